@@ -1,0 +1,53 @@
+# Everything a developer runs. `make help` lists it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DIR ?= .
+ARGS ?=
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help run demo test check format bench docs clean
+
+help: ## List the commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+$(VENV)/.run: pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Treadle needs Python 3.11 or newer; {sys.executable} is {v[0]}.{v[1]}. Name another one: make PYTHON=python3.11 ...")'
+	@test -x $(BIN)/python || { echo "Setting up $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
+	@$(PIP) -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.run
+	@echo "Installing the development tools ..."
+	@$(PIP) -e '.[dev]'
+	@touch $@
+
+run: $(VENV)/.run ## Set everything up and start Treadle in DIR (without a provider: the demo)
+	@$(BIN)/treadle start --directory "$(DIR)" $(ARGS)
+
+demo: $(VENV)/.run ## Set everything up and run the demo
+	@$(BIN)/treadle demo $(ARGS)
+
+test: $(VENV)/.dev ## Set everything up and run the tests
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+check: $(VENV)/.dev ## Format, lint, strict types, import contracts
+	@$(BIN)/ruff format --check --quiet . || { echo "Run 'make format'."; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-logo --no-timing | tail -n 20
+
+format: $(VENV)/.dev ## Format and mend what can be mended by itself
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/ruff check --quiet --fix .
+
+bench: $(VENV)/.dev ## Print the speed figures, each as a ratio measured side by side
+	@$(BIN)/python -m bench $(ARGS)
+
+docs: $(VENV)/.dev ## Write the generated pages of docs/
+	@$(BIN)/treadle docs states > docs/states.md
+
+clean: ## Remove what was set up
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

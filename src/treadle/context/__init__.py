@@ -1,0 +1,1 @@
+"""The prompt as a projection of the log."""

@@ -1,0 +1,1 @@
+"""The edit engine: pure text to text."""

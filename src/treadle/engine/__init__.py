@@ -1,0 +1,1 @@
+"""The event-driven loop: state, advance, ports, runtime."""

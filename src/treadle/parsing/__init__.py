@@ -1,0 +1,1 @@
+"""Incremental parsers: streamed replies to text and tool calls."""

@@ -1,0 +1,1 @@
+"""One decision function for everything the agent may do."""

@@ -1,0 +1,1 @@
+"""The vocabulary: messages, events, ops, tools, permissions, models, errors, JSON codec."""

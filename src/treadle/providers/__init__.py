@@ -1,0 +1,1 @@
+"""One module per wire API; vendors are rows of data."""
