@@ -1,0 +1,91 @@
+"""What the engine needs from outside, as Protocols; adapters implement them without importing the engine's insides."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from treadle.protocol.events import Event
+from treadle.protocol.models import ModelRequest, StreamEvent
+from treadle.protocol.notifications import TurnOutcome
+from treadle.protocol.permissions import Decision
+from treadle.protocol.tools import Access, CallResult, Preview, ToolSpec
+
+Output = Callable[[str], None]
+"""Takes live output of a running call."""
+
+
+class Provider(Protocol):
+    """A model behind one wire API."""
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        """Call the model. Never raises: ends with exactly one `StreamStop` or `StreamFailure`.
+
+        Closing the generator (or cancelling the task that reads it) closes the connection at once.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Give back connections."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A call made ready: what it will touch (judged), what a person is shown, and the run itself.
+
+    `run` does exactly what was prepared or raises `ToolError`; it checks by itself that files to change are still
+    as they were. When its task is cancelled it ends within a second, leaves nothing running, and re-raises
+    `CancelledError` after reporting what it has through the output.
+    """
+
+    accesses: tuple[Access, ...]
+    preview: Preview
+    run: Callable[[Output], Awaitable[CallResult]]
+
+
+class Tool(Protocol):
+    """One tool. It declares and prepares; it never asks for permission."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The declaration that the model and the loop see."""
+        ...
+
+    async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
+        """Check the arguments (already valid by the schema) and find out what the call would do; changes nothing.
+
+        Raises `ToolError` with a text that tells the model what to do next.
+        """
+        ...
+
+
+class Judge(Protocol):
+    """The security layer, bound to a workspace and its rules."""
+
+    def __call__(self, spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], mode: str) -> Decision:
+        """Decide about one call; the decision's digest names exactly what was judged."""
+        ...
+
+
+class EventLog(Protocol):
+    """Where the events of one session go."""
+
+    async def append(self, events: Sequence[Event], *, durable: bool) -> None:
+        """Commit the events in one transaction; `durable` also survives a power cut. Raises `StoreError`."""
+        ...
+
+
+class Environment(Protocol):
+    """Facts about the surroundings that the model is told with each step."""
+
+    async def describe(self, *, first: bool) -> str:
+        """Text for the environment block; `first` adds what is told once (file list, roots)."""
+        ...
+
+
+class OutputHandler(Protocol):
+    """Brings the end of a turn back to whoever asked for it."""
+
+    async def __call__(self, outcome: TurnOutcome) -> None:
+        """Deliver the outcome."""
+        ...

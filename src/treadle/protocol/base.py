@@ -1,0 +1,11 @@
+"""The base of every record. Type checkers want `frozen` and `kw_only` said again by each subclass."""
+
+from msgspec import Struct
+
+
+class Record(Struct, frozen=True, omit_defaults=True):
+    """A plain value of the protocol."""
+
+
+class Tagged(Struct, frozen=True, omit_defaults=True, tag_field="type"):
+    """A member of a closed union; subclasses give their own tag."""

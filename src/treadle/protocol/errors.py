@@ -1,0 +1,49 @@
+"""What ends a turn or a program, as one tree.
+
+TreadleError                  code, what, why, what to do
+├── ConfigError               a setting, key, model name, file or folder is wrong: nothing was started
+├── SessionError              a session cannot be opened: unknown, held by another process, newer schema
+├── StoreError                the log cannot be read or written
+└── RefusedError                an event that is illegal in the present state
+
+What the model should read is never raised past a tool: see `ToolError`. What a provider says is data: `ModelError`.
+"""
+
+
+class TreadleError(Exception):
+    """An error for a person: a stable code, what happened, why, and what to do about it."""
+
+    def __init__(self, code: str, what: str, *, why: str = "", fix: str = "") -> None:
+        super().__init__(what)
+        self.code = code
+        self.what = what
+        self.why = why
+        self.fix = fix
+
+
+class ConfigError(TreadleError):
+    """Something the user set, or did not set, keeps Treadle from starting."""
+
+
+class SessionError(TreadleError):
+    """A session cannot be opened."""
+
+
+class StoreError(TreadleError):
+    """The log cannot be read or written."""
+
+
+class RefusedError(TreadleError):
+    """An event that is illegal in the present state; the state is unchanged."""
+
+    def __init__(self, event: str, phase: str, why: str) -> None:
+        super().__init__("event-refused", f"{event} is not possible in {phase}", why=why)
+
+
+class ToolError(Exception):
+    """What the model should read as the error result of a call; `invalid` when the call itself was wrong."""
+
+    def __init__(self, text: str, *, invalid: bool = False) -> None:
+        super().__init__(text)
+        self.text = text
+        self.invalid = invalid

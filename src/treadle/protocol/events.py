@@ -1,0 +1,215 @@
+"""Events: the rows of the log. An op is an event that a surface asked for; the rest is what happened."""
+
+from enum import StrEnum
+from typing import TypeAlias
+
+from treadle.protocol.base import Record, Tagged
+from treadle.protocol.messages import Message, UserContent
+from treadle.protocol.models import ModelError, ReplyStop, ToolProtocol, Usage
+from treadle.protocol.permissions import Decision, Mode, OptionKind
+from treadle.protocol.tools import Access, CallResult, Preview, ToolCall, ToolTraits
+
+SCHEMA_VERSION = 1
+
+
+class Source(Record, frozen=True, kw_only=True):
+    """Where an event came from; `id` tells two of one kind apart and names the output handler."""
+
+    kind: str
+    id: str = ""
+
+
+ENGINE = Source(kind="engine")
+
+
+class Delivery(StrEnum):
+    """When a prompt that comes while the session works reaches the model: after the turn, or at the next step."""
+
+    QUEUE = "queue"
+    STEER = "steer"
+
+
+class Limits(Record, frozen=True, kw_only=True):
+    """Bounds of a session; None is unbounded. Steps are model calls of one turn."""
+
+    max_steps: int | None = None
+    max_mistakes: int = 3
+    max_retries: int = 6
+    warn_repeats: int = 3
+    max_repeats: int = 5
+
+
+class Prompt(Tagged, frozen=True, kw_only=True, tag="prompt"):
+    """The user asks for something."""
+
+    id: str
+    content: tuple[UserContent, ...]
+    delivery: Delivery = Delivery.QUEUE
+
+
+class EditQueued(Tagged, frozen=True, kw_only=True, tag="edit_queued"):
+    """The user changes a prompt that still waits; no content drops it."""
+
+    prompt_id: str
+    content: tuple[UserContent, ...] = ()
+
+
+class Answer(Tagged, frozen=True, kw_only=True, tag="answer"):
+    """The user answers a question; `text` is the answer itself, or a comment on a permission."""
+
+    question_id: str
+    option: OptionKind
+    text: str = ""
+
+
+class Interrupt(Tagged, frozen=True, kw_only=True, tag="interrupt"):
+    """The user stops what is going on."""
+
+
+class SetMode(Tagged, frozen=True, kw_only=True, tag="set_mode"):
+    """The user changes the mode."""
+
+    mode: Mode
+
+
+class SetModel(Tagged, frozen=True, kw_only=True, tag="set_model"):
+    """The user changes the model, `provider/name`; it takes effect with the next model call."""
+
+    model: str
+    tool_protocol: ToolProtocol
+
+
+class Attach(Tagged, frozen=True, kw_only=True, tag="attach"):
+    """A surface opens the session; what was open is taken up again. Without a user, questions are denied."""
+
+    user_present: bool
+
+
+Op: TypeAlias = Prompt | EditQueued | Answer | Interrupt | SetMode | SetModel | Attach
+
+
+class SessionStarted(Tagged, frozen=True, kw_only=True, tag="session_started"):
+    """The first event of every log. `workspace` is an absolute path, `model` is `provider/name`."""
+
+    session_id: str
+    workspace: str
+    model: str
+    tool_protocol: ToolProtocol
+    mode: Mode
+    limits: Limits = Limits()
+
+
+class ContextReady(Tagged, frozen=True, kw_only=True, tag="context_ready"):
+    """The user message of a step is sealed: the results so far, then these prompts, notes and environment."""
+
+    step: int
+    prompts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    environment: str = ""
+    tokens: int = 0
+
+
+class ContextExceeded(Tagged, frozen=True, kw_only=True, tag="context_exceeded"):
+    """The conversation, with the room kept for the reply, is larger than the model's window (tokens)."""
+
+    step: int
+    tokens: int
+    window: int
+
+
+class Compacted(Tagged, frozen=True, kw_only=True, tag="compacted"):
+    """The `dropped` oldest messages after the first left the prompt; the log keeps them."""
+
+    step: int
+    dropped: int
+
+
+class CallProposed(Tagged, frozen=True, kw_only=True, tag="call_proposed"):
+    """A whole call was read from the reply, which may still go on."""
+
+    step: int
+    attempt: int
+    call: ToolCall
+    traits: ToolTraits
+
+
+class ReplyFinished(Tagged, frozen=True, kw_only=True, tag="reply_finished"):
+    """The model's reply is whole. `cost` is in US dollars, None where the price is unknown."""
+
+    step: int
+    attempt: int
+    message: Message
+    stop: ReplyStop
+    usage: Usage
+    cost: float | None = None
+
+
+class ReplyFailed(Tagged, frozen=True, kw_only=True, tag="reply_failed"):
+    """The model call failed or was cancelled. `partial` is kept text; `jitter` in [0, 1) spreads the retries."""
+
+    step: int
+    attempt: int
+    error: ModelError
+    partial: Message | None = None
+    usage: Usage = Usage()
+    cost: float | None = None
+    jitter: float = 0.0
+
+
+class CallJudged(Tagged, frozen=True, kw_only=True, tag="call_judged"):
+    """The security layer's answer for one call; `accesses` is what was judged, with the hashes of files to change."""
+
+    call_id: str
+    decision: Decision
+    preview: Preview
+    accesses: tuple[Access, ...] = ()
+
+
+class CallStarted(Tagged, frozen=True, kw_only=True, tag="call_started"):
+    """The intent: the call runs from here on."""
+
+    call_id: str
+
+
+class CallFinished(Tagged, frozen=True, kw_only=True, tag="call_finished"):
+    """The outcome of a call that ran, or that could not be prepared."""
+
+    call_id: str
+    result: CallResult
+
+
+class TimerFired(Tagged, frozen=True, kw_only=True, tag="timer_fired"):
+    """A timer that the machine started has run out."""
+
+    timer: str
+
+
+EventData: TypeAlias = (
+    Prompt
+    | EditQueued
+    | Answer
+    | Interrupt
+    | SetMode
+    | SetModel
+    | Attach
+    | SessionStarted
+    | ContextReady
+    | ContextExceeded
+    | Compacted
+    | CallProposed
+    | ReplyFinished
+    | ReplyFailed
+    | CallJudged
+    | CallStarted
+    | CallFinished
+    | TimerFired
+)
+
+
+class Event(Record, frozen=True, kw_only=True):
+    """One row of the log: the queue stamps its number, its time (milliseconds since 1970, UTC) and its source."""
+
+    seq: int
+    at: int
+    source: Source
+    data: EventData

@@ -1,0 +1,101 @@
+"""Messages between user and model, in Anthropic-style content blocks."""
+
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from treadle.protocol.base import Record, Tagged
+
+
+class Role(StrEnum):
+    """Who speaks."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+class WireData(Record, frozen=True, kw_only=True):
+    """What a wire API wants back untouched with a block (signatures, reasoning items); meaningless to others."""
+
+    api: str
+    data: dict[str, Any]
+
+
+class Text(Tagged, frozen=True, kw_only=True, tag="text"):
+    """Plain text."""
+
+    text: str
+    wire: WireData | None = None
+
+
+class Image(Tagged, frozen=True, kw_only=True, tag="image"):
+    """An image; `data` is base64."""
+
+    media_type: str
+    data: str
+
+
+class Document(Tagged, frozen=True, kw_only=True, tag="document"):
+    """A document such as a PDF; `data` is base64."""
+
+    media_type: str
+    data: str
+    title: str = ""
+
+
+class Thinking(Tagged, frozen=True, kw_only=True, tag="thinking"):
+    """The model's reasoning with the provider's signature over it."""
+
+    text: str
+    signature: str = ""
+    wire: WireData | None = None
+
+
+class RedactedThinking(Tagged, frozen=True, kw_only=True, tag="redacted_thinking"):
+    """Reasoning that the provider keeps encrypted; goes back as it came."""
+
+    data: str
+    wire: WireData | None = None
+
+
+class ToolUse(Tagged, frozen=True, kw_only=True, tag="tool_use"):
+    """A call as part of the assistant's message.
+
+    `id` is Treadle's own, unique in the session; `wire_id` is the provider's. `source` is the verbatim text of a
+    call that was written as XML.
+    """
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+    wire_id: str = ""
+    source: str = ""
+    wire: WireData | None = None
+
+
+ResultContent: TypeAlias = Text | Image | Document
+
+
+class ToolResult(Tagged, frozen=True, kw_only=True, tag="tool_result"):
+    """What the model reads as the outcome of a call; `call_id` is the `ToolUse.id`."""
+
+    call_id: str
+    name: str
+    content: tuple[ResultContent, ...]
+    is_error: bool = False
+    wire_id: str = ""
+
+
+UserContent: TypeAlias = Text | Image | Document
+ContentBlock: TypeAlias = Text | Image | Document | Thinking | RedactedThinking | ToolUse | ToolResult
+
+
+class Message(Record, frozen=True, kw_only=True):
+    """One message of the conversation."""
+
+    role: Role
+    content: tuple[ContentBlock, ...]
+
+
+def text_of(content: tuple[ContentBlock, ...]) -> str:
+    """Join the plain text of a message's content."""
+    return "".join(block.text for block in content if isinstance(block, Text))

@@ -1,0 +1,204 @@
+"""Models: requests, streams, usage and the errors of a provider."""
+
+from enum import StrEnum
+from typing import TypeAlias
+
+from treadle.protocol.base import Record, Tagged
+from treadle.protocol.messages import Message, WireData
+from treadle.protocol.tools import ToolSpec
+
+
+class ToolProtocol(StrEnum):
+    """How calls are written: by the provider's function calls, or as XML in the text."""
+
+    NATIVE = "native"
+    XML = "xml"
+
+
+class Usage(Record, frozen=True, kw_only=True):
+    """Tokens of one model call, or their sum. `input_tokens` does not contain the cached ones."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+        )
+
+    @property
+    def context_tokens(self) -> int:
+        """Tokens that the conversation takes after this call."""
+        return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
+
+
+class Prices(Record, frozen=True, kw_only=True):
+    """US dollars for a million tokens."""
+
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+
+class ModelSpec(Record, frozen=True, kw_only=True):
+    """What is known of a model; None is unknown, never a guess. Windows and limits are in tokens."""
+
+    provider: str
+    name: str
+    context_window: int | None = None
+    max_output: int | None = None
+    prices: Prices | None = None
+    native_tools: bool = True
+    images: bool = False
+    thinking: bool = False
+    documents: bool = False
+
+    @property
+    def ref(self) -> str:
+        """The name a user types: `provider/model`."""
+        return f"{self.provider}/{self.name}"
+
+
+class ModelRequest(Record, frozen=True, kw_only=True):
+    """One call of a model, free of any wire format. `tools` is empty where calls are written as XML."""
+
+    id: str
+    model: str
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    max_tokens: int | None = None
+    thinking_budget: int | None = None
+
+
+class ErrorKind(StrEnum):
+    """Why a model call failed."""
+
+    AUTHENTICATION = "authentication"
+    PERMISSION = "permission"
+    BALANCE = "balance"
+    RATE_LIMIT = "rate_limit"
+    OVERLOADED = "overloaded"
+    SERVER = "server"
+    CONTEXT_TOO_LONG = "context_too_long"
+    BAD_REQUEST = "bad_request"
+    NOT_FOUND = "not_found"
+    CONTENT_FILTER = "content_filter"
+    NETWORK = "network"
+    TIMEOUT = "timeout"
+    MALFORMED_STREAM = "malformed_stream"
+    EMPTY_REPLY = "empty_reply"
+    CANCELLED = "cancelled"
+
+
+RETRYABLE = frozenset(
+    {
+        ErrorKind.RATE_LIMIT,
+        ErrorKind.OVERLOADED,
+        ErrorKind.SERVER,
+        ErrorKind.NETWORK,
+        ErrorKind.TIMEOUT,
+        ErrorKind.MALFORMED_STREAM,
+        ErrorKind.EMPTY_REPLY,
+    }
+)
+
+
+class ModelError(Record, frozen=True, kw_only=True):
+    """A failed model call: what, why (status, request id), and when to try again (`retry_after`, seconds)."""
+
+    kind: ErrorKind
+    message: str
+    status: int | None = None
+    request_id: str = ""
+    retry_after: float | None = None
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same request may succeed later."""
+        return self.kind in RETRYABLE
+
+
+class ReplyStop(StrEnum):
+    """Why the model stopped writing."""
+
+    END_TURN = "end_turn"
+    TOOL_USE = "tool_use"
+    MAX_TOKENS = "max_tokens"
+    REFUSAL = "refusal"
+
+
+class StreamText(Tagged, frozen=True, kw_only=True, tag="text"):
+    """The next piece of text."""
+
+    text: str
+
+
+class StreamThinking(Tagged, frozen=True, kw_only=True, tag="thinking"):
+    """The next piece of reasoning."""
+
+    text: str
+
+
+class StreamThinkingDone(Tagged, frozen=True, kw_only=True, tag="thinking_done"):
+    """A block of reasoning is whole; `redacted` is the encrypted form where there is no text."""
+
+    signature: str = ""
+    redacted: str = ""
+    wire: WireData | None = None
+
+
+class StreamCallStart(Tagged, frozen=True, kw_only=True, tag="call_start"):
+    """A native call begins; `index` tells the calls of one reply apart."""
+
+    index: int
+    name: str
+    wire_id: str = ""
+
+
+class StreamCallArguments(Tagged, frozen=True, kw_only=True, tag="call_arguments"):
+    """The next piece of a call's argument JSON."""
+
+    index: int
+    text: str
+
+
+class StreamCallDone(Tagged, frozen=True, kw_only=True, tag="call_done"):
+    """A call's argument JSON is complete as far as the provider says."""
+
+    index: int
+    wire: WireData | None = None
+
+
+class StreamStop(Tagged, frozen=True, kw_only=True, tag="stop"):
+    """The reply is whole. The last item of a stream that succeeded."""
+
+    reason: ReplyStop
+    usage: Usage
+
+
+class StreamFailure(Tagged, frozen=True, kw_only=True, tag="failure"):
+    """The last item of a stream that failed; `usage` is what is known to have been billed."""
+
+    error: ModelError
+    usage: Usage = Usage()
+
+
+StreamEvent: TypeAlias = (
+    StreamText
+    | StreamThinking
+    | StreamThinkingDone
+    | StreamCallStart
+    | StreamCallArguments
+    | StreamCallDone
+    | StreamStop
+    | StreamFailure
+)

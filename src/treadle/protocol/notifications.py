@@ -1,0 +1,212 @@
+"""Notifications: what surfaces are told. The ones marked live are not kept; the rest follow from the log."""
+
+from enum import StrEnum
+from typing import TypeAlias
+
+from treadle.protocol.base import Record, Tagged
+from treadle.protocol.messages import Message, UserContent
+from treadle.protocol.models import ModelError, Usage
+from treadle.protocol.permissions import Decision, Mode, OptionKind, Question
+from treadle.protocol.tools import CallResult, FileChange, Preview, ToolCall, ToolKind
+
+
+class Phase(StrEnum):
+    """What the session waits for."""
+
+    WAITING_FOR_EVENT = "WAITING_FOR_EVENT"
+    ASSEMBLING_CONTEXT = "ASSEMBLING_CONTEXT"
+    AWAITING_LLM_RESPONSE = "AWAITING_LLM_RESPONSE"
+    JUDGING = "JUDGING"
+    AWAITING_USER_CONFIRMATION = "AWAITING_USER_CONFIRMATION"
+    EXECUTING_TOOL = "EXECUTING_TOOL"
+    COMPACTING = "COMPACTING"
+    WAITING_TO_RETRY = "WAITING_TO_RETRY"
+    CANCELLING = "CANCELLING"
+
+
+class CallStatus(StrEnum):
+    """Where a call is in its life."""
+
+    PROPOSED = "proposed"
+    JUDGING = "judging"
+    ASKING = "asking"
+    STARTING = "starting"
+    RUNNING = "running"
+    FINISHED = "finished"
+
+
+class TurnStop(StrEnum):
+    """Why a turn ended: ACP's stop reasons, then our own."""
+
+    END_TURN = "end_turn"
+    MAX_TURN_REQUESTS = "max_turn_requests"
+    REFUSAL = "refusal"
+    CANCELLED = "cancelled"
+    ERROR = "error"
+    MISTAKES = "mistakes"
+    LOOP = "loop"
+
+
+class TurnOutcome(Record, frozen=True, kw_only=True):
+    """The end of a turn. `denied` counts calls that were denied for want of anybody to ask; `cost` is in dollars."""
+
+    stop: TurnStop
+    text: str = ""
+    completed: bool = False
+    error: ModelError | None = None
+    steps: int = 0
+    usage: Usage = Usage()
+    cost: float | None = 0.0
+    changes: tuple[FileChange, ...] = ()
+    denied: int = 0
+
+
+class PhaseChanged(Tagged, frozen=True, kw_only=True, tag="phase_changed"):
+    """The session waits for something else now."""
+
+    phase: Phase
+
+
+class TurnStarted(Tagged, frozen=True, kw_only=True, tag="turn_started"):
+    """A turn begins."""
+
+    turn: int
+
+
+class PromptDelivered(Tagged, frozen=True, kw_only=True, tag="prompt_delivered"):
+    """A prompt goes to the model with the next step."""
+
+    prompt_id: str
+    content: tuple[UserContent, ...]
+
+
+class QueuedPrompt(Record, frozen=True, kw_only=True):
+    """A prompt that waits."""
+
+    id: str
+    content: tuple[UserContent, ...]
+
+
+class QueueChanged(Tagged, frozen=True, kw_only=True, tag="queue_changed"):
+    """These prompts wait now."""
+
+    prompts: tuple[QueuedPrompt, ...]
+
+
+class TextDelta(Tagged, frozen=True, kw_only=True, tag="text_delta"):
+    """Live: the next piece of the answer."""
+
+    text: str
+
+
+class ThinkingDelta(Tagged, frozen=True, kw_only=True, tag="thinking_delta"):
+    """Live: the next piece of reasoning."""
+
+    text: str
+
+
+class CallDelta(Tagged, frozen=True, kw_only=True, tag="call_delta"):
+    """Live: a call is being written; `parameter` is empty when it just began."""
+
+    index: int
+    name: str
+    parameter: str = ""
+    text: str = ""
+
+
+class ReplyDropped(Tagged, frozen=True, kw_only=True, tag="reply_dropped"):
+    """What was streamed of this reply does not count."""
+
+
+class MessageDone(Tagged, frozen=True, kw_only=True, tag="message_done"):
+    """The model's message is whole."""
+
+    step: int
+    message: Message
+    usage: Usage
+    cost: float | None = None
+
+
+class CallChanged(Tagged, frozen=True, kw_only=True, tag="call_changed"):
+    """A call moved on in its life."""
+
+    call: ToolCall
+    kind: ToolKind
+    status: CallStatus
+    decision: Decision | None = None
+    preview: Preview | None = None
+    result: CallResult | None = None
+
+
+class CallOutput(Tagged, frozen=True, kw_only=True, tag="call_output"):
+    """Live: output of a running call."""
+
+    call_id: str
+    text: str
+
+
+class QuestionAsked(Tagged, frozen=True, kw_only=True, tag="question_asked"):
+    """The session waits for a person."""
+
+    question: Question
+
+
+class QuestionClosed(Tagged, frozen=True, kw_only=True, tag="question_closed"):
+    """A question is answered, or no longer matters (`option` None)."""
+
+    question_id: str
+    option: OptionKind | None = None
+
+
+class RetryScheduled(Tagged, frozen=True, kw_only=True, tag="retry_scheduled"):
+    """The same request goes out again after `seconds`."""
+
+    attempt: int
+    seconds: float
+    error: ModelError
+
+
+class ContextCompacted(Tagged, frozen=True, kw_only=True, tag="context_compacted"):
+    """Older messages left the prompt."""
+
+    dropped: int
+
+
+class ModeChanged(Tagged, frozen=True, kw_only=True, tag="mode_changed"):
+    """The mode is another one now."""
+
+    mode: Mode
+
+
+class ModelChanged(Tagged, frozen=True, kw_only=True, tag="model_changed"):
+    """The model is another one now."""
+
+    model: str
+
+
+class TurnEnded(Tagged, frozen=True, kw_only=True, tag="turn_ended"):
+    """The turn is over."""
+
+    outcome: TurnOutcome
+
+
+Notification: TypeAlias = (
+    PhaseChanged
+    | TurnStarted
+    | PromptDelivered
+    | QueueChanged
+    | TextDelta
+    | ThinkingDelta
+    | CallDelta
+    | ReplyDropped
+    | MessageDone
+    | CallChanged
+    | CallOutput
+    | QuestionAsked
+    | QuestionClosed
+    | RetryScheduled
+    | ContextCompacted
+    | ModeChanged
+    | ModelChanged
+    | TurnEnded
+)

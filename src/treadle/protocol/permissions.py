@@ -1,0 +1,81 @@
+"""Decisions, modes, questions and answers."""
+
+from enum import StrEnum
+
+from treadle.protocol.base import Record
+from treadle.protocol.tools import Preview, Risk
+
+
+class Verdict(StrEnum):
+    """What the security layer says of a call."""
+
+    ALLOW = "ALLOW"
+    REQUIRE_USER_CONFIRMATION = "REQUIRE_USER_CONFIRMATION"
+    DENY = "DENY"
+
+
+class Mode(StrEnum):
+    """How much runs without asking; plan changes nothing."""
+
+    PLAN = "plan"
+    ASK = "ask"
+    EDITS = "edits"
+    AUTO = "auto"
+    FULL = "full"
+
+
+class Reason(Record, frozen=True, kw_only=True):
+    """One rule that spoke; `source` is the file and line of the rule."""
+
+    rule: str
+    text: str
+    source: str = ""
+
+
+class Part(Record, frozen=True, kw_only=True):
+    """One judged part of a call: a path, or one command of a compound line."""
+
+    text: str
+    verdict: Verdict
+    risk: Risk
+    reasons: tuple[Reason, ...] = ()
+
+
+class Decision(Record, frozen=True, kw_only=True):
+    """The answer for one call. `digest` names exactly what was judged; only that may run."""
+
+    verdict: Verdict
+    risk: Risk
+    reasons: tuple[Reason, ...] = ()
+    parts: tuple[Part, ...] = ()
+    digest: str = ""
+
+
+class OptionKind(StrEnum):
+    """ACP's permission option kinds, and `answer` for a question that is no permission."""
+
+    ALLOW_ONCE = "allow_once"
+    ALLOW_ALWAYS = "allow_always"
+    REJECT_ONCE = "reject_once"
+    REJECT_ALWAYS = "reject_always"
+    ANSWER = "answer"
+
+
+class QuestionKind(StrEnum):
+    """Why the session waits for a person."""
+
+    PERMISSION = "permission"
+    FOLLOWUP = "followup"
+    GUIDANCE = "guidance"
+
+
+class Question(Record, frozen=True, kw_only=True):
+    """Something only a person can answer. `options` are the answers offered, for a permission its option kinds."""
+
+    id: str
+    kind: QuestionKind
+    text: str
+    options: tuple[str, ...] = ()
+    call_id: str = ""
+    preview: Preview | None = None
+    decision: Decision | None = None

@@ -1,0 +1,159 @@
+"""Tools: what they declare, and one call of one."""
+
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from treadle.protocol.base import Record, Tagged
+from treadle.protocol.messages import ResultContent, Text
+
+
+class ToolKind(StrEnum):
+    """ACP's tool kinds."""
+
+    READ = "read"
+    EDIT = "edit"
+    DELETE = "delete"
+    MOVE = "move"
+    SEARCH = "search"
+    EXECUTE = "execute"
+    THINK = "think"
+    FETCH = "fetch"
+    SWITCH_MODE = "switch_mode"
+    OTHER = "other"
+
+
+class ToolEffect(StrEnum):
+    """What running it a second time would do: nothing, the same again, or something else."""
+
+    PURE = "pure"
+    IDEMPOTENT = "idempotent"
+    ONCE = "once"
+
+
+class Flow(StrEnum):
+    """What a call means for the loop: it runs, it asks the user, or its result ends the turn."""
+
+    RUN = "run"
+    ASK = "ask"
+    END_TURN = "end_turn"
+
+
+class Risk(StrEnum):
+    """The risk class of a tool or of one access (SECURITY, rule 22), mildest first."""
+
+    NONE = "none"
+    READ = "read"
+    READ_OUTSIDE = "read_outside"
+    WRITE = "write"
+    EXECUTE = "execute"
+    REMOTE = "remote"
+    CRITICAL = "critical"
+
+
+class ToolTraits(Record, frozen=True, kw_only=True):
+    """The part of a tool's declaration that the loop acts on."""
+
+    kind: ToolKind = ToolKind.OTHER
+    effect: ToolEffect = ToolEffect.ONCE
+    flow: Flow = Flow.RUN
+
+
+class ToolSpec(Record, frozen=True, kw_only=True):
+    """A tool as the model sees it; `parameters` is a JSON Schema of an object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    traits: ToolTraits
+    risk: Risk
+
+
+class ToolCall(Record, frozen=True, kw_only=True):
+    """One call that the model made. A call with a `problem` cannot run; the model reads the problem."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+    problem: str = ""
+
+
+class ReadPath(Tagged, frozen=True, kw_only=True, tag="read_path"):
+    """Reads a file or lists a directory; `path` is absolute."""
+
+    path: str
+    listing: bool = False
+
+
+class WritePath(Tagged, frozen=True, kw_only=True, tag="write_path"):
+    """Creates, changes or (`delete`) removes a file; hashes are SHA-256 in hex, empty where there is no file."""
+
+    path: str
+    before: str = ""
+    after: str = ""
+    delete: bool = False
+
+
+class RunCommand(Tagged, frozen=True, kw_only=True, tag="run_command"):
+    """Runs a shell line in `cwd`."""
+
+    command: str
+    cwd: str
+
+
+class FetchUrl(Tagged, frozen=True, kw_only=True, tag="fetch_url"):
+    """Sends a request to a URL."""
+
+    url: str
+    method: str = "GET"
+
+
+Access: TypeAlias = ReadPath | WritePath | RunCommand | FetchUrl
+
+
+class Preview(Record, frozen=True, kw_only=True):
+    """What a person is shown before approval: a title, and a diff or a text."""
+
+    title: str
+    text: str = ""
+    is_diff: bool = False
+
+
+class FileChange(Record, frozen=True, kw_only=True):
+    """A file that a call changed; `before` is empty for a new file, `after` for a deleted one (SHA-256, hex)."""
+
+    path: str
+    before: str
+    after: str
+    added: int = 0
+    removed: int = 0
+
+
+class Outcome(StrEnum):
+    """How a call ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    INVALID = "invalid"
+    DENIED = "denied"
+    REJECTED = "rejected"
+    SKIPPED = "skipped"
+    INTERRUPTED = "interrupted"
+    UNKNOWN = "unknown"
+
+
+class CallResult(Record, frozen=True, kw_only=True):
+    """The outcome of a call: what the model reads, and what changed."""
+
+    outcome: Outcome
+    content: tuple[ResultContent, ...] = ()
+    changes: tuple[FileChange, ...] = ()
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the model reads it as an error."""
+        return self.outcome is not Outcome.OK
+
+
+def result_text(outcome: Outcome, text: str) -> CallResult:
+    """Build a result of plain text."""
+    return CallResult(outcome=outcome, content=(Text(text=text),))
