@@ -14,7 +14,8 @@ from treadle.protocol.tools import CallResult, FileChange, Flow, Outcome, Risk, 
 
 Moved = tuple[State, list[Effect]]
 
-PERMISSION_OPTIONS = (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ONCE)
+_OPTIONS = (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ONCE)
+_OPTIONS_OF_CRITICAL = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
 _REMEMBERED_REPEATS = 64
 
 
@@ -180,14 +181,12 @@ def _allowed(state: State, call: CallState, decision: Decision) -> Moved:
 
 def _needs_yes(state: State, call: CallState, decision: Decision) -> Moved:
     if not state.user_present:
-        return deny_for_no_user(replace(state), call, decision)
+        return deny_for_no_user(state, call, decision)
     question = Question(
         id=f"q{state.seq}",
         kind=QuestionKind.PERMISSION,
         text=call.preview.title if call.preview else call.call.name,
-        options=PERMISSION_OPTIONS
-        if decision.risk is not Risk.CRITICAL
-        else (PERMISSION_OPTIONS[0], PERMISSION_OPTIONS[2]),
+        options=_OPTIONS_OF_CRITICAL if decision.risk is Risk.CRITICAL else _OPTIONS,
         call_id=call.call.id,
         preview=call.preview,
         decision=decision,
@@ -234,14 +233,18 @@ def answered(state: State, question: Question, data: Answer) -> Moved:
     if call is None:
         return close_questions(state, question.call_id, data.option)
     state, effects = close_questions(state, question.call_id, data.option)
+    state, more = _act_on(state, call, data)
+    return state, effects + more
+
+
+def _act_on(state: State, call: CallState, data: Answer) -> Moved:
     match data.option:
         case OptionKind.ALLOW_ONCE | OptionKind.ALLOW_ALWAYS:
-            moved = _approved(state, call, data)
+            return _approved(state, call, data)
         case OptionKind.REJECT_ONCE | OptionKind.REJECT_ALWAYS:
-            moved = _rejected(state, call, data)
+            return _rejected(state, call, data)
         case OptionKind.ANSWER:
-            moved = finish(state, call, result_text(Outcome.OK, data.text))
-    return moved[0], effects + moved[1]
+            return finish(state, call, result_text(Outcome.OK, data.text))
 
 
 def _approved(state: State, call: CallState, data: Answer) -> Moved:

@@ -42,7 +42,10 @@ def compacted(state: State, data: Compacted) -> Moved:
 def _too_long(why: str) -> ModelError:
     return ModelError(
         kind=ErrorKind.CONTEXT_TOO_LONG,
-        message=f"The conversation is too long for the model ({why}). Start a new session, or choose a model with a larger window.",
+        message=(
+            f"The conversation is too long for the model ({why}). "
+            "Start a new session, or choose a model with a larger window."
+        ),
     )
 
 
