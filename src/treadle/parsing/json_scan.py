@@ -1,0 +1,178 @@
+"""The top-level parameters of a JSON object while it streams, for previews; the value itself is decoded elsewhere."""
+
+import re
+from enum import Enum, auto
+
+_NOT_BLANK = re.compile(r"[^ \t\r\n]")
+_HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
+_LOW = r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_WHOLE = re.compile(rf'(?:[^"\\]+|\\[^u]|{_HIGH}{_LOW}|(?!{_HIGH})\\u[0-9a-fA-F]{{4}})*')
+_ESCAPE = re.compile(rf"{_HIGH}{_LOW}|\\u[0-9a-fA-F]{{4}}|\\.", re.DOTALL)
+_BEGUN = re.compile(rf"\\(?:u[0-9a-fA-F]{{0,3}})?|{_HIGH}(?:\\(?:u[0-9a-fA-F]{{0,3}})?)?")
+_SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
+_NESTED_STRING = re.compile(r'(?:[^"\\]+|\\.)*', re.DOTALL)
+_STRUCTURE = re.compile(r'["{}\[\],]')
+
+
+class _State(Enum):
+    START = auto()
+    KEY = auto()
+    IN_KEY = auto()
+    COLON = auto()
+    VALUE = auto()
+    IN_STRING = auto()
+    IN_RAW = auto()
+    IN_NESTED_STRING = auto()
+    COMMA = auto()
+    DONE = auto()
+
+
+class ObjectScan:
+    """Yields `(name, piece)` for each parameter: the decoded text of strings, the raw JSON of other values.
+
+    It does not judge: where the text is no object, or no JSON, pieces just stop. `repeated` holds the names that
+    came twice. Time is linear: at most the twelve characters of a begun escape are looked at again.
+    """
+
+    __slots__ = ("_depth", "_key", "_name", "_names", "_state", "_tail", "repeated")
+
+    def __init__(self) -> None:
+        self.repeated: list[str] = []
+        self._names: set[str] = set()
+        self._state = _State.START
+        self._tail = ""
+        self._key: list[str] = []
+        self._name = ""
+        self._depth = 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether the object is closed, or is none."""
+        return self._state is _State.DONE
+
+    def feed(self, text: str) -> list[tuple[str, str]]:
+        """Read the next piece of the JSON text."""
+        data = self._tail + text if self._tail else text
+        self._tail = ""
+        if self._state is _State.IN_STRING and data and '"' not in data and "\\" not in data:
+            return [(self._name, data)]
+        out: list[tuple[str, str]] = []
+        pos = 0
+        while pos < len(data) and self._state is not _State.DONE and not self._tail:
+            pos = self._step(data, pos, out)
+        return out
+
+    def _step(self, data: str, pos: int, out: list[tuple[str, str]]) -> int:
+        match self._state:
+            case _State.IN_KEY | _State.IN_STRING:
+                return self._in_string(data, pos, out)
+            case _State.IN_RAW:
+                return self._in_raw(data, pos, out)
+            case _State.IN_NESTED_STRING:
+                return self._in_nested_string(data, pos, out)
+            case _:
+                return self._between(data, pos)
+
+    def _between(self, data: str, pos: int) -> int:
+        found = _NOT_BLANK.search(data, pos)
+        if found is None:
+            return len(data)
+        match self._state, found[0]:
+            case _State.START, "{":
+                self._state = _State.KEY
+            case _State.KEY, '"':
+                self._state = _State.IN_KEY
+            case _State.COLON, ":":
+                self._state = _State.VALUE
+            case _State.COMMA, ",":
+                self._state = _State.KEY
+            case _State.VALUE, '"':
+                self._state = _State.IN_STRING
+            case _State.VALUE, _:
+                self._state = _State.IN_RAW
+                return found.start()
+            case _:
+                self._state = _State.DONE
+        return found.end()
+
+    def _in_string(self, data: str, pos: int, out: list[tuple[str, str]]) -> int:
+        whole = _WHOLE.match(data, pos)
+        end = whole.end() if whole else pos
+        if piece := _decoded(data[pos:end]):
+            if self._state is _State.IN_KEY:
+                self._key.append(piece)
+            else:
+                out.append((self._name, piece))
+        if end == len(data):
+            return end
+        if data[end] == '"':
+            self._close_string()
+            return end + 1
+        if _BEGUN.fullmatch(data, end):
+            self._tail = data[end:]
+        else:
+            self._state = _State.DONE
+        return end
+
+    def _close_string(self) -> None:
+        if self._state is _State.IN_STRING:
+            self._state = _State.COMMA
+            return
+        self._name = "".join(self._key)
+        self._key = []
+        self._state = _State.COLON
+        if self._name in self._names:
+            self.repeated.append(self._name)
+        self._names.add(self._name)
+
+    def _in_raw(self, data: str, pos: int, out: list[tuple[str, str]]) -> int:
+        at = pos
+        while found := _STRUCTURE.search(data, at):
+            at = found.end()
+            match found[0]:
+                case '"':
+                    self._state = _State.IN_NESTED_STRING
+                    break
+                case "{" | "[":
+                    self._depth += 1
+                case "," if self._depth:
+                    pass
+                case "}" | "]" if self._depth:
+                    self._depth -= 1
+                case mark:
+                    at = found.start()
+                    self._state = _State.COMMA if mark == "," else _State.DONE
+                    break
+        else:
+            at = len(data)
+        if at > pos:
+            out.append((self._name, data[pos:at]))
+        return at
+
+    def _in_nested_string(self, data: str, pos: int, out: list[tuple[str, str]]) -> int:
+        whole = _NESTED_STRING.match(data, pos)
+        end = whole.end() if whole else pos
+        if end < len(data):
+            if data[end] == '"':
+                self._state = _State.IN_RAW
+                end += 1
+            else:
+                self._tail = data[end:]
+        if end > pos:
+            out.append((self._name, data[pos:end]))
+        return end
+
+
+def _decoded(piece: str) -> str:
+    """The text of a piece of a JSON string that cuts no escape."""
+    return _ESCAPE.sub(_unescape, piece) if "\\" in piece else piece
+
+
+def _unescape(escape: re.Match[str]) -> str:
+    written = escape[0]
+    if len(written) == 2:
+        return _SHORT.get(written[1], written)
+    codes = [int(code, 16) for code in written.split("\\u")[1:]]
+    if len(codes) == 2:
+        return chr(0x10000 + ((codes[0] - 0xD800) << 10) + (codes[1] - 0xDC00))
+    return written if 0xD800 <= codes[0] < 0xE000 else chr(codes[0])

@@ -1,0 +1,206 @@
+"""XML text calls: the incremental reader of replies that carry calls as tags."""
+
+from collections.abc import Sequence
+
+from treadle.parsing.blocks import Block, Malformation, ReasoningDelta, TextDelta, ToolGrammar
+from treadle.parsing.framing import FramedText
+from treadle.parsing.layout import Layout
+from treadle.parsing.xml_call import CallScan, Ending
+from treadle.parsing.xml_tags import TagSet, begun_at, proper_prefixes
+
+REASONING_TAGS = ("<think>", "<thinking>", "<reasoning>")
+_CLOSING_PREFIXES = proper_prefixes(f"</{tag[1:]}" for tag in REASONING_TAGS)
+
+
+class XmlReader:
+    """Tells text, calls and (with `reasoning_tags`) reasoning apart while a reply streams.
+
+    - `<tool>` opens a call when the tool is known and, blanks apart, a tag of one of its parameters or
+      `</tool>` follows. Tags have no attributes. Entities are not decoded. In inline code a tag is text.
+    - At the start of a line (or laid out over lines) the call is shown while it streams, and a broken one is a
+      `Malformation`. Elsewhere in prose, and in a code fence, it is held back until it is complete: then it is a
+      call, because some models fence their calls; if it never is, it is text.
+    - A parameter keeps its bytes, less one line break after its opening and one before its closing tag. It ends
+      at the closing tag which the tool's closing tag or a new parameter follows; a balanced call inside it is text.
+    - A call that never closes does not swallow the next one: what was taken for its value is read again by `finish`.
+    - Reasoning (`<think>`, `<thinking>`, `<reasoning>`) is told apart at the start of the reply, and later only
+      where the tag has a line of its own outside a fence. It ends at its closing tag, or with the reply.
+
+    Texts and sources (of `CallComplete` and `Malformation`) joined in order are the reply, byte for byte; only
+    reasoning tags and their framing line breaks are left out. No input raises. Time and memory are linear.
+    """
+
+    __slots__ = (
+        "_call",
+        "_closing",
+        "_layout",
+        "_next",
+        "_only_at",
+        "_reasoning",
+        "_starved",
+        "_tags",
+        "_tail",
+    )
+
+    def __init__(self, tools: Sequence[ToolGrammar], *, reasoning_tags: bool = False) -> None:
+        self._tags = TagSet(tools, REASONING_TAGS if reasoning_tags else ())
+        self._layout = Layout()
+        self._tail = ""
+        self._next = 0
+        self._call: CallScan | None = None
+        self._reasoning: FramedText | None = None
+        self._closing = ""
+        self._starved = False
+        self._only_at: frozenset[int] | None = None
+
+    def feed(self, chunk: str) -> list[Block]:
+        """Read the next piece of the reply, of any length."""
+        if self._tail:
+            chunk = self._tail + chunk
+            self._tail = ""
+        elif "<" not in chunk:
+            plain = self._plain(chunk)
+            if plain is not None:
+                return plain
+        out: list[Block] = []
+        self._run(chunk, out)
+        return out
+
+    def finish(self) -> list[Block]:
+        """End the reply: what was held back is released, an open call becomes a malformation or text."""
+        out: list[Block] = []
+        tail, self._tail = self._tail, ""
+        if self._call is not None:
+            self._end_call(self._call, tail, out)
+        elif self._reasoning is not None:
+            if text := self._reasoning.push(tail) + self._reasoning.close():
+                out.append(ReasoningDelta(text))
+        else:
+            self._text(tail, out)
+        return out
+
+    def _plain(self, chunk: str) -> list[Block] | None:
+        if self._call is not None:
+            return self._call.plain(chunk)
+        if self._reasoning is not None:
+            text = self._reasoning.push(chunk)
+            return [ReasoningDelta(text)] if text else []
+        if not chunk:
+            return []
+        self._layout.write(chunk)
+        return [TextDelta(chunk)]
+
+    def _run(self, data: str, out: list[Block]) -> None:
+        pos = 0
+        self._starved = False
+        while pos < len(data) and not self._starved:
+            if self._call is not None:
+                pos = self._in_call(self._call, data, pos, out)
+            elif self._reasoning is not None:
+                pos = self._in_reasoning(self._reasoning, data, pos, out)
+            else:
+                pos = self._in_text(data, pos, out)
+        self._tail = data[pos:]
+
+    def _text(self, text: str, out: list[Block]) -> None:
+        if text:
+            self._layout.write(text)
+            out.append(TextDelta(text))
+
+    def _in_text(self, data: str, pos: int, out: list[Block]) -> int:
+        match = self._tags.pattern.search(data, pos)
+        if match is None:
+            end = begun_at(data, pos, self._tags.prefixes, self._tags.longest)
+            self._text(data[pos:end], out)
+            self._starved = True
+            return end
+        self._text(data[pos : match.start()], out)
+        tags = self._tags.by_open.get(match[0])
+        if tags is None:
+            return self._at_reasoning(match[0], data, match.start(), out)
+        place = self._layout.place()
+        if place.inline_code or (self._only_at is not None and match.start() not in self._only_at):
+            self._text(match[0], out)
+        else:
+            self._call = CallScan(tags, self._next, line_start=place.line_start, fenced=place.fenced)
+        return match.end()
+
+    def _at_reasoning(self, tag: str, data: str, at: int, out: list[Block]) -> int:
+        place = self._layout.place()
+        end = at + len(tag)
+        if place.line_start and not place.fenced and not place.reply_start and end == len(data):
+            self._starved = True
+            return at
+        if place.reply_start or (place.line_start and not place.fenced and data[end] in "\r\n"):
+            self._reasoning = FramedText()
+            self._closing = f"</{tag[1:]}"
+        else:
+            self._text(tag, out)
+        return end
+
+    def _in_reasoning(self, framed: FramedText, data: str, pos: int, out: list[Block]) -> int:
+        at = data.find(self._closing, pos)
+        if at >= 0:
+            text = framed.push(data[pos:at]) + framed.close()
+            self._reasoning = None
+            self._layout.end_block()
+        else:
+            end = begun_at(data, pos, _CLOSING_PREFIXES, len(self._closing))
+            text = framed.push(data[pos:end])
+            self._starved = True
+        if text:
+            out.append(ReasoningDelta(text))
+        return at + len(self._closing) if at >= 0 else end
+
+    def _in_call(self, call: CallScan, data: str, pos: int, out: list[Block]) -> int:
+        pos = call.scan(data, pos, out)
+        self._starved = call.starved
+        match call.ending:
+            case Ending.NONE:
+                pass
+            case Ending.NOT_A_CALL:
+                self._call = None
+                self._text(call.source, out)
+            case Ending.CLOSED:
+                self._close(call, out)
+        return pos
+
+    def _close(self, call: CallScan, out: list[Block]) -> None:
+        self._call = None
+        if call.certain or call.is_sound():
+            out += call.result()
+            self._next += 1
+            self._layout.end_block()
+        else:
+            self._text(call.source, out)
+
+    def _end_call(self, call: CallScan, tail: str, out: list[Block]) -> None:
+        call.end(tail)
+        match call.ending:
+            case Ending.NOT_A_CALL:
+                self._text(call.source, out)
+            case Ending.CLOSED:
+                self._close(call, out)
+            case Ending.NONE:
+                self._recover(call, out)
+        self._call = None
+
+    def _recover(self, call: CallScan, out: list[Block]) -> None:
+        """Give back what an unclosed call has taken: the calls inside it that do close, and the rest as text.
+
+        The second reading is told which tags to open, so that no text is read a third time.
+        """
+        source = call.source
+        opens = self._tags.balanced_opens(source) if self._only_at is None else frozenset()
+        first = min(opens, default=len(source))
+        if call.shown:
+            out.append(call.unclosed(source[:first]))
+            self._next += 1
+            self._layout.end_block()
+        else:
+            self._text(source[:first], out)
+        rest = source[first:]
+        self._call = None
+        self._only_at = frozenset(at - first for at in opens)
+        self._run(rest, out)
+        out += self.finish()

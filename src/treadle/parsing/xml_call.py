@@ -1,0 +1,318 @@
+"""One XML call while it streams, from its opening tag to its end."""
+
+import io
+from collections.abc import Mapping
+from enum import Enum, auto
+
+from treadle.parsing.blocks import Block, CallComplete, CallStarted, Malformation, ParameterDelta
+from treadle.parsing.framing import FramedText, unframe
+from treadle.parsing.xml_tags import ANY_TAG, NOT_BLANK, ToolTags, any_tag_begun, begun_at
+
+
+class Ending(Enum):
+    """How the scan of a call ended, if it did."""
+
+    NONE = auto()
+    CLOSED = auto()
+    NOT_A_CALL = auto()
+
+
+class _Mode(Enum):
+    AFTER_OPEN = auto()
+    IN_VALUE = auto()
+    AFTER_VALUE = auto()
+
+
+class CallScan:
+    """Reads one call. Each character is looked at once; the value is cut out of the source at the end.
+
+    A value ends at the parameter's closing tag that is followed, blanks apart, by the tool's closing tag or by
+    a parameter that the call has not yet had. Any other closing tag belongs to the value, and so does a whole
+    call of the same tool inside it (`_depth`).
+
+    `certain`: the tag stands where a call is meant (at the start of a line, or glued to a sentence but laid out
+    over lines, and in no code fence), so a broken one is reported; otherwise it is text again.
+    `shown`: the call was announced, and its parameters are emitted while they stream.
+    """
+
+    __slots__ = (
+        "_after_open_tag",
+        "_depth",
+        "_fault",
+        "_fenced",
+        "_framed",
+        "_line_start",
+        "_mode",
+        "_name",
+        "_pending",
+        "_size",
+        "_source",
+        "_spans",
+        "_start",
+        "_stray",
+        "_tags",
+        "_value_tags",
+        "certain",
+        "ending",
+        "index",
+        "shown",
+        "starved",
+    )
+
+    def __init__(self, tags: ToolTags, index: int, *, line_start: bool, fenced: bool) -> None:
+        self.index = index
+        self._fenced = fenced
+        self._line_start = line_start and not fenced
+        self.certain = False
+        self.shown = False
+        self.ending = Ending.NONE
+        self.starved = False
+        self._tags = tags
+        self._fault: tuple[str, str] | None = None
+        self._source = io.StringIO()
+        self._size = 0
+        self._mode = _Mode.AFTER_OPEN
+        self._name = ""
+        self._value_tags = tags.values[""]
+        self._framed = FramedText()
+        self._spans: dict[str, tuple[int, int]] = {}
+        self._start = 0
+        self._stray: int | None = None  # just after a closing tag of the parameter that did not end it
+        self._depth = 0
+        self._after_open_tag = False
+        self._pending: list[str] = []
+        self._take(tags.open)
+
+    @property
+    def source(self) -> str:
+        """What the call has consumed so far."""
+        return self._source.getvalue()
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self._tags.grammar.name
+
+    def scan(self, data: str, pos: int, out: list[Block]) -> int:
+        """Consume `data` from `pos`; returns where it stopped: at the call's end, or where it needs more."""
+        self.starved = False
+        while self.ending is Ending.NONE and not self.starved:
+            match self._mode:
+                case _Mode.AFTER_OPEN:
+                    pos = self._after_open(data, pos, out)
+                case _Mode.IN_VALUE:
+                    pos = self._in_value(data, pos, out)
+                case _Mode.AFTER_VALUE:
+                    pos = self._after_value(data, pos, out)
+        return pos
+
+    def plain(self, chunk: str) -> list[Block] | None:
+        """The fast path for a chunk without `<`: a piece of the value. None when it is not that simple."""
+        if self._mode is not _Mode.IN_VALUE or self._after_open_tag:
+            return None
+        self._source.write(chunk)
+        self._size += len(chunk)
+        if self.shown and (text := self._framed.push(chunk)):
+            return [ParameterDelta(self.index, self._name, text)]
+        return []
+
+    def end(self, rest: str) -> None:
+        """The reply ended with `rest` unconsumed: a closing tag at the very end still ends the call."""
+        if self._mode is _Mode.AFTER_OPEN:
+            self.ending = Ending.NOT_A_CALL
+        elif self._mode is _Mode.IN_VALUE and rest == self._tags.close and not self._depth:
+            self._take(rest)
+            self._close_broken()
+            return
+        self._take(rest)
+
+    def result(self) -> list[Block]:
+        """The closing block of a closed call, with what precedes it if the call was not shown yet."""
+        source = self.source
+        arguments = {name: unframe(source[start:end]) for name, (start, end) in self._spans.items()}
+        fault = self._fault or self._missing(arguments)
+        blocks: list[Block] = [] if self.shown else [CallStarted(self.index, self.name)]
+        if fault is not None:
+            return [*blocks, Malformation(fault[0], fault[1], self.index, self.name, source)]
+        if not self.shown:
+            blocks += [ParameterDelta(self.index, name, text) for name, text in arguments.items() if text]
+        return [*blocks, CallComplete(self.index, self.name, arguments, source=source)]
+
+    def is_sound(self) -> bool:
+        """Whether a closed call is complete."""
+        return self._fault is None and not self._missing(self._spans)
+
+    def unclosed(self, source: str) -> Malformation:
+        """The report on a call that the reply leaves open; `source` is the text that goes with it."""
+        where = f"parameter <{self._name}> of <{self.name}>" if self._name else f"<{self.name}>"
+        message = (
+            f"The call was not run: {where} was never closed. Send the whole call again and end it with"
+            f" {self._value_tags.close}{self._tags.close}."
+        )
+        return Malformation("unclosed_call", message, self.index, self.name, source)
+
+    def _take(self, text: str) -> None:
+        self._source.write(text)
+        self._size += len(text)
+
+    def _emit(self, text: str, out: list[Block]) -> None:
+        if self.shown and (text := self._framed.push(text)):
+            out.append(ParameterDelta(self.index, self._name, text))
+
+    def _value_text(self, data: str, pos: int, end: int, out: list[Block]) -> int:
+        if end > pos:
+            text = data[pos:end]
+            self._take(text)
+            self._emit(text, out)
+        return end
+
+    def _after_open(self, data: str, pos: int, out: list[Block]) -> int:
+        found = NOT_BLANK.search(data, pos)
+        at = found.start() if found else len(data)
+        self._take(data[pos:at])
+        if at == len(data):
+            self.starved = True
+            return at
+        tag = self._tags.follow(data, at) if data[at] == "<" else None
+        if tag:
+            glued = not self._fenced and "\n" in self.source
+            self.certain = self._line_start or glued
+            return self._open_or_close(tag, at, out)
+        if tag is None and self._line_start and (unknown := ANY_TAG.match(data, at)):
+            self.certain = True
+            self._fault = self._unknown(unknown[1])
+            self._mode = _Mode.IN_VALUE
+        elif tag == "" or (self._line_start and any_tag_begun(data, at)):
+            self.starved = True
+        else:
+            self.ending = Ending.NOT_A_CALL
+        return at
+
+    def _open_or_close(self, tag: str, at: int, out: list[Block]) -> int:
+        """Consume the tag that follows the tool's opening tag or a value."""
+        if self.certain and not self.shown:
+            self.shown = True
+            out.append(CallStarted(self.index, self.name))
+        self._take(tag)
+        if tag == self._tags.close:
+            self.ending = Ending.CLOSED
+        else:
+            self._name = self._tags.parameters[tag]
+            self._value_tags = self._tags.values[self._name]
+            self._framed = FramedText()
+            self._start = self._size
+            self._stray = None
+            self._mode = _Mode.IN_VALUE
+        return at + len(tag)
+
+    def _in_value(self, data: str, pos: int, out: list[Block]) -> int:
+        if self._after_open_tag and not self._read_depth(data, pos):
+            self.starved = True
+            at = data.rfind("<", pos)
+            return self._value_text(data, pos, at if at >= 0 else len(data), out)
+        tags = self._value_tags
+        match = tags.pattern.search(data, pos)
+        if match is None:
+            self.starved = True
+            return self._value_text(data, pos, begun_at(data, pos, tags.prefixes, tags.longest), out)
+        tag = match[0]
+        if tag == self._tags.open:
+            self._after_open_tag = True
+        elif self._depth:
+            self._depth -= tag == self._tags.close
+        elif tag == tags.close:
+            return self._leave_value(data, pos, match.start(), out)
+        elif match.end() == len(data) and self._name:
+            self.starved = True
+            return self._value_text(data, pos, match.start(), out)
+        elif not self._name or data[match.end()] in "\r\n<":
+            self._value_text(data, pos, match.start(), out)
+            self._take(tag)
+            self._close_broken()
+            return match.end()
+        return self._value_text(data, pos, match.end(), out)
+
+    def _read_depth(self, data: str, pos: int) -> bool:
+        """After the tool's own opening tag inside a value: count it if a call follows. False: more is needed."""
+        found = NOT_BLANK.search(data, pos)
+        if found is None:
+            return False
+        tag = self._tags.follow(data, found.start())
+        if tag != "":
+            self._after_open_tag = False
+            self._depth += tag is not None
+        return tag != ""
+
+    def _leave_value(self, data: str, pos: int, at: int, out: list[Block]) -> int:
+        end = self._value_text(data, pos, at, out) + len(self._value_tags.close)
+        self._spans[self._name] = (self._start, self._size)
+        self._take(self._value_tags.close)
+        self._pending = [self._value_tags.close]
+        self._mode = _Mode.AFTER_VALUE
+        return end
+
+    def _after_value(self, data: str, pos: int, out: list[Block]) -> int:
+        found = NOT_BLANK.search(data, pos)
+        at = found.start() if found else len(data)
+        if at > pos:
+            self._pending.append(data[pos:at])
+            self._take(data[pos:at])
+        if found is None:
+            self.starved = True
+            return at
+        tag = self._tags.follow(data, at) if data[at] == "<" else None
+        if tag == "":
+            self.starved = True
+            return at
+        if tag is None or self._tags.parameters.get(tag) in self._spans:
+            self._back_to_value(out)
+            return at
+        if text := self._framed.close() if self.shown else "":
+            out.append(ParameterDelta(self.index, self._name, text))
+        return self._open_or_close(tag, at, out)
+
+    def _back_to_value(self, out: list[Block]) -> None:
+        """The closing tag was part of the value."""
+        self._stray = self._spans.pop(self._name)[1] + len(self._value_tags.close)
+        self._emit("".join(self._pending), out)
+        self._mode = _Mode.IN_VALUE
+
+    def _close_broken(self) -> None:
+        """The tool is closed while a parameter is open: say what stands in the way."""
+        self.ending = Ending.CLOSED
+        if self._fault is not None:
+            return
+        if self._stray is None:
+            self._fault = (
+                "unclosed_parameter",
+                f"The call was not run: <{self._name}> was not closed before {self._tags.close}."
+                f" Send the call again with {self._value_tags.close} after the value.",
+            )
+            return
+        stray = ANY_TAG.match(self.source[self._stray :].lstrip())
+        self._fault = self._unknown(stray[1]) if stray else self._stray_text()
+
+    def _unknown(self, name: str) -> tuple[str, str]:
+        known = ", ".join(f"<{name}>" for name in self._tags.grammar.parameters) or "none"
+        return (
+            "unknown_parameter",
+            f"The call was not run: <{self.name}> has no parameter <{name}>. Its parameters are: {known}."
+            " Send the call again with these only.",
+        )
+
+    def _stray_text(self) -> tuple[str, str]:
+        return (
+            "stray_text",
+            f"The call was not run: there is text between {self._value_tags.close} and {self._tags.close}."
+            " Send the call again with nothing but parameters in it.",
+        )
+
+    def _missing(self, given: Mapping[str, object]) -> tuple[str, str] | None:
+        missing = [name for name in self._tags.grammar.required if name not in given]
+        if not missing:
+            return None
+        names = ", ".join(f"<{name}>" for name in missing)
+        return (
+            "missing_parameter",
+            f"The call was not run: <{self.name}> needs {names}. Send the call again with every needed parameter.",
+        )

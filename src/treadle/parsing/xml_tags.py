@@ -1,0 +1,97 @@
+"""The tags of a set of tools, compiled once: what may open, close or follow."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from treadle.parsing.blocks import ToolGrammar
+
+NOT_BLANK = re.compile(r"[^ \t\r\n]")
+ANY_TAG = re.compile(r"<([A-Za-z_][\w.-]{0,63})>")
+_ANY_TAG_BEGUN = re.compile(r"<(?:[A-Za-z_][\w.-]{0,63})?\Z")
+
+
+def proper_prefixes(tags: Iterable[str]) -> frozenset[str]:
+    """Every way in which one of `tags` can be begun and not ended."""
+    return frozenset(tag[:end] for tag in tags for end in range(1, len(tag)))
+
+
+def begun_at(data: str, pos: int, prefixes: frozenset[str], longest: int) -> int:
+    """Where at the end of `data` (not before `pos`) a tag is begun that the next chunk may end; else its length."""
+    size = len(data)
+    at = data.rfind("<", max(pos, size - longest), size)
+    return at if at >= 0 and data[at:] in prefixes else size
+
+
+def any_tag_begun(data: str, pos: int) -> bool:
+    """Whether `data` ends, from `pos` on, in a tag of any name that is not yet closed."""
+    return _ANY_TAG_BEGUN.match(data, pos) is not None
+
+
+class ToolTags:
+    """The tags of one tool."""
+
+    __slots__ = ("close", "grammar", "longest", "open", "parameters", "prefixes", "values")
+
+    def __init__(self, grammar: ToolGrammar) -> None:
+        self.grammar = grammar
+        self.open = f"<{grammar.name}>"
+        self.close = f"</{grammar.name}>"
+        self.parameters = {f"<{name}>": name for name in grammar.parameters}
+        self.prefixes = proper_prefixes([self.close, *self.parameters])
+        self.longest = max(map(len, [self.open, self.close, *self.parameters])) + 1
+        self.values = {name: ValueTags(self, name) for name in ("", *grammar.parameters)}
+
+    def follow(self, data: str, pos: int) -> str | None:
+        """The parameter's opening or the tool's closing tag at `pos`; `""` while it is only begun; else None."""
+        end = data.find(">", pos, pos + self.longest)
+        if end < 0:
+            return "" if data[pos:] in self.prefixes else None
+        tag = data[pos : end + 1]
+        return tag if tag == self.close or tag in self.parameters else None
+
+
+class ValueTags:
+    """The tags that matter inside one parameter; the parameter `""` is one that the tool does not have."""
+
+    __slots__ = ("close", "longest", "pattern", "prefixes")
+
+    def __init__(self, tool: ToolTags, name: str) -> None:
+        self.close = f"</{name}>" if name else ""
+        tags = [tag for tag in (self.close, tool.close, tool.open) if tag]
+        self.pattern = re.compile("|".join(map(re.escape, tags)))
+        self.prefixes = proper_prefixes(tags)
+        self.longest = max(map(len, tags))
+
+
+class TagSet:
+    """The opening tags of all tools, and those of reasoning if it is told apart."""
+
+    __slots__ = ("by_open", "longest", "pattern", "prefixes")
+
+    def __init__(self, tools: Sequence[ToolGrammar], reasoning: Sequence[str] = ()) -> None:
+        self.by_open = {tags.open: tags for tags in map(ToolTags, tools)}
+        opens = [*self.by_open, *(tag for tag in reasoning if tag not in self.by_open)]
+        self.pattern = re.compile("|".join(map(re.escape, opens)) or r"(?!)")
+        self.prefixes = proper_prefixes(opens)
+        self.longest = max(map(len, opens), default=1)
+
+    def balanced_opens(self, text: str) -> frozenset[int]:
+        """The places in `text` where a call opens that also closes; in one pass.
+
+        The tags of each tool are paired like brackets, so an opening tag that was never closed does not take
+        the closing tag of a later call.
+        """
+        closes = {tags.close: tags for tags in self.by_open.values()}
+        pattern = re.compile("|".join(map(re.escape, [*self.by_open, *closes])) or r"(?!)")
+        stacks: dict[str, list[int]] = {name: [] for name in closes}
+        paired: set[int] = set()
+        for match in pattern.finditer(text):
+            tags = self.by_open.get(match[0])
+            if tags is None:
+                if stacks[match[0]]:
+                    paired.add(stacks[match[0]].pop())
+                continue
+            following = NOT_BLANK.search(text, match.end())
+            if following is not None and tags.follow(text, following.start()):
+                stacks[tags.close].append(match.start())
+        return frozenset(paired)
