@@ -1,8 +1,8 @@
 """XML text calls: what is a call, what is text, and what is reported."""
 
 import pytest
-
 from tests.parsing.replies import read, summary
+
 from treadle.parsing import (
     CallComplete,
     CallStarted,
@@ -222,34 +222,44 @@ def test_calls_after_an_unclosed_one_keep_their_order_and_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "what", "remedy"),
     [
         (
             "<read_file>\n<path>a\n</read_file>",
-            "The call was not run: <path> was not closed before </read_file>."
-            " Send the whole call again with </path> after the value.",
+            "<path> was not closed before </read_file>",
+            "with </path> after the value",
+        ),
+        (
+            "<read_file>\n<path>a</path> b\n</read_file>",
+            "there is text between </path> and </read_file>",
+            "with nothing but parameters in it",
         ),
         (
             "<list_files>\n<dir>a</dir>\n</list_files>",
-            "The call was not run: <list_files> has no parameter <dir>; its parameters are: <path>, <recursive>."
-            " Send the whole call again with these only.",
+            "<list_files> has no parameter <dir>; its parameters are: <path>, <recursive>",
+            "with these only",
         ),
         (
             "<done>\n<dir>a</dir>\n</done>",
-            "The call was not run: <done> has no parameter <dir>; its parameters are: none."
-            " Send the whole call again with these only.",
+            "<done> has no parameter <dir>; its parameters are: none",
+            "with these only",
         ),
         (
             "<write_to_file></write_to_file>",
-            "The call was not run: <write_to_file> needs <path>, <content>."
-            " Send the whole call again with every needed parameter.",
+            "<write_to_file> needs <path>, <content>",
+            "with every needed parameter",
+        ),
+        (
+            "<write_to_file>\n<path>a",
+            "parameter <path> of <write_to_file> was never closed",
+            "and end it with </path></write_to_file>",
         ),
     ],
 )
-def test_a_malformation_says_what_was_wrong_and_what_to_do(call: str, message: str) -> None:
+def test_a_malformation_says_what_was_wrong_and_what_to_do(call: str, what: str, remedy: str) -> None:
     last = read([call])[-1]
     assert isinstance(last, Malformation)
-    assert last.message == message
+    assert last.message == f"The call was not run: {what}. Send the whole call again {remedy}."
 
 
 def test_the_last_call_may_end_with_the_reply() -> None:

@@ -1,9 +1,11 @@
 """XML text calls: what holds for any reply, however it is split."""
 
+from itertools import pairwise
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tests.parsing.replies import TOOLS, read, rebuilt
+
 from treadle.parsing import Block, CallComplete, CallStarted, Malformation, ParameterDelta, XmlReader
 
 PIECES = [
@@ -39,7 +41,7 @@ EXAMPLES = settings(max_examples=200, deadline=None)
 
 def split(text: str, cuts: list[int]) -> list[str]:
     places = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
-    return [text[start:end] for start, end in zip(places, places[1:], strict=False)]
+    return [text[start:end] for start, end in pairwise(places)]
 
 
 def previews(blocks: list[Block]) -> dict[int, dict[str, str]]:
@@ -88,7 +90,7 @@ def test_the_preview_of_a_complete_call_is_its_arguments(reply: str) -> None:
 
 
 @EXAMPLES
-@given(st.text(), st.text())
+@given(st.text(), st.text().filter(lambda content: not content.endswith("\r")))
 def test_a_written_call_is_read_back_between_any_texts(before: str, content: str) -> None:
     source = f"<write_to_file>\n<path>a.py</path>\n<content>\n{content}\n</content>\n</write_to_file>"
     calls = [block for block in read([f"{before}\n{source}\n"]) if isinstance(block, CallComplete)]
