@@ -1,5 +1,6 @@
 """Arguments against a tool's JSON schema: typed from XML text, and checked with messages for the model."""
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -13,8 +14,10 @@ _NOT_READ = object()
 _IS_TYPE: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
     "boolean": lambda value: isinstance(value, bool),
-    "integer": lambda value: not isinstance(value, bool)
-    and (isinstance(value, int) or (isinstance(value, float) and value.is_integer())),
+    "integer": lambda value: (
+        not isinstance(value, bool)
+        and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
+    ),
     "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
     "array": lambda value: isinstance(value, list),
     "object": lambda value: isinstance(value, dict),
@@ -46,8 +49,8 @@ def typed_arguments(
 def validate_arguments(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[str]:
     """List what is wrong with `arguments`, worded for the model; an empty list if nothing is.
 
-    Checks types, `required`, `enum`, `const`, `additionalProperties`, `items`, `anyOf` and `oneOf`, at any depth.
-    Keywords beyond these are not checked here.
+    Checks types, `required`, `enum`, `const`, `additionalProperties`, `items`, `anyOf` and `oneOf` (as
+    `anyOf`), at any depth. Other keywords are not checked here.
     """
     return list(_problems(schema, dict(arguments), ""))
 
@@ -71,7 +74,7 @@ def _read(text: str, types: Sequence[str]) -> Any:
         return text.lower() == "true"
     if ("integer" in types or "number" in types) and _INTEGER.fullmatch(text):
         return int(text)
-    if "number" in types and _NUMBER.fullmatch(text):
+    if "number" in types and _NUMBER.fullmatch(text) and math.isfinite(float(text)):
         return float(text)
     if "array" in types or "object" in types:
         return _read_json(text, types)

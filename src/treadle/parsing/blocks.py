@@ -74,8 +74,8 @@ class CallComplete:
 class Malformation:
     """A call that will never complete. `message` tells the model what was wrong and what to do.
 
-    `index` and `name` are those of the call's `CallStarted`. `source` is the text that is lost with the call, so
-    that texts and sources together are still the whole reply.
+    `index` and `name` are those of the call's `CallStarted`. `source` is the text that goes with the call, so
+    that texts and sources together are the whole reply.
     """
 
     code: str

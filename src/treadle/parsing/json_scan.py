@@ -1,4 +1,4 @@
-"""The top-level parameters of a JSON object while it streams, for previews; the value itself is decoded elsewhere."""
+"""The top-level parameters of a JSON object while it streams, for previews."""
 
 import re
 from enum import Enum, auto
@@ -30,8 +30,8 @@ class _State(Enum):
 class ObjectScan:
     """Yields `(name, piece)` for each parameter: the decoded text of strings, the raw JSON of other values.
 
-    It does not judge: where the text is no object, or no JSON, pieces just stop. `repeated` holds the names that
-    came twice. Time is linear: at most the twelve characters of a begun escape are looked at again.
+    It does not judge: where the text is no object, or no JSON, pieces just stop. `repeated` holds the names
+    that came twice. Time is linear: at most the eleven characters of a begun escape are looked at again.
     """
 
     __slots__ = ("_depth", "_key", "_name", "_names", "_state", "_tail", "repeated")

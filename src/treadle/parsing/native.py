@@ -22,9 +22,9 @@ class _OpenCall:
 class NativeReader:
     """Reads the argument JSON of the calls of one reply; calls may interleave.
 
-    A call completes only if its JSON is one whole object with every name once; anything else is a `Malformation`
-    and nothing is repaired. No arguments at all mean `{}`. The previews are cut by an own light scanner, the
-    arguments are decoded once, at the end. No input raises. Time and memory are linear.
+    A call completes only if its JSON is one whole object with every name once; anything else is a
+    `Malformation`, and nothing is repaired. No arguments at all mean `{}`. The arguments are decoded once,
+    at the end; a light scanner cuts the previews. No input raises. Time and memory are linear.
     """
 
     __slots__ = ("_calls",)
@@ -66,17 +66,22 @@ def _close(index: int, call: _OpenCall) -> CallComplete | Malformation:
         return _malformed(index, call, "missing_name", "it has no tool name. Send it again with a name.")
     if call.scan.repeated:
         names = ", ".join(f'"{name}"' for name in call.scan.repeated)
-        return _malformed(index, call, "duplicate_parameter", f"{names} came twice. Give each parameter once.")
+        return _malformed(
+            index, call, "duplicate_parameter", f"{names} came twice. Give each parameter once."
+        )
     try:
         arguments: Any = msgspec.json.decode(source) if source.strip() else {}
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         if not call.scan.ended:
-            return _malformed(
-                index, call, "cut_json", "its argument JSON ends too early. Send the whole call again; if it is long, in parts."
-            )
-        return _malformed(index, call, "invalid_json", f"its arguments are not valid JSON ({error}). Send valid JSON.")
+            cut = "its argument JSON ends too early. Send the whole call again; if it is long, in parts."
+            return _malformed(index, call, "cut_json", cut)
+        return _malformed(
+            index, call, "invalid_json", f"its arguments are not valid JSON ({error}). Send valid JSON."
+        )
     if not isinstance(arguments, dict):
-        return _malformed(index, call, "not_an_object", "its arguments must be one JSON object of parameters.")
+        return _malformed(
+            index, call, "not_an_object", "its arguments must be one JSON object of parameters."
+        )
     return CallComplete(index, call.name, arguments, call.call_id, source)
 
 

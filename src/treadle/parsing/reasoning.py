@@ -7,7 +7,8 @@ from treadle.parsing.xml import XmlReader
 class ReasoningSplitter:
     """Tells `<think>`, `<thinking>` and `<reasoning>` apart from text while a reply streams.
 
-    The rule is that of `XmlReader(reasoning_tags=True)`: at the start of the reply, or later on a line of its own.
+    The rule is that of `XmlReader(reasoning_tags=True)`: the tag stands at the start of the reply, or later
+    on a line of its own.
     """
 
     __slots__ = ("_reader",)

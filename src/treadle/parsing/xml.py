@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from treadle.parsing.blocks import Block, Malformation, ReasoningDelta, TextDelta, ToolGrammar
+from treadle.parsing.blocks import Block, ReasoningDelta, TextDelta, ToolGrammar
 from treadle.parsing.framing import FramedText
 from treadle.parsing.layout import Layout
 from treadle.parsing.xml_call import CallScan, Ending
@@ -17,17 +17,20 @@ class XmlReader:
 
     - `<tool>` opens a call when the tool is known and, blanks apart, a tag of one of its parameters or
       `</tool>` follows. Tags have no attributes. Entities are not decoded. In inline code a tag is text.
-    - At the start of a line (or laid out over lines) the call is shown while it streams, and a broken one is a
-      `Malformation`. Elsewhere in prose, and in a code fence, it is held back until it is complete: then it is a
-      call, because some models fence their calls; if it never is, it is text.
-    - A parameter keeps its bytes, less one line break after its opening and one before its closing tag. It ends
-      at the closing tag which the tool's closing tag or a new parameter follows; a balanced call inside it is text.
-    - A call that never closes does not swallow the next one: what was taken for its value is read again by `finish`.
-    - Reasoning (`<think>`, `<thinking>`, `<reasoning>`) is told apart at the start of the reply, and later only
-      where the tag has a line of its own outside a fence. It ends at its closing tag, or with the reply.
+    - At the start of a line (or laid out over lines) the call is shown while it streams, and a broken one
+      is a `Malformation`. Elsewhere in prose, and in a code fence, it is held back until it is complete:
+      then it is a call, because some models fence their calls; if it never is, it is text.
+    - A parameter keeps its bytes, less one line break after its opening and one before its closing tag. It
+      ends at the closing tag that the tool's closing tag or a new parameter follows; a balanced call of the
+      same tool inside it is part of it.
+    - A call that never closes does not swallow the next one: what was taken for its value is read again by
+      `finish`.
+    - Reasoning (`<think>`, `<thinking>`, `<reasoning>`) is told apart at the start of the reply, and later
+      only where the tag has a line of its own outside a fence. It ends at its closing tag, or with the reply.
 
-    Texts and sources (of `CallComplete` and `Malformation`) joined in order are the reply, byte for byte; only
-    reasoning tags and their framing line breaks are left out. No input raises. Time and memory are linear.
+    Texts and sources (of `CallComplete` and `Malformation`) joined in order are the reply, byte for byte;
+    only reasoning tags and their framing line breaks are left out. No input raises. Time and memory are
+    linear in the reply, however it is split.
     """
 
     __slots__ = (
@@ -140,17 +143,18 @@ class XmlReader:
 
     def _in_reasoning(self, framed: FramedText, data: str, pos: int, out: list[Block]) -> int:
         at = data.find(self._closing, pos)
-        if at >= 0:
-            text = framed.push(data[pos:at]) + framed.close()
-            self._reasoning = None
-            self._layout.end_block()
-        else:
+        if at < 0:
             end = begun_at(data, pos, _CLOSING_PREFIXES, len(self._closing))
             text = framed.push(data[pos:end])
             self._starved = True
+        else:
+            end = at + len(self._closing)
+            text = framed.push(data[pos:at]) + framed.close()
+            self._reasoning = None
+            self._layout.end_block()
         if text:
             out.append(ReasoningDelta(text))
-        return at + len(self._closing) if at >= 0 else end
+        return end
 
     def _in_call(self, call: CallScan, data: str, pos: int, out: list[Block]) -> int:
         pos = call.scan(data, pos, out)

@@ -1,11 +1,12 @@
 """One XML call while it streams, from its opening tag to its end."""
 
 import io
-from collections.abc import Mapping
 from enum import Enum, auto
 
+from treadle.parsing import xml_faults
 from treadle.parsing.blocks import Block, CallComplete, CallStarted, Malformation, ParameterDelta
 from treadle.parsing.framing import FramedText, unframe
+from treadle.parsing.xml_faults import Fault
 from treadle.parsing.xml_tags import ANY_TAG, NOT_BLANK, ToolTags, any_tag_begun, begun_at
 
 
@@ -26,12 +27,12 @@ class _Mode(Enum):
 class CallScan:
     """Reads one call. Each character is looked at once; the value is cut out of the source at the end.
 
-    A value ends at the parameter's closing tag that is followed, blanks apart, by the tool's closing tag or by
-    a parameter that the call has not yet had. Any other closing tag belongs to the value, and so does a whole
-    call of the same tool inside it (`_depth`).
+    A value ends at the parameter's closing tag that is followed, blanks apart, by the tool's closing tag or
+    by a parameter that the call has not yet had. Any other closing tag belongs to the value, and so does a
+    whole call of the same tool inside it (`_depth`).
 
-    `certain`: the tag stands where a call is meant (at the start of a line, or glued to a sentence but laid out
-    over lines, and in no code fence), so a broken one is reported; otherwise it is text again.
+    `certain`: the tag stands where a call is meant (at the start of a line, or glued to a sentence but laid
+    out over lines, and in no code fence), so a broken one is reported; otherwise it is text again.
     `shown`: the call was announced, and its parameters are emitted while they stream.
     """
 
@@ -68,7 +69,7 @@ class CallScan:
         self.ending = Ending.NONE
         self.starved = False
         self._tags = tags
-        self._fault: tuple[str, str] | None = None
+        self._fault: Fault | None = None
         self._source = io.StringIO()
         self._size = 0
         self._mode = _Mode.AFTER_OPEN
@@ -129,27 +130,23 @@ class CallScan:
     def result(self) -> list[Block]:
         """The closing block of a closed call, with what precedes it if the call was not shown yet."""
         source = self.source
-        arguments = {name: unframe(source[start:end]) for name, (start, end) in self._spans.items()}
-        fault = self._fault or self._missing(arguments)
         blocks: list[Block] = [] if self.shown else [CallStarted(self.index, self.name)]
-        if fault is not None:
-            return [*blocks, Malformation(fault[0], fault[1], self.index, self.name, source)]
+        flaw = self._flaw()
+        if flaw is not None:
+            return [*blocks, Malformation(flaw.code, flaw.message, self.index, self.name, source)]
+        arguments = {name: unframe(source[start:end]) for name, (start, end) in self._spans.items()}
         if not self.shown:
             blocks += [ParameterDelta(self.index, name, text) for name, text in arguments.items() if text]
         return [*blocks, CallComplete(self.index, self.name, arguments, source=source)]
 
     def is_sound(self) -> bool:
         """Whether a closed call is complete."""
-        return self._fault is None and not self._missing(self._spans)
+        return self._flaw() is None
 
     def unclosed(self, source: str) -> Malformation:
         """The report on a call that the reply leaves open; `source` is the text that goes with it."""
-        where = f"parameter <{self._name}> of <{self.name}>" if self._name else f"<{self.name}>"
-        message = (
-            f"The call was not run: {where} was never closed. Send the whole call again and end it with"
-            f" {self._value_tags.close}{self._tags.close}."
-        )
-        return Malformation("unclosed_call", message, self.index, self.name, source)
+        fault = xml_faults.unclosed_call(self.name, self._name)
+        return Malformation(fault.code, fault.message, self.index, self.name, source)
 
     def _take(self, text: str) -> None:
         self._source.write(text)
@@ -233,7 +230,7 @@ class CallScan:
         return self._value_text(data, pos, match.end(), out)
 
     def _read_depth(self, data: str, pos: int) -> bool:
-        """After the tool's own opening tag inside a value: count it if a call follows. False: more is needed."""
+        """Count the tool's own opening tag inside a value if a call follows it. False: more is needed."""
         found = NOT_BLANK.search(data, pos)
         if found is None:
             return False
@@ -283,36 +280,18 @@ class CallScan:
         if self._fault is not None:
             return
         if self._stray is None:
-            self._fault = (
-                "unclosed_parameter",
-                f"The call was not run: <{self._name}> was not closed before {self._tags.close}."
-                f" Send the call again with {self._value_tags.close} after the value.",
-            )
-            return
-        stray = ANY_TAG.match(self.source[self._stray :].lstrip())
-        self._fault = self._unknown(stray[1]) if stray else self._stray_text()
+            self._fault = xml_faults.unclosed_parameter(self.name, self._name)
+        elif stray := ANY_TAG.match(self.source[self._stray :].lstrip()):
+            self._fault = self._unknown(stray[1])
+        else:
+            self._fault = xml_faults.stray_text(self.name, self._name)
 
-    def _unknown(self, name: str) -> tuple[str, str]:
-        known = ", ".join(f"<{name}>" for name in self._tags.grammar.parameters) or "none"
-        return (
-            "unknown_parameter",
-            f"The call was not run: <{self.name}> has no parameter <{name}>. Its parameters are: {known}."
-            " Send the call again with these only.",
-        )
+    def _unknown(self, parameter: str) -> Fault:
+        return xml_faults.unknown_parameter(self.name, parameter, self._tags.grammar.parameters)
 
-    def _stray_text(self) -> tuple[str, str]:
-        return (
-            "stray_text",
-            f"The call was not run: there is text between {self._value_tags.close} and {self._tags.close}."
-            " Send the call again with nothing but parameters in it.",
-        )
-
-    def _missing(self, given: Mapping[str, object]) -> tuple[str, str] | None:
-        missing = [name for name in self._tags.grammar.required if name not in given]
-        if not missing:
-            return None
-        names = ", ".join(f"<{name}>" for name in missing)
-        return (
-            "missing_parameter",
-            f"The call was not run: <{self.name}> needs {names}. Send the call again with every needed parameter.",
-        )
+    def _flaw(self) -> Fault | None:
+        """What is wrong with the closed call."""
+        if self._fault is not None:
+            return self._fault
+        missing = [name for name in self._tags.grammar.required if name not in self._spans]
+        return xml_faults.missing_parameter(self.name, missing) if missing else None

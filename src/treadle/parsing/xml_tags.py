@@ -16,7 +16,7 @@ def proper_prefixes(tags: Iterable[str]) -> frozenset[str]:
 
 
 def begun_at(data: str, pos: int, prefixes: frozenset[str], longest: int) -> int:
-    """Where at the end of `data` (not before `pos`) a tag is begun that the next chunk may end; else its length."""
+    """Where (not before `pos`) `data` ends in a begun tag that the next chunk may end; else its length."""
     size = len(data)
     at = data.rfind("<", max(pos, size - longest), size)
     return at if at >= 0 and data[at:] in prefixes else size
@@ -42,7 +42,7 @@ class ToolTags:
         self.values = {name: ValueTags(self, name) for name in ("", *grammar.parameters)}
 
     def follow(self, data: str, pos: int) -> str | None:
-        """The parameter's opening or the tool's closing tag at `pos`; `""` while it is only begun; else None."""
+        """A parameter's opening or the tool's closing tag at `pos`; `""` if it is only begun; else None."""
         end = data.find(">", pos, pos + self.longest)
         if end < 0:
             return "" if data[pos:] in self.prefixes else None
