@@ -22,9 +22,7 @@ COMMAND = ToolGrammar("command", ("command",), ("command",))
 TOOLS = (READ, WRITE, LIST, DONE, COMMAND)
 
 
-def read(
-    chunks: Iterable[str], *, tools: Sequence[ToolGrammar] = TOOLS, reasoning: bool = False
-) -> list[Block]:
+def read(chunks: Iterable[str], *, tools: Sequence[ToolGrammar] = TOOLS, reasoning: bool = False) -> list[Block]:
     """All blocks of a reply, deltas joined."""
     reader = XmlReader(tools, reasoning_tags=reasoning)
     blocks = [block for chunk in chunks for block in reader.feed(chunk)]

@@ -82,9 +82,7 @@ def test_strings_get_the_types_of_the_schema() -> None:
         ("range", "[" * 100_000, '<range> must be object, not "' + "[" * 76 + "...."),
     ],
 )
-def test_a_value_that_cannot_be_read_stays_a_string_and_is_a_problem(
-    name: str, text: str, problem: str
-) -> None:
+def test_a_value_that_cannot_be_read_stays_a_string_and_is_a_problem(name: str, text: str, problem: str) -> None:
     assert typed_arguments(SCHEMA, {name: text}) == ({name: text}, [problem])
 
 
@@ -116,9 +114,7 @@ def test_other_properties_and_constants_are_checked() -> None:
         'Parameter "kind" must be "a", not "b".',
         'Parameter "y" must be integer, not "z".',
     ]
-    assert validate_arguments({"properties": {"gone": False}}, {"gone": 1}) == [
-        'Parameter "gone" is not allowed.'
-    ]
+    assert validate_arguments({"properties": {"gone": False}}, {"gone": 1}) == ['Parameter "gone" is not allowed.']
 
 
 @settings(max_examples=150, deadline=None)

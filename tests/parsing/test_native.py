@@ -19,9 +19,7 @@ VALUES = st.recursive(
 )
 OBJECTS = st.dictionaries(TEXTS, VALUES, max_size=5)
 JSON_LIKE = st.lists(
-    st.sampled_from(
-        ["{", "}", '"', "\\", "\\u", "\\ud83d", "\\ude00", "d8", "00e9", ":", ",", "[", "]", " ", "1", "x"]
-    )
+    st.sampled_from(["{", "}", '"', "\\", "\\u", "\\ud83d", "\\ude00", "d8", "00e9", ":", ",", "[", "]", " ", "1", "x"])
     | st.text(max_size=2),
     max_size=25,
 ).map("".join)

@@ -38,9 +38,7 @@ def test_reasoning_stands_at_the_start_or_on_its_own_line(reply: str, blocks: li
 
 def test_reasoning_is_shown_while_it_streams() -> None:
     splitter = ReasoningSplitter()
-    assert [
-        splitter.feed(chunk) for chunk in ["<thi", "nk>\n", "One", "\ntwo", "\n</", "think>", "\nSo"]
-    ] == [
+    assert [splitter.feed(chunk) for chunk in ["<thi", "nk>\n", "One", "\ntwo", "\n</", "think>", "\nSo"]] == [
         [],
         [],
         [ReasoningDelta("One")],

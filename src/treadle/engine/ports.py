@@ -86,7 +86,7 @@ class Environment(Protocol):
 class OutputHandler(Protocol):
     """Brings the end of a turn back to whoever asked for it."""
 
-    def __call__(self, outcome: TurnOutcome) -> None:
+    def __call__(self, outcome: TurnOutcome, /) -> None:
         """Deliver the outcome; returns at once."""
         ...
 

@@ -29,13 +29,13 @@ def settle(state: State) -> Moved:
         if in_flight(state):
             return state, effects
         state, effects = end_turn(state, TurnStop.CANCELLED)
-    if state.turn is None:
-        if state.queue:
-            state, more = _start_turn(state)
-            effects += more
-        return state, effects
-    state, more = _go_on(state)
-    return state, effects + more
+    if state.turn is not None:
+        state, more = _go_on(state)
+        effects += more
+    if state.turn is None and state.queue:
+        state, more = _start_turn(state)
+        effects += more
+    return state, effects
 
 
 def in_flight(state: State) -> bool:
