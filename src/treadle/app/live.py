@@ -1,7 +1,7 @@
 """A session as surfaces see it: post an op, follow the notifications, close."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,9 +43,9 @@ class LiveSession:
         workspace: Path,
         engine: Session,
         store: Store,
-        first: EventData,
+        first: Sequence[EventData],
         model: Callable[[str], ModelSpec],
-        cleanup: Callable[[], "asyncio.Future[None]"] | None = None,
+        clean_up: Callable[[], Awaitable[None]],
     ) -> None:
         self.id = session_id
         self.workspace = workspace
@@ -53,7 +53,7 @@ class LiveSession:
         self._store = store
         self._first = first
         self._model = model
-        self._cleanup = cleanup
+        self._clean_up = clean_up
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -64,7 +64,7 @@ class LiveSession:
     @property
     def resumed(self) -> bool:
         """Whether the session existed before."""
-        return isinstance(self._first, Resumed)
+        return any(isinstance(event, Resumed) for event in self._first)
 
     @property
     def status(self) -> Status:
@@ -104,7 +104,8 @@ class LiveSession:
             asyncio.create_task(self._engine.run(), name="session"),
             asyncio.create_task(self._beat(), name="lease"),
         ]
-        await self._engine.post(self._first)
+        for event in self._first:
+            await self._engine.post(event)
         return self
 
     async def __aexit__(
@@ -121,8 +122,7 @@ class LiveSession:
             if error is None:
                 raise
         finally:
-            if self._cleanup is not None:
-                await self._cleanup()
+            await self._clean_up()
             with suppress(TreadleError):
                 await self._store.release(self.id)
             self._store.close()

@@ -45,6 +45,7 @@ from treadle.protocol.events import (
     ReplyFinished,
     Resumed,
     SessionStarted,
+    SetLimits,
     SetMode,
     SetModel,
     SetPresence,
@@ -98,6 +99,8 @@ def _handle(state: State, event: Event) -> Moved:  # noqa: C901, PLR0911, PLR091
         case SetModel() as data:
             state = replace(state, model=data.model, tool_protocol=data.tool_protocol)
             return state, [Notify(notification=ModelChanged(model=data.model))]
+        case SetLimits(limits=limits):
+            return replace(state, limits=limits), []
         case SetPresence() as data:
             return _set_presence(state, data)
         case SessionStarted() as data:

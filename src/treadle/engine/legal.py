@@ -21,6 +21,7 @@ from treadle.protocol.events import (
     ReplyFinished,
     Resumed,
     SessionStarted,
+    SetLimits,
     SetMode,
     SetModel,
     SetPresence,
@@ -60,7 +61,7 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
             if state.turn is None:
                 return "nothing is going on"
             return "it is being interrupted already" if state.cancelling else ""
-        case SetMode() | SetModel() | SetPresence() | Resumed():
+        case SetMode() | SetModel() | SetLimits() | SetPresence() | Resumed():
             return ""
         case ContextReady(step=step) | ContextExceeded(step=step):
             return "" if state.activity == Assembling(step=step) else "this step is not being assembled"

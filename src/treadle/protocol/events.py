@@ -79,13 +79,19 @@ class SetModel(Tagged, frozen=True, kw_only=True, tag="set_model"):
     tool_protocol: ToolProtocol
 
 
+class SetLimits(Tagged, frozen=True, kw_only=True, tag="set_limits"):
+    """The user changes the bounds of the session."""
+
+    limits: Limits
+
+
 class SetPresence(Tagged, frozen=True, kw_only=True, tag="set_presence"):
     """Whether anybody can answer; without a user, what would be asked is denied."""
 
     user_present: bool
 
 
-Op: TypeAlias = Prompt | EditQueued | Answer | Interrupt | SetMode | SetModel | SetPresence
+Op: TypeAlias = Prompt | EditQueued | Answer | Interrupt | SetMode | SetModel | SetLimits | SetPresence
 
 
 class SessionStarted(Tagged, frozen=True, kw_only=True, tag="session_started"):
@@ -195,6 +201,7 @@ EventData: TypeAlias = (
     | Interrupt
     | SetMode
     | SetModel
+    | SetLimits
     | SetPresence
     | SessionStarted
     | Resumed
