@@ -19,7 +19,5 @@ def execute(arguments: argparse.Namespace) -> int:
 
     if Models(load_settings(work.flags(arguments))).configured():
         return work.interactive(arguments)
-    sys.stdout.write(
-        "No model is configured (set ANTHROPIC_API_KEY, or see docs/configuration.md): here is the demo.\n\n"
-    )
-    return demo.run_demo(keep=False, answer=None)
+    sys.stdout.write("No model is configured (docs/configuration.md tells how): here is the demo.\n\n")
+    return demo.run_demo(ask=True)

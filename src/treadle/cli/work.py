@@ -5,11 +5,14 @@ import asyncio
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode
+
+if TYPE_CHECKING:
+    from treadle.app.compose import Opening
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,30 +29,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--output-format",
         choices=["text", "json", "stream-json"],
         default="text",
-        help="what -p writes to standard output",
+        help="what -p writes to standard output (default: text, the answer)",
     )
     add_settings(parser)
-    session = parser.add_mutually_exclusive_group()
-    session.add_argument(
-        "--resume", metavar="ID", default="", help="go on with a session (the beginning of its id is enough)"
-    )
-    session.add_argument(
-        "--continue", dest="go_on", action="store_true", help="go on with the last session of this folder"
-    )
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--resume", metavar="ID", default="", help="go on with a session (an id, or its beginning)")
+    which.add_argument("--continue", dest="go_on", action="store_true", help="go on with this folder's last session")
     parser.add_argument("--version", "-V", action="store_true", help="print the version and end")
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
     """Add the flags that override settings."""
+    modes, protocols = [mode.value for mode in Mode], [protocol.value for protocol in ToolProtocol]
     parser.add_argument("--directory", "-C", type=Path, default=Path(), metavar="DIR", help="the folder to work in")
     parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the model, such as anthropic/claude-sonnet-4-5")
     parser.add_argument("--base-url", metavar="URL", help="another address of the provider's API")
-    parser.add_argument(
-        "--mode", choices=[mode.value for mode in Mode], help="how much runs without asking (default: ask)"
-    )
-    parser.add_argument(
-        "--tool-protocol", choices=[protocol.value for protocol in ToolProtocol], help="how calls are written"
-    )
+    parser.add_argument("--mode", choices=modes, help="how much runs without asking (default: ask)")
+    parser.add_argument("--tool-protocol", choices=protocols, help="how calls are written (default: as the model can)")
     parser.add_argument("--max-steps", type=_positive, metavar="N", help="end a turn after N model calls")
 
 

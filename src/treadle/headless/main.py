@@ -4,7 +4,7 @@ import asyncio
 import signal
 import sys
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from enum import StrEnum
 from typing import Protocol, Self
 
@@ -35,6 +35,10 @@ class Writer(Protocol):
 
     def write(self, text: str, /) -> object:
         """Take text."""
+        ...
+
+    def writelines(self, lines: Iterable[str], /) -> object:
+        """Take several texts."""
         ...
 
     def flush(self) -> object:

@@ -15,8 +15,7 @@ _IS_TYPE: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
     "boolean": lambda value: isinstance(value, bool),
     "integer": lambda value: (
-        not isinstance(value, bool)
-        and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
+        not isinstance(value, bool) and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
     ),
     "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
     "array": lambda value: isinstance(value, list),
@@ -25,9 +24,7 @@ _IS_TYPE: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def typed_arguments(
-    schema: Mapping[str, Any], arguments: Mapping[str, str]
-) -> tuple[dict[str, Any], list[str]]:
+def typed_arguments(schema: Mapping[str, Any], arguments: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
     """Give the string values of an XML call the types that the schema asks for.
 
     Strings stay as they are; numbers and booleans may have blanks around them; arrays and objects are JSON.

@@ -118,9 +118,7 @@ def _plain(blocks: Iterable[Block], grammars: Mapping[str, ToolGrammar]) -> Pars
                 else:
                     params = {name: "".join(said) for name, said in previews.get(block.index, {}).items()}
                 parsed.append(_call(block.name, params, partial=True))
-                errors.append(
-                    {"code": block.code, "message": block.message, "index": block.index, "name": block.name}
-                )
+                errors.append({"code": block.code, "message": block.message, "index": block.index, "name": block.name})
             case _:
                 assert_never(block)
     _flush(text, parsed)

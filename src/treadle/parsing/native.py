@@ -66,22 +66,16 @@ def _close(index: int, call: _OpenCall) -> CallComplete | Malformation:
         return _malformed(index, call, "missing_name", "it has no tool name. Send it again with a name.")
     if call.scan.repeated:
         names = ", ".join(f'"{name}"' for name in call.scan.repeated)
-        return _malformed(
-            index, call, "duplicate_parameter", f"{names} came twice. Give each parameter once."
-        )
+        return _malformed(index, call, "duplicate_parameter", f"{names} came twice. Give each parameter once.")
     try:
         arguments: Any = msgspec.json.decode(source) if source.strip() else {}
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         if not call.scan.ended:
             cut = "its argument JSON ends too early. Send the whole call again; if it is long, in parts."
             return _malformed(index, call, "cut_json", cut)
-        return _malformed(
-            index, call, "invalid_json", f"its arguments are not valid JSON ({error}). Send valid JSON."
-        )
+        return _malformed(index, call, "invalid_json", f"its arguments are not valid JSON ({error}). Send valid JSON.")
     if not isinstance(arguments, dict):
-        return _malformed(
-            index, call, "not_an_object", "its arguments must be one JSON object of parameters."
-        )
+        return _malformed(index, call, "not_an_object", "its arguments must be one JSON object of parameters.")
     return CallComplete(index, call.name, arguments, call.call_id, source)
 
 
