@@ -1,6 +1,7 @@
 """Parts that the tests of the providers share."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -22,7 +23,10 @@ from treadle.providers.openai_chat import OpenAIChat
 from treadle.providers.wire import WireApi
 
 KEY = "sk-very-secret-key"
-APIS: dict[str, tuple[Callable[[Endpoint], WireApi], str]] = {"anthropic": (AnthropicMessages, ""), "chat": (OpenAIChat, "/v1")}
+APIS: dict[str, tuple[Callable[[Endpoint], WireApi], str]] = {
+    "anthropic": (AnthropicMessages, ""),
+    "chat": (OpenAIChat, "/v1"),
+}
 
 READ = ToolSpec(
     name="read_file",
@@ -93,29 +97,31 @@ async def failure_of(provider: Provider, asked: ModelRequest) -> StreamFailure:
 @asynccontextmanager
 async def raw_server(
     answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+    tls: ssl.SSLContext | None = None,
 ) -> AsyncGenerator[str, None]:
     """A server that answers each connection's first request with exactly what `answer` writes; gives its base URL."""
     tasks: set[asyncio.Task[None]] = set()
 
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-        head = await reader.readuntil(b"\r\n\r\n")
-        sizes = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
-        await reader.readexactly(int(sizes[0].partition(b":")[2]))
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            sizes = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+            await reader.readexactly(int(sizes[0].partition(b":")[2]))
             await answer(reader, writer)
-        except OSError:
+        except (OSError, asyncio.IncompleteReadError):
             pass
         finally:
             writer.close()
 
-    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.get_running_loop().create_task(serve(reader, writer))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
     host, port = server.sockets[0].getsockname()[:2]
     try:
-        yield f"http://{host}:{port}"
+        yield f"{'https' if tls else 'http'}://{host}:{port}"
     finally:
         server.close()
         for task in tasks:

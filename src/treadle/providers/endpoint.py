@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 MEBIBYTE = 1 << 20
 
@@ -57,19 +57,19 @@ class Endpoint:
     @property
     def host(self) -> str:
         """The host of the base URL, empty where there is none."""
-        return urlsplit(self.base_url).hostname or ""
+        return split_url(self.base_url).hostname or ""
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """Texts that must not appear in a message: the key, and header values long enough to be one."""
-        parts = urlsplit(self.base_url)
-        found = [self.api_key.strip(), parts.password or "", urlsplit(self.proxy).password or ""]
+        parts = split_url(self.base_url)
+        found = [self.api_key.strip(), parts.password or "", split_url(self.proxy).password or ""]
         found += [value for value in self.headers.values() if len(value) >= 12]
         return tuple(text for text in found if text)
 
     def url(self, path: str, *, version: str = "") -> str:
         """Join `path` to the base URL; keeps its query, and says `version` only where the base does not."""
-        parts = urlsplit(self.base_url)
+        parts = split_url(self.base_url)
         base = parts.path.rstrip("/")
         if base.endswith(path):
             joined = base
@@ -78,3 +78,11 @@ class Endpoint:
         else:
             joined = base + path
         return urlunsplit((parts.scheme, parts.netloc, joined, parts.query, ""))
+
+
+def split_url(url: str) -> SplitResult:
+    """Split a URL; one that is none at all is a path without a host."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return SplitResult("", "", url, "", "")

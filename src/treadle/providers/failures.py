@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from urllib.parse import urlsplit
 
 from treadle.protocol.models import ErrorKind, ModelError
-from treadle.providers.endpoint import Endpoint
+from treadle.providers.endpoint import Endpoint, split_url
 from treadle.providers.problems import Problem, kind_of, kind_of_status, problem_in
 
 MAX_MESSAGE = 2_000
@@ -112,7 +111,7 @@ def is_html(content_type: str, body: bytes) -> bool:
 
 def without_query(url: str) -> str:
     """A URL as far as it may be shown: queries can hold keys, and so can the part before the host."""
-    parts = urlsplit(url)
+    parts = split_url(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.netloc else parts.path
 
 
