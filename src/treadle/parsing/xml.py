@@ -34,6 +34,7 @@ class XmlReader:
     """
 
     __slots__ = (
+        "_awaited",
         "_call",
         "_closing",
         "_layout",
@@ -49,6 +50,7 @@ class XmlReader:
         self._tags = TagSet(tools, REASONING_TAGS if reasoning_tags else ())
         self._layout = Layout()
         self._tail = ""
+        self._awaited: frozenset[str] = frozenset()  # the begun tags that the tail may go on being
         self._next = 0
         self._call: CallScan | None = None
         self._reasoning: FramedText | None = None
@@ -60,6 +62,9 @@ class XmlReader:
         """Read the next piece of the reply, of any length."""
         if self._tail:
             chunk = self._tail + chunk
+            if chunk in self._awaited:
+                self._tail = chunk
+                return []
             self._tail = ""
         elif "<" not in chunk:
             plain = self._plain(chunk)
@@ -104,6 +109,13 @@ class XmlReader:
             else:
                 pos = self._in_text(data, pos, out)
         self._tail = data[pos:]
+        if self._tail:
+            self._awaited = self._awaiting()
+
+    def _awaiting(self) -> frozenset[str]:
+        if self._call is not None:
+            return self._call.awaited
+        return self._tags.prefixes if self._reasoning is None else _CLOSING_PREFIXES
 
     def _text(self, text: str, out: list[Block]) -> None:
         if text:

@@ -9,6 +9,8 @@ from treadle.parsing.framing import FramedText, unframe
 from treadle.parsing.xml_faults import Fault
 from treadle.parsing.xml_tags import ANY_TAG, NOT_BLANK, ToolTags, any_tag_begun, begun_at
 
+_NONE: frozenset[str] = frozenset()
+
 
 class Ending(Enum):
     """How the scan of a call ended, if it did."""
@@ -94,15 +96,22 @@ class CallScan:
         """The tool's name."""
         return self._tags.grammar.name
 
+    @property
+    def awaited(self) -> frozenset[str]:
+        """The begun tags for which the call would only wait on."""
+        if self._mode is not _Mode.IN_VALUE:
+            return self._tags.prefixes
+        return _NONE if self._after_open_tag else self._value_tags.prefixes
+
     def scan(self, data: str, pos: int, out: list[Block]) -> int:
         """Consume `data` from `pos`; returns where it stopped: at the call's end, or where it needs more."""
         self.starved = False
         while self.ending is Ending.NONE and not self.starved:
             match self._mode:
-                case _Mode.AFTER_OPEN:
-                    pos = self._after_open(data, pos, out)
                 case _Mode.IN_VALUE:
                     pos = self._in_value(data, pos, out)
+                case _Mode.AFTER_OPEN:
+                    pos = self._after_open(data, pos, out)
                 case _Mode.AFTER_VALUE:
                     pos = self._after_value(data, pos, out)
         return pos
