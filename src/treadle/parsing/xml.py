@@ -212,7 +212,7 @@ class XmlReader:
         The second reading is told which tags to open, so that no text is read a third time.
         """
         source = call.source
-        opens = self._tags.balanced_opens(source) if self._only_at is None else frozenset()
+        opens = self._tags.balanced_opens(source) - {0} if self._only_at is None else frozenset()
         first = min(opens, default=len(source))
         if call.shown:
             out.append(call.unclosed(source[:first]))

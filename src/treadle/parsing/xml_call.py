@@ -170,8 +170,7 @@ class CallScan:
             return at
         tag = self._tags.follow(data, at) if data[at] == "<" else None
         if tag:
-            glued = not self._fenced and "\n" in self.source
-            self.certain = self._line_start or glued
+            self.certain = self._line_start or (not self._fenced and "\n" in self.source)
             return self._open_or_close(tag, at, out)
         if tag is None and self._line_start and (unknown := ANY_TAG.match(data, at)):
             self.certain = True
