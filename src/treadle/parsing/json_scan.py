@@ -1,6 +1,7 @@
 """The top-level parameters of a JSON object while it streams, for previews."""
 
 import re
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 _NOT_BLANK = re.compile(r"[^ \t\r\n]")
@@ -47,6 +48,9 @@ class ObjectScan:
         """Read the next piece of the JSON text."""
         if self._tail:
             text = self._tail + text
+            if _BEGUN.fullmatch(text):
+                self._tail = text
+                return []
             self._tail = ""
         if self._state == "in string" and '"' not in text and "\\" not in text:
             return [(self._name, text)] if text else []
@@ -159,11 +163,15 @@ class ObjectScan:
 
 def _decoded(piece: str) -> str:
     """The text of a piece of a JSON string that cuts no escape."""
-    return _ESCAPE.sub(_unescape, piece) if "\\" in piece else piece
+    return _ESCAPE.sub(_meaning, piece) if "\\" in piece else piece
 
 
-def _unescape(escape: re.Match[str]) -> str:
-    written = escape[0]
+def _meaning(escape: re.Match[str]) -> str:
+    return _unescaped(escape[0])
+
+
+@lru_cache(maxsize=4096)
+def _unescaped(written: str) -> str:
     if len(written) == 2:
         return _SHORT.get(written[1], written)
     codes = [int(code, 16) for code in written.split("\\u")[1:]]
