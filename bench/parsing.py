@@ -24,9 +24,14 @@ def filled(unit: str, size: int, before: str = "", after: str = "") -> str:
 
 WRITE = "I write the file.\n<write_to_file>\n<path>a.py</path>\n<content>\n"
 WRITTEN = "\n</content>\n</write_to_file>"
+STEP = (
+    f"I change the helper, then read its test.\n{WRITE}{LINE * 40}{WRITTEN}\n"
+    "<read_file>\n<path>tests/test_a.py</path>\n</read_file>\n"
+)
 CASES: dict[str, Callable[[int], str]] = {
     "xml, prose": lambda size: filled("A plain sentence with `code` in it, and a line break.\n", size),
     "xml, one giant write_to_file": lambda size: filled(LINE, size, WRITE, WRITTEN),
+    "xml, files, reads and prose": lambda size: filled(STEP, size),
     "xml, many small calls": lambda size: filled(
         "Now:\n<read_file>\n<path>src/a.py</path>\n</read_file>\n", size
     ),

@@ -1,7 +1,6 @@
 """Tools, and ways to read a reply, that the parser tests share."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from treadle.parsing import (
     Block,
@@ -43,7 +42,7 @@ def coalesced(blocks: Iterable[Block]) -> list[Block]:
                 same,
                 also,
             ):
-                joined[-1] = replace(block, text=before + text)
+                joined[-1] = ParameterDelta(index, name, before + text)
             case _:
                 joined.append(block)
     return joined

@@ -10,6 +10,7 @@ from tests.parsing.replies import coalesced
 
 from treadle.parsing import Block, CallComplete, CallStarted, Malformation, NativeReader, ParameterDelta
 
+MALFORMED = "JSON is malformed: invalid character (byte 5)"
 EXAMPLES = settings(max_examples=200, deadline=None)
 TEXTS = st.text(st.characters(codec="utf-8") | st.sampled_from('"\\{}[]:,\n\t'))
 VALUES = st.recursive(
@@ -102,7 +103,7 @@ def test_no_arguments_are_an_empty_object(nothing: str) -> None:
         (
             '{"a":x}',
             "invalid_json",
-            "its arguments are not valid JSON (JSON is malformed: invalid character (byte 5)). Send valid JSON.",
+            f"its arguments are not valid JSON ({MALFORMED}). Send valid JSON.",
         ),
     ],
 )

@@ -268,6 +268,18 @@ def test_the_last_call_may_end_with_the_reply() -> None:
     ]
 
 
+def test_a_call_glued_to_a_sentence_is_reported_when_it_is_laid_out_over_lines() -> None:
+    assert summary(read(["I read it:<read_file>\n<path>a"])) == [
+        ("text", "I read it:"),
+        ("unclosed_call", "<read_file>\n<path>a"),
+    ]
+
+
+def test_an_unclosed_call_is_reported_once_though_its_closing_tag_stands_in_the_value() -> None:
+    text = "<read_file>\n<path>a</read_file> is how a call ends."
+    assert summary(read([text])) == [("unclosed_call", text)]
+
+
 def test_thousands_of_unclosed_calls_are_one_malformation() -> None:
     text = "<read_file>\n<path>a\n" * 5_000
     assert summary(read([text])) == [("unclosed_call", text)]

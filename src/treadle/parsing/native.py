@@ -48,7 +48,8 @@ class NativeReader:
         if call is None:
             call = self._calls[index] = _OpenCall("", None)
         call.source.write(json_fragment)
-        return [ParameterDelta(index, name, text) for name, text in call.scan.feed(json_fragment)]
+        pieces = call.scan.feed(json_fragment)
+        return [ParameterDelta(index, name, text) for name, text in pieces] if pieces else []
 
     def end(self, index: int) -> list[Block]:
         """Close call `index`; nothing if it is not open."""

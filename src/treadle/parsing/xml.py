@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from treadle.parsing.blocks import Block, ReasoningDelta, TextDelta, ToolGrammar
 from treadle.parsing.framing import FramedText
 from treadle.parsing.layout import Layout
-from treadle.parsing.xml_call import CallScan, Ending
-from treadle.parsing.xml_tags import TagSet, begun_at, proper_prefixes
+from treadle.parsing.xml_call import CallScan
+from treadle.parsing.xml_tags import BegunTags, TagSet
 
 REASONING_TAGS = ("<think>", "<thinking>", "<reasoning>")
-_CLOSING_PREFIXES = proper_prefixes(f"</{tag[1:]}" for tag in REASONING_TAGS)
+_REASONING_CLOSE = BegunTags.of([f"</{tag[1:]}" for tag in REASONING_TAGS])
 
 
 class XmlReader:
@@ -34,6 +34,7 @@ class XmlReader:
     """
 
     __slots__ = (
+        "_awaited",
         "_call",
         "_closing",
         "_layout",
@@ -49,6 +50,7 @@ class XmlReader:
         self._tags = TagSet(tools, REASONING_TAGS if reasoning_tags else ())
         self._layout = Layout()
         self._tail = ""
+        self._awaited: frozenset[str] = frozenset()  # the begun tags that the tail may go on being
         self._next = 0
         self._call: CallScan | None = None
         self._reasoning: FramedText | None = None
@@ -60,11 +62,12 @@ class XmlReader:
         """Read the next piece of the reply, of any length."""
         if self._tail:
             chunk = self._tail + chunk
+            if chunk in self._awaited:
+                self._tail = chunk
+                return []
             self._tail = ""
-        elif "<" not in chunk:
-            plain = self._plain(chunk)
-            if plain is not None:
-                return plain
+        if ">" not in chunk and (self._call is None or self._call.in_plain_value):
+            return self._plain(chunk)
         out: list[Block] = []
         self._run(chunk, out)
         return out
@@ -82,16 +85,28 @@ class XmlReader:
             self._text(tail, out)
         return out
 
-    def _plain(self, chunk: str) -> list[Block] | None:
+    def _plain(self, chunk: str) -> list[Block]:
+        """The fast path: no tag ends in `chunk`, so all of it but a begun tag is of one kind."""
+        if "<" in chunk:
+            begun = self._begun()
+            end = begun.start(chunk, 0)
+            self._tail = chunk[end:]
+            self._awaited = begun.prefixes
+            chunk = chunk[:end]
+        if not chunk:
+            return []
         if self._call is not None:
             return self._call.plain(chunk)
         if self._reasoning is not None:
             text = self._reasoning.push(chunk)
             return [ReasoningDelta(text)] if text else []
-        if not chunk:
-            return []
         self._layout.write(chunk)
         return [TextDelta(chunk)]
+
+    def _begun(self) -> BegunTags:
+        if self._call is not None:
+            return self._call.begun
+        return self._tags.begun if self._reasoning is None else _REASONING_CLOSE
 
     def _run(self, data: str, out: list[Block]) -> None:
         pos = 0
@@ -104,6 +119,8 @@ class XmlReader:
             else:
                 pos = self._in_text(data, pos, out)
         self._tail = data[pos:]
+        if self._tail:
+            self._awaited = self._begun().prefixes
 
     def _text(self, text: str, out: list[Block]) -> None:
         if text:
@@ -113,7 +130,7 @@ class XmlReader:
     def _in_text(self, data: str, pos: int, out: list[Block]) -> int:
         match = self._tags.pattern.search(data, pos)
         if match is None:
-            end = begun_at(data, pos, self._tags.prefixes, self._tags.longest)
+            end = self._tags.begun.start(data, pos)
             self._text(data[pos:end], out)
             self._starved = True
             return end
@@ -144,7 +161,7 @@ class XmlReader:
     def _in_reasoning(self, framed: FramedText, data: str, pos: int, out: list[Block]) -> int:
         at = data.find(self._closing, pos)
         if at < 0:
-            end = begun_at(data, pos, _CLOSING_PREFIXES, len(self._closing))
+            end = _REASONING_CLOSE.start(data, pos)
             text = framed.push(data[pos:end])
             self._starved = True
         else:
@@ -160,12 +177,12 @@ class XmlReader:
         pos = call.scan(data, pos, out)
         self._starved = call.starved
         match call.ending:
-            case Ending.NONE:
+            case "none":
                 pass
-            case Ending.NOT_A_CALL:
+            case "not a call":
                 self._call = None
                 self._text(call.source, out)
-            case Ending.CLOSED:
+            case "closed":
                 self._close(call, out)
         return pos
 
@@ -181,11 +198,11 @@ class XmlReader:
     def _end_call(self, call: CallScan, tail: str, out: list[Block]) -> None:
         call.end(tail)
         match call.ending:
-            case Ending.NOT_A_CALL:
+            case "not a call":
                 self._text(call.source, out)
-            case Ending.CLOSED:
+            case "closed":
                 self._close(call, out)
-            case Ending.NONE:
+            case "none":
                 self._recover(call, out)
         self._call = None
 
@@ -195,7 +212,7 @@ class XmlReader:
         The second reading is told which tags to open, so that no text is read a third time.
         """
         source = call.source
-        opens = self._tags.balanced_opens(source) if self._only_at is None else frozenset()
+        opens = self._tags.balanced_opens(source) - {0} if self._only_at is None else frozenset()
         first = min(opens, default=len(source))
         if call.shown:
             out.append(call.unclosed(source[:first]))

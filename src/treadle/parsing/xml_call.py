@@ -1,27 +1,17 @@
 """One XML call while it streams, from its opening tag to its end."""
 
 import io
-from enum import Enum, auto
+from typing import Literal, TypeAlias
 
 from treadle.parsing import xml_faults
 from treadle.parsing.blocks import Block, CallComplete, CallStarted, Malformation, ParameterDelta
 from treadle.parsing.framing import FramedText, unframe
 from treadle.parsing.xml_faults import Fault
-from treadle.parsing.xml_tags import ANY_TAG, NOT_BLANK, ToolTags, any_tag_begun, begun_at
+from treadle.parsing.xml_tags import ANY_TAG, NOT_BLANK, BegunTags, ToolTags, any_tag_begun
 
-
-class Ending(Enum):
-    """How the scan of a call ended, if it did."""
-
-    NONE = auto()
-    CLOSED = auto()
-    NOT_A_CALL = auto()
-
-
-class _Mode(Enum):
-    AFTER_OPEN = auto()
-    IN_VALUE = auto()
-    AFTER_VALUE = auto()
+# Strings, no enum: they are compared for every chunk, and an enum member costs ten times as much (3.11).
+Ending: TypeAlias = Literal["none", "closed", "not a call"]
+_Mode: TypeAlias = Literal["after open", "in value", "after value"]
 
 
 class CallScan:
@@ -66,13 +56,13 @@ class CallScan:
         self._line_start = line_start and not fenced
         self.certain = False
         self.shown = False
-        self.ending = Ending.NONE
+        self.ending: Ending = "none"
         self.starved = False
         self._tags = tags
         self._fault: Fault | None = None
         self._source = io.StringIO()
         self._size = 0
-        self._mode = _Mode.AFTER_OPEN
+        self._mode: _Mode = "after open"
         self._name = ""
         self._value_tags = tags.values[""]
         self._framed = FramedText()
@@ -94,23 +84,31 @@ class CallScan:
         """The tool's name."""
         return self._tags.grammar.name
 
+    @property
+    def in_plain_value(self) -> bool:
+        """Whether what comes next is a piece of the value until a tag of `begun` ends."""
+        return self._mode == "in value" and not self._after_open_tag
+
+    @property
+    def begun(self) -> BegunTags:
+        """The tags whose beginnings the call only waits on."""
+        return self._value_tags.begun if self._mode == "in value" else self._tags.begun
+
     def scan(self, data: str, pos: int, out: list[Block]) -> int:
         """Consume `data` from `pos`; returns where it stopped: at the call's end, or where it needs more."""
         self.starved = False
-        while self.ending is Ending.NONE and not self.starved:
+        while self.ending == "none" and not self.starved:
             match self._mode:
-                case _Mode.AFTER_OPEN:
-                    pos = self._after_open(data, pos, out)
-                case _Mode.IN_VALUE:
+                case "in value":
                     pos = self._in_value(data, pos, out)
-                case _Mode.AFTER_VALUE:
+                case "after open":
+                    pos = self._after_open(data, pos, out)
+                case "after value":
                     pos = self._after_value(data, pos, out)
         return pos
 
-    def plain(self, chunk: str) -> list[Block] | None:
-        """The fast path for a chunk without `<`: a piece of the value. None when it is not that simple."""
-        if self._mode is not _Mode.IN_VALUE or self._after_open_tag:
-            return None
+    def plain(self, chunk: str) -> list[Block]:
+        """The fast path: consume a piece of a plain value in which no tag stands."""
         self._source.write(chunk)
         self._size += len(chunk)
         if self.shown and (text := self._framed.push(chunk)):
@@ -119,9 +117,9 @@ class CallScan:
 
     def end(self, rest: str) -> None:
         """The reply ended with `rest` unconsumed: a closing tag at the very end still ends the call."""
-        if self._mode is _Mode.AFTER_OPEN:
-            self.ending = Ending.NOT_A_CALL
-        elif self._mode is _Mode.IN_VALUE and rest == self._tags.close and not self._depth:
+        if self._mode == "after open":
+            self.ending = "not a call"
+        elif self._mode == "in value" and rest == self._tags.close and not self._depth:
             self._take(rest)
             self._close_broken()
             return
@@ -172,17 +170,16 @@ class CallScan:
             return at
         tag = self._tags.follow(data, at) if data[at] == "<" else None
         if tag:
-            glued = not self._fenced and "\n" in self.source
-            self.certain = self._line_start or glued
+            self.certain = self._line_start or (not self._fenced and "\n" in self.source)
             return self._open_or_close(tag, at, out)
         if tag is None and self._line_start and (unknown := ANY_TAG.match(data, at)):
             self.certain = True
             self._fault = self._unknown(unknown[1])
-            self._mode = _Mode.IN_VALUE
+            self._mode = "in value"
         elif tag == "" or (self._line_start and any_tag_begun(data, at)):
             self.starved = True
         else:
-            self.ending = Ending.NOT_A_CALL
+            self.ending = "not a call"
         return at
 
     def _open_or_close(self, tag: str, at: int, out: list[Block]) -> int:
@@ -192,14 +189,14 @@ class CallScan:
             out.append(CallStarted(self.index, self.name))
         self._take(tag)
         if tag == self._tags.close:
-            self.ending = Ending.CLOSED
+            self.ending = "closed"
         else:
             self._name = self._tags.parameters[tag]
             self._value_tags = self._tags.values[self._name]
             self._framed = FramedText()
             self._start = self._size
             self._stray = None
-            self._mode = _Mode.IN_VALUE
+            self._mode = "in value"
         return at + len(tag)
 
     def _in_value(self, data: str, pos: int, out: list[Block]) -> int:
@@ -211,7 +208,7 @@ class CallScan:
         match = tags.pattern.search(data, pos)
         if match is None:
             self.starved = True
-            return self._value_text(data, pos, begun_at(data, pos, tags.prefixes, tags.longest), out)
+            return self._value_text(data, pos, tags.begun.start(data, pos), out)
         tag = match[0]
         if tag == self._tags.open:
             self._after_open_tag = True
@@ -245,7 +242,7 @@ class CallScan:
         self._spans[self._name] = (self._start, self._size)
         self._take(self._value_tags.close)
         self._pending = [self._value_tags.close]
-        self._mode = _Mode.AFTER_VALUE
+        self._mode = "after value"
         return end
 
     def _after_value(self, data: str, pos: int, out: list[Block]) -> int:
@@ -272,11 +269,11 @@ class CallScan:
         """The closing tag was part of the value."""
         self._stray = self._spans.pop(self._name)[1] + len(self._value_tags.close)
         self._emit("".join(self._pending), out)
-        self._mode = _Mode.IN_VALUE
+        self._mode = "in value"
 
     def _close_broken(self) -> None:
         """The tool is closed while a parameter is open: say what stands in the way."""
-        self.ending = Ending.CLOSED
+        self.ending = "closed"
         if self._fault is not None:
             return
         if self._stray is None:

@@ -1,7 +1,8 @@
 """The tags of a set of tools, compiled once: what may open, close or follow."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from treadle.parsing.blocks import ToolGrammar
 
@@ -10,16 +11,24 @@ ANY_TAG = re.compile(r"<([A-Za-z_][\w.-]{0,63})>")
 _ANY_TAG_BEGUN = re.compile(r"<(?:[A-Za-z_][\w.-]{0,63})?\Z")
 
 
-def proper_prefixes(tags: Iterable[str]) -> frozenset[str]:
-    """Every way in which one of `tags` can be begun and not ended."""
-    return frozenset(tag[:end] for tag in tags for end in range(1, len(tag)))
+@dataclass(frozen=True, slots=True)
+class BegunTags:
+    """Every way in which one of some tags can be begun and not ended."""
 
+    prefixes: frozenset[str]
+    longest: int
 
-def begun_at(data: str, pos: int, prefixes: frozenset[str], longest: int) -> int:
-    """Where (not before `pos`) `data` ends in a begun tag that the next chunk may end; else its length."""
-    size = len(data)
-    at = data.rfind("<", max(pos, size - longest), size)
-    return at if at >= 0 and data[at:] in prefixes else size
+    @classmethod
+    def of(cls, tags: Sequence[str]) -> "BegunTags":
+        """The beginnings of `tags`."""
+        prefixes = frozenset(tag[:end] for tag in tags for end in range(1, len(tag)))
+        return cls(prefixes, max(map(len, tags), default=1))
+
+    def start(self, data: str, pos: int) -> int:
+        """Where (not before `pos`) `data` ends in a begun tag that more text may end; else its length."""
+        size = len(data)
+        at = data.rfind("<", max(pos, size - self.longest), size)
+        return at if at >= 0 and data[at:] in self.prefixes else size
 
 
 def any_tag_begun(data: str, pos: int) -> bool:
@@ -30,22 +39,21 @@ def any_tag_begun(data: str, pos: int) -> bool:
 class ToolTags:
     """The tags of one tool."""
 
-    __slots__ = ("close", "grammar", "longest", "open", "parameters", "prefixes", "values")
+    __slots__ = ("begun", "close", "grammar", "open", "parameters", "values")
 
     def __init__(self, grammar: ToolGrammar) -> None:
         self.grammar = grammar
         self.open = f"<{grammar.name}>"
         self.close = f"</{grammar.name}>"
         self.parameters = {f"<{name}>": name for name in grammar.parameters}
-        self.prefixes = proper_prefixes([self.close, *self.parameters])
-        self.longest = max(map(len, [self.open, self.close, *self.parameters])) + 1
+        self.begun = BegunTags.of([self.close, *self.parameters])
         self.values = {name: ValueTags(self, name) for name in ("", *grammar.parameters)}
 
     def follow(self, data: str, pos: int) -> str | None:
         """A parameter's opening or the tool's closing tag at `pos`; `""` if it is only begun; else None."""
-        end = data.find(">", pos, pos + self.longest)
+        end = data.find(">", pos, pos + self.begun.longest)
         if end < 0:
-            return "" if data[pos:] in self.prefixes else None
+            return "" if self.begun.start(data, pos) == pos else None
         tag = data[pos : end + 1]
         return tag if tag == self.close or tag in self.parameters else None
 
@@ -53,27 +61,25 @@ class ToolTags:
 class ValueTags:
     """The tags that matter inside one parameter; the parameter `""` is one that the tool does not have."""
 
-    __slots__ = ("close", "longest", "pattern", "prefixes")
+    __slots__ = ("begun", "close", "pattern")
 
     def __init__(self, tool: ToolTags, name: str) -> None:
         self.close = f"</{name}>" if name else ""
         tags = [tag for tag in (self.close, tool.close, tool.open) if tag]
         self.pattern = re.compile("|".join(map(re.escape, tags)))
-        self.prefixes = proper_prefixes(tags)
-        self.longest = max(map(len, tags))
+        self.begun = BegunTags.of(tags)
 
 
 class TagSet:
     """The opening tags of all tools, and those of reasoning if it is told apart."""
 
-    __slots__ = ("by_open", "longest", "pattern", "prefixes")
+    __slots__ = ("begun", "by_open", "pattern")
 
     def __init__(self, tools: Sequence[ToolGrammar], reasoning: Sequence[str] = ()) -> None:
         self.by_open = {tags.open: tags for tags in map(ToolTags, tools)}
         opens = [*self.by_open, *(tag for tag in reasoning if tag not in self.by_open)]
         self.pattern = re.compile("|".join(map(re.escape, opens)) or r"(?!)")
-        self.prefixes = proper_prefixes(opens)
-        self.longest = max(map(len, opens), default=1)
+        self.begun = BegunTags.of(opens)
 
     def balanced_opens(self, text: str) -> frozenset[int]:
         """The places in `text` where a call opens that also closes; in one pass.
