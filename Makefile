@@ -37,7 +37,7 @@ check: $(VENV)/.dev ## Format, lint, strict types, import contracts
 	@$(BIN)/ruff format --check --quiet . || { echo "Run 'make format'."; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/lint-imports --no-logo --no-timing | tail -n 20
+	@$(BIN)/lint-imports --no-logo > .import_linter_report 2>&1 || { cat .import_linter_report; rm .import_linter_report; exit 1; }; rm -f .import_linter_report
 
 format: $(VENV)/.dev ## Format and mend what can be mended by itself
 	@$(BIN)/ruff format --quiet .

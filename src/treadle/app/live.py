@@ -87,7 +87,7 @@ class LiveSession:
         await self._engine.post(op, source)
 
     def follow(self) -> AsyncIterator[Notification]:
-        """Listen from now on; ends when the session is closed."""
+        """Listen from now on (a session that is not started yet: from its start); ends when the session is closed."""
         return aiter(self._engine.follow())
 
     def answer_to(self, source: Source, handler: Callable[[TurnOutcome], None]) -> None:

@@ -88,8 +88,7 @@ async def _headless(arguments: argparse.Namespace, task: str) -> int:
     from treadle.headless.main import OutputFormat, run_headless
 
     live = await open_session(_opening(arguments, task, user_present=False))
-    async with live:
-        return await run_headless(live, task, OutputFormat(arguments.output_format))
+    return await run_headless(live, task, OutputFormat(arguments.output_format))
 
 
 def interactive(arguments: argparse.Namespace, task: str = "") -> int:

@@ -49,22 +49,23 @@ class Writer(Protocol):
 async def run_headless(
     live: LiveSession, task: str, output: OutputFormat, *, out: Writer = sys.stdout, err: Writer = sys.stderr
 ) -> int:
-    """Work a task off, or what a resumed session still has to do when `task` is empty; returns the exit code."""
+    """Start the session and work a task off, or what it still has to do when `task` is empty; returns the exit code."""
     console = _Console(live, output, out, err)
-    console.begin()
     feed = live.follow()
-    with _Signals(live) as signals:
-        try:
-            if task:
-                await live.post(Prompt(id=uuid.uuid4().hex, content=(Text(text=task),)), SOURCE)
-            if not live.status.turn_active:
-                return console.nothing_to_do()
-            outcome = await _until_end(live, feed, console)
-        except asyncio.CancelledError:
-            if signals.code is None:
-                raise
-            return signals.code
-    return console.conclude(outcome)
+    async with live:
+        console.begin()
+        with _Signals(live) as signals:
+            try:
+                if task:
+                    await live.post(Prompt(id=uuid.uuid4().hex, content=(Text(text=task),)), SOURCE)
+                if not live.status.turn_active:
+                    return console.nothing_to_do()
+                outcome = await _until_end(live, feed, console)
+            except asyncio.CancelledError:
+                if signals.code is None:
+                    raise
+                return signals.code
+        return console.conclude(outcome)
 
 
 async def _until_end(live: LiveSession, feed: AsyncIterator[Notification], console: "_Console") -> TurnOutcome:
