@@ -1,0 +1,225 @@
+"""Bring only what differs between SEARCH and REPLACE onto the file's own lines."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from rapidfuzz.distance import Levenshtein
+
+from treadle.editing.indentation import IndentRule, learn_indentation
+from treadle.editing.keys import TYPOGRAPHIC, indent_of, is_blank
+from treadle.editing.results import Block, ErrorCode, Tier
+from treadle.editing.source import Hunk
+
+_MOST_DIFF_CELLS = 1_000_000
+
+Opcode = tuple[str, int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Where a block's SEARCH stands: for each of its lines the file's line (from 0), None for a line it has not."""
+
+    tier: Tier
+    pairs: tuple[int | None, ...]
+
+    @property
+    def first(self) -> int:
+        """The first line found."""
+        return next(pair for pair in self.pairs if pair is not None)
+
+    @property
+    def last(self) -> int:
+        """The last line found."""
+        return next(pair for pair in reversed(self.pairs) if pair is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Why a found block cannot be merged; `line` is the file's line (from 0) that stands in the way."""
+
+    code: ErrorCode
+    line: int
+
+
+def merge(block: Block, found: Alignment, lines: Sequence[str]) -> list[Hunk] | Conflict:
+    """The changes of `block` as hunks on `lines`. Lines equal in SEARCH and REPLACE keep the file's text."""
+    opcodes, drifted = _difference(block, found, lines)
+    conflict = _unproven_deletion(block, found, opcodes, lines) if found.tier is Tier.SIMILAR else None
+    if conflict is not None:
+        return conflict
+    repair = _Repair(block, found, lines) if drifted else None
+    hunks: list[Hunk] = []
+    for _, low, high, new_low, new_high in opcodes:
+        place = _place(found, low, high, block, (new_low, new_high), lines)
+        if isinstance(place, Conflict):
+            return place
+        if place is None:
+            continue
+        written = [
+            block.replace[at] if repair is None else repair.line(at, at - new_low + low, high)
+            for at in range(new_low, new_high)
+        ]
+        kept = [line for line in written if line is not None]
+        if len(kept) < len(written):
+            return Conflict(ErrorCode.INDENTATION, place[0])
+        hunks.append(Hunk(*place, tuple(kept)))
+    return hunks
+
+
+def line_changes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
+    """The opcodes (as in difflib, without `equal`) from old to new; bounded for huge inputs."""
+    low, most = 0, min(len(old), len(new))
+    while low < most and old[low] == new[low]:
+        low += 1
+    high = 0
+    while high < most - low and old[-1 - high] == new[-1 - high]:
+        high += 1
+    old_end, new_end = len(old) - high, len(new) - high
+    if low == old_end and low == new_end:
+        return []
+    if (old_end - low) * (new_end - low) > _MOST_DIFF_CELLS or low in (old_end, new_end):
+        return [("replace", low, old_end, low, new_end)]
+    matcher = SequenceMatcher(None, old[low:old_end], new[low:new_end], autojunk=False)
+    return [
+        (tag, i1 + low, i2 + low, j1 + low, j2 + low) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal"
+    ]
+
+
+def _difference(block: Block, found: Alignment, lines: Sequence[str]) -> tuple[list[Opcode], bool]:
+    """The opcodes from SEARCH to REPLACE, and whether REPLACE drifts from the file as SEARCH does.
+
+    A model often copies SEARCH wrongly but writes REPLACE as the file is; then REPLACE is compared with the file.
+    """
+    if found.tier is Tier.EXACT:
+        return line_changes(block.search, block.replace), False
+    search = [line.rstrip() for line in block.search]
+    replace = [line.rstrip() for line in block.replace]
+    own = [line if pair is None else lines[pair].rstrip() for line, pair in zip(search, found.pairs, strict=True)]
+    by_search, by_file = line_changes(search, replace), line_changes(own, replace)
+    equal_search, equal_file = _changed_visible(search, by_search), _changed_visible(own, by_file)
+    if equal_file < equal_search:
+        return by_file, False
+    if equal_file == equal_search and equal_file == sum(not is_blank(line) for line in own):
+        at = next((index for index, line in enumerate(replace) if line), None)
+        base = next((line for line in own if line), "")
+        if at is not None and indent_of(replace[at]) == indent_of(base):
+            return by_file, found.tier is Tier.TYPOGRAPHY
+    return by_search, True
+
+
+def _changed_visible(old: Sequence[str], opcodes: Sequence[Opcode]) -> int:
+    return sum(not is_blank(old[at]) for _, low, high, _, _ in opcodes for at in range(low, high))
+
+
+class _Repair:
+    """Takes the drift that SEARCH shows out of the lines of REPLACE."""
+
+    def __init__(self, block: Block, found: Alignment, lines: Sequence[str]) -> None:
+        paired = [
+            (line, lines[pair]) for line, pair in zip(block.search, found.pairs, strict=True) if pair is not None
+        ]
+        visible = [(mine, theirs) for mine, theirs in paired if not is_blank(mine)]
+        self._block = block
+        self._rule: IndentRule | None = learn_indentation(
+            [(indent_of(mine), indent_of(theirs)) for mine, theirs in visible]
+        )
+        real = "".join(theirs for _, theirs in paired)
+        drift = {char for mine, _ in paired for char in mine if char in TYPOGRAPHIC and char not in real}
+        self._folding = str.maketrans({char: TYPOGRAPHIC[char] for char in drift})
+        self._strip_end = any(mine != mine.rstrip() and theirs == theirs.rstrip() for mine, theirs in paired)
+        self._theirs = {
+            at: lines[pair] for at, pair in enumerate(found.pairs) if pair is not None and not is_blank(lines[pair])
+        }
+
+    def line(self, at: int, beside: int, limit: int) -> str | None:
+        """REPLACE line `at` as the file would have it; `beside` (below `limit`) is the SEARCH line it stands for."""
+        line = self._block.replace[at].translate(self._folding)
+        if self._strip_end or is_blank(line):
+            line = line.rstrip()
+        if self._rule is not None:
+            return self._rule.apply(line, is_first=at == 0)
+        if is_blank(line):
+            return line
+        if beside < limit and beside in self._theirs and indent_of(self._block.search[beside]) == indent_of(line):
+            return indent_of(self._theirs[beside]) + line.lstrip()
+        return None
+
+
+def _place(
+    found: Alignment, low: int, high: int, block: Block, new: tuple[int, int], lines: Sequence[str]
+) -> tuple[int, int] | Conflict | None:
+    """The file's lines that SEARCH lines `low` to `high` stand for; None when they are blanks the file has not."""
+    held = [pair for pair in found.pairs[low:high] if pair is not None]
+    if any(found.pairs[at] is None and not is_blank(block.search[at]) for at in range(low, high)):
+        return Conflict(ErrorCode.NOT_FOUND, held[0] if held else found.first)
+    if held:
+        between = set(range(held[0], held[-1] + 1)) - set(held)
+        foreign = sorted(at for at in between if not is_blank(lines[at]))
+        return Conflict(ErrorCode.CHANGED_SINCE, foreign[0]) if foreign else (held[0], held[-1] + 1)
+    inserted = block.replace[new[0] : new[1]]
+    if not inserted or (high > low and all(is_blank(line) for line in inserted)):
+        return None
+    return _insertion(found, low, high, inserted, lines)
+
+
+def _insertion(
+    found: Alignment, low: int, high: int, inserted: Sequence[str], lines: Sequence[str]
+) -> tuple[int, int] | Conflict:
+    before = next((pair for pair in reversed(found.pairs[:low]) if pair is not None), None)
+    after = next((pair for pair in found.pairs[high:] if pair is not None), None)
+    if before is None and after is None:
+        return Conflict(ErrorCode.NOT_FOUND, found.first)
+    top = after if before is None else before + 1
+    bottom = top if after is None else after
+    if top is None or bottom is None or top == bottom:
+        at = top if bottom is None else bottom
+        return Conflict(ErrorCode.NOT_FOUND, found.first) if at is None else (at, at)
+    foreign = next((at for at in range(top, bottom) if not is_blank(lines[at])), None)
+    if foreign is not None:
+        return Conflict(ErrorCode.CHANGED_SINCE, foreign)
+    # The file has blank lines here that SEARCH left out: new text that brings its own blank line leans away from it.
+    at = bottom if is_blank(inserted[-1]) and not is_blank(inserted[0]) else top
+    return at, at
+
+
+def _unproven_deletion(
+    block: Block, found: Alignment, opcodes: Sequence[Opcode], lines: Sequence[str]
+) -> Conflict | None:
+    """A line that is only similar may go when it differs by a slip of the pen, never by a digit or an operator."""
+    for _, low, high, new_low, new_high in opcodes:
+        written = "\n".join(block.replace[new_low:new_high])
+        for at in range(low, high):
+            pair = found.pairs[at]
+            if pair is None:
+                continue
+            mine, theirs = block.search[at].strip(), lines[pair].strip()
+            if mine == theirs:
+                continue
+            slip = slipped_word(mine, theirs)
+            if slip is None or slip in written:
+                return Conflict(ErrorCode.CHANGED_SINCE, pair)
+    return None
+
+
+def slipped_word(mine: str, theirs: str) -> str | None:
+    """The one misspelt word of `mine` when that is all that differs from `theirs`."""
+    left, right = _words(mine), _words(theirs)
+    if len(left) != len(right):
+        return None
+    wrong = [(a, b) for a, b in zip(left, right, strict=True) if a != b]
+    if len(wrong) != 1:
+        return None
+    word, meant = wrong[0]
+    long_enough = len(word) >= 4 and len(meant) >= 4 and word.isalpha() and meant.isalpha()
+    return word if long_enough and Levenshtein.distance(word, meant, score_cutoff=2) <= 2 else None
+
+
+def _words(line: str) -> list[str]:
+    words: list[str] = [""]
+    for char in line:
+        if char.isalpha() and words[-1].isalpha():
+            words[-1] += char
+        else:
+            words.append(char)
+    return words
