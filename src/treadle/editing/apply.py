@@ -71,23 +71,26 @@ class Application:
     def __init__(self, pre: str) -> None:
         self._work = WorkingText(read_source(pre))
         self._blocks: list[AppliedBlock] = []
-        self._seen: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
+        self._seen: set[Block] = set()
 
     def add(self, section: Section) -> EditError | None:
-        """Apply the next block; a block that was already given is left out."""
+        """Apply the next block."""
         number = len(self._blocks) + 1
         block = self._chosen(section)
         if isinstance(block, EditError):
             return replace(block, block=number)
-        if (block.search, block.replace) in self._seen and block.hint is None and not block.anchors:
-            self._blocks.append(AppliedBlock(Tier.REPEATED, LineRange(1, 0)))
-            return None
+        if block in self._seen:
+            return EditError(
+                ErrorCode.OVERLAPPING,
+                f"Block {number} repeats an earlier block. Leave it out; if another place is meant, add its own lines.",
+                block=number,
+            )
         placed = place_block(block, self._work)
         match placed:
             case EditError():
                 return replace(placed, block=number)
             case Placed():
-                self._seen.add((block.search, block.replace))
+                self._seen.add(block)
                 self._work.splice(placed.hunks)
                 self._blocks.append(AppliedBlock(placed.tier, _touched(placed.hunks)))
                 return None
@@ -176,7 +179,9 @@ def _exact_block(edit: Edit) -> Block:
     old, new = edit.old, edit.new
     if old.endswith("\n"):
         old, new = old.removesuffix("\r\n").removesuffix("\n"), new.removesuffix("\r\n").removesuffix("\n")
-    return Block(_split(old), _split(new) if edit.new else ())
+    lines = _split(old)
+    keeps_blank = is_blank(lines[0]) or is_blank(lines[-1])
+    return Block(lines, _split(new) if edit.new or keeps_blank else ())
 
 
 def _split(text: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ _NUMBERED = tuple(
     re.compile(pattern)
     for pattern in (r"\s*(\d+)\t(.*)", r"\s*(\d+)\s*[|│](?: (.*)|$)", r"\s*(\d+)\s*[|│](.*)", r"\s*(\d+)→(.*)")
 ) + (re.compile(r"\s*(\d+):(?: (.*)|$)"), re.compile(r"\s*(\d+):(.*)"))
-_ENTITY = re.compile(r"&(lt|gt|amp|quot|apos|#0*39|#0*34|#[xX]0*27|#[xX]0*22|#0*60|#0*62|#0*38);")
+ENTITY = re.compile(r"&(lt|gt|amp|quot|apos|#0*39|#0*34|#[xX]0*27|#[xX]0*22|#0*60|#0*62|#0*38);")
 _ENTITY_CHARS = {
     "lt": "<", "#60": "<", "gt": ">", "#62": ">", "amp": "&", "#38": "&",
     "quot": '"', "#34": '"', "#x22": '"', "apos": "'", "#39": "'", "#x27": "'",
@@ -77,14 +77,14 @@ def _unnumbered(line: str, pattern: re.Pattern[str]) -> str:
 def _without_entities(block: Block) -> Iterator[Reading]:
     """Decode the entities that SEARCH uses, and those it has no plain character for."""
     search, new = "\n".join(block.search), "\n".join(block.replace)
-    used = {_entity_char(match) for match in _ENTITY.finditer(search)}
+    used = {_entity_char(match) for match in ENTITY.finditer(search)}
     if not used:
         return
     # A character that stands plain in the model's text was not escaped, so its entity there is content.
-    chars = used | {char for char in "<>&\"'" if char not in _ENTITY.sub("", search + new)}
+    chars = used | {char for char in "<>&\"'" if char not in ENTITY.sub("", search + new)}
 
     def decoded(line: str) -> str:
-        return _ENTITY.sub(lambda match: char if (char := _entity_char(match)) in chars else match[0], line)
+        return ENTITY.sub(lambda match: char if (char := _entity_char(match)) in chars else match[0], line)
 
     yield Reading(Tier.ENTITIES, _mapped(block, decoded))
 

@@ -76,9 +76,9 @@ def _elides(lines: Sequence[str], at: int, known: set[str]) -> bool:
     line = lines[at].strip()
     if line in known or not is_elision(line):
         return False
-    # `...` below a line that ends in a colon is Python's empty body, and inside brackets it is a value.
-    above = next((each for each in reversed(lines[:at]) if not is_blank(each)), "")
-    return line != "..." or not above.rstrip().endswith((":", "(", "[", ",", '"""'))
+    # `...` below a new line that ends in a colon is Python's empty body; in a doctest it continues the statement.
+    above = next((each.strip() for each in reversed(lines[:at]) if not is_blank(each)), "")
+    return line != "..." or not (above not in known and above.endswith(":") or above.startswith((">>>", "Traceback")))
 
 
 def _parts(lines: Sequence[str]) -> list[tuple[str, ...]]:

@@ -34,13 +34,13 @@ def learn_indentation(pairs: Sequence[IndentPair]) -> IndentRule | None:
     if all(model == file for model, file in pairs):
         return IndentRule(_same)
     rest = pairs[1:]
-    if rest and all(model == file for model, file in rest):
+    if rest and not pairs[0][0] and all(model == file for model, file in rest):
         return IndentRule(_same, first=pairs[0])
     convert = _learn(pairs)
     if convert is not None:
         return IndentRule(convert)
     convert = _learn(rest)
-    return None if convert is None else IndentRule(convert, first=pairs[0])
+    return None if convert is None or pairs[0][0] else IndentRule(convert, first=pairs[0])
 
 
 def _same(indent: str) -> str | None:

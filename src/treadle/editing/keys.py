@@ -82,6 +82,11 @@ class TextViews:
         return self._every(str.strip)
 
     @cached_property
+    def spaced(self) -> KeyedLines:
+        """The lines that are not blank, without blanks at their ends."""
+        return _visible(self.trailing.keys)
+
+    @cached_property
     def visible(self) -> KeyedLines:
         """The lines that are not blank, stripped."""
         return _visible(self.stripped.keys)
@@ -90,6 +95,22 @@ class TextViews:
     def folded(self) -> KeyedLines:
         """The lines that are not blank, stripped, in ASCII typography."""
         return _visible([fold(line) for line in self.lines])
+
+    @cached_property
+    def tab_indented(self) -> int:
+        """How many lines start with a tab."""
+        return sum(line[:1] == "\t" for line in self.lines)
+
+    @cached_property
+    def space_indented(self) -> int:
+        """How many visible lines start with two blanks or more."""
+        return sum(line[:2] == "  " and not line.isspace() for line in self.lines)
+
+    @cached_property
+    def space_width(self) -> int:
+        """The usual step of an indentation by blanks: 2 where many lines are indented by an odd number of pairs, else 4."""
+        widths = [len(indent_of(line)) for line in self.lines if line[:2] == "  " and not line.isspace()]
+        return 2 if sum(width % 4 == 2 for width in widths) * 4 > len(widths) else 4
 
     def _every(self, key: Callable[[str], str]) -> KeyedLines:
         return KeyedLines([key(line) for line in self.lines], range(len(self.lines)))

@@ -27,6 +27,11 @@ def find_indented(block: Block, views: TextViews) -> list[Alignment]:
     return _in_a_row(Tier.INDENTATION, views.stripped, [line.strip() for line in block.search])
 
 
+def find_spaced(block: Block, views: TextViews) -> list[Alignment]:
+    """SEARCH but for blank lines and blanks at the ends of lines."""
+    return _among_visible(Tier.BLANK_LINES, views, views.spaced, [line.rstrip() for line in block.search])
+
+
 def find_visible(block: Block, views: TextViews) -> list[Alignment]:
     """SEARCH but for its indentation and blank lines."""
     return _among_visible(Tier.BLANK_LINES, views, views.visible, [line.strip() for line in block.search])
@@ -37,7 +42,7 @@ def find_folded(block: Block, views: TextViews) -> list[Alignment]:
     return _among_visible(Tier.TYPOGRAPHY, views, views.folded, [fold(line) for line in block.search])
 
 
-STRICT_FINDERS: tuple[Finder, ...] = (find_exact, find_trailing, find_indented, find_visible, find_folded)
+STRICT_FINDERS: tuple[Finder, ...] = (find_exact, find_trailing, find_spaced, find_indented, find_visible, find_folded)
 
 
 def narrowed(found: list[Alignment], block: Block, views: TextViews) -> list[Alignment]:

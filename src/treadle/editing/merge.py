@@ -13,6 +13,8 @@ from treadle.editing.source import Hunk
 
 _MOST_DIFF_CELLS = 1_000_000
 
+_CURLY = frozenset("“”‘’")
+
 Opcode = tuple[str, int, int, int, int]
 
 
@@ -45,6 +47,8 @@ class Conflict:
 def merge(block: Block, found: Alignment, lines: Sequence[str]) -> list[Hunk] | Conflict:
     """The changes of `block` as hunks on `lines`. Lines equal in SEARCH and REPLACE keep the file's text."""
     opcodes, drifted = _difference(block, found, lines)
+    if drifted is None and any(new_low < new_high for *_, new_low, new_high in opcodes):
+        return Conflict(ErrorCode.INDENTATION, found.first)
     conflict = _unproven_deletion(block, found, opcodes, lines) if found.tier is Tier.SIMILAR else None
     if conflict is not None:
         return conflict
@@ -86,8 +90,8 @@ def line_changes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
     ]
 
 
-def _difference(block: Block, found: Alignment, lines: Sequence[str]) -> tuple[list[Opcode], bool]:
-    """The opcodes from SEARCH to REPLACE, and whether REPLACE drifts from the file as SEARCH does.
+def _difference(block: Block, found: Alignment, lines: Sequence[str]) -> tuple[list[Opcode], bool | None]:
+    """The opcodes from SEARCH to REPLACE, and whether REPLACE drifts from the file as SEARCH does (None: unknown).
 
     A model often copies SEARCH wrongly but writes REPLACE as the file is; then REPLACE is compared with the file.
     """
@@ -97,10 +101,12 @@ def _difference(block: Block, found: Alignment, lines: Sequence[str]) -> tuple[l
     replace = [line.rstrip() for line in block.replace]
     own = [line if pair is None else lines[pair].rstrip() for line, pair in zip(search, found.pairs, strict=True)]
     by_search, by_file = line_changes(search, replace), line_changes(own, replace)
-    equal_search, equal_file = _changed_visible(search, by_search), _changed_visible(own, by_file)
-    if equal_file < equal_search:
+    if block.lines_only and len(block.search) > 1 and not _keeps_indentation(block, found, lines):
+        return by_search, _added_lines_drift(block, found, by_search, lines)
+    as_search, as_file = _likeness(search, replace, by_search), _likeness(own, replace, by_file)
+    if as_file > as_search:
         return by_file, False
-    if equal_file == equal_search and equal_file == sum(not is_blank(line) for line in own):
+    if as_file == as_search == (0, 0):
         at = next((index for index, line in enumerate(replace) if line), None)
         base = next((line for line in own if line), "")
         if at is not None and indent_of(replace[at]) == indent_of(base):
@@ -108,8 +114,48 @@ def _difference(block: Block, found: Alignment, lines: Sequence[str]) -> tuple[l
     return by_search, True
 
 
-def _changed_visible(old: Sequence[str], opcodes: Sequence[Opcode]) -> int:
-    return sum(not is_blank(old[at]) for _, low, high, _, _ in opcodes for at in range(low, high))
+def _likeness(old: Sequence[str], new: Sequence[str], opcodes: Sequence[Opcode]) -> tuple[int, int]:
+    """How alike two texts are: the visible lines they share at both ends, then those they share at all."""
+    head, tail = 0, 0
+    while head < min(len(old), len(new)) and old[head] == new[head]:
+        head += 1
+    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    ends = sum(not is_blank(line) for line in (*old[:head], *old[len(old) - tail :]))
+    changed = sum(not is_blank(old[at]) for _, low, high, _, _ in opcodes for at in range(low, high))
+    return ends, sum(not is_blank(line) for line in old) - changed
+
+
+def _keeps_indentation(block: Block, found: Alignment, lines: Sequence[str]) -> bool:
+    """Whether no line but the first is indented otherwise than in the file."""
+    return all(
+        pair is None or is_blank(line) or indent_of(line) == indent_of(lines[pair])
+        for line, pair in zip(block.search[1:], found.pairs[1:], strict=True)
+    )
+
+
+def _added_lines_drift(
+    block: Block, found: Alignment, opcodes: Sequence[Opcode], lines: Sequence[str]
+) -> bool | None:
+    """Whether the added lines of a diff are indented as its context or as the file; None when nothing tells.
+
+    In a diff the context stands once, so only the added lines themselves, beside the lines they follow, precede or
+    replace, can tell.
+    """
+    like_search = like_file = 0
+    for _, low, high, new_low, new_high in opcodes:
+        added = [indent_of(line) for line in block.replace[new_low:new_high] if not is_blank(line)]
+        beside = range(low, high) if high > low else range(max(0, low - 1), min(low + 1, len(block.search)))
+        paired = [(block.search[at], lines[pair]) for at in beside if (pair := found.pairs[at]) is not None]
+        visible = [(indent_of(mine), indent_of(theirs)) for mine, theirs in paired if not is_blank(mine)]
+        if not added or not visible:
+            continue
+        base, mine, theirs = min(added, key=len), [pair[0] for pair in visible], [pair[1] for pair in visible]
+        if high > low:
+            mine, theirs = [min(mine, key=len)], [min(theirs, key=len)]
+        like_search += base in mine and base not in theirs
+        like_file += base in theirs and base not in mine
+    return like_search > 0 if bool(like_search) != bool(like_file) else None
 
 
 class _Repair:
@@ -126,6 +172,8 @@ class _Repair:
         )
         real = "".join(theirs for _, theirs in paired)
         drift = {char for mine, _ in paired for char in mine if char in TYPOGRAPHIC and char not in real}
+        if drift & _CURLY:
+            drift |= {char for char in _CURLY if char not in real}
         self._folding = str.maketrans({char: TYPOGRAPHIC[char] for char in drift})
         self._strip_end = any(mine != mine.rstrip() and theirs == theirs.rstrip() for mine, theirs in paired)
         self._theirs = {
@@ -155,12 +203,30 @@ def _place(
         return Conflict(ErrorCode.NOT_FOUND, held[0] if held else found.first)
     if held:
         between = set(range(held[0], held[-1] + 1)) - set(held)
+        if new[0] == new[1]:
+            between.update(_beside(found, low, high, block.search))
         foreign = sorted(at for at in between if not is_blank(lines[at]))
         return Conflict(ErrorCode.CHANGED_SINCE, foreign[0]) if foreign else (held[0], held[-1] + 1)
     inserted = block.replace[new[0] : new[1]]
     if not inserted or (high > low and all(is_blank(line) for line in inserted)):
         return None
     return _insertion(found, low, high, inserted, lines)
+
+
+def _beside(found: Alignment, low: int, high: int, search: Sequence[str]) -> set[int]:
+    """The file's lines around a deleted run that another reading of the same deletion would have inside it.
+
+    Where the line before a run equals its last line, the deletion may as well start one line higher.
+    """
+    lines: set[int] = set()
+    first, last = found.pairs[low], found.pairs[high - 1]
+    before = found.pairs[low - 1] if low else None
+    after = found.pairs[high] if high < len(search) else None
+    if before is not None and first is not None and search[low - 1].strip() == search[high - 1].strip():
+        lines.update(range(before + 1, first))
+    if after is not None and last is not None and search[low].strip() == search[high].strip():
+        lines.update(range(last + 1, after))
+    return lines
 
 
 def _insertion(

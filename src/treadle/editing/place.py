@@ -1,14 +1,15 @@
 """Decide where one block goes and what it changes there, or why it is refused."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from treadle.editing.drift import Reading, readings_without_drift
 from treadle.editing.elision import expand_replace, is_elision, split_at_elisions
-from treadle.editing.keys import TextViews, is_blank
+from treadle.editing.foreign import escaped_sign, indented_as_file
+from treadle.editing.keys import TextViews, indent_of, is_blank
 from treadle.editing.locate import STRICT_FINDERS, Finder, anchor_line, find_exact, narrowed
 from treadle.editing.merge import Alignment, Conflict, merge
-from treadle.editing.refusals import refuse, refuse_ambiguous, refuse_conflict, refuse_places
+from treadle.editing.refusals import refuse, refuse_ambiguous, refuse_conflict, refuse_escaped, refuse_places
 from treadle.editing.results import Block, EditError, ErrorCode, LineRange, Tier
 from treadle.editing.similar import find_similar
 from treadle.editing.source import Hunk, WorkingText
@@ -80,6 +81,8 @@ def _merge_original(tier: Tier | None, block: Block, found: Alignment, work: Wor
     moved = work.translate(hunks)
     if moved is None:
         return refuse(ErrorCode.OVERLAPPING, block, work.views)
+    if all(_stands_already(hunk, work.views.lines) for hunk in moved):
+        return refuse(ErrorCode.OVERLAPPING, block, work.views, moved[0].start)
     return Placed(tier or found.tier, tuple(moved))
 
 
@@ -95,7 +98,12 @@ def _merged(block: Block, found: Alignment, views: TextViews) -> list[Hunk] | Ed
         return refuse(ErrorCode.NO_CHANGE, block, views, found.first)
     if all(_stands_already(hunk, views.lines) for hunk in hunks):
         return refuse(ErrorCode.ALREADY_APPLIED, block, views, hunks[0].start)
-    return hunks
+    sign = escaped_sign([line for hunk in hunks for line in hunk.lines], views)
+    if sign is not None:
+        return refuse_escaped(sign, block)
+    if any(indent_of(line) for line in block.search):
+        return hunks
+    return [replace(hunk, lines=indented_as_file(hunk.lines, views)) for hunk in hunks]
 
 
 def _stands_already(hunk: Hunk, lines: Sequence[str]) -> bool:

@@ -53,6 +53,15 @@ def refuse_conflict(conflict: Conflict, block: Block, views: TextViews) -> EditE
     return refuse(conflict.code, block, views, conflict.line)
 
 
+def refuse_escaped(sign: str, block: Block) -> EditError:
+    """A refusal of new text that seems escaped by mistake."""
+    message = (
+        f"The replacement has {sign!r} where no string holds it, and the file has it nowhere: it seems escaped by mistake. "
+        "Write the characters as they should stand in the file."
+    )
+    return EditError(ErrorCode.ESCAPED, message, nearest="\n".join(block.replace[:_MOST_SHOWN]))
+
+
 def refuse_ambiguous(found: Sequence[Alignment], views: TextViews) -> EditError:
     """A refusal of a block that fits several places."""
     return refuse_places([LineRange(each.first + 1, each.last + 1) for each in found], views)

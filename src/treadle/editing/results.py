@@ -29,7 +29,6 @@ class Tier(StrEnum):
     ESCAPES = "escapes"
     ELISION = "elision"
     SIMILAR = "similar"
-    REPEATED = "repeated"
     WHOLE = "whole"
 
 
@@ -48,6 +47,7 @@ class ErrorCode(StrEnum):
     ELISION = "elision"
     CHANGED_SINCE = "changed_since"
     INDENTATION = "indentation"
+    ESCAPED = "escaped"
     WRONG_FILE = "wrong_file"
 
 

@@ -1,0 +1,1 @@
+"""Speed and quality figures, printed by `make bench`."""
