@@ -106,7 +106,8 @@ Mutation = Callable[[random.Random, Commit], DriftCase | None]
 
 
 def _context(rng: random.Random, spot: Spot, wanted: Callable[[str], bool]) -> tuple[int, int] | None:
-    fitting = [pair for pair in spot.shared if wanted(spot.old[pair[0]])]
+    inner = [pair for pair in spot.shared if 0 < pair[0] < len(spot.old) - 1 and 0 < pair[1] < len(spot.new) - 1]
+    fitting = [pair for pair in inner if wanted(spot.old[pair[0]])]
     return rng.choice(fitting) if fitting else None
 
 

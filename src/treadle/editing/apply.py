@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import assert_never
 
 from treadle.editing.elision import is_elision
+from treadle.editing.foreign import has_escapes
 from treadle.editing.keys import is_blank
 from treadle.editing.markers import parse_blocks
 from treadle.editing.merge import line_changes
 from treadle.editing.patches import parse_patch, parse_unified
 from treadle.editing.place import Placed, longest_exact, place_block
+from treadle.editing.refusals import refuse_escaped
 from treadle.editing.results import (
     AppliedBlock,
     Block,
@@ -27,6 +29,7 @@ from treadle.editing.results import (
 )
 from treadle.editing.source import Hunk, WorkingText, plain_lines, read_source
 
+_ESCAPED = (Tier.TYPOGRAPHY, Tier.ENTITIES, Tier.ESCAPES)
 _FENCED = re.compile(r"\s*(```|~~~)[^\n`]*\n(.*\n)?\s*\1\s*", re.DOTALL)
 
 
@@ -72,6 +75,7 @@ class Application:
         self._work = WorkingText(read_source(pre))
         self._blocks: list[AppliedBlock] = []
         self._seen: set[Block] = set()
+        self._added: list[list[str]] = []
 
     def add(self, section: Section) -> EditError | None:
         """Apply the next block."""
@@ -91,6 +95,7 @@ class Application:
                 return replace(placed, block=number)
             case Placed():
                 self._seen.add(block)
+                self._added.append([line for hunk in placed.hunks for line in hunk.lines])
                 self._work.splice(placed.hunks)
                 self._blocks.append(AppliedBlock(placed.tier, _touched(placed.hunks)))
                 return None
@@ -101,6 +106,10 @@ class Application:
         """The text as it is now; a refusal when nothing changed."""
         if not self._blocks:
             return EditError(ErrorCode.NO_MARKER, "The edit has no block.")
+        if any(block.tier in _ESCAPED for block in self._blocks):
+            for number, added in enumerate(self._added, 1):
+                if has_escapes(added, self._work.original):
+                    return replace(refuse_escaped("an escape", Block((), tuple(added))), block=number)
         changes = self._work.changes()
         if not changes:
             return EditError(ErrorCode.NO_CHANGE, "The blocks of this edit undo each other; nothing would change.")

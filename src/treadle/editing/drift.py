@@ -1,7 +1,8 @@
 """Take systematic drift out of a block: line numbers, code fences, escapes."""
 
+import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from treadle.editing.keys import is_blank
@@ -101,10 +102,14 @@ def _without_escaped_newlines(block: Block) -> Iterator[Reading]:
         search = tuple(decode(block.search[0]).removesuffix("\n").split("\n"))
         new = tuple(decode(line).removesuffix("\n") for line in block.replace)
         replaced = tuple(new[0].split("\n")) if new else ()
-        added = [line for line in replaced if line not in search]
-        # An odd number of quotes means that a `\n` inside a string literal was cut.
-        if not any(line.count('"') % 2 for line in added):
+        if not _cuts_strings([line for line in replaced if line not in search]):
             yield Reading(Tier.ESCAPES, replace(block, search=search, replace=replaced))
+
+
+def _cuts_strings(lines: Sequence[str]) -> bool:
+    """Whether decoding cut a string literal in two: quotes are odd on a line, single ones on two in a row."""
+    odd = [line.count("'") % 2 == 1 for line in lines]
+    return any(line.count('"') % 2 for line in lines) or any(map(operator.and_, odd, odd[1:]))
 
 
 def _without_escaped_quotes(block: Block) -> Iterator[Reading]:

@@ -8,8 +8,8 @@ from treadle.editing.keys import TextViews, indent_of
 
 _QUOTED = re.compile(r"(?<!\\)(?:\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)")
 _CURLY = "“”‘’"
-_CURLY_AS_CODE = re.compile(rf"[=(\[{{,:]\s*[{_CURLY}]|[{_CURLY}]\s*[)\]}};:]")
-_ENOUGH_LINES = 5
+_CURLY_AS_CODE = re.compile(rf"[=(\[{{,:]\s*[{_CURLY}]|[{_CURLY}]\s*[)\]}};:]|[{_CURLY}][\"']|[\"'][{_CURLY}]")
+_ENOUGH_LINES = 20
 
 
 def escaped_sign(added: Sequence[str], views: TextViews) -> str | None:
@@ -27,6 +27,14 @@ def escaped_sign(added: Sequence[str], views: TextViews) -> str | None:
     if any(map(_CURLY_AS_CODE.search, added)) and not any(char in text for char in _CURLY):
         return "“"
     return None
+
+
+def has_escapes(added: Sequence[str], views: TextViews) -> bool:
+    """Whether new lines have any escape that the file has nowhere: enough where another block of the edit drifted."""
+    text, new = views.exact.joined, "\n".join(added)
+    return any(
+        (ENTITY.search(new) and not ENTITY.search(text), '\\"' in new and '\\"' not in text)
+    ) or any(char in new and char not in text for char in _CURLY)
 
 
 def indented_as_file(added: Sequence[str], views: TextViews) -> tuple[str, ...]:

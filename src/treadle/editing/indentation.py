@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 IndentPair = tuple[str, str]
+
+_TAB_WIDTHS = (4, 2, 8, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,10 @@ def _same(indent: str) -> str | None:
     return indent
 
 
+def _replaced(old: str, new: str, indent: str) -> str | None:
+    return indent.replace(old, new)
+
+
 def _learn(pairs: Sequence[IndentPair]) -> Callable[[str], str | None] | None:
     known = dict(pairs)
     if not pairs or any(known[model] != file for model, file in pairs):
@@ -79,13 +86,10 @@ def _shift(known: dict[str, str]) -> Callable[[str], str | None] | None:
 
 def _tab_width(known: dict[str, str]) -> Callable[[str], str | None] | None:
     """Tabs written as a constant number of blanks, or the other way round."""
-    written = [(mine, theirs) for mine, theirs in known.items() if mine or theirs]
-    if all(set(mine) == {" "} and set(theirs) == {"\t"} for mine, theirs in written):
-        width = len(written[0][0]) // len(written[0][1])
-        if width and all(len(mine) == width * len(theirs) for mine, theirs in written):
-            return lambda indent: indent.replace(" " * width, "\t")
-    if all(set(mine) == {"\t"} and set(theirs) == {" "} for mine, theirs in written):
-        width = len(written[0][1]) // len(written[0][0])
-        if width and all(len(theirs) == width * len(mine) for mine, theirs in written):
-            return lambda indent: indent.replace("\t", " " * width)
+    for width in _TAB_WIDTHS:
+        blanks = " " * width
+        if all("\t" not in theirs and mine.replace("\t", blanks) == theirs for mine, theirs in known.items()):
+            return partial(_replaced, "\t", blanks)
+        if all("\t" not in mine and theirs.replace("\t", blanks) == mine for mine, theirs in known.items()):
+            return partial(_replaced, blanks, "\t")
     return None

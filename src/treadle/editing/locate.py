@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from treadle.editing.keys import KeyedLines, TextViews, fold, indent_of, is_blank
-from treadle.editing.merge import Alignment
+from treadle.editing.regions import Alignment
 from treadle.editing.results import Block, Tier
 
 Finder = Callable[[Block, TextViews], list[Alignment]]

@@ -1,47 +1,19 @@
 """Bring only what differs between SEARCH and REPLACE onto the file's own lines."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from rapidfuzz.distance import Levenshtein
 
 from treadle.editing.indentation import IndentRule, learn_indentation
 from treadle.editing.keys import TYPOGRAPHIC, indent_of, is_blank
+from treadle.editing.regions import Alignment, Conflict, Opcode, Region, find_region
 from treadle.editing.results import Block, ErrorCode, Tier
 from treadle.editing.source import Hunk
 
 _MOST_DIFF_CELLS = 1_000_000
 
 _CURLY = frozenset("“”‘’")
-
-Opcode = tuple[str, int, int, int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Alignment:
-    """Where a block's SEARCH stands: for each of its lines the file's line (from 0), None for a line it has not."""
-
-    tier: Tier
-    pairs: tuple[int | None, ...]
-
-    @property
-    def first(self) -> int:
-        """The first line found."""
-        return next(pair for pair in self.pairs if pair is not None)
-
-    @property
-    def last(self) -> int:
-        """The last line found."""
-        return next(pair for pair in reversed(self.pairs) if pair is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """Why a found block cannot be merged; `line` is the file's line (from 0) that stands in the way."""
-
-    code: ErrorCode
-    line: int
 
 
 def merge(block: Block, found: Alignment, lines: Sequence[str]) -> list[Hunk] | Conflict:
@@ -54,21 +26,27 @@ def merge(block: Block, found: Alignment, lines: Sequence[str]) -> list[Hunk] | 
         return conflict
     repair = _Repair(block, found, lines) if drifted else None
     hunks: list[Hunk] = []
-    for _, low, high, new_low, new_high in opcodes:
-        place = _place(found, low, high, block, (new_low, new_high), lines)
-        if isinstance(place, Conflict):
-            return place
-        if place is None:
-            continue
-        written = [
-            block.replace[at] if repair is None else repair.line(at, at - new_low + low, high)
-            for at in range(new_low, new_high)
-        ]
-        kept = [line for line in written if line is not None]
-        if len(kept) < len(written):
-            return Conflict(ErrorCode.INDENTATION, place[0])
-        hunks.append(Hunk(*place, tuple(kept)))
+    for opcode in opcodes:
+        region = find_region(block, found, opcode, lines)
+        if isinstance(region, Conflict):
+            return region
+        if region is not None:
+            written = _written(region, block, repair)
+            if written is None:
+                return Conflict(ErrorCode.INDENTATION, region.start)
+            hunks.append(Hunk(region.start, region.end, written))
     return hunks
+
+
+def _written(region: Region, block: Block, repair: "_Repair | None") -> tuple[str, ...] | None:
+    """The new lines of a region without drift; None where their indentation is open."""
+    if repair is None:
+        return block.replace[region.new_low : region.new_high]
+    lines = [
+        repair.line(at, at - region.new_low + region.low, region.high) for at in range(region.new_low, region.new_high)
+    ]
+    kept = tuple(line for line in lines if line is not None)
+    return kept if len(kept) == len(lines) else None
 
 
 def line_changes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
@@ -192,61 +170,6 @@ class _Repair:
         if beside < limit and beside in self._theirs and indent_of(self._block.search[beside]) == indent_of(line):
             return indent_of(self._theirs[beside]) + line.lstrip()
         return None
-
-
-def _place(
-    found: Alignment, low: int, high: int, block: Block, new: tuple[int, int], lines: Sequence[str]
-) -> tuple[int, int] | Conflict | None:
-    """The file's lines that SEARCH lines `low` to `high` stand for; None when they are blanks the file has not."""
-    held = [pair for pair in found.pairs[low:high] if pair is not None]
-    if any(found.pairs[at] is None and not is_blank(block.search[at]) for at in range(low, high)):
-        return Conflict(ErrorCode.NOT_FOUND, held[0] if held else found.first)
-    if held:
-        between = set(range(held[0], held[-1] + 1)) - set(held)
-        if new[0] == new[1]:
-            between.update(_beside(found, low, high, block.search))
-        foreign = sorted(at for at in between if not is_blank(lines[at]))
-        return Conflict(ErrorCode.CHANGED_SINCE, foreign[0]) if foreign else (held[0], held[-1] + 1)
-    inserted = block.replace[new[0] : new[1]]
-    if not inserted or (high > low and all(is_blank(line) for line in inserted)):
-        return None
-    return _insertion(found, low, high, inserted, lines)
-
-
-def _beside(found: Alignment, low: int, high: int, search: Sequence[str]) -> set[int]:
-    """The file's lines around a deleted run that another reading of the same deletion would have inside it.
-
-    Where the line before a run equals its last line, the deletion may as well start one line higher.
-    """
-    lines: set[int] = set()
-    first, last = found.pairs[low], found.pairs[high - 1]
-    before = found.pairs[low - 1] if low else None
-    after = found.pairs[high] if high < len(search) else None
-    if before is not None and first is not None and search[low - 1].strip() == search[high - 1].strip():
-        lines.update(range(before + 1, first))
-    if after is not None and last is not None and search[low].strip() == search[high].strip():
-        lines.update(range(last + 1, after))
-    return lines
-
-
-def _insertion(
-    found: Alignment, low: int, high: int, inserted: Sequence[str], lines: Sequence[str]
-) -> tuple[int, int] | Conflict:
-    before = next((pair for pair in reversed(found.pairs[:low]) if pair is not None), None)
-    after = next((pair for pair in found.pairs[high:] if pair is not None), None)
-    if before is None and after is None:
-        return Conflict(ErrorCode.NOT_FOUND, found.first)
-    top = after if before is None else before + 1
-    bottom = top if after is None else after
-    if top is None or bottom is None or top == bottom:
-        at = top if bottom is None else bottom
-        return Conflict(ErrorCode.NOT_FOUND, found.first) if at is None else (at, at)
-    foreign = next((at for at in range(top, bottom) if not is_blank(lines[at])), None)
-    if foreign is not None:
-        return Conflict(ErrorCode.CHANGED_SINCE, foreign)
-    # The file has blank lines here that SEARCH left out: new text that brings its own blank line leans away from it.
-    at = bottom if is_blank(inserted[-1]) and not is_blank(inserted[0]) else top
-    return at, at
 
 
 def _unproven_deletion(

@@ -8,7 +8,8 @@ from treadle.editing.elision import expand_replace, is_elision, split_at_elision
 from treadle.editing.foreign import escaped_sign, indented_as_file
 from treadle.editing.keys import TextViews, indent_of, is_blank
 from treadle.editing.locate import STRICT_FINDERS, Finder, anchor_line, find_exact, narrowed
-from treadle.editing.merge import Alignment, Conflict, merge
+from treadle.editing.merge import merge
+from treadle.editing.regions import Alignment, Conflict
 from treadle.editing.refusals import refuse, refuse_ambiguous, refuse_conflict, refuse_escaped, refuse_places
 from treadle.editing.results import Block, EditError, ErrorCode, LineRange, Tier
 from treadle.editing.similar import find_similar
@@ -40,10 +41,9 @@ def place_block(block: Block, work: WorkingText) -> Placing:
 
 
 def _strict_attempts(block: Block) -> Iterator[tuple[Tier | None, Block, Finder]]:
-    for finder in STRICT_FINDERS:
-        yield None, block, finder
-    for reading in readings_without_drift(block):
-        yield from ((reading.tier, reading.block, finder) for finder in STRICT_FINDERS)
+    yield from ((None, block, finder) for finder in STRICT_FINDERS)
+    readings = list(readings_without_drift(block))
+    yield from ((each.tier, each.block, finder) for finder in STRICT_FINDERS for each in readings)
 
 
 def _attempt(tier: Tier | None, block: Block, finder: Finder, work: WorkingText) -> Placing | None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from treadle.editing.keys import TextViews
-from treadle.editing.merge import Alignment, Conflict
+from treadle.editing.regions import Alignment, Conflict
 from treadle.editing.results import Block, EditError, ErrorCode, LineRange
 from treadle.editing.similar import nearest_window
 

@@ -8,7 +8,7 @@ from rapidfuzz import fuzz, process
 
 from treadle.editing.keys import TextViews
 from treadle.editing.locate import complete_blanks
-from treadle.editing.merge import Alignment
+from treadle.editing.regions import Alignment
 from treadle.editing.results import Block, Tier
 
 # Bounds on the work: a line seen more often tells nothing, and only the best windows are aligned.
