@@ -85,9 +85,8 @@ def _difference(block: Block, found: Alignment, lines: Sequence[str]) -> tuple[l
     if as_file > as_search:
         return by_file, False
     if as_file == as_search == (0, 0):
-        at = next((index for index, line in enumerate(replace) if line), None)
-        base = next((line for line in own if line), "")
-        if at is not None and indent_of(replace[at]) == indent_of(base):
+        new, mine, theirs = (indent_of(next(filter(None, text), "")) for text in (replace, search, own))
+        if new == theirs != mine:
             return by_file, found.tier is Tier.TYPOGRAPHY
     return by_search, True
 

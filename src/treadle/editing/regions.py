@@ -3,8 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from rapidfuzz import fuzz
+
 from treadle.editing.keys import is_blank
 from treadle.editing.results import Block, ErrorCode, Tier
+
+_ALIKE = 60.0
 
 Opcode = tuple[str, int, int, int, int]
 
@@ -101,14 +105,16 @@ class _RegionFinder:
         if any(at is not None and pairs[at] is None for at in outer):
             return Conflict(ErrorCode.CHANGED_SINCE, held[0])
         unsaid = set(range(held[0], held[-1] + 1)) - set(held)
+        start, end = held[0], held[-1] + 1
         if region.new_low == region.new_high:
             unsaid |= self._slid_over(low, high)
         elif region.new_high - region.new_low != high - low:
-            unsaid |= self._gap(low, held[0], held[-1], high)
+            start, end = self._with_gaps(region, start, end)
+            unsaid |= {*range(start, held[0]), *range(held[-1] + 1, end)}
         foreign = self._visible(unsaid)
         if foreign is not None:
             return Conflict(ErrorCode.CHANGED_SINCE, foreign)
-        return replace(region, start=held[0], end=held[-1] + 1)
+        return replace(region, start=start, end=end)
 
     def _slid_over(self, low: int, high: int) -> set[int]:
         """The file's lines around a deletion that another reading of the same deletion would have inside it.
@@ -126,12 +132,19 @@ class _RegionFinder:
             over.update(range(last + 1, after))
         return over
 
-    def _gap(self, low: int, first: int, last: int, high: int) -> set[int]:
-        """The file's lines between a run and the visible context: more or fewer new lines may go on either side."""
-        before, after = self._context(low, high)
-        above = range(first if before is None else before + 1, first)
-        below = range(last + 1, last + 1 if after is None else after)
-        return {*above, *below}
+    def _with_gaps(self, region: Region, start: int, end: int) -> tuple[int, int]:
+        """The run with the lines between it and its context: more or fewer new lines might go on either side of them.
+
+        Not so where the outermost new line is plainly the outermost old one, changed.
+        """
+        pairs, search, new = self.found.pairs, self.block.search, self.block.replace
+        before = pairs[region.low - 1] if region.low else None
+        after = pairs[region.high] if region.high < len(pairs) else None
+        if not _alike(search[region.low], new[region.new_low]):
+            start = start if before is None else before + 1
+        if not _alike(search[region.high - 1], new[region.new_high - 1]):
+            end = end if after is None else after
+        return start, end
 
     def _context(self, low: int, high: int) -> tuple[int | None, int | None]:
         pairs, search = self.found.pairs, self.block.search
@@ -155,11 +168,15 @@ class _RegionFinder:
             return Conflict(ErrorCode.CHANGED_SINCE, foreign)
         start, end = before + 1, after
         leads, trails = is_blank(inserted[0]), is_blank(inserted[-1])
-        # The file has blank lines here that SEARCH left out. New text that brings its own leans away from them;
-        # otherwise the model wanted none on either side.
-        if leads != trails:
+        # The file has blank lines here that SEARCH left out. New text that brings its own leans away from them where
+        # SEARCH has none at all; otherwise the model's count holds.
+        if leads != trails and (outer_before, outer_after) == (before, after):
             start, end = (start, start) if leads else (end, end)
         return replace(region, start=start, end=end)
 
     def _visible(self, among: set[int]) -> int | None:
         return min((at for at in among if not is_blank(self.lines[at])), default=None)
+
+
+def _alike(old: str, new: str) -> bool:
+    return fuzz.ratio(old.strip(), new.strip()) >= _ALIKE
