@@ -21,6 +21,7 @@ async def test_every_tool_declares_what_the_loop_acts_on(workspace: Workspace) -
         "replace_in_file": (ToolKind.EDIT, ToolEffect.IDEMPOTENT, Flow.RUN, Risk.WRITE),
         "write_to_file": (ToolKind.EDIT, ToolEffect.IDEMPOTENT, Flow.RUN, Risk.WRITE),
         "execute_command": (ToolKind.EXECUTE, ToolEffect.ONCE, Flow.RUN, Risk.EXECUTE),
+        "read_command_output": (ToolKind.EXECUTE, ToolEffect.ONCE, Flow.RUN, Risk.NONE),
         "ask_followup_question": (ToolKind.OTHER, ToolEffect.PURE, Flow.ASK, Risk.NONE),
         "plan_mode_respond": (ToolKind.OTHER, ToolEffect.PURE, Flow.END_TURN, Risk.NONE),
         "attempt_completion": (ToolKind.OTHER, ToolEffect.ONCE, Flow.END_TURN, Risk.NONE),

@@ -6,6 +6,7 @@ from treadle.tools.attempt_completion import AttemptCompletion
 from treadle.tools.execute_command import ExecuteCommand
 from treadle.tools.list_files import ListFiles
 from treadle.tools.plan_mode_respond import PlanModeRespond
+from treadle.tools.read_command_output import ReadCommandOutput
 from treadle.tools.read_file import ReadFile
 from treadle.tools.replace_in_file import ReplaceInFile
 from treadle.tools.search_files import SearchFiles
@@ -22,6 +23,7 @@ def builtin_tools(workspace: Workspace) -> tuple[Tool, ...]:
         ReplaceInFile(workspace),
         WriteToFile(workspace),
         ExecuteCommand(workspace),
+        ReadCommandOutput(workspace),
         AskFollowupQuestion(),
         PlanModeRespond(),
         AttemptCompletion(workspace),
