@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.text import Text
 
 from treadle.protocol.permissions import Decision, Question, QuestionKind, Verdict
@@ -28,11 +29,11 @@ def full_text(question: Question) -> RenderableType:
 def _question(question: Question, *, whole: bool) -> RenderableType:
     match question.kind:
         case QuestionKind.PERMISSION:
-            return Group(Text(), *_permission(question, whole=whole))
+            return Group(*_permission(question, whole=whole))
         case QuestionKind.FOLLOWUP:
-            return Group(Text(), *_followup(question))
+            return Group(*_followup(question))
         case QuestionKind.GUIDANCE:
-            return Group(Text(), Text(f"? {printable(question.text)}", style="bold yellow"))
+            return Text(f"? {printable(question.text)}", style="bold yellow")
 
 
 def _followup(question: Question) -> Iterator[RenderableType]:
@@ -52,7 +53,7 @@ def _permission(question: Question, *, whole: bool) -> Iterator[RenderableType]:
         yield diff_text(preview.text, None if whole else _LINES, _HINT)
     else:
         lines = exact(preview.text).split("\n")
-        yield _cut(lines, None if whole else _LINES, _HINT, lambda _: "")
+        yield Padding(_cut(lines, None if whole else _LINES, _HINT, lambda _: "bold"), (0, 0, 0, 4))
 
 
 def _reasons(decision: Decision) -> Iterator[RenderableType]:

@@ -5,7 +5,6 @@ from typing import assert_never
 
 from rich.color import ColorSystem
 from rich.console import Console, Group, RenderableType
-from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.segment import Segment
 from rich.text import Text
@@ -27,12 +26,16 @@ from treadle.tui.items import (
     Tone,
     TurnDone,
 )
+from treadle.tui.markdown import growing, prose
 from treadle.tui.view import OpenCall, Reply, View
 from treadle.tui.words import changed_lines, clip, ended, money, span, title_of, tokens
 
 _OUTPUT_LINES = 6
 _THOUGHT_LINES = 3
 _DIFF_LINES = 14
+_BLOCKS = (Said, Prose, Card, FullText, TurnDone)
+"""Items that stand apart from what is above them."""
+
 _TONES = {Tone.QUIET: "dim", Tone.GOOD: "green", Tone.WARNING: "yellow", Tone.ERROR: "bold red"}
 
 
@@ -51,12 +54,22 @@ class Painter:
 
     def items(self, items: Sequence[Item]) -> str:
         """Paint what goes to the scrollback; every line ends with a line feed."""
-        return "".join(f"{line}\n" for item in items for line in self._lines(_item(item)))
+        return "".join(f"{line}\n" for item in items for line in self._paint(item))
+
+    def _paint(self, item: Item) -> list[str]:
+        lines = self._lines(_item(item))
+        return ["", *_without_blank_ends(lines)] if isinstance(item, _BLOCKS) else lines
 
     def living(self, view: View, rows: int) -> str:
         """Paint what still changes, at most `rows` lines of it, the end."""
-        lines = [line for part in _living(view) for line in self._lines(part)]
+        lines = self._answer(view.reply, rows)
+        lines += [line for part in _working(view) for line in self._lines(part)]
         return "\n".join(lines[-rows:])
+
+    def _answer(self, reply: Reply, rows: int) -> list[str]:
+        if not reply.text.strip():
+            return []
+        return ["", *_without_blank_ends(self._lines(growing(reply.text, rows)))]
 
     def _lines(self, renderable: RenderableType) -> list[str]:
         rows = self._console.render_lines(renderable, pad=False)
@@ -74,6 +87,11 @@ class Painter:
         return style.render(segment.text, color_system=ColorSystem.STANDARD)
 
 
+def _without_blank_ends(lines: list[str]) -> list[str]:
+    filled = [number for number, line in enumerate(lines) if line]
+    return lines[filled[0] : filled[-1] + 1] if filled else []
+
+
 def _has_background(segment: Segment) -> bool:
     return segment.style is not None and bool(segment.style.reverse)
 
@@ -81,9 +99,9 @@ def _has_background(segment: Segment) -> bool:
 def _item(item: Item) -> RenderableType:
     match item:
         case Said(text=text):
-            return Group(Text(), _bar("› ", printable(text), "bold cyan"))
+            return _said(printable(text))
         case Prose(markdown=markdown):
-            return Group(Text(), prose(markdown))
+            return prose(markdown)
         case Thought(beginning=beginning, size=size):
             return Text(f"∴ thought, {size:,} characters: {printable(clip(beginning, 80))}", style="dim italic")
         case CallDone():
@@ -102,14 +120,8 @@ def _item(item: Item) -> RenderableType:
             assert_never(item)
 
 
-def prose(markdown: str) -> RenderableType:
-    """Render the model's Markdown; addresses of links are shown, as they cannot be clicked blindly."""
-    return Markdown(printable(markdown), code_theme="ansi_dark", hyperlinks=False)
-
-
-def _bar(mark: str, text: str, style: str) -> Text:
-    indented = text.replace("\n", "\n" + " " * len(mark))
-    return Text.assemble((mark, style), (indented, "bold"))
+def _said(text: str) -> Text:
+    return Text.assemble(("› ", "bold cyan"), (text.replace("\n", "\n  "), "bold"))
 
 
 _MARKS: dict[Outcome, tuple[str, str]] = {
@@ -174,27 +186,19 @@ def _turn_done(done: TurnDone) -> RenderableType:
         Text(f"  {printable(one.path)}  +{one.added} -{one.removed}", style="dim", overflow="ellipsis", no_wrap=True)
         for one in outcome.changes
     ]
-    return Group(Text(), *files, line, Text())
+    return Group(*files, line)
 
 
-def _living(view: View) -> list[RenderableType]:
-    parts = _reply(view.reply)
-    parts += [part for call in view.calls for part in _open_call(call)]
-    return parts
-
-
-def _reply(reply: Reply) -> list[RenderableType]:
+def _working(view: View) -> list[RenderableType]:
+    reply = view.reply
     parts: list[RenderableType] = []
     if reply.thinking.size:
         lines = printable(reply.thinking.end).strip().split("\n")[-_THOUGHT_LINES:]
         parts.append(Text("∴ " + "\n".join(lines), style="dim italic"))
-    if reply.text.strip():
-        parts += [Text(), prose(reply.text)]
     if reply.writing is not None:
-        writing = reply.writing
-        about = printable(clip(writing.argument, 60))
-        parts.append(Text(f"… {writing.name} {about}  {writing.size:,} characters", style="dim"))
-    return parts
+        about = printable(clip(reply.writing.argument, 60))
+        parts.append(Text(f"… {reply.writing.name} {about}  {reply.writing.size:,} characters", style="dim"))
+    return parts + [part for call in view.calls for part in _open_call(call)]
 
 
 def _open_call(call: OpenCall) -> list[RenderableType]:

@@ -32,7 +32,7 @@ from treadle.protocol.notifications import (
 from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
 from treadle.tui.items import CallDone, Card, Item, Notice, Prose, Said, Thought, Tone, TurnDone
-from treadle.tui.prose import LONGEST_BLOCK, split_finished
+from treadle.tui.prose import Growing, grow
 from treadle.tui.words import note_of, plain, title_of
 
 _KEPT_OUTPUT = 4_000
@@ -65,12 +65,17 @@ class Writing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """The reply that streams: `text` is not in the scrollback yet; `printed` when an earlier part of it is."""
+    """The reply that streams: `growing` is not in the scrollback yet; `printed` when an earlier part is."""
 
-    text: str = ""
+    growing: Growing = field(default_factory=Growing)
     printed: bool = False
     thinking: Thinking = Thinking()
     writing: Writing | None = None
+
+    @property
+    def text(self) -> str:
+        """The part of the answer that is not in the scrollback yet."""
+        return self.growing.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +125,7 @@ class View:
     calls: tuple[OpenCall, ...] = ()
     queue: tuple[QueuedPrompt, ...] = ()
     questions: tuple[Question, ...] = ()
-    retry: Retry | None = field(default=None)
+    retry: Retry | None = None
 
 
 Changed = tuple[View, tuple[Item, ...]]
@@ -183,7 +188,7 @@ def flush(view: View) -> Changed:
         items.append(Prose(reply.text))
     if not items and not reply.text:
         return view, ()
-    reply = replace(reply, text="", thinking=Thinking(), printed=reply.printed or bool(reply.text.strip()))
+    reply = replace(reply, growing=Growing(), thinking=Thinking(), printed=reply.printed or bool(reply.text.strip()))
     return replace(view, reply=reply), tuple(items)
 
 
@@ -196,10 +201,9 @@ def _text(view: View, text: str) -> Changed:
     thought: tuple[Item, ...] = ()
     if view.reply.thinking.size:
         view, thought = flush(view)
-    whole = view.reply.text + text
-    finished, growing = split_finished(whole) if "\n" in text or len(whole) > LONGEST_BLOCK else ("", whole)
+    finished, growing = grow(view.reply.growing, text)
     printed = view.reply.printed or bool(finished.strip())
-    view = replace(view, reply=replace(view.reply, text=growing, printed=printed))
+    view = replace(view, reply=replace(view.reply, growing=growing, printed=printed))
     return view, (*thought, Prose(finished)) if finished.strip() else thought
 
 
@@ -272,10 +276,9 @@ def _call_done(view: View, told: CallChanged, result: CallResult) -> Changed:
     known = next((call for call in view.calls if call.changed.call.id == told.call.id), None)
     view = replace(view, calls=tuple(call for call in view.calls if call is not known))
     view = replace(view, reply=replace(view.reply, writing=None))
-    if told.call.name in SAYS_ITS_TEXT_OTHERWISE and result.outcome is Outcome.OK:
-        if known is None or not known.asked:
-            return view, ()
-        return view, (Said(plain(result.content)),)
+    if told.call.name in SAYS_ITS_TEXT_OTHERWISE and result.outcome in (Outcome.OK, Outcome.INTERRUPTED):
+        answered = known is not None and known.asked and result.outcome is Outcome.OK
+        return view, (Said(plain(result.content)),) if answered else ()
     shows_diff = told.preview is not None and told.preview.is_diff and not (known is not None and known.asked)
     done = CallDone(
         title=title_of(told),

@@ -50,6 +50,8 @@ def call_title(call: ToolCall) -> str:
 def note_of(kind: ToolKind, result: CallResult) -> str:
     """Say how a call went: the reason it failed, or how much came back."""
     text = plain(result.content).strip()
+    if result.outcome in (Outcome.INTERRUPTED, Outcome.SKIPPED):
+        return ""
     if result.outcome is not Outcome.OK:
         return printable(clip(text, _SHOWN_REASON))
     if kind in (ToolKind.READ, ToolKind.SEARCH) and text:
