@@ -79,7 +79,7 @@ def test_a_long_text_is_cut_in_the_middle_and_shown_whole_on_demand() -> None:
 
 def test_a_long_line_shows_its_end() -> None:
     shown = plain(Card(permission("x" * 10_000 + "; rm -rf y")))
-    assert "8,010 more characters" in shown.replace("\n    ", "")
+    assert "8,010morecharacters" in "".join(shown.split())
     assert shown.rstrip().endswith("; rm -rf y")
 
 

@@ -76,9 +76,12 @@ class Painter:
         return [self._line(row) for row in rows]
 
     def _line(self, segments: list[Segment]) -> str:
-        while segments and not segments[-1].text.strip() and not _has_background(segments[-1]):
+        while segments and not segments[-1].text.strip():
             segments = segments[:-1]
-        return "".join(self._segment(segment) for segment in segments)
+        if not segments:
+            return ""
+        *before, last = segments
+        return "".join(map(self._segment, [*before, Segment(last.text.rstrip(), last.style)]))
 
     def _segment(self, segment: Segment) -> str:
         if segment.style is None:
@@ -90,10 +93,6 @@ class Painter:
 def _without_blank_ends(lines: list[str]) -> list[str]:
     filled = [number for number, line in enumerate(lines) if line]
     return lines[filled[0] : filled[-1] + 1] if filled else []
-
-
-def _has_background(segment: Segment) -> bool:
-    return segment.style is not None and bool(segment.style.reverse)
 
 
 def _item(item: Item) -> RenderableType:
