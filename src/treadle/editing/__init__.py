@@ -20,17 +20,22 @@ from treadle.editing.results import (
     Tier,
     UpdateFile,
 )
+from treadle.editing.show import display_diff, final_text
+from treadle.editing.stream import BlockPreview, BlockState, EditStream
 
 __all__ = [
     "AddFile",
     "AppliedBlock",
     "Block",
+    "BlockPreview",
+    "BlockState",
     "Change",
     "DeleteFile",
     "Edit",
     "EditError",
     "EditFormat",
     "EditResult",
+    "EditStream",
     "ErrorCode",
     "FileOperation",
     "LineRange",
@@ -40,6 +45,8 @@ __all__ = [
     "apply_edit",
     "apply_sections",
     "apply_whole",
+    "display_diff",
+    "final_text",
     "parse_blocks",
     "parse_patch",
     "parse_unified",

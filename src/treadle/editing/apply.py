@@ -8,6 +8,7 @@ from typing import assert_never
 from treadle.editing.elision import is_elision
 from treadle.editing.foreign import has_escapes
 from treadle.editing.keys import is_blank
+from treadle.editing.locate import find_exact
 from treadle.editing.markers import parse_blocks
 from treadle.editing.merge import line_changes
 from treadle.editing.patches import parse_patch, parse_unified
@@ -38,8 +39,8 @@ def apply_edit(
 ) -> EditResult | EditError:
     """The text `pre` after `edit`, or why not; never raises for what a model may write.
 
-    `edit` is the model's text, or the list of exact strings for `OLD_NEW`. `file_name` picks the file of a patch over
-    several files; a patch of one file is taken as meant for `pre`.
+    `edit` is the model's text, or the list of exact strings for `OLD_NEW`. `file_name` picks the file of a
+    patch over several files; a patch of one file is taken as meant for `pre`.
     """
     match form:
         case EditFormat.SEARCH_REPLACE:
@@ -86,7 +87,7 @@ class Application:
         if block in self._seen:
             return EditError(
                 ErrorCode.OVERLAPPING,
-                f"Block {number} repeats an earlier block. Leave it out; if another place is meant, add its own lines.",
+                f"Block {number} repeats an earlier block. Leave it out, or add lines of the other place.",
                 block=number,
             )
         placed = place_block(block, self._work)
@@ -112,7 +113,9 @@ class Application:
                     return replace(refuse_escaped("an escape", Block((), tuple(added))), block=number)
         changes = self._work.changes()
         if not changes:
-            return EditError(ErrorCode.NO_CHANGE, "The blocks of this edit undo each other; nothing would change.")
+            return EditError(
+                ErrorCode.NO_CHANGE, "The blocks of this edit undo each other; nothing would change."
+            )
         return EditResult(self._work.text(), tuple(self._blocks), changes)
 
     def text(self) -> str:
@@ -123,9 +126,10 @@ class Application:
         """What the last block did."""
         return self._blocks[-1]
 
-    def find(self, block: Block) -> Placed | EditError:
-        """Where the next block would go, without applying it."""
-        return place_block(block, self._work)
+    def find_exact(self, search: tuple[str, ...]) -> LineRange | None:
+        """The one place where lines stand exactly; cheap enough to ask while a block grows."""
+        found = find_exact(Block(search, ()), self._work.views) if search else []
+        return LineRange(found[0].first + 1, found[0].last + 1) if len(found) == 1 else None
 
     def _chosen(self, section: Section) -> Block | EditError:
         if len(section.readings) == 1:
@@ -135,7 +139,7 @@ class Application:
             return chosen
         return EditError(
             ErrorCode.MALFORMED,
-            "The block has several lines that may be its separator, and none of the ways to read it fits the file. "
+            "The block has several lines that may be its separator, and no way to read it fits the file. "
             "Use longer markers than any such line in the content, all of one length.",
         )
 
@@ -150,7 +154,7 @@ def apply_whole(pre: str, text: str) -> EditResult | EditError:
     if elided is not None and source.lines:
         return EditError(
             ErrorCode.ELISION,
-            f"The line {elided.strip()!r} stands for omitted lines, but the text replaces the whole file. Write all lines.",
+            f"The line {elided.strip()!r} stands for omitted lines; write the whole file.",
         )
     work = WorkingText(source)
     opcodes = line_changes(source.lines, new)
@@ -170,7 +174,9 @@ def _apply_operations(
 ) -> EditResult | EditError:
     if isinstance(parsed, EditError):
         return parsed
-    chosen = parsed[0] if len(parsed) == 1 else next((each for each in parsed if _names(each, file_name)), None)
+    chosen = (
+        parsed[0] if len(parsed) == 1 else next((each for each in parsed if _names(each, file_name)), None)
+    )
     if not isinstance(chosen, UpdateFile):
         return EditError(ErrorCode.WRONG_FILE, f"The patch does not update {file_name or 'this file'}.")
     return apply_sections(pre, chosen.sections)

@@ -1,17 +1,26 @@
 """Take systematic drift out of a block: line numbers, code fences, escapes."""
 
-import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from treadle.editing.keys import is_blank
 from treadle.editing.results import Block, Tier
 
 _NUMBERED = tuple(
     re.compile(pattern)
-    for pattern in (r"\s*(\d+)\t(.*)", r"\s*(\d+)\s*[|│](?: (.*)|$)", r"\s*(\d+)\s*[|│](.*)", r"\s*(\d+)→(.*)")
-) + (re.compile(r"\s*(\d+):(?: (.*)|$)"), re.compile(r"\s*(\d+):(.*)"))
+    for pattern in (
+        r"\s*(\d+)\t(.*)",
+        r"\s*(\d+)\s*[|│](?: (.*)|$)",
+        r"\s*(\d+)\s*[|│](.*)",
+        r"\s*(\d+)→(.*)",
+        r"\s*(\d+):(?: (.*)|$)",
+        r"\s*(\d+):(.*)",
+    )
+)
+PAIRED_QUOTES = re.compile(r"(?<!\\)(?:\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)")
+_LONE_QUOTE = re.compile(r"(?<![A-Za-z])'|'(?![A-Za-z])")
 ENTITY = re.compile(r"&(lt|gt|amp|quot|apos|#0*39|#0*34|#[xX]0*27|#[xX]0*22|#0*60|#0*62|#0*38);")
 _ENTITY_CHARS = {
     "lt": "<", "#60": "<", "gt": ">", "#62": ">", "amp": "&", "#38": "&",
@@ -41,7 +50,9 @@ def readings_without_drift(block: Block) -> Iterator[Reading]:
 def _without_fence(block: Block) -> Iterator[Reading]:
     search = _unfenced(block.search)
     if search is not None:
-        yield Reading(Tier.FENCE, replace(block, search=search, replace=_unfenced(block.replace) or block.replace))
+        yield Reading(
+            Tier.FENCE, replace(block, search=search, replace=_unfenced(block.replace) or block.replace)
+        )
 
 
 def _unfenced(lines: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -57,7 +68,7 @@ def _without_line_numbers(block: Block) -> Iterator[Reading]:
         if not matches or len(matches) < len(found):
             continue
         numbers = [int(match[1]) for match in matches]
-        if any(later <= earlier for earlier, later in zip(numbers, numbers[1:], strict=False)):
+        if any(later <= earlier for earlier, later in pairwise(numbers)):
             continue
         yield Reading(
             Tier.LINE_NUMBERS,
@@ -99,17 +110,17 @@ def _without_escaped_newlines(block: Block) -> Iterator[Reading]:
     if len(block.search) != 1 or "\\n" not in block.search[0] or len(block.replace) > 1:
         return
     for decode in (lambda text: text.replace("\\n", "\n"), _decoded_backslashes):
-        search = tuple(decode(block.search[0]).removesuffix("\n").split("\n"))
-        new = tuple(decode(line).removesuffix("\n") for line in block.replace)
-        replaced = tuple(new[0].split("\n")) if new else ()
+        old, new = decode(block.search[0]), decode("".join(block.replace))
+        if old.endswith("\n") and (not new or new.endswith("\n")):
+            old, new = old.removesuffix("\n"), new.removesuffix("\n")
+        search, replaced = tuple(old.split("\n")), tuple(new.split("\n")) if new else ()
         if not _cuts_strings([line for line in replaced if line not in search]):
             yield Reading(Tier.ESCAPES, replace(block, search=search, replace=replaced))
 
 
 def _cuts_strings(lines: Sequence[str]) -> bool:
-    """Whether decoding cut a string literal in two: quotes are odd on a line, single ones on two in a row."""
-    odd = [line.count("'") % 2 == 1 for line in lines]
-    return any(line.count('"') % 2 for line in lines) or any(map(operator.and_, odd, odd[1:]))
+    """Whether decoding cut a string literal in two: a line has a quote without its partner."""
+    return any(line.count('"') % 2 or _LONE_QUOTE.search(PAIRED_QUOTES.sub("", line)) for line in lines)
 
 
 def _without_escaped_quotes(block: Block) -> Iterator[Reading]:

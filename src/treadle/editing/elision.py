@@ -8,7 +8,9 @@ from difflib import SequenceMatcher
 from treadle.editing.keys import is_blank
 from treadle.editing.results import Block
 
-_LEADER = re.compile(r"^(?://+|#+|--+|;+|%+|/\*+|<!--+|\{/\*+|\*|'|rem\b|\(\*|\"\"\"|\[|\(|\{-)\s*", re.IGNORECASE)
+_LEADER = re.compile(
+    r"^(?://+|#+|--+|;+|%+|/\*+|<!--+|\{/\*+|\*|'|rem\b|\(\*|\"\"\"|\[|\(|\{-)\s*", re.IGNORECASE
+)
 _CLOSER = re.compile(r"\s*(?:\*+/\}?|--+>|\*\)|\"\"\"|\]|\)|-\})$")
 _DOTS = r"(?:\.{3,}|…)"
 _WORDS = re.compile(
@@ -17,12 +19,13 @@ _WORDS = re.compile(
     re.IGNORECASE,
 )
 _PLAIN = re.compile(
-    r"(the )?(rest|remainder) of .{1,40}|(existing|unchanged) (code|lines|methods|implementation)( .{1,20})?", re.IGNORECASE
+    r"(the )?(rest|remainder) of .{1,40}|(existing|unchanged) (code|lines|methods|implementation)( .{1,20})?",
+    re.IGNORECASE,
 )
 
 
 def is_elision(line: str) -> bool:
-    """Whether the line stands for omitted lines: bare dots, or a comment of dots with or without such words."""
+    """Whether the line stands for omitted lines: bare dots, or a comment that says so."""
     text = line.strip()
     if re.fullmatch(_DOTS, text):
         return True
@@ -50,16 +53,23 @@ def expand_replace(block: Block) -> Block | None:
     if not any(elided):
         return block
     search, new = [line.rstrip() for line in block.search], [line.rstrip() for line in block.replace]
+    opcodes = SequenceMatcher(None, search, new, autojunk=False).get_opcodes()
     expanded: list[str] = []
-    for tag, low, high, new_low, new_high in SequenceMatcher(None, search, new, autojunk=False).get_opcodes():
-        own = [at for at in range(new_low, new_high) if not is_blank(new[at]) or not any(elided[new_low:new_high])]
+    for number, (tag, low, high, new_low, new_high) in enumerate(opcodes):
         if tag == "equal" or not any(elided[new_low:new_high]):
             expanded.extend(block.replace[new_low:new_high])
-        elif len(own) == 1 and high > low:
-            expanded.extend(block.search[low:high])
-        else:
+            continue
+        own = [at for at in range(new_low, new_high) if not is_blank(new[at])]
+        around = [opcodes[at] for at in (number - 1, number + 1) if 0 <= at < len(opcodes)]
+        if len(own) != 1 or low == high or not all(_holds(search[i1:i2]) for _, i1, i2, _, _ in around):
             return None
+        expanded.extend(block.search[low:high])
     return replace(block, replace=tuple(expanded))
+
+
+def _holds(lines: Sequence[str]) -> bool:
+    """Whether the lines beside an elision are telling enough to say where it ends."""
+    return any(sum(map(str.isalnum, line)) > 5 for line in lines)
 
 
 def split_at_elisions(block: Block) -> list[Block] | None:
@@ -68,7 +78,8 @@ def split_at_elisions(block: Block) -> list[Block] | None:
     if len(search) != len(new) or len(search) < 2:
         return None
     return [
-        replace(block, search=old, replace=own, hint=None, at_end=False) for old, own in zip(search, new, strict=True)
+        replace(block, search=old, replace=own, hint=None, at_end=False)
+        for old, own in zip(search, new, strict=True)
     ]
 
 
@@ -76,9 +87,11 @@ def _elides(lines: Sequence[str], at: int, known: set[str]) -> bool:
     line = lines[at].strip()
     if line in known or not is_elision(line):
         return False
-    # `...` below a new line that ends in a colon is Python's empty body; in a doctest it continues the statement.
+    # `...` below a new line that ends in a colon is Python's empty body; doctests continue with it.
     above = next((each.strip() for each in reversed(lines[:at]) if not is_blank(each)), "")
-    return line != "..." or not (above not in known and above.endswith(":") or above.startswith((">>>", "Traceback")))
+    return line != "..." or not (
+        (above not in known and above.endswith(":")) or above.startswith((">>>", "Traceback"))
+    )
 
 
 def _parts(lines: Sequence[str]) -> list[tuple[str, ...]]:

@@ -3,21 +3,23 @@
 import re
 from collections.abc import Sequence
 
-from treadle.editing.drift import ENTITY
+from treadle.editing.drift import ENTITY, PAIRED_QUOTES
 from treadle.editing.keys import TextViews, indent_of
 
-_QUOTED = re.compile(r"(?<!\\)(?:\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)")
 _CURLY = "“”‘’"
-_CURLY_AS_CODE = re.compile(rf"[=(\[{{,:]\s*[{_CURLY}]|[{_CURLY}]\s*[)\]}};:]|[{_CURLY}][\"']|[\"'][{_CURLY}]")
+_CURLY_AS_CODE = re.compile(
+    rf"[=(\[{{,:]\s*[{_CURLY}]|[{_CURLY}]\s*[)\]}};:]|[{_CURLY}][\"']|[\"'][{_CURLY}]"
+)
 _ENOUGH_LINES = 20
 
 
 def escaped_sign(added: Sequence[str], views: TextViews) -> str | None:
     """An escape in new lines that cannot be code there and that the file never has; None when there is none.
 
-    Models escape whole replies by mistake. Where the search text has nothing to escape, only the new lines show it.
+    Models escape whole replies by mistake. Where the search text has nothing to escape, only the new lines
+    show it.
     """
-    bare = [_QUOTED.sub("", line) for line in added]
+    bare = [PAIRED_QUOTES.sub("", line) for line in added]
     text = views.exact.joined
     entity = next((match[0] for line in bare if (match := ENTITY.search(line))), None)
     if entity is not None and "</" not in text and ENTITY.search(text) is None:
@@ -30,11 +32,11 @@ def escaped_sign(added: Sequence[str], views: TextViews) -> str | None:
 
 
 def has_escapes(added: Sequence[str], views: TextViews) -> bool:
-    """Whether new lines have any escape that the file has nowhere: enough where another block of the edit drifted."""
+    """Whether new lines have an escape that the file has nowhere: enough where another block drifted."""
     text, new = views.exact.joined, "\n".join(added)
-    return any(
-        (ENTITY.search(new) and not ENTITY.search(text), '\\"' in new and '\\"' not in text)
-    ) or any(char in new and char not in text for char in _CURLY)
+    return any((ENTITY.search(new) and not ENTITY.search(text), '\\"' in new and '\\"' not in text)) or any(
+        char in new and char not in text for char in _CURLY
+    )
 
 
 def indented_as_file(added: Sequence[str], views: TextViews) -> tuple[str, ...]:
@@ -44,9 +46,16 @@ def indented_as_file(added: Sequence[str], views: TextViews) -> tuple[str, ...]:
         if views.space_indented >= _ENOUGH_LINES and not views.tab_indented:
             unit = " " * views.space_width
             return tuple(_expanded(line, indent, unit) for line, indent in zip(added, indents, strict=True))
-    elif any(len(indent) > 1 for indent in indents) and views.tab_indented >= _ENOUGH_LINES and not views.space_indented:
+    elif (
+        any(len(indent) > 1 for indent in indents)
+        and views.tab_indented >= _ENOUGH_LINES
+        and not views.space_indented
+    ):
         width = 4 if all(len(indent) % 4 == 0 for indent in indents) else 2
-        return tuple(indent.replace(" " * width, "\t") + line.lstrip() for line, indent in zip(added, indents, strict=True))
+        return tuple(
+            indent.replace(" " * width, "\t") + line.lstrip()
+            for line, indent in zip(added, indents, strict=True)
+        )
     return tuple(added)
 
 

@@ -13,8 +13,8 @@ _TAB_WIDTHS = (4, 2, 8, 3)
 class IndentRule:
     """Maps an indentation of the model to one of the file.
 
-    `convert` gives None where nothing is known. `first` holds for the first line alone: models lose the indentation
-    of the first line when their text is stripped.
+    `convert` gives None where nothing is known. `first` holds for the first line alone: models lose the
+    indentation of the first line when their text is stripped.
     """
 
     convert: Callable[[str], str | None]
@@ -33,7 +33,7 @@ class IndentRule:
 
 
 def learn_indentation(pairs: Sequence[IndentPair]) -> IndentRule | None:
-    """The rule behind pairs of (model's, file's) indentation in line order; None when they contradict each other."""
+    """The rule behind pairs of (model's, file's) indentation in line order; None when they contradict."""
     if all(model == file for model, file in pairs):
         return IndentRule(_same)
     rest = pairs[1:]

@@ -66,6 +66,16 @@ class TextViews:
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
 
+    def spliced(self, start: int, end: int, lines: Sequence[str]) -> "TextViews":
+        """The views of the text with `lines` instead of `start` to `end`; keys known already are kept."""
+        changed = TextViews([*self.lines[:start], *lines, *self.lines[end:]])
+        for name, key in (("trailing", str.rstrip), ("stripped", str.strip)):
+            known = self.__dict__.get(name)
+            if known is not None:
+                keys = [*known.keys[:start], *map(key, lines), *known.keys[end:]]
+                changed.__dict__[name] = KeyedLines(keys, range(len(keys)))
+        return changed
+
     @cached_property
     def exact(self) -> KeyedLines:
         """Every line as it is."""
@@ -84,7 +94,7 @@ class TextViews:
     @cached_property
     def spaced(self) -> KeyedLines:
         """The lines that are not blank, without blanks at their ends."""
-        return _visible(self.trailing.keys)
+        return KeyedLines([key for key in self.trailing.keys if key], self.visible.indexes)
 
     @cached_property
     def visible(self) -> KeyedLines:
@@ -94,7 +104,9 @@ class TextViews:
     @cached_property
     def folded(self) -> KeyedLines:
         """The lines that are not blank, stripped, in ASCII typography."""
-        return _visible([fold(line) for line in self.lines])
+        if self.visible.joined.isascii():
+            return self.visible
+        return _visible([fold(key) for key in self.stripped.keys])
 
     @cached_property
     def tab_indented(self) -> int:
@@ -108,7 +120,7 @@ class TextViews:
 
     @cached_property
     def space_width(self) -> int:
-        """The usual step of an indentation by blanks: 2 where many lines are indented by an odd number of pairs, else 4."""
+        """The usual step of an indentation by blanks: 2 where many lines need it, else 4."""
         widths = [len(indent_of(line)) for line in self.lines if line[:2] == "  " and not line.isspace()]
         return 2 if sum(width % 4 == 2 for width in widths) * 4 > len(widths) else 4
 

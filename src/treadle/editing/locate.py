@@ -42,7 +42,14 @@ def find_folded(block: Block, views: TextViews) -> list[Alignment]:
     return _among_visible(Tier.TYPOGRAPHY, views, views.folded, [fold(line) for line in block.search])
 
 
-STRICT_FINDERS: tuple[Finder, ...] = (find_exact, find_trailing, find_spaced, find_indented, find_visible, find_folded)
+STRICT_FINDERS: tuple[Finder, ...] = (
+    find_exact,
+    find_trailing,
+    find_spaced,
+    find_indented,
+    find_visible,
+    find_folded,
+)
 
 
 def narrowed(found: list[Alignment], block: Block, views: TextViews) -> list[Alignment]:
@@ -58,20 +65,24 @@ def narrowed(found: list[Alignment], block: Block, views: TextViews) -> list[Ali
 
 
 def anchor_line(anchors: Sequence[str], views: TextViews) -> int | None:
-    """The line (from 0) of the innermost anchor, each searched below the one before; None unless it is certain."""
+    """The line (from 0) of the innermost anchor, each below the one before; None unless certain."""
     below = 0
     for anchor in anchors:
         wanted = anchor.strip()
         places = [at for at, key in enumerate(views.stripped.keys) if at >= below and key == wanted]
         if not places:
-            places = [at for at, key in enumerate(views.stripped.keys) if at >= below and key.startswith(wanted)]
+            places = [
+                at for at, key in enumerate(views.stripped.keys) if at >= below and key.startswith(wanted)
+            ]
         if len(places) != 1:
             return None
         below = places[0] + 1
     return below - 1
 
 
-def complete_blanks(search: Sequence[str], pairs: list[int | None], lines: Sequence[str]) -> tuple[int | None, ...]:
+def complete_blanks(
+    search: Sequence[str], pairs: list[int | None], lines: Sequence[str]
+) -> tuple[int | None, ...]:
     """Pair the blank lines of SEARCH with those that stand at the same place in the file."""
     for at, line in enumerate(search):
         before = pairs[at - 1] if at else None

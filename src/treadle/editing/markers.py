@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from treadle.editing.results import Block, EditError, ErrorCode, Section
 from treadle.editing.source import plain_lines
 
-_START = re.compile(r"\s*(-{3,}|<{3,})\s*(?:SEARCH|ORIGINAL)\b\s*>?[\s:(\[]*(?:lines?\s*)?(\d+)?[\s:)\]-]*", re.IGNORECASE)
+_START = re.compile(
+    r"\s*(-{3,}|<{3,})\s*(?:SEARCH|ORIGINAL)\b\s*>?[\s:(\[]*(?:lines?\s*)?(\d+)?[\s:)\]-]*", re.IGNORECASE
+)
 _SEPARATOR = re.compile(r"\s*(={3,})\s*")
 _END = re.compile(r"\s*(\+{3,}|>{3,})\s*(?:REPLACE|UPDATED)\s*>?\s*", re.IGNORECASE)
 _START_LINE = re.compile(r"\s*:start_line:\s*(\d+)\s*")
@@ -42,7 +44,9 @@ class MarkerParser:
         if self.open is None:
             return self._outside(line, start)
         if start is not None:
-            return _error(ErrorCode.MALFORMED, "A block starts inside another one: the one before has no end marker.")
+            return _error(
+                ErrorCode.MALFORMED, "A block starts inside another one: the one before has no end marker."
+            )
         if _END.fullmatch(line) is not None:
             section = finished_section(self.open)
             self.open = None
@@ -58,7 +62,10 @@ class MarkerParser:
         if block.separators and ended and _is_complete(block):
             return finished_section(block)
         missing = "its end marker" if block.separators else "the separator"
-        return _error(ErrorCode.TRUNCATED, f"The last block is cut off: {missing} is missing. Write the block again, whole.")
+        return _error(
+            ErrorCode.TRUNCATED,
+            f"The last block is cut off: {missing} is missing. Write the block again, whole.",
+        )
 
     def _outside(self, line: str, start: re.Match[str] | None) -> EditError | None:
         if start is not None:
@@ -66,7 +73,10 @@ class MarkerParser:
             self.open = OpenBlock(start[1], hint, self._path, self._fenced)
             return None
         if _END.fullmatch(line) is not None:
-            return _error(ErrorCode.MALFORMED, "An end marker stands without a block: the content may look like a marker.")
+            return _error(
+                ErrorCode.MALFORMED,
+                "An end marker stands without a block: the content may look like a marker.",
+            )
         if _FENCE.match(line) is not None:
             self._fenced = not self._fenced
         elif line.strip():
@@ -79,7 +89,9 @@ class MarkerParser:
             if hint is not None:
                 block.hint = int(hint[1])
                 return
-            if _END_LINE.fullmatch(line) is not None or (block.hint is not None and _RULE.fullmatch(line) is not None):
+            if _END_LINE.fullmatch(line) is not None or (
+                block.hint is not None and _RULE.fullmatch(line) is not None
+            ):
                 return
         if _SEPARATOR.fullmatch(line) is not None:
             block.separators.append(len(block.body))
@@ -104,7 +116,7 @@ def parse_blocks(text: str) -> tuple[Section, ...] | EditError:
     if not sections:
         return _error(
             ErrorCode.NO_MARKER,
-            "No SEARCH/REPLACE block found. Write `------- SEARCH`, the lines to find, `=======`, the lines to put there "
+            "No SEARCH/REPLACE block found. Write `------- SEARCH`, the lines to find, `=======`, the new lines "
             "and `+++++++ REPLACE`, each marker on its own line.",
         )
     return tuple(sections)
@@ -118,7 +130,9 @@ def finished_section(block: OpenBlock) -> Section | EditError:
         for at in (likely or block.separators)
     )
     if not readings:
-        return _error(ErrorCode.MALFORMED, "A block has no `=======` between the search text and the replacement.")
+        return _error(
+            ErrorCode.MALFORMED, "A block has no `=======` between the search text and the replacement."
+        )
     return Section(readings, block.path)
 
 

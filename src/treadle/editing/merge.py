@@ -43,7 +43,8 @@ def _written(region: Region, block: Block, repair: "_Repair | None") -> tuple[st
     if repair is None:
         return block.replace[region.new_low : region.new_high]
     lines = [
-        repair.line(at, at - region.new_low + region.low, region.high) for at in range(region.new_low, region.new_high)
+        repair.line(at, at - region.new_low + region.low, region.high)
+        for at in range(region.new_low, region.new_high)
     ]
     kept = tuple(line for line in lines if line is not None)
     return kept if len(kept) == len(lines) else None
@@ -64,20 +65,24 @@ def line_changes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
         return [("replace", low, old_end, low, new_end)]
     matcher = SequenceMatcher(None, old[low:old_end], new[low:new_end], autojunk=False)
     return [
-        (tag, i1 + low, i2 + low, j1 + low, j2 + low) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal"
+        (tag, i1 + low, i2 + low, j1 + low, j2 + low)
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+        if tag != "equal"
     ]
 
 
 def _difference(block: Block, found: Alignment, lines: Sequence[str]) -> tuple[list[Opcode], bool | None]:
-    """The opcodes from SEARCH to REPLACE, and whether REPLACE drifts from the file as SEARCH does (None: unknown).
+    """The opcodes from SEARCH to REPLACE, and whether REPLACE drifts as SEARCH does (None: unknown).
 
-    A model often copies SEARCH wrongly but writes REPLACE as the file is; then REPLACE is compared with the file.
+    A model often copies SEARCH wrongly but writes REPLACE well; then REPLACE is compared with the file.
     """
     if found.tier is Tier.EXACT:
         return line_changes(block.search, block.replace), False
     search = [line.rstrip() for line in block.search]
     replace = [line.rstrip() for line in block.replace]
-    own = [line if pair is None else lines[pair].rstrip() for line, pair in zip(search, found.pairs, strict=True)]
+    own = [
+        line if pair is None else lines[pair].rstrip() for line, pair in zip(search, found.pairs, strict=True)
+    ]
     by_search, by_file = line_changes(search, replace), line_changes(own, replace)
     if block.lines_only and len(block.search) > 1 and not _keeps_indentation(block, found, lines):
         return by_search, _added_lines_drift(block, found, by_search, lines)
@@ -116,8 +121,8 @@ def _added_lines_drift(
 ) -> bool | None:
     """Whether the added lines of a diff are indented as its context or as the file; None when nothing tells.
 
-    In a diff the context stands once, so only the added lines themselves, beside the lines they follow, precede or
-    replace, can tell.
+    In a diff the context stands once, so only the added lines themselves, beside the lines they follow,
+    precede or replace, can tell.
     """
     like_search = like_file = 0
     for _, low, high, new_low, new_high in opcodes:
@@ -140,7 +145,9 @@ class _Repair:
 
     def __init__(self, block: Block, found: Alignment, lines: Sequence[str]) -> None:
         paired = [
-            (line, lines[pair]) for line, pair in zip(block.search, found.pairs, strict=True) if pair is not None
+            (line, lines[pair])
+            for line, pair in zip(block.search, found.pairs, strict=True)
+            if pair is not None
         ]
         visible = [(mine, theirs) for mine, theirs in paired if not is_blank(mine)]
         self._block = block
@@ -154,11 +161,13 @@ class _Repair:
         self._folding = str.maketrans({char: TYPOGRAPHIC[char] for char in drift})
         self._strip_end = any(mine != mine.rstrip() and theirs == theirs.rstrip() for mine, theirs in paired)
         self._theirs = {
-            at: lines[pair] for at, pair in enumerate(found.pairs) if pair is not None and not is_blank(lines[pair])
+            at: lines[pair]
+            for at, pair in enumerate(found.pairs)
+            if pair is not None and not is_blank(lines[pair])
         }
 
     def line(self, at: int, beside: int, limit: int) -> str | None:
-        """REPLACE line `at` as the file would have it; `beside` (below `limit`) is the SEARCH line it stands for."""
+        """REPLACE line `at` as the file has it; `beside` (below `limit`) is the SEARCH line it stands for."""
         line = self._block.replace[at].translate(self._folding)
         if self._strip_end or is_blank(line):
             line = line.rstrip()
@@ -166,7 +175,11 @@ class _Repair:
             return self._rule.apply(line, is_first=at == 0)
         if is_blank(line):
             return line
-        if beside < limit and beside in self._theirs and indent_of(self._block.search[beside]) == indent_of(line):
+        if (
+            beside < limit
+            and beside in self._theirs
+            and indent_of(self._block.search[beside]) == indent_of(line)
+        ):
             return indent_of(self._theirs[beside]) + line.lstrip()
         return None
 
@@ -174,7 +187,7 @@ class _Repair:
 def _unproven_deletion(
     block: Block, found: Alignment, opcodes: Sequence[Opcode], lines: Sequence[str]
 ) -> Conflict | None:
-    """A line that is only similar may go when it differs by a slip of the pen, never by a digit or an operator."""
+    """A similar line may go when it differs by a slip of the pen, never by a digit or an operator."""
     for _, low, high, new_low, new_high in opcodes:
         written = "\n".join(block.replace[new_low:new_high])
         for at in range(low, high):

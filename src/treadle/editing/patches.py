@@ -1,6 +1,7 @@
 """Parse patches over several files: the V4A form (`*** Begin Patch`) and unified diffs."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from treadle.editing.results import (
@@ -81,6 +82,24 @@ class _File:
             if anchor and anchor != "...":
                 last.anchors.append(anchor)
 
+    def push(self, line: str) -> None:
+        """The next line below the header of the file, in the V4A form."""
+        mark = line.rstrip()
+        move = _MOVE.fullmatch(mark)
+        if self.kind == "Add":
+            self.added.append(line.removeprefix("+"))
+        elif move is not None:
+            self.move_to = move[1].strip()
+        elif mark == "*** End of File":
+            if self.chunks:
+                self.chunks[-1].at_end = True
+        elif line.startswith("@@"):
+            self.start_chunk(line)
+        elif self.kind == "Update":
+            if not self.chunks:
+                self.start_chunk("@@")
+            self.chunks[-1].push(line)
+
     def operation(self) -> FileOperation | EditError:
         if self.kind == "Delete":
             return DeleteFile(self.path)
@@ -93,16 +112,33 @@ class _File:
 
 
 def parse_patch(text: str) -> tuple[FileOperation, ...] | EditError:
-    """The file operations of a V4A patch. `truncated` without `*** End Patch`, `no_marker` without its beginning."""
+    """The file operations of a V4A patch; `truncated` without its end, `no_marker` without its beginning."""
     lines = _body(plain_lines(text))
     if isinstance(lines, EditError):
         return lines
     files: list[_File] = []
     for line in lines:
-        error = _push_patch_line(files, line)
-        if error is not None:
-            return error
+        header = _HEADER.fullmatch(line.rstrip())
+        if header is not None:
+            files.append(_File(header[1], header[2].strip()))
+        elif line.strip() and (not files or files[-1].kind == "Delete"):
+            return _stray(line)
+        elif files:
+            files[-1].push(line)
     return _operations(files)
+
+
+def chunk_section(lines: Sequence[str]) -> Section | None:
+    """One chunk of a patch or diff, from its `@@` lines on; None when it changes nothing."""
+    file = _File("Update", "")
+    for line in lines:
+        file.push(line)
+    return Section((file.chunks[0].block(),)) if file.chunks and file.chunks[0].changes else None
+
+
+def is_chunk_edge(line: str) -> bool:
+    """Whether a line of a patch or diff ends the chunk before it."""
+    return line.startswith(("@@", "*** ", "diff --git ")) or _OLD_PATH.fullmatch(line) is not None
 
 
 def _body(lines: tuple[str, ...]) -> tuple[str, ...] | EditError:
@@ -110,39 +146,15 @@ def _body(lines: tuple[str, ...]) -> tuple[str, ...] | EditError:
     headed = any(_HEADER.fullmatch(mark) for mark in marks)
     if _BEGIN not in marks and not headed:
         return EditError(
-            ErrorCode.NO_MARKER, f"No patch found. Start with `{_BEGIN}` and end with `{_END}`, each on its own line."
+            ErrorCode.NO_MARKER,
+            f"No patch found. Start with `{_BEGIN}` and end with `{_END}`, each on its own line.",
         )
     if _END not in marks:
-        return EditError(ErrorCode.TRUNCATED, f"The patch is cut off: `{_END}` is missing. Write it again, whole.")
+        return EditError(
+            ErrorCode.TRUNCATED, f"The patch is cut off: `{_END}` is missing. Write it again, whole."
+        )
     start = marks.index(_BEGIN) + 1 if _BEGIN in marks else 0
     return lines[start : len(marks) - 1 - marks[::-1].index(_END)]
-
-
-def _push_patch_line(files: list[_File], line: str) -> EditError | None:
-    header = _HEADER.fullmatch(line.rstrip())
-    if header is not None:
-        files.append(_File(header[1], header[2].strip()))
-        return None
-    if not files:
-        return None if not line.strip() else _stray(line)
-    file = files[-1]
-    move = _MOVE.fullmatch(line.rstrip())
-    if file.kind == "Add":
-        file.added.append(line.removeprefix("+"))
-    elif file.kind == "Delete":
-        return None if not line.strip() else _stray(line)
-    elif move is not None:
-        file.move_to = move[1].strip()
-    elif line.startswith("@@"):
-        file.start_chunk(line)
-    elif line.strip() == "*** End of File":
-        if file.chunks:
-            file.chunks[-1].at_end = True
-    else:
-        if not file.chunks:
-            file.start_chunk("@@")
-        file.chunks[-1].push(line)
-    return None
 
 
 def _stray(line: str) -> EditError:
@@ -150,12 +162,15 @@ def _stray(line: str) -> EditError:
 
 
 def parse_unified(text: str) -> tuple[FileOperation, ...] | EditError:
-    """The file operations of a unified diff; counts in hunk headers are not trusted, fences around it are ignored."""
+    """The file operations of a unified diff; counts in hunk headers and fences around it are ignored."""
     files: list[_File] = []
     lines = _without_fences(plain_lines(text))
     at = 0
     while at < len(lines):
-        old, new = _OLD_PATH.fullmatch(lines[at]), _NEW_PATH.fullmatch(lines[at + 1]) if at + 1 < len(lines) else None
+        old, new = (
+            _OLD_PATH.fullmatch(lines[at]),
+            _NEW_PATH.fullmatch(lines[at + 1]) if at + 1 < len(lines) else None,
+        )
         if old is not None and new is not None:
             files.append(_unified_file(old[1], new[1]))
             at += 2
@@ -174,7 +189,9 @@ def _without_fences(lines: tuple[str, ...]) -> tuple[str, ...]:
     first = next((at for at, line in enumerate(lines) if line.startswith(("--- ", "@@"))), 0)
     if start is None or start > first:
         return lines
-    stop = next((at for at in range(len(lines) - 1, start, -1) if lines[at].strip() == lines[start][:3]), len(lines))
+    stop = next(
+        (at for at in range(len(lines) - 1, start, -1) if lines[at].strip() == lines[start][:3]), len(lines)
+    )
     return lines[start + 1 : stop]
 
 

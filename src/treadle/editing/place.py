@@ -9,8 +9,8 @@ from treadle.editing.foreign import escaped_sign, indented_as_file
 from treadle.editing.keys import TextViews, indent_of, is_blank
 from treadle.editing.locate import STRICT_FINDERS, Finder, anchor_line, find_exact, narrowed
 from treadle.editing.merge import merge
-from treadle.editing.regions import Alignment, Conflict
 from treadle.editing.refusals import refuse, refuse_ambiguous, refuse_conflict, refuse_escaped, refuse_places
+from treadle.editing.regions import Alignment, Conflict
 from treadle.editing.results import Block, EditError, ErrorCode, LineRange, Tier
 from treadle.editing.similar import find_similar
 from treadle.editing.source import Hunk, WorkingText
@@ -49,8 +49,8 @@ def _strict_attempts(block: Block) -> Iterator[tuple[Tier | None, Block, Finder]
 def _attempt(tier: Tier | None, block: Block, finder: Finder, work: WorkingText) -> Placing | None:
     """One tier on the current text and on the original one; None when it finds nothing in either.
 
-    Blocks are written against the original text or against the result of the blocks before them; what fits one place
-    in either is certain as long as it does not fit several in the original.
+    Blocks are written against the original text or against the result of the blocks before them; what fits
+    one place in either is certain as long as it does not fit several in the original.
     """
     found = finder(block, work.views)
     if work.views is work.original:
@@ -159,7 +159,11 @@ def _is_done(block: Block, views: TextViews) -> bool:
 
 def _also_inside_lines(block: Block, found: Alignment, views: TextViews) -> bool:
     """Whether SEARCH, read as a string, fits more places than the one found by whole lines."""
-    if block.lines_only or block.hint is not None or found.tier not in (Tier.EXACT, Tier.TRAILING, Tier.INDENTATION):
+    if (
+        block.lines_only
+        or block.hint is not None
+        or found.tier not in (Tier.EXACT, Tier.TRAILING, Tier.INDENTATION)
+    ):
         return False
     return views.exact.joined.count("\n".join(block.search)) > 1
 
@@ -238,6 +242,6 @@ def _find_strictly(part: Block, views: TextViews) -> list[Alignment]:
 
 
 def longest_exact(readings: Sequence[Block], views: TextViews) -> Block | None:
-    """The reading of a section whose SEARCH is the longest that the file has; None when no SEARCH is there."""
+    """The reading whose SEARCH is the longest that the file has; None when it has none."""
     fitting = [each for each in readings if each.search and find_exact(each, views)]
     return max(fitting, key=lambda each: len(each.search), default=None)

@@ -15,26 +15,28 @@ _SAYS = {
         "The search text is empty, but the file is not. Quote the lines beside which the new text belongs."
     ),
     ErrorCode.NOT_FOUND: (
-        "The search text is not in the file. Copy the lines to change from the text below, exactly as they are."
+        "The search text is not in the file. Copy the lines to change exactly from the text below."
     ),
     ErrorCode.OVERLAPPING: (
         "This block changes lines that an earlier block of the same edit changed. Write one block for both."
     ),
     ErrorCode.ALREADY_APPLIED: (
-        "The file already contains the replacement, so this change seems to be done. Read the file before going on."
+        "The file already contains the replacement, so this seems to be done. Read the file before going on."
     ),
-    ErrorCode.NO_CHANGE: "Search and replacement are the same, so nothing would change. Leave the block out or mend it.",
+    ErrorCode.NO_CHANGE: (
+        "Search and replacement are the same, so nothing would change. Leave the block out or mend it."
+    ),
     ErrorCode.ELISION: (
-        "A placeholder such as `...` stands for lines that cannot be told with certainty. Write these lines out, or "
-        "use several small blocks."
+        "A placeholder such as `...` stands for lines that cannot be told with certainty. "
+        "Write these lines, or use several small blocks."
     ),
     ErrorCode.CHANGED_SINCE: (
-        "The file differs from the search text within the lines to be changed; line {line} is not as the search text "
-        "has it. Read the lines below and write the edit anew."
+        "The file differs from the search text within the lines to be changed: line {line} is not as the "
+        "search text has it. Read the lines below and write the edit anew."
     ),
     ErrorCode.INDENTATION: (
-        "The search text is found, but its indentation differs from the file's in a way that leaves the indentation "
-        "of the replacement open. Copy the indentation of the lines below."
+        "The search text is found, but its indentation differs from the file's so that the indentation of "
+        "the replacement is open. Copy the indentation of the lines below."
     ),
 }
 
@@ -56,8 +58,8 @@ def refuse_conflict(conflict: Conflict, block: Block, views: TextViews) -> EditE
 def refuse_escaped(sign: str, block: Block) -> EditError:
     """A refusal of new text that seems escaped by mistake."""
     message = (
-        f"The replacement has {sign!r} where no string holds it, and the file has it nowhere: it seems escaped by mistake. "
-        "Write the characters as they should stand in the file."
+        f"The replacement has {sign!r} outside any string, and the file has it nowhere: it seems escaped by "
+        "mistake. Write the characters as they should stand in the file."
     )
     return EditError(ErrorCode.ESCAPED, message, nearest="\n".join(block.replace[:_MOST_SHOWN]))
 
@@ -71,17 +73,17 @@ def refuse_places(places: Sequence[LineRange], views: TextViews) -> EditError:
     """A refusal with the places (lines from 1) that the search text fits."""
     where = ", ".join(str(place.start) for place in places)
     message = (
-        f"The search text fits {len(places)} places, at lines {where}. Add neighbouring lines until it fits only the one "
-        "that is meant."
+        f"The search text fits {len(places)} places, at lines {where}. Add neighbouring lines until it "
+        "fits only the one that is meant."
     )
     first = places[0]
     nearest = numbered(views.lines, first.start - 1, first.end)
     return EditError(ErrorCode.AMBIGUOUS, message, nearest=nearest, candidates=tuple(places))
 
 
-def numbered(lines: Sequence[str], start: int, end: int) -> str:
-    """Lines `start` to `end` (from 0, `end` excluded) and a little around them, each as `  12 | text`."""
+def numbered(lines: Sequence[str], start: int, end: int, *, most: int | None = _MOST_SHOWN) -> str:
+    """Lines `start` to `end` (from 0, excluded) and a few around, at most `most`, each as `  12 | text`."""
     low = max(0, start - _MARGIN)
-    high = min(len(lines), end + _MARGIN, low + _MOST_SHOWN)
+    high = min(len(lines), end + _MARGIN, len(lines) if most is None else low + most)
     width = len(str(high))
     return "\n".join(f"{at + 1:>{width}} | {lines[at]}" for at in range(low, high))

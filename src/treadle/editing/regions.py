@@ -15,7 +15,7 @@ Opcode = tuple[str, int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Where a block's SEARCH stands: for each of its lines the file's line (from 0), None for a line it has not."""
+    """Where SEARCH stands: for each of its lines the file's line (from 0), None for one the file has not."""
 
     tier: Tier
     pairs: tuple[int | None, ...]
@@ -41,7 +41,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """REPLACE lines `new_low` to `new_high` go where the file's lines `start` to `end` are (all from 0, ends excluded).
+    """REPLACE lines `new_low` to `new_high` go where the file's lines `start` to `end` are (from 0).
 
     They stand for the SEARCH lines `low` to `high`.
     """
@@ -54,8 +54,10 @@ class Region:
     new_high: int
 
 
-def find_region(block: Block, found: Alignment, change: Opcode, lines: Sequence[str]) -> Region | Conflict | None:
-    """The region of one change; a conflict where the file leaves it open; None for blank lines the file has not."""
+def find_region(
+    block: Block, found: Alignment, change: Opcode, lines: Sequence[str]
+) -> Region | Conflict | None:
+    """The region of one change; a conflict where it is open; None for blank lines the file has not."""
     return _RegionFinder(block, found, lines).find(change)
 
 
@@ -117,23 +119,21 @@ class _RegionFinder:
         return replace(region, start=start, end=end)
 
     def _slid_over(self, low: int, high: int) -> set[int]:
-        """The file's lines around a deletion that another reading of the same deletion would have inside it.
+        """The file's lines that some other reading of the same deletion would have inside it.
 
         Where the line before a run equals its last line, the deletion may as well start one line higher.
         """
-        pairs, search = self.found.pairs, self.block.search
-        over: set[int] = set()
-        first, last = pairs[low], pairs[high - 1]
-        before = pairs[low - 1] if low else None
-        after = pairs[high] if high < len(search) else None
-        if before is not None and first is not None and search[low - 1].strip() == search[high - 1].strip():
-            over.update(range(before + 1, first))
-        if after is not None and last is not None and search[low].strip() == search[high].strip():
-            over.update(range(last + 1, after))
-        return over
+        keys = [line.strip() for line in self.block.search]
+        first, end = low, high
+        while first > 0 and keys[first - 1] == keys[first - 1 + high - low]:
+            first -= 1
+        while end < len(keys) and keys[end] == keys[end - (high - low)]:
+            end += 1
+        held = [pair for pair in self.found.pairs[first:end] if pair is not None]
+        return set(range(held[0], held[-1] + 1)) - set(held)
 
     def _with_gaps(self, region: Region, start: int, end: int) -> tuple[int, int]:
-        """The run with the lines between it and its context: more or fewer new lines might go on either side of them.
+        """The run with the lines between it and its context: new lines might go on either side of them.
 
         Not so where the outermost new line is plainly the outermost old one, changed.
         """
@@ -159,7 +159,11 @@ class _RegionFinder:
         after = next((pair for pair in pairs[region.high :] if pair is not None), None)
         if before is None or after is None:
             at = after if before is None else before + 1
-            return Conflict(ErrorCode.NOT_FOUND, self.found.first) if at is None else replace(region, start=at, end=at)
+            return (
+                Conflict(ErrorCode.NOT_FOUND, self.found.first)
+                if at is None
+                else replace(region, start=at, end=at)
+            )
         outer_before, outer_after = self._context(region.low, region.high)
         low = before if outer_before is None else outer_before
         high = after if outer_after is None else outer_after
@@ -168,8 +172,8 @@ class _RegionFinder:
             return Conflict(ErrorCode.CHANGED_SINCE, foreign)
         start, end = before + 1, after
         leads, trails = is_blank(inserted[0]), is_blank(inserted[-1])
-        # The file has blank lines here that SEARCH left out. New text that brings its own leans away from them where
-        # SEARCH has none at all; otherwise the model's count holds.
+        # The file has blank lines here that SEARCH left out. New text that brings its own leans away from
+        # them where SEARCH has none at all; otherwise the model's count holds.
         if leads != trails and (outer_before, outer_after) == (before, after):
             start, end = (start, start) if leads else (end, end)
         return replace(region, start=start, end=end)

@@ -71,9 +71,9 @@ class Edit:
 class Block:
     """One block of an edit as lines without line ends.
 
-    `hint` is the line (from 1) at which the model believes `search` to start. `anchors` are lines that stand above it,
-    outermost first. `at_end` says that it ends the file. `lines_only` marks the diff formats, where a line is never
-    part of a longer one.
+    `hint` is the line (from 1) at which the model believes `search` to start. `anchors` are lines that stand
+    above it, outermost first. `at_end` says that it ends the file. `lines_only` marks the diff formats,
+    where a line is never part of a longer one.
     """
 
     search: tuple[str, ...]
@@ -121,8 +121,8 @@ class EditResult:
 class EditError:
     """A refusal; the file stays as it is.
 
-    `message` tells the model what to do next. `block` counts from 1. `nearest` is the most similar real text, each line
-    with its number. `candidates` are the places of an ambiguous block.
+    `message` tells the model what to do next. `block` counts from 1. `nearest` is the most similar real text,
+    each line with its number. `candidates` are the places of an ambiguous block.
     """
 
     code: ErrorCode

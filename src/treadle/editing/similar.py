@@ -1,4 +1,4 @@
-"""Find a SEARCH that resembles the file: most of its lines are there, a few are misspelt, missing or invented."""
+"""Find a SEARCH of which most lines are in the file and a few are misspelt, missing or invented."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -38,7 +38,9 @@ def find_similar(block: Block, views: TextViews) -> list[Alignment]:
     scored.sort(key=lambda each: -each[0])
     if not scored or scored[0][0] < _BLOCK_ALIKE:
         return []
-    rivals = [pairs for score, pairs in scored if score > scored[0][0] - _LEAD and score > _BLOCK_ALIKE - _LEAD]
+    rivals = [
+        pairs for score, pairs in scored if score > scored[0][0] - _LEAD and score > _BLOCK_ALIKE - _LEAD
+    ]
     found = [Alignment(Tier.SIMILAR, complete_blanks(keys, pairs, views.lines)) for pairs in rivals]
     return list({each.first: each for each in found}.values())
 
@@ -105,7 +107,7 @@ def _place_resembling(wanted: set[str], places: dict[str, list[int]], views: Tex
 def _align(
     keys: Sequence[str], lines: Sequence[str], low: int, high: int
 ) -> tuple[list[int | None], list[float]]:
-    """Pair `keys` with lines `low` to `high` in order: equal ones first, then resembling ones between them."""
+    """Pair `keys` with lines `low` to `high` in order: equal ones, then resembling ones between them."""
     pairs: list[int | None] = [None] * len(keys)
     scores = [0.0] * len(keys)
     matcher = SequenceMatcher(None, keys, lines[low:high], autojunk=False)

@@ -12,7 +12,7 @@ BOM = "\ufeff"
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Replace lines `start` to `end` (from 0, `end` excluded) by `lines`; an insertion when they are equal."""
+    """Replace lines `start` to `end` (from 0, `end` excluded) by `lines`; insert when they are equal."""
 
     start: int
     end: int
@@ -66,8 +66,9 @@ class WorkingText:
     def splice(self, hunks: Sequence[Hunk]) -> None:
         """Apply hunks that do not overlap; lines which stay keep their bytes."""
         for hunk in sorted(hunks, key=lambda each: each.start, reverse=True):
-            self._splice_one(_trimmed(hunk, self.lines))
-        self.views = TextViews(tuple(self.lines))
+            trimmed = _trimmed(hunk, self.lines)
+            self._splice_one(trimmed)
+            self.views = self.views.spliced(trimmed.start, trimmed.end, trimmed.lines)
 
     def text(self) -> str:
         """The whole text with its line ends and byte order mark."""
@@ -75,7 +76,7 @@ class WorkingText:
         return BOM + body if self.source.bom else body
 
     def translate(self, hunks: Sequence[Hunk]) -> list[Hunk] | None:
-        """Hunks on the original lines as hunks on the current ones; None when an earlier block changed them."""
+        """Hunks on the original lines as hunks on the current ones; None when those were changed."""
         if self.views is self.original:
             return list(hunks)
         now = {origin: index for index, origin in enumerate(self.origins) if origin is not None}
