@@ -109,7 +109,7 @@ def test_the_living_part_shows_reply_thought_call_being_written_and_calls_that_r
         "∴ hm",
         "well",
         "… edit a.py  1,200 characters",
-        "● Run ls  running",
+        "● running  Run ls",
         "  …",
         *[f"  {number}" for number in range(3, 9)],
     ]

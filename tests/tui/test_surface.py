@@ -13,7 +13,7 @@ from treadle.protocol.notifications import Phase
 from treadle.tui.surface import SOURCE
 
 READY = "/help"
-ASKED = "[y] yes, once"
+ASKED = "[y] yes"
 
 
 @pytest.fixture(autouse=True)

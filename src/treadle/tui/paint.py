@@ -138,6 +138,8 @@ _MARKS: dict[Outcome, tuple[str, str]] = {
 def _call_done(done: CallDone) -> RenderableType:
     mark, style = _MARKS[done.outcome]
     line = Text.assemble((f"{mark} ", style), done.title)
+    if done.outcome is Outcome.OK:
+        line.no_wrap, line.overflow = True, "ellipsis"
     if done.outcome is not Outcome.OK:
         line.append(f"  {done.outcome}", style=style)
     if done.note:
@@ -203,5 +205,7 @@ def _working(view: View) -> list[RenderableType]:
 def _open_call(call: OpenCall) -> list[RenderableType]:
     status = call.changed.status
     style = "cyan" if status in (CallStatus.RUNNING, CallStatus.STARTING) else "dim"
-    line = Text.assemble(("● ", style), title_of(call.changed), (f"  {status}", "dim"))
+    line = Text.assemble(
+        ("● ", style), (f"{status}  ", "dim"), title_of(call.changed), no_wrap=True, overflow="ellipsis"
+    )
     return [line, _tail(call.output, _OUTPUT_LINES)] if call.output.strip() else [line]
