@@ -32,17 +32,13 @@ CASES: dict[str, Callable[[int], str]] = {
     "xml, prose": lambda size: filled("A plain sentence with `code` in it, and a line break.\n", size),
     "xml, one giant write_to_file": lambda size: filled(LINE, size, WRITE, WRITTEN),
     "xml, files, reads and prose": lambda size: filled(STEP, size),
-    "xml, many small calls": lambda size: filled(
-        "Now:\n<read_file>\n<path>src/a.py</path>\n</read_file>\n", size
-    ),
+    "xml, many small calls": lambda size: filled("Now:\n<read_file>\n<path>src/a.py</path>\n</read_file>\n", size),
     "xml, many '<' in text": lambda size: filled("<", size),
     "xml, many '<' in a value": lambda size: filled("<", size, WRITE, WRITTEN),
     "xml, many fake closing tags": lambda size: filled("</content>\n", size, WRITE, WRITTEN),
     "xml, many opening tags": lambda size: filled("<read_file>", size),
     "xml, many calls never closed": lambda size: filled("<read_file>\n<path>a\n", size),
-    "xml, nested and never closed": lambda size: filled(
-        "<read_file>\n<path>a</path>\n</read_file>", size, WRITE
-    ),
+    "xml, nested and never closed": lambda size: filled("<read_file>\n<path>a</path>\n</read_file>", size, WRITE),
     "xml, blanks after a tag": lambda size: filled(" ", size, "<read_file>"),
     "xml, one line of tags in code": lambda size: filled("`<read_file>` ", size),
     "native, one giant string": lambda size: filled(

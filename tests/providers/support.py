@@ -1,9 +1,11 @@
 """Parts that the tests of the providers share."""
 
 import asyncio
+import os
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from treadle.engine.ports import Provider
 from treadle.protocol.messages import Message, Role, Text, ToolResult, ToolUse
@@ -18,14 +20,19 @@ from treadle.protocol.models import (
 from treadle.protocol.tools import Risk, ToolSpec, ToolTraits
 from treadle.providers.anthropic_messages import AnthropicMessages
 from treadle.providers.endpoint import Endpoint
+from treadle.providers.gemini import Gemini
 from treadle.providers.http_provider import HttpProvider
 from treadle.providers.openai_chat import OpenAIChat
+from treadle.providers.openai_responses import OpenAIResponses
 from treadle.providers.wire import WireApi
 
 KEY = "sk-very-secret-key"
+SHARED = Path(os.environ.get("TREADLE_CASES", Path(__file__).resolve().parents[3] / "shared" / "cases"))
 APIS: dict[str, tuple[Callable[[Endpoint], WireApi], str]] = {
     "anthropic": (AnthropicMessages, ""),
     "chat": (OpenAIChat, "/v1"),
+    "responses": (OpenAIResponses, "/v1"),
+    "gemini": (Gemini, "/v1beta"),
 }
 
 READ = ToolSpec(

@@ -112,3 +112,28 @@ async def test_many_matches_are_bounded(workspace: Workspace) -> None:
     found = await text(workspace, "search_files", path=".", regex="x", context_lines=0)
     assert len(found) < 34_000
     assert found.endswith("[only the first 300 matches; narrow the path, the pattern or the expression]")
+
+
+async def test_several_files_come_with_one_call_and_a_missing_one_spoils_nothing(workspace: Workspace) -> None:
+    paths = [_write(workspace, name, f"{name}\n") for name in ("a", "b")]
+    prepared = await prepare(workspace, "read_file", path="a", start_line=1, other_paths=["b", "c", "b"])
+    assert prepared.accesses == tuple(ReadPath(path=f"{workspace.root}/{name}") for name in "abc")
+    assert await prepared.run(lambda _: None) == result_text(
+        Outcome.OK,
+        "=== a\n1 | a\n\n=== b\n1 | b\n\n=== c\n"
+        "[c does not exist. Use list_files on its directory to see what there is.]",
+    )
+    assert all(workspace.seen.stale(str(path), "") for path in paths)
+
+
+async def test_several_files_share_the_room_of_one_call(workspace: Workspace) -> None:
+    for name in ("a", "b", "c"):
+        _write(workspace, name, "x" * 999 + "\n" + ("y" * 999 + "\n") * 99)
+    said = await text(workspace, "read_file", path="a", other_paths=["b", "c"])
+    assert len(said) < 140_000
+    assert "lines 1-3" in said.partition("=== b")[2]
+    assert said.endswith("=== c\n[not read: the other files fill this call]")
+
+
+async def test_a_call_of_which_no_file_can_be_read_fails(workspace: Workspace) -> None:
+    assert (await call(workspace, "read_file", path="x", other_paths=["y"])).outcome is Outcome.FAILED

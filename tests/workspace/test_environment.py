@@ -1,5 +1,6 @@
 """The environment block."""
 
+import asyncio
 import platform
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,3 +37,14 @@ async def test_later_blocks_have_the_time_and_what_others_changed(workspace: Wor
 
 async def test_an_empty_workspace_says_so(workspace: Workspace) -> None:
     assert (await Surroundings(workspace=workspace).describe(first=True)).endswith("Files: none yet")
+
+
+async def test_commands_in_the_background_are_listed(workspace: Workspace) -> None:
+    command = workspace.start("echo up;\nsleep 1000")
+    workspace.commands.add(command)
+    while not command.unread:
+        await asyncio.sleep(0.01)
+    block = await Surroundings(workspace=workspace, now=_noon).describe(first=False)
+    assert block.split("\n")[1:] == [
+        "Command 1 in the background: echo up; sleep 1000 - Still running. It has new output."
+    ]

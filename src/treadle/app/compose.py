@@ -232,3 +232,8 @@ def read_session(prefix: str) -> tuple[SessionRow, list[Event]]:
         return row, store.read(row.id)
     finally:
         store.close()
+
+
+def tool_specs(workspace: Path = Path()) -> tuple[ToolSpec, ...]:
+    """Give the declarations of the built-in tools."""
+    return tuple(tool.spec for tool in builtin_tools(open_workspace(workspace)))

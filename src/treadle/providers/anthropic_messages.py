@@ -87,9 +87,7 @@ class AnthropicMessages:
         if request.tools:
             parts += [b',"tools":', self._encode_tools(request)]
         parts += [b',"messages":[', b",".join(_join(encoded)), b"]}"]
-        headers = {"anthropic-version": VERSION}
-        if self._endpoint.api_key:
-            headers[self._endpoint.quirks.key_header or "x-api-key"] = self._endpoint.api_key.strip()
+        headers = {"anthropic-version": VERSION, **self._endpoint.key_headers("x-api-key")}
         return HttpCall(url=self._endpoint.url("/messages", version="/v1"), headers=headers, body=b"".join(parts))
 
     def reader(self) -> "AnthropicReader":

@@ -31,8 +31,9 @@ class CallIds(StrEnum):
 class Quirks:
     """How a vendor differs from the wire API it speaks.
 
-    `key_header` carries the bare key instead of the API's own header. `max_tokens_field` names the output limit in the
-    chat API. `stream_usage` asks for usage in the stream; some servers refuse the question.
+    `key_header` carries the key instead of the API's own header (as a bearer token in `authorization`).
+    `max_tokens_field` names the output limit in the chat API. `stream_usage` asks for usage in the stream; some servers
+    refuse the question.
     """
 
     key_header: str = ""
@@ -67,8 +68,15 @@ class Endpoint:
         found += [value for value in self.headers.values() if len(value) >= 12]
         return tuple(text for text in found if text)
 
-    def url(self, path: str, *, version: str = "") -> str:
-        """Join `path` to the base URL; keeps its query, and says `version` only where the base does not."""
+    def key_headers(self, usual: str) -> dict[str, str]:
+        """The header that carries the key: the vendor's own, or the `usual` one of the wire API."""
+        key, name = self.api_key.strip(), self.quirks.key_header or usual
+        if not key:
+            return {}
+        return {name: f"Bearer {key}" if name == "authorization" else key}
+
+    def url(self, path: str, *, version: str = "", query: str = "") -> str:
+        """Join `path` and `query` to the base URL and its query; says `version` only where the base does not."""
         parts = split_url(self.base_url)
         base = parts.path.rstrip("/")
         if base.endswith(path):
@@ -77,7 +85,7 @@ class Endpoint:
             joined = base + version + path
         else:
             joined = base + path
-        return urlunsplit((parts.scheme, parts.netloc, joined, parts.query, ""))
+        return urlunsplit((parts.scheme, parts.netloc, joined, "&".join(filter(None, (parts.query, query))), ""))
 
 
 def split_url(url: str) -> SplitResult:

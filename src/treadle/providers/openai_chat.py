@@ -82,10 +82,7 @@ class OpenAIChat:
         if request.tools:
             parts += [b',"tools":', self._encode_tools(request)]
         parts += [b',"messages":[', b",".join(messages), b"]}"]
-        headers = {}
-        key = self._endpoint.api_key.strip()
-        if key:
-            headers = {quirks.key_header: key} if quirks.key_header else {"authorization": f"Bearer {key}"}
+        headers = self._endpoint.key_headers("authorization")
         return HttpCall(url=self._endpoint.url("/chat/completions"), headers=headers, body=b"".join(parts))
 
     def reader(self) -> "ChatReader":
@@ -289,7 +286,8 @@ class ChatReader:
 
     def read(self, event: SseEvent) -> Iterator[StreamEvent]:
         """Take the next event."""
-        if event.data.strip() == DONE:
+        if event.data.strip() == DONE:  # some servers give no other sign of the end
+            self._finish = self._finish or "stop"
             yield from self.end()
             return
         chunk = _decoder.decode(event.data)

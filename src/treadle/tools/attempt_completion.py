@@ -19,10 +19,10 @@ from treadle.protocol.tools import (
     result_text,
 )
 from treadle.tools.declare import parameters, prompt, text
-from treadle.tools.running import access, run_line
+from treadle.tools.running import Patience, access, run_line
 from treadle.workspace.workspace import Workspace
 
-_SECONDS = 120
+_PATIENCE = Patience(120)
 
 _SPEC = ToolSpec(
     name="attempt_completion",
@@ -60,7 +60,7 @@ class AttemptCompletion:
         )
 
     async def _show(self, result: str, line: str, output: Output) -> CallResult:
-        shown = await run_line(self.workspace, line, _SECONDS, output)
+        shown = await run_line(self.workspace, line, _PATIENCE, output)
         return CallResult(outcome=shown.outcome, content=(Text(text=f"{result}\n\n$ {line}\n"), *shown.content))
 
 

@@ -4,8 +4,10 @@ from treadle.engine.ports import Tool
 from treadle.tools.ask_followup_question import AskFollowupQuestion
 from treadle.tools.attempt_completion import AttemptCompletion
 from treadle.tools.execute_command import ExecuteCommand
+from treadle.tools.list_code_definition_names import ListCodeDefinitionNames
 from treadle.tools.list_files import ListFiles
 from treadle.tools.plan_mode_respond import PlanModeRespond
+from treadle.tools.read_command_output import ReadCommandOutput
 from treadle.tools.read_file import ReadFile
 from treadle.tools.replace_in_file import ReplaceInFile
 from treadle.tools.search_files import SearchFiles
@@ -19,9 +21,11 @@ def builtin_tools(workspace: Workspace) -> tuple[Tool, ...]:
         ReadFile(workspace),
         SearchFiles(workspace),
         ListFiles(workspace),
+        ListCodeDefinitionNames(workspace),
         ReplaceInFile(workspace),
         WriteToFile(workspace),
         ExecuteCommand(workspace),
+        ReadCommandOutput(workspace),
         AskFollowupQuestion(),
         PlanModeRespond(),
         AttemptCompletion(workspace),

@@ -9,10 +9,11 @@ from treadle.engine.ports import Prepared
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
 from treadle.tools.declare import number, parameters, prompt, text
-from treadle.tools.running import access, preview, run_line
+from treadle.tools.running import Patience, access, preview, run_line
 from treadle.workspace.workspace import Workspace
 
-_SECONDS = 120
+_PATIENCE = Patience(120, keep=True)
+_BACKGROUND = Patience(1, keep=True)
 _MOST_SECONDS = 600
 
 _SPEC = ToolSpec(
@@ -21,9 +22,10 @@ _SPEC = ToolSpec(
     parameters=parameters(
         {
             "command": text("The shell line."),
-            "timeout": number("Seconds until it is ended.", low=1, high=_MOST_SECONDS),
+            "timeout": number("Seconds after which it is ended.", low=1, high=_MOST_SECONDS),
+            "background": {"type": "boolean", "description": "Whether to let it go on and not wait for its end."},
         },
-        optional=("timeout",),
+        optional=("timeout", "background"),
     ),
     traits=ToolTraits(kind=ToolKind.EXECUTE, effect=ToolEffect.ONCE),
     risk=Risk.EXECUTE,
@@ -49,5 +51,11 @@ class ExecuteCommand:
         return Prepared(
             accesses=(access(self.workspace, line),),
             preview=preview(line),
-            run=partial(run_line, self.workspace, line, arguments.get("timeout", _SECONDS)),
+            run=partial(run_line, self.workspace, line, _patience(arguments)),
         )
+
+
+def _patience(arguments: Mapping[str, Any]) -> Patience:
+    if arguments.get("background", False):
+        return _BACKGROUND
+    return Patience(arguments["timeout"]) if "timeout" in arguments else _PATIENCE

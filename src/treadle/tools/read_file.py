@@ -1,7 +1,7 @@
 """read_file: the lines of a text file, page by page."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -27,6 +27,7 @@ from treadle.workspace.text import visible
 from treadle.workspace.workspace import Workspace
 
 _LIMITS = PageLimits()
+_FILES_AT_MOST = 20
 
 _SPEC = ToolSpec(
     name="read_file",
@@ -36,8 +37,14 @@ _SPEC = ToolSpec(
             "path": PATH,
             "start_line": number("The first line to read, from 1.", low=1),
             "end_line": number("The last line to read.", low=1),
+            "other_paths": {
+                "type": "array",
+                "items": {"type": "string"},
+                "maxItems": _FILES_AT_MOST - 1,
+                "description": "More files to read with the same call, from their beginning.",
+            },
         },
-        optional=("start_line", "end_line"),
+        optional=("start_line", "end_line", "other_paths"),
     ),
     traits=ToolTraits(kind=ToolKind.READ, effect=ToolEffect.PURE),
     risk=Risk.READ,
@@ -45,8 +52,17 @@ _SPEC = ToolSpec(
 
 
 @dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A file and the lines of it that are wanted; `last` is None for as many as fit a page."""
+
+    path: str
+    first: int = 1
+    last: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ReadFile:
-    """Reads a file of the workspace or, if policy lets it, elsewhere."""
+    """Reads files of the workspace or, if policy lets it, elsewhere."""
 
     workspace: Workspace
 
@@ -56,35 +72,62 @@ class ReadFile:
         return _SPEC
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
-        """Check the range; the file is opened by the run, after it was judged."""
-        path = self.workspace.paths.locate(arguments["path"])
+        """Check the range; the files are opened by the run, after they were judged."""
+        paths = self.workspace.paths
         first, last = arguments.get("start_line", 1), arguments.get("end_line")
         if last is not None and last < first:
             raise ToolError(f"end_line {last} is before start_line {first}.", invalid=True)
+        path = paths.locate(arguments["path"])
+        others = dict.fromkeys(paths.locate(other) for other in arguments.get("other_paths", ()))
+        others.pop(path, None)
+        wanted = (_Wanted(path, first, last), *map(_Wanted, others))
         return Prepared(
-            accesses=(ReadPath(path=path),),
-            preview=Preview(title=f"Read {self.workspace.paths.display(path)}"),
-            run=partial(self._read, path, first, last),
+            accesses=tuple(ReadPath(path=each.path) for each in wanted),
+            preview=Preview(title=f"Read {', '.join(paths.display(each.path) for each in wanted)}"),
+            run=partial(self._run, wanted),
         )
 
-    async def _read(self, path: str, first: int, last: int | None, output: Output) -> CallResult:  # noqa: ARG002
-        name = self.workspace.paths.display(path)
-        lines = _LIMITS.lines if last is None else min(_LIMITS.lines, last - first + 1)
-        target = self.workspace.paths.resolve(path)
-        page = await asyncio.to_thread(read_page, target, name, first=first, limits=replace(_LIMITS, lines=lines))
+    async def _run(self, wanted: Sequence[_Wanted], output: Output) -> CallResult:  # noqa: ARG002 - the port's shape
+        if len(wanted) == 1:
+            return result_text(Outcome.OK, await self._read(wanted[0], _LIMITS.characters))
+        sections: list[str] = []
+        room = _LIMITS.characters
+        failed = 0
+        for each in wanted:
+            try:
+                section = (
+                    await self._read(each, room)
+                    if room >= _LIMITS.width
+                    else "[not read: the other files fill this call]"
+                )
+            except ToolError as error:
+                section = f"[{error.text}]"
+                failed += 1
+            room -= len(section)
+            sections.append(f"=== {self.workspace.paths.display(each.path)}\n{section}")
+        outcome = Outcome.FAILED if failed == len(wanted) else Outcome.OK
+        return result_text(outcome, "\n\n".join(sections))
+
+    async def _read(self, wanted: _Wanted, characters: int) -> str:
+        """Read a page as text for the model, and remember that it knows the file. Raises `ToolError`."""
+        paths = self.workspace.paths
+        name, target = paths.display(wanted.path), paths.resolve(wanted.path)
+        lines = _LIMITS.lines if wanted.last is None else min(_LIMITS.lines, wanted.last - wanted.first + 1)
+        limits = replace(_LIMITS, lines=lines, characters=characters)
+        page = await asyncio.to_thread(read_page, target, name, first=wanted.first, limits=limits)
         if page.digest:
             self.workspace.seen.note(target, page.digest)
-        return result_text(Outcome.OK, _show(page, name, wanted=last))
+        return _show(page, name, last=wanted.last)
 
 
-def _show(page: Page, name: str, *, wanted: int | None) -> str:
+def _show(page: Page, name: str, *, last: int | None) -> str:
     if not page.lines:
         if page.total:
             raise ToolError(f"{name} has only {page.total} lines; start_line {page.first} is past its end.")
         return f"[{name} is empty]"
     shown = numbered([visible(line) for line in page.lines], page.first)
     notes = []
-    if page.total is None or (page.last < page.total and wanted != page.last):
+    if page.total is None or (page.last < page.total and last != page.last):
         total = "more" if page.total is None else f"{page.total}"
         notes.append(f"lines {page.first}-{page.last} of {total}; read on with start_line={page.last + 1}")
     if page.encoding != "utf-8":

@@ -11,8 +11,14 @@ from treadle.protocol.errors import ToolError
 from treadle.workspace.text import visible
 from treadle.workspace.workspace import Workspace
 
+_WIDTH = 80
+
 LISTED = 200
 """Entries of the file list in the first message."""
+
+
+def _short(line: str) -> str:
+    return visible(line.replace("\n", " ") if len(line) <= _WIDTH else line[:_WIDTH].replace("\n", " ") + "...")
 
 
 def _now() -> datetime:
@@ -32,7 +38,7 @@ class Surroundings:
         parts = [f"Time: {now:%Y-%m-%d %H:%M} {now.tzname()} (UTC{now:%z})"]
         if first:
             parts = [*self._system(), *parts, await self._files()]
-        return "\n".join([*parts, *await self._changes()])
+        return "\n".join([*parts, *await self._changes(), *self._running()])
 
     def _system(self) -> list[str]:
         return [
@@ -49,6 +55,13 @@ class Surroundings:
             return "Files: none yet"
         more = [f"[first {LISTED} entries; list_files shows more]"] if listing.more else []
         return "\n".join(["Files:", *map(visible, listing.entries), *more])
+
+    def _running(self) -> list[str]:
+        return [
+            f"Command {number} in the background: {_short(command.line)} - {command.describe()}"
+            f"{' It has new output.' if command.unread else ''}"
+            for number, command in self.workspace.commands.all()
+        ]
 
     async def _changes(self) -> list[str]:
         changed = await asyncio.to_thread(self.workspace.seen.changed)

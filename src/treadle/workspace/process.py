@@ -210,10 +210,13 @@ class Command:
                 await self._silent.wait()
                 await self._alone.wait()
 
-    async def finish(self, seconds: float) -> None:
-        """Wait for the end, and bring it about after `seconds`; when cancelled, end everything within a second."""
+    async def finish(self, seconds: float, *, keep: bool = False) -> None:
+        """Wait for the end, and bring it about after `seconds`, or with `keep` let it go on then.
+
+        When this is cancelled everything is ended within a second.
+        """
         try:
-            if not await self.ended(seconds):
+            if not await self.ended(seconds) and not keep:
                 await self.stop(f"it ran longer than {seconds:g} s")
         except asyncio.CancelledError:
             await asyncio.shield(self.stop("it was cancelled", grace=_GRACE_ON_CANCEL))
