@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from treadle.protocol.events import Event
-from treadle.protocol.models import ModelRequest, StreamEvent
+from treadle.protocol.models import ModelRequest, ModelSpec, StreamEvent, ToolProtocol
 from treadle.protocol.notifications import TurnOutcome
 from treadle.protocol.permissions import Decision
 from treadle.protocol.tools import Access, CallResult, Preview, ToolSpec
@@ -86,6 +86,21 @@ class Environment(Protocol):
 class OutputHandler(Protocol):
     """Brings the end of a turn back to whoever asked for it."""
 
-    async def __call__(self, outcome: TurnOutcome) -> None:
-        """Deliver the outcome."""
+    def __call__(self, outcome: TurnOutcome, /) -> None:
+        """Deliver the outcome; returns at once."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """Everything from outside that a session works with."""
+
+    log: EventLog
+    environment: Environment
+    judge: Judge
+    tools: Mapping[str, Tool]
+    provider: Callable[[str], Provider]
+    model: Callable[[str], ModelSpec]
+    system: Callable[[ToolProtocol], str]
+    clock: Callable[[], int]
+    chance: Callable[[], float]

@@ -53,24 +53,28 @@ def _digest(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Acc
 
 def _judge_tool(spec: ToolSpec, context: PolicyContext) -> Part:
     if spec.risk is Risk.NONE:
-        return _part(spec.name, Risk.NONE, Verdict.ALLOW, "no-effect", "touches nothing")
-    return _gated(spec.name, spec.risk, context, "tool-risk", f"a tool of risk class {spec.risk}")
+        return _part(spec.name, Risk.NONE, Verdict.ALLOW, rule="no-effect", why="touches nothing")
+    return _gated(spec.name, spec.risk, context.mode, rule="tool-risk", why=f"a tool of risk class {spec.risk}")
 
 
 def _judge(access: Access, context: PolicyContext) -> Part:
     match access:
         case ReadPath(path=path):
             if _inside(path, context):
-                return _part(path, Risk.READ, Verdict.ALLOW, "read-inside", "reads inside the workspace")
-            return _gated(path, Risk.READ_OUTSIDE, context, "read-outside", "reads outside the workspace")
+                return _part(path, Risk.READ, Verdict.ALLOW, rule="read-inside", why="reads inside the workspace")
+            return _gated(path, Risk.READ_OUTSIDE, context.mode, rule="read-outside", why="reads outside the workspace")
         case WritePath(path=path):
             if _inside(path, context):
-                return _gated(path, Risk.WRITE, context, "write-inside", "changes a file of the workspace")
-            return _gated(path, Risk.CRITICAL, context, "write-outside", "changes a file outside the workspace")
+                return _gated(
+                    path, Risk.WRITE, context.mode, rule="write-inside", why="changes a file of the workspace"
+                )
+            return _gated(
+                path, Risk.CRITICAL, context.mode, rule="write-outside", why="changes a file outside the workspace"
+            )
         case RunCommand(command=command):
-            return _gated(command, Risk.EXECUTE, context, "run-command", "runs a command")
+            return _gated(command, Risk.EXECUTE, context.mode, rule="run-command", why="runs a command")
         case FetchUrl(url=url):
-            return _gated(url, Risk.REMOTE, context, "fetch-url", "sends a request to the network")
+            return _gated(url, Risk.REMOTE, context.mode, rule="fetch-url", why="sends a request to the network")
         case _:
             assert_never(access)
 
@@ -85,16 +89,15 @@ _ALLOWED_BY_MODE: Mapping[Mode, frozenset[Risk]] = {
 _CHANGES = frozenset({Risk.WRITE, Risk.EXECUTE, Risk.REMOTE, Risk.CRITICAL})
 
 
-def _gated(text: str, risk: Risk, context: PolicyContext, rule: str, why: str) -> Part:
-    mode = context.mode
+def _gated(text: str, risk: Risk, mode: Mode, *, rule: str, why: str) -> Part:
     if mode is Mode.PLAN and risk in _CHANGES:
-        return _part(text, risk, Verdict.DENY, "plan-mode", f"{why}; plan mode changes nothing")
+        return _part(text, risk, Verdict.DENY, rule="plan-mode", why=f"{why}; plan mode changes nothing")
     if risk in _ALLOWED_BY_MODE[mode]:
-        return _part(text, risk, Verdict.ALLOW, rule, f"{why}; mode {mode} allows it")
-    return _part(text, risk, Verdict.REQUIRE_USER_CONFIRMATION, rule, f"{why}; mode {mode} asks")
+        return _part(text, risk, Verdict.ALLOW, rule=rule, why=f"{why}; mode {mode} allows it")
+    return _part(text, risk, Verdict.REQUIRE_USER_CONFIRMATION, rule=rule, why=f"{why}; mode {mode} asks")
 
 
-def _part(text: str, risk: Risk, verdict: Verdict, rule: str, why: str) -> Part:
+def _part(text: str, risk: Risk, verdict: Verdict, *, rule: str, why: str) -> Part:
     return Part(text=text, verdict=verdict, risk=risk, reasons=(Reason(rule=rule, text=why),))
 
 

@@ -1,47 +1,40 @@
-"""Applying a model's edit to a text: the one place that knows the edit engine."""
+"""Applying a model's edit to a text: the one place of the tools that knows the edit engine."""
 
-import re
+from typing import assert_never
 
+from treadle.editing import EditError, EditFormat, EditResult, apply_edit
 from treadle.protocol.errors import ToolError
 
-_BLOCK = re.compile(
-    r"^(?:-{3,}|<{3,}) ?SEARCH>?[ \t]*\n(?P<search>.*?)^={3,}[ \t]*\n"
-    r"(?P<replace>.*?)^(?:\+{3,}|>{3,}) ?REPLACE>?[ \t]*$",
-    re.DOTALL | re.MULTILINE,
-)
 
-
-def apply_blocks(pre: str, diff: str) -> str:
-    """Apply SEARCH/REPLACE blocks, each of which must stand in `pre` exactly once. Raises `ToolError`."""
-    blocks = list(_BLOCK.finditer(diff.replace("\r\n", "\n") + "\n"))
-    if not blocks:
-        raise ToolError("The diff has no complete SEARCH/REPLACE block. Nothing was changed.")
-    text = pre
-    for number, block in enumerate(blocks, 1):
-        search, replace = (_as_in(pre, block[name]) for name in ("search", "replace"))
-        count = text.count(search) if search else 0
-        if count != 1:
-            found = "was not found" if count == 0 else f"stands in {count} places"
-            raise ToolError(
-                f"SEARCH block {number} {found}. Nothing was changed. "
-                "Read the file and copy whole lines exactly, enough of them to be unique."
-            )
-        text = text.replace(search, replace)
-    return text
+def apply_blocks(pre: str, diff: str, name: str) -> str:
+    """Apply SEARCH/REPLACE blocks to the text of the file `name`. Raises `ToolError` with what to do next."""
+    return _text_of(apply_edit(EditFormat.SEARCH_REPLACE, pre, diff, file_name=name))
 
 
 def replace_whole(pre: str, content: str) -> str:
-    """Take `content` instead of `pre`, in the line ends that `pre` uses throughout; the last line gets its end."""
-    content = _as_in(pre, content)
-    end = "\r\n" if _uses_crlf(pre) else "\n"
-    if content and not content.endswith("\n") and (not pre or pre.endswith("\n")):
-        content += end
-    return content
+    """Take `content` instead of `pre`, in the line ends that `pre` uses; a new file gets a final newline."""
+    if not pre:
+        return content if not content or content.endswith("\n") else f"{content}\n"
+    return _text_of(apply_edit(EditFormat.WHOLE, pre, content))
 
 
-def _as_in(pre: str, text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\n", "\r\n") if _uses_crlf(pre) else text
+def _text_of(outcome: EditResult | EditError) -> str:
+    match outcome:
+        case EditResult(text=text):
+            return text
+        case EditError():
+            raise ToolError(explain(outcome))
+        case _:
+            assert_never(outcome)
 
 
-def _uses_crlf(text: str) -> bool:
-    return "\r\n" in text and text.count("\r\n") == text.count("\n")
+def explain(error: EditError) -> str:
+    """Tell the model why an edit was refused, what really stands there, and that nothing was changed."""
+    where = f" (block {error.block})" if error.block is not None else ""
+    parts = [f"Refused [{error.code}]{where}: {error.message} Nothing was changed."]
+    if error.candidates:
+        places = ", ".join(f"lines {one.start}-{one.end}" for one in error.candidates)
+        parts.append(f"Places that fit: {places}.")
+    if error.nearest:
+        parts.append(f"The nearest text in the file:\n{error.nearest}")
+    return "\n".join(parts)

@@ -42,6 +42,6 @@ class ReplaceInFile:
             if file is None:
                 path = paths.locate(requested)
                 raise ToolError(f"{missing(path, paths.display(path))} To create a file use write_to_file.")
-            return apply_blocks(file.text, diff)
+            return apply_blocks(file.text, diff, paths.display(paths.locate(requested)))
 
         return await prepare_change(self.workspace, requested, rewrite, echo=True)

@@ -1,0 +1,254 @@
+"""The event log on SQLite: append-only, one writer for each session, safe at any byte."""
+
+import asyncio
+import os
+import socket
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from treadle.protocol.codec import decode_data, decode_source, encode
+from treadle.protocol.errors import SessionError, StoreError
+from treadle.protocol.events import SCHEMA_VERSION, Event
+from treadle.store.schema import migrate
+
+T = TypeVar("T")
+
+LEASE_SECONDS = 30.0
+"""How long a lease counts after its last heartbeat when its owner cannot be looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRow:
+    """A session as it is listed. Times are milliseconds since 1970, UTC."""
+
+    id: str
+    workspace: str
+    model: str
+    title: str
+    created_at: int
+    updated_at: int
+    events: int
+
+
+class Store:
+    """The database of one data directory. Reading is direct; writing goes through one thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection = _connect(path)
+        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treadle-log")
+        self._owner = f"{socket.gethostname()}:{os.getpid()}:{time.monotonic_ns()}"
+        self._durable: bool | None = None
+        self._reader: sqlite3.Connection | None = None
+
+    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` in one transaction on the writer's thread; raises `StoreError`."""
+        return await asyncio.get_running_loop().run_in_executor(self._writer, self._transact, work)
+
+    def _transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                result = work(self._connection)
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise _unwritable(self._path, error) from error
+        return result
+
+    def _set_durable(self, *, durable: bool) -> None:
+        if durable is not self._durable:
+            self._connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+            self._durable = durable
+
+    async def append(self, session_id: str, events: Sequence[Event], *, durable: bool) -> None:
+        """Commit events of a session in one transaction."""
+        rows = [
+            (session_id, event.seq, event.at, encode(event.source), SCHEMA_VERSION, encode(event.data))
+            for event in events
+        ]
+
+        def insert() -> None:
+            self._set_durable(durable=durable)
+            self._transact(lambda connection: _insert(connection, session_id, rows))
+
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._writer, insert)
+        except sqlite3.Error as error:
+            raise _unwritable(self._path, error) from error
+
+    def read(self, session_id: str) -> list[Event]:
+        """Read the whole log of a session."""
+        rows = self._reading().execute(
+            "SELECT seq, at, source, version, data FROM events WHERE session_id = ? ORDER BY seq", (session_id,)
+        )
+        return [
+            Event(seq=seq, at=at, source=decode_source(source), data=decode_data(data, version))
+            for seq, at, source, version, data in rows
+        ]
+
+    def sessions(self, workspace: str | None = None) -> list[SessionRow]:
+        """List sessions, the last used first; of one workspace if given."""
+        condition, values = ("", ()) if workspace is None else (" WHERE workspace = ?", (workspace,))
+        rows = self._reading().execute(
+            "SELECT id, workspace, model, title, created_at, updated_at, last_seq FROM sessions"  # noqa: S608
+            f"{condition} ORDER BY updated_at DESC, id DESC",
+            values,
+        )
+        return [
+            SessionRow(
+                id=row[0],
+                workspace=row[1],
+                model=row[2],
+                title=row[3],
+                created_at=row[4],
+                updated_at=row[5],
+                events=row[6],
+            )
+            for row in rows
+        ]
+
+    def find(self, prefix: str) -> SessionRow:
+        """Find a session by its id or the beginning of it; raises `SessionError`."""
+        found = [row for row in self.sessions() if row.id.startswith(prefix)]
+        exact = [row for row in found if row.id == prefix]
+        if exact or len(found) == 1:
+            return (exact or found)[0]
+        what = f"No session begins with {prefix!r}." if not found else f"{len(found)} sessions begin with {prefix!r}."
+        raise SessionError("session-unknown", what, fix="`treadle sessions` lists them.")
+
+    async def create(self, row: SessionRow) -> None:
+        """Add a session."""
+        values = (row.id, row.workspace, row.model, row.title, row.created_at, row.updated_at)
+        await self.write(
+            lambda connection: connection.execute(
+                "INSERT INTO sessions (id, workspace, model, title, created_at, updated_at, last_seq) "
+                "VALUES (?, ?, ?, ?, ?, ?, 0)",
+                values,
+            )
+        )
+
+    async def set_title(self, session_id: str, title: str) -> None:
+        """Name a session."""
+        await self.write(
+            lambda connection: connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session_id))
+        )
+
+    async def acquire(self, session_id: str) -> None:
+        """Take the lease of a session, so that no other process writes it; raises `SessionError`."""
+        await self.write(lambda connection: _acquire(connection, session_id, self._owner))
+
+    async def heartbeat(self, session_id: str) -> None:
+        """Keep the lease."""
+        now = time.time()
+        await self.write(
+            lambda connection: connection.execute(
+                "UPDATE leases SET beat = ? WHERE session_id = ? AND owner = ?", (now, session_id, self._owner)
+            )
+        )
+
+    async def release(self, session_id: str) -> None:
+        """Give the lease back."""
+        await self.write(
+            lambda connection: connection.execute(
+                "DELETE FROM leases WHERE session_id = ? AND owner = ?", (session_id, self._owner)
+            )
+        )
+
+    def close(self) -> None:
+        """Wait for what is being written and close the file."""
+        self._writer.shutdown(wait=True)
+        self._connection.close()
+        if self._reader is not None:
+            self._reader.close()
+
+    def _reading(self) -> sqlite3.Connection:
+        """Give a connection of its own, so that a reader never sees half a transaction."""
+        if self._reader is None:
+            self._reader = sqlite3.connect(self._path, isolation_level=None, timeout=10.0)
+        return self._reader
+
+
+class SessionLog:
+    """The log of one session, as the engine's port wants it."""
+
+    def __init__(self, store: Store, session_id: str) -> None:
+        self._store = store
+        self._session_id = session_id
+
+    async def append(self, events: Sequence[Event], *, durable: bool) -> None:
+        """Commit the events in one transaction; `durable` also survives a power cut."""
+        await self._store.append(self._session_id, events, durable=durable)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
+        path.chmod(0o600)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA foreign_keys=ON")
+        migrate(connection, path)
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(
+            "log-unreadable",
+            f"The session log {path} cannot be opened.",
+            why=str(error),
+            fix="Check the folder's permissions and free space, or set TREADLE_HOME to another folder.",
+        ) from error
+    return connection
+
+
+def _unwritable(path: Path, error: sqlite3.Error) -> StoreError:
+    return StoreError(
+        "log-unwritable",
+        f"The session log {path} cannot be written.",
+        why=str(error),
+        fix="Make room on the disk or check the permissions; then resume the session: nothing that was logged is lost.",
+    )
+
+
+def _insert(
+    connection: sqlite3.Connection, session_id: str, rows: Sequence[tuple[str, int, int, bytes, int, bytes]]
+) -> None:
+    connection.executemany(
+        "INSERT INTO events (session_id, seq, at, source, version, data) VALUES (?, ?, ?, ?, ?, ?)", rows
+    )
+    connection.execute(
+        "UPDATE sessions SET last_seq = ?, updated_at = ? WHERE id = ?", (rows[-1][1], rows[-1][2], session_id)
+    )
+
+
+def _acquire(connection: sqlite3.Connection, session_id: str, owner: str) -> None:
+    row = connection.execute("SELECT owner, beat FROM leases WHERE session_id = ?", (session_id,)).fetchone()
+    if row is not None and row[0] != owner and _alive(row[0], row[1]):
+        raise SessionError(
+            "session-busy",
+            f"Session {session_id} is open in another process ({row[0].rsplit(':', 1)[0]}).",
+            fix="Close it there, or work in a new session.",
+        )
+    connection.execute(
+        "INSERT INTO leases (session_id, owner, beat) VALUES (?, ?, ?) "
+        "ON CONFLICT (session_id) DO UPDATE SET owner = excluded.owner, beat = excluded.beat",
+        (session_id, owner, time.time()),
+    )
+
+
+def _alive(owner: str, beat: float) -> bool:
+    host, pid, _ = owner.rsplit(":", 2)
+    if host != socket.gethostname():
+        return time.time() - beat < LEASE_SECONDS
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return int(pid) != os.getpid() or time.time() - beat < LEASE_SECONDS
