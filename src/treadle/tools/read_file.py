@@ -136,7 +136,7 @@ def _show(page: Page, name: str, *, last: int | None) -> str:
         if page.total:
             raise ToolError(f"{name} has only {page.total} lines; start_line {page.first} is past its end.")
         return f"[{name} is empty]"
-    shown = numbered([visible(line) for line in page.lines], page.first)
+    shown = numbered(visible("\n".join(page.lines)).split("\n"), page.first)
     notes = []
     if page.total is None or (page.last < page.total and last != page.last):
         total = "more" if page.total is None else f"{page.total}"

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TextIO
 
 from treadle.workspace.encodings import detect
-from treadle.workspace.files import MAX_WHOLE, open_regular, sha256
+from treadle.workspace.files import MAX_WHOLE, decode, open_regular
 
 _SAMPLE = 64 * 1024
 
@@ -45,48 +45,46 @@ class Page:
 def read_page(path: str, name: str, *, first: int = 1, limits: PageLimits = PageLimits()) -> Page:
     """Read lines of a file from number `first` on. Raises `ToolError`, calling the file `name`."""
     with open_regular(path, name) as file:
-        whole = os.fstat(file.fileno()).st_size <= MAX_WHOLE
-        sample = file.read(MAX_WHOLE if whole else _SAMPLE)
-        mark, encoding = detect(sample, name)
+        if os.fstat(file.fileno()).st_size <= MAX_WHOLE:
+            read = decode(file.read(), name)
+            return page_of(read.text, read.digest, encoding=read.encoding, first=first, limits=limits)
+        mark, encoding = detect(file.read(_SAMPLE), name)
         file.seek(len(mark))
         with io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="\n") as text:
-            lines, total = _page(text, first, limits, count=whole)
-    return Page(lines=lines, first=first, total=total, encoding=encoding, digest=sha256(sample) if whole else "")
+            pieces = _pieces(text, limits.width)
+            before = sum(1 for _ in islice(pieces, first - 1))
+            chosen, held = _take(pieces, limits)
+    return Page(lines=chosen, first=first, total=None if held else before + len(chosen), encoding=encoding, digest="")
 
 
-def page_of(text: str, digest: str, *, first: int = 1, limits: PageLimits = PageLimits()) -> Page:
-    """Take lines from number `first` on of a text that was taken from a file with this digest."""
-    lines, total = _page(io.StringIO(text), first, limits, count=True)
-    return Page(lines=lines, first=first, total=total, encoding="utf-8", digest=digest)
+def page_of(
+    text: str, digest: str, *, encoding: str = "utf-8", first: int = 1, limits: PageLimits = PageLimits()
+) -> Page:
+    """Take lines from number `first` on of a text that comes from a file with this digest."""
+    lines = text.removesuffix("\n").split("\n") if text else []
+    wanted = islice(lines, first - 1, first + limits.lines)
+    chosen, _ = _take(((line.removesuffix("\r"), 0) for line in wanted), limits)
+    return Page(lines=chosen, first=first, total=len(lines), encoding=encoding, digest=digest)
 
 
-def _page(text: TextIO, first: int, limits: PageLimits, *, count: bool) -> tuple[tuple[str, ...], int | None]:
-    """Take the lines of a page, and the number of all lines: None where there are more that need no counting."""
-    lines = _lines(text, limits.width)
-    before = sum(1 for _ in islice(lines, first - 1))
-    chosen, held = _take(lines, limits)
-    if not held:
-        return tuple(chosen), before + len(chosen)
-    return tuple(chosen), before + len(chosen) + 1 + sum(1 for _ in lines) if count else None
-
-
-def _take(lines: Iterator[str], limits: PageLimits) -> tuple[list[str], bool]:
-    """Take the lines of a page, and tell whether one more was taken than fits."""
+def _take(lines: Iterator[tuple[str, int]], limits: PageLimits) -> tuple[tuple[str, ...], bool]:
+    """Take the lines of a page, each with how many characters of it are not here, and tell whether there are more."""
     chosen: list[str] = []
     used = 0
-    for line in lines:
-        used += len(line)
+    for line, left_out in lines:
+        shown, missing = line[: limits.width], max(0, len(line) - limits.width) + left_out
+        used += len(shown)
         if len(chosen) == limits.lines or (chosen and used > limits.characters):
-            return chosen, True
-        chosen.append(line)
-    return chosen, False
+            return tuple(chosen), True
+        chosen.append(f"{shown} [... {missing:,} more characters in this line]" if missing else shown)
+    return tuple(chosen), False
 
 
-def _lines(text: TextIO, width: int) -> Iterator[str]:
-    """Give line after line, cut at `width` characters with a note of what was left out."""
+def _pieces(text: TextIO, width: int) -> Iterator[tuple[str, int]]:
+    """Give line after line, as much of it as is shown, and count the rest."""
     while piece := text.readline(width + 2):
         line = piece.rstrip("\n").removesuffix("\r")
-        left_out = max(0, len(line) - width)
+        left_out = 0
         while not piece.endswith("\n") and (piece := text.readline(_SAMPLE)):
             left_out += len(piece.rstrip("\r\n"))
-        yield f"{line[:width]} [... {left_out:,} more characters in this line]" if left_out else line
+        yield line, left_out
