@@ -153,7 +153,7 @@ async def test_own_edits_do_not_make_a_file_stale(workspace: Workspace) -> None:
     [
         ({"path": "a.txt", "diff": _block("nowhere\n", "x\n")}, "Refused [not_found] (block 1)"),
         ({"path": "a.txt", "diff": _block("one\n", "x\n")}, "Refused [ambiguous] (block 1)"),
-        ({"path": "a.txt", "diff": "------- SEARCH\none\n"}, "Refused [truncated]"),
+        ({"path": "a.txt", "diff": "------- SEARCH\none\n"}, "Refused [truncated]: "),
         (
             {"path": "b.txt", "diff": _block("one\n", "x\n")},
             "b.txt does not exist. That directory has: a.txt.",
@@ -172,10 +172,11 @@ async def test_an_edit_that_cannot_be_applied_is_judged_as_a_read_and_then_expla
     assert Path(workspace.root, "a.txt").read_text() == "one\none\n"
 
 
-async def test_a_change_to_nothing_new_is_refused(workspace: Workspace) -> None:
-    Path(workspace.root, "a.txt").write_text("one\n")
-    with pytest.raises(ToolError, match="already has this text"):
-        await call(workspace, "write_to_file", path="a.txt", content="one\n")
+@pytest.mark.parametrize("content", ["one\n", ""])
+async def test_a_change_to_nothing_new_is_refused(workspace: Workspace, content: str) -> None:
+    Path(workspace.root, "a.txt").write_text(content)
+    with pytest.raises(ToolError, match="already has"):
+        await call(workspace, "write_to_file", path="a.txt", content=content)
 
 
 async def test_a_binary_file_is_not_replaced(workspace: Workspace) -> None:
