@@ -1,6 +1,6 @@
 """Decide where one block goes and what it changes there, or why it is refused."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from treadle.editing.drift import Reading, readings_without_drift
@@ -38,21 +38,18 @@ def place_block(block: Block, work: WorkingText) -> Placing:
         return _place_without_search(block, work)
     if block.search == block.replace:
         return refuse(ErrorCode.NO_CHANGE, block, work.views)
-    attempts = list(_strict_attempts(block))
-    placing = _place_strictly(attempts, work.original)
+    placing = _place_strictly(_strict_attempts(block), work.original)
     if work.views is not work.original:
-        placing = _place_after_others(placing, attempts, block, work)
+        placing = _place_after_others(placing, block, work)
     return placing or _place_loosely(block, work.views)
 
 
-def _place_after_others(
-    original: Placing | None, attempts: Sequence[_Attempt], block: Block, work: WorkingText
-) -> Placing | None:
+def _place_after_others(original: Placing | None, block: Block, work: WorkingText) -> Placing | None:
     """The placing on the current text, given the one on the original."""
     if isinstance(original, EditError) and original.code is ErrorCode.AMBIGUOUS:
         return original
     if not isinstance(original, Placed) or original.tier is not Tier.EXACT:
-        chained = _place_strictly(attempts[:1], work.views)
+        chained = _place_strictly([(None, block, find_exact)], work.views)
         if isinstance(chained, Placed):
             return chained
     if isinstance(original, Placed):
@@ -60,16 +57,19 @@ def _place_after_others(
         if moved is not None and not all(_stands_already(hunk, work.views.lines) for hunk in moved):
             return Placed(original.tier, tuple(moved))
         original = refuse(ErrorCode.OVERLAPPING, block, work.views)
-    return _place_strictly(attempts, work.views) or original
+    # Lax tiers find the result of an earlier block only by a line which that block brought.
+    if not work.added.isdisjoint(line.strip() for line in block.search):
+        return _place_strictly(_strict_attempts(block), work.views) or original
+    return original
 
 
 def _strict_attempts(block: Block) -> Iterator[_Attempt]:
     yield from ((None, block, finder) for finder in STRICT_FINDERS)
-    readings = list(readings_without_drift(block))
+    readings = tuple(readings_without_drift(block))
     yield from ((each.tier, each.block, finder) for finder in STRICT_FINDERS for each in readings)
 
 
-def _place_strictly(attempts: Sequence[_Attempt], views: TextViews) -> Placing | None:
+def _place_strictly(attempts: Iterable[_Attempt], views: TextViews) -> Placing | None:
     for tier, block, finder in attempts:
         found = narrowed(finder(block, views), block, views)
         if found:
@@ -152,6 +152,9 @@ def _place_loosely(block: Block, views: TextViews) -> Placing:
 def _is_done(block: Block, views: TextViews) -> bool:
     """Whether REPLACE stands in the file as it is, but for blanks."""
     keys = [line.strip() for line in block.replace if not is_blank(line)]
+    known = {line.strip() for line in block.search}
+    if any(key not in known and not views.stripped.places([key]) for key in keys):
+        return False
     telling = any(sum(map(str.isalnum, key)) > 2 for key in keys)
     return telling and bool(views.visible.places(keys))
 

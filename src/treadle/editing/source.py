@@ -74,7 +74,10 @@ def plain_lines(text: str) -> tuple[str, ...]:
 
 
 class WorkingText:
-    """The text while blocks are applied; it knows which original lines are still there."""
+    """The text while blocks are applied; it knows which original lines are still there.
+
+    `added` holds every line that a block brought, stripped.
+    """
 
     def __init__(self, source: SourceText) -> None:
         self.source = source
@@ -83,12 +86,14 @@ class WorkingText:
         self.kept = [KeptLines(0, 0, len(source.lines))]
         self.original = TextViews(source.lines)
         self.views = self.original
+        self.added: set[str] = set()
 
     def splice(self, hunks: Sequence[Hunk]) -> None:
         """Apply hunks that do not overlap; lines which stay keep their bytes."""
         for hunk in sorted(hunks, key=lambda each: each.start, reverse=True):
             trimmed = _trimmed(hunk, self.lines)
             self._splice_one(trimmed)
+            self.added.update(map(str.strip, trimmed.lines))
             self.views = self.views.spliced(trimmed.start, trimmed.end, trimmed.lines)
 
     def text(self) -> str:
