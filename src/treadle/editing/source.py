@@ -98,7 +98,10 @@ class WorkingText:
 
     def text(self) -> str:
         """The whole text with its line ends and byte order mark."""
-        body = "".join(map(operator.add, self.lines, self.ends))
+        if self.ends.count("\n") == len(self.ends):
+            body = "\n".join([*self.lines, ""])
+        else:
+            body = "".join(map(operator.add, self.lines, self.ends))
         return BOM + body if self.source.bom else body
 
     def translate(self, hunks: Sequence[Hunk]) -> list[Hunk] | None:
