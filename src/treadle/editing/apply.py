@@ -192,7 +192,7 @@ def _names(operation: FileOperation, file_name: str | None) -> bool:
 def _exact_block(edit: Edit) -> Block:
     """An exact string as lines; a newline at the end of both, or before nothing, means whole lines."""
     old, new = edit.old, edit.new
-    if old.endswith("\n"):
+    if old.endswith("\n") or not old:
         old, new = old.removesuffix("\r\n").removesuffix("\n"), new.removesuffix("\r\n").removesuffix("\n")
     lines = _split(old)
     keeps_blank = is_blank(lines[0]) or is_blank(lines[-1])

@@ -116,6 +116,9 @@ def _among_visible(tier: Tier, views: TextViews, view: KeyedLines, keys: Sequenc
 
 
 def _near_hint(found: list[Alignment], hint: int) -> list[Alignment]:
+    there = [each for each in found if each.first == hint]
+    if there:
+        return there
     near = [each for each in found if abs(each.first - hint) <= _HINT_REACH]
     return near if len(near) == 1 else found
 

@@ -116,8 +116,8 @@ def parse_blocks(text: str) -> tuple[Section, ...] | EditError:
     if not sections:
         return _error(
             ErrorCode.NO_MARKER,
-            "No SEARCH/REPLACE block found. Write `------- SEARCH`, the lines to find, `=======`, the new lines "
-            "and `+++++++ REPLACE`, each marker on its own line.",
+            "No SEARCH/REPLACE block found. Write `------- SEARCH`, the lines to find, `=======`, the new "
+            "lines and `+++++++ REPLACE`, each marker on its own line.",
         )
     return tuple(sections)
 
