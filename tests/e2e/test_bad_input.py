@@ -211,7 +211,7 @@ async def test_a_full_disk_ends_the_session_with_all_that_was_logged(tmp_path: P
         assert said["what"] == f"The session log {home}/sessions.db cannot be written."
         assert "nothing that was logged is lost" in said["fix"]
         kept = log_of(home)
-        assert len(kept) > 10
+        assert len(kept) > 4
         ended = await program.run("-p", "", "--continue", *flags)
         assert (ended.code, ended.out) == (Exit.DONE, "Done.\n"), ended.err
         assert log_of(home)[: len(kept)] == kept
