@@ -17,7 +17,7 @@ from treadle.protocol.messages import Text
 from treadle.protocol.notifications import Notification, Phase, QuestionAsked, QueuedPrompt, TurnEnded
 from treadle.protocol.permissions import QuestionKind
 from treadle.tui.asking import Asking, ShowAll, Stage, ask, press, say
-from treadle.tui.bars import clock_runs, keys_line, panel, toolbar, words_hint
+from treadle.tui.bars import clock_runs, keys_line, panel, rows_of, toolbar, words_hint
 from treadle.tui.commands import (
     Drop,
     Edit,
@@ -59,7 +59,7 @@ class Surface:
     def __init__(self, live: LiveSession, history: History) -> None:
         self._live = live
         self._loop = asyncio.get_running_loop()
-        self._view, past = first_view(live.past, live.status)
+        self._view, past = first_view(live.past, live.status, str(live.workspace))
         self._unprinted: list[Item] = [_greeting(live), *past]
         self._ops: asyncio.Queue[OpSource] = asyncio.Queue()
         self._asking: Asking | None = None
@@ -114,15 +114,13 @@ class Surface:
 
     def _face(self, columns: int, rows: int) -> Face:
         now = self._loop.time()
+        below = panel(self._view, now, self._hint_now(now))
+        keys = keys_line(self._asking)
+        rows -= rows_of(below, columns) + rows_of(keys, columns)
         living = ""
         if self._painter is not None:
             living = self._painter(columns, colour=self._colour).living(self._view, rows)
-        return Face(
-            living=living,
-            panel=panel(self._view, now, self._hint_now(now)),
-            keys=keys_line(self._asking),
-            toolbar=toolbar(self._view, now, columns),
-        )
+        return Face(living=living, panel=below, keys=keys, toolbar=toolbar(self._view, now, columns))
 
     def _hint_now(self, now: float) -> str:
         if now < self._leave_until:
