@@ -10,7 +10,7 @@ from treadle.protocol.codec import encode
 from treadle.protocol.errors import StoreError
 from treadle.protocol.models import ErrorKind, ModelError, StreamFailure
 from treadle.protocol.notifications import Phase
-from treadle.tui.surface import SOURCE
+from treadle.tui.outbox import SOURCE
 
 READY = "/help"
 ASKED = "[y] yes"
@@ -274,3 +274,12 @@ async def test_earlier_prompts_come_back_in_the_next_session_and_nobody_else_rea
         await term.until(READY)
         term.type("\x1b[A")
         await term.when(lambda: term.shown.count("› remember me") == 2, "the prompt in the input line")
+
+
+async def test_tab_completes_a_command(tmp_path: Path) -> None:
+    async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        term.type("/mo")
+        await term.until("/mode NAME", "/model NAME")
+        term.type(f"del\tplan{ENTER}")
+        await term.until("'plan' is not a model's name.")

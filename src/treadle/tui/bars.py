@@ -34,8 +34,9 @@ def toolbar(view: View, now: float, columns: int) -> StyleAndTextTuples:
     shown: StyleAndTextTuples = []
     room = columns - 1
     for style, text in parts:
-        room -= len(text) + 3
-        if text and room >= -3:
+        width = len(text) + 3
+        if text and width <= room + 3:
+            room -= width
             shown += [("class:toolbar", " · "), (style, text)] if shown else [(style, text)]
     return shown
 

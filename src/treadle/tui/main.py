@@ -38,7 +38,7 @@ async def _run(live: LiveSession, feed: AsyncIterator[Notification], surface: Su
     async with asyncio.TaskGroup() as group:
         work = [
             group.create_task(_listen(live, feed, surface), name="listen"),
-            group.create_task(surface.post_all(), name="post"),
+            group.create_task(surface.outbox.run(), name="post"),
             group.create_task(_tick(surface), name="tick"),
         ]
         with _signals(surface), _callbacks(surface):

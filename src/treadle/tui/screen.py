@@ -96,7 +96,12 @@ class CycledMode:
     """Shift-Tab."""
 
 
-Intent: TypeAlias = Entered | Pressed | Escaped | Stopped | Ended | CycledMode
+@dataclass(frozen=True, slots=True)
+class Tabbed:
+    """Tab."""
+
+
+Intent: TypeAlias = Entered | Pressed | Escaped | Stopped | Ended | CycledMode | Tabbed
 
 
 class Screen:
@@ -245,6 +250,7 @@ class Screen:
         keys.add("escape", "enter", filter=typing)(_new_line)
         keys.add("c-j", filter=typing)(_new_line)
         keys.add("s-tab", filter=prompt)(lambda _: self._act(CycledMode()))
+        keys.add("tab", filter=prompt)(lambda _: self._act(Tabbed()))
         keys.add("escape", filter=~is_searching)(lambda _: self._act(Escaped()))
         keys.add("c-c", filter=~is_searching)(lambda _: self._act(Stopped()))
         keys.add("<sigint>")(lambda _: self._act(Stopped()))
