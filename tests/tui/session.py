@@ -203,9 +203,10 @@ async def session(
         environment=FakeEnvironment(),
         judge=_judge,
         tools=tools(diff),
+        offered=lambda _: tools(diff),
         provider=lambda _: provider,
         model=lambda _: MODEL,
-        system=lambda _: "system",
+        system=lambda *_: "system",
         clock=lambda: 0,
         chance=lambda: 0.0,
     )
