@@ -27,7 +27,7 @@ _FIXED_LINES = 3
 
 _ESCAPE_TIMEOUT = 0.05
 _META_TIMEOUT = 0.25
-_REDRAW_PAUSE = 0.05
+_REDRAW_PAUSE = 0.08
 
 _STYLE = Style.from_dict(
     {
@@ -187,7 +187,7 @@ class Screen:
         self._app.invalidate()
 
     def refresh(self) -> None:
-        """Draw again soon; what changes many times in a second is drawn at most twenty times."""
+        """Draw again soon; what changes many times in a second is drawn at most twelve times."""
         if self._refreshing is None:
             self._refreshing = asyncio.get_running_loop().call_later(_REDRAW_PAUSE, self._refresh_due)
 
