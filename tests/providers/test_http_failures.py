@@ -114,7 +114,7 @@ async def test_a_body_that_stands_still_runs_into_a_limit(first: bytes) -> None:
         await reader.read()
 
     async with raw_server(answer) as url:
-        failed = await failure_of(provider_at("chat", url, limits=StreamLimits(first_byte=0.3, idle=0.02)), request())
+        failed = await failure_of(provider_at("chat", url, limits=StreamLimits(first_byte=0.2, idle=0.2)), request())
     assert failed.error.kind is ErrorKind.TIMEOUT
 
 

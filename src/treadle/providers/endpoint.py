@@ -11,7 +11,10 @@ MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamLimits:
-    """Bounds of one call: seconds to connect, to the first byte of the body and between two chunks; bytes in all."""
+    """Bounds of one call: seconds to connect, to the first byte of the body and between two reads; bytes.
+
+    `idle` is never less than `first_byte`. `body` bounds the whole reply, `event` one event of it.
+    """
 
     connect: float = 10.0
     first_byte: float = 60.0
