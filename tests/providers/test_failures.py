@@ -105,6 +105,12 @@ def test_a_context_that_is_too_long_is_recognised_in_every_wording(message: str)
         ),
         (404, '{"detail":"Not Found"}', ErrorKind.NOT_FOUND, "Not Found"),
         (422, '{"detail":[{"msg":"field required","loc":["model"]}]}', ErrorKind.BAD_REQUEST, "field required"),
+        (
+            422,
+            '{"object":"error","message":{"detail":[{"msg":"Extra inputs"}]}}',
+            ErrorKind.BAD_REQUEST,
+            "Extra inputs",
+        ),
         (400, '{"error":"model is required"}', ErrorKind.BAD_REQUEST, "model is required"),
         (400, '{"message":"The provided model identifier is invalid."}', ErrorKind.BAD_REQUEST, "identifier"),
         (500, '{"type":"error","error":{"type":"api_error","message":"Internal"}}', ErrorKind.SERVER, "Internal"),

@@ -46,13 +46,14 @@ class Quirks:
 
     `key_header` carries the key instead of the API's own header (as a bearer token in `authorization`).
     `max_tokens_field` names the output limit in the chat API. `stream_usage` asks for usage in the stream; some servers
-    refuse the question.
+    refuse the question. Where `user_after_tool` is false, text after results goes into the last result.
     """
 
     key_header: str = ""
     max_tokens_field: str = "max_tokens"
     stream_usage: bool = True
     call_ids: CallIds = CallIds.ANY
+    user_after_tool: bool = True
     thinking: ThinkingField = ThinkingField.NONE
 
 
