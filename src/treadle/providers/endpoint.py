@@ -71,6 +71,11 @@ class Endpoint:
     ca_file: str = ""
 
     @property
+    def scheme(self) -> str:
+        """The scheme of the base URL in lower case."""
+        return split_url(self.base_url).scheme
+
+    @property
     def host(self) -> str:
         """The host of the base URL, empty where there is none."""
         return split_url(self.base_url).hostname or ""
@@ -106,6 +111,6 @@ class Endpoint:
 def split_url(url: str) -> SplitResult:
     """Split a URL; one that is none at all is a path without a host."""
     try:
-        return urlsplit(url)
+        return urlsplit(url.strip())
     except ValueError:
         return SplitResult("", "", url, "", "")

@@ -96,16 +96,17 @@ class HttpProvider:
         )
 
     def _connect(self) -> httpx2.AsyncClient:
-        """Build the client; reading the trusted certificates is left out where none will be needed."""
+        """Build the client. Certificates are always checked, but not even read for plain HTTP to this machine."""
         endpoint = self._endpoint
-        verify: ssl.SSLContext | bool = endpoint.base_url.startswith("https:") or bool(endpoint.proxy)
+        here = endpoint.host in LOOPBACK and not endpoint.proxy
+        verify: ssl.SSLContext | bool = not (here and endpoint.scheme == "http")
         try:
             if endpoint.ca_file:
                 verify = ssl.create_default_context(cafile=endpoint.ca_file)
             self._client = httpx2.AsyncClient(
                 verify=verify,
                 proxy=endpoint.proxy or None,
-                trust_env=endpoint.host not in LOOPBACK,
+                trust_env=not here,
                 timeout=httpx2.Timeout(
                     max(endpoint.limits.idle, endpoint.limits.first_byte), connect=endpoint.limits.connect
                 ),
