@@ -79,7 +79,8 @@ def last_session(workspace: Path) -> str:
     if not rows:
         raise SessionError(
             "session-none",
-            f"There is no session of {workspace} to continue.",
+            "There is no session to continue.",
+            why=f"None was ever started in {workspace}.",
             fix="Start one with a task, or name another with --resume ID (`treadle sessions --all` lists them).",
         )
     return rows[0].id
@@ -209,8 +210,12 @@ def check_workspace(path: Path) -> Path:
     """Resolve the folder to work in; raises `ConfigError` when it is none, or too wide to be a workspace."""
     folder = path.expanduser().absolute()
     if not folder.is_dir():
-        what = f"The folder {folder} does not exist." if not folder.exists() else f"{folder} is not a folder."
-        raise ConfigError("workspace-missing", what, fix="Give an existing folder with --directory.")
+        raise ConfigError(
+            "workspace-missing",
+            f"There is no folder {folder} to work in.",
+            why="It is not a folder." if folder.exists() else "It does not exist.",
+            fix="Give an existing folder with --directory.",
+        )
     resolved = folder.resolve()
     if resolved == Path(resolved.anchor) or resolved == Path.home():
         raise ConfigError(
