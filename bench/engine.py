@@ -31,7 +31,6 @@ from treadle.protocol.models import (
 from treadle.protocol.notifications import TurnEnded
 from treadle.protocol.permissions import Decision, Mode, Verdict
 from treadle.protocol.tools import (
-    Access,
     CallResult,
     Outcome,
     Preview,
@@ -106,7 +105,7 @@ class Nowhere:
         return "Time: now" if not first else "Workspace: /bench"
 
 
-def allow(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], mode: str) -> Decision:
+def allow(*_: object, **__: object) -> Decision:
     """Allow everything."""
     return Decision(verdict=Verdict.ALLOW, risk=Risk.NONE, digest="d")
 
@@ -118,9 +117,10 @@ def make_ports(store: Store, provider: Steady) -> Ports:
         environment=Nowhere(),
         judge=allow,
         tools={"look": Look()},
+        offered=lambda _: ("look",),
         provider=lambda _: provider,
         model=lambda _: ModelSpec(provider="bench", name="model"),
-        system=lambda _: "You are a coding agent.",
+        system=lambda *_: "You are a coding agent.",
         clock=lambda: time.time_ns() // 1_000_000,
         chance=lambda: 0.5,
     )
@@ -189,7 +189,8 @@ def main() -> None:
         print(f"  the last request had {provider.sent:,} bytes")
         count, taken = resume(Path(temporary))
         print(
-            f"resume of {count:,} events   {taken * 1000:6.1f} ms, {taken / count * 1e7:5.1f} ms for 10,000   (budget 300 ms)"
+            f"resume of {count:,} events   {taken * 1000:6.1f} ms, "
+            f"{taken / count * 1e7:5.1f} ms for 10,000   (budget 300 ms)"
         )
     memory = float(
         subprocess.run(

@@ -12,14 +12,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 RUNS = 15
-REPLY = (
-    b'event: message_start\ndata: {"type":"message_start","message":{"usage":{"input_tokens":1,"output_tokens":1}}}\n\n'
-    b'event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n'
-    b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"ok"}}\n\n'
-    b'event: content_block_stop\ndata: {"type":"content_block_stop","index":0}\n\n'
-    b'event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}\n\n'
-    b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+EVENTS = (
+    '{"type":"message_start","message":{"usage":{"input_tokens":1,"output_tokens":1}}}',
+    '{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}',
+    '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"ok"}}',
+    '{"type":"content_block_stop","index":0}',
+    '{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}',
+    '{"type":"message_stop"}',
 )
+REPLY = "".join(f"data: {event}\n\n" for event in EVENTS).encode()
 
 
 class FirstRequest:

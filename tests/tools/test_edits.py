@@ -9,7 +9,7 @@ from tests.tools.calls import call, prepare, text
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Text
-from treadle.protocol.tools import CallResult, FileChange, Outcome, Preview, ReadPath, WritePath
+from treadle.protocol.tools import CallResult, EditReport, FileChange, Outcome, Preview, ReadPath, WritePath
 from treadle.workspace.files import sha256
 from treadle.workspace.workspace import Workspace
 
@@ -33,6 +33,7 @@ async def test_a_new_file_is_shown_and_then_made(workspace: Workspace) -> None:
         outcome=Outcome.OK,
         content=(Text(text="Created new/a.py (+2 -0 lines)."),),
         changes=(FileChange(path=str(path), before="", after=after, added=2, removed=0),),
+        edits=(EditReport(path="new/a.py", format="whole"),),
     )
     assert path.read_bytes() == b"one\ntwo\n"
 
@@ -206,3 +207,37 @@ async def test_a_cancelled_save_is_finished_and_said(workspace: Workspace, monke
 async def test_a_whole_file_that_was_written_can_be_read_back(workspace: Workspace) -> None:
     await call(workspace, "write_to_file", path="a.txt", content="x\ny\n")
     assert await text(workspace, "read_file", path="a.txt") == "1 | x\n2 | y"
+
+
+PATCH = """*** Begin Patch
+*** Update File: a.txt
+*** Move to: sub/b.txt
+@@
+ one
+-two
++zwei
+*** Add File: new.txt
++fresh
+*** Delete File: old.txt
+*** End Patch
+"""
+
+
+async def test_a_patch_moves_adds_and_deletes_in_one_call(workspace: Workspace) -> None:
+    root = Path(workspace.root)
+    (root / "a.txt").write_text("one\ntwo\nthree\n")
+    (root / "old.txt").write_text("old\n")
+    result = await call(workspace, "apply_patch", patch=PATCH)
+    found = {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
+    assert found == {"sub/b.txt": "one\nzwei\nthree\n", "new.txt": "fresh\n"}
+    assert [Path(change.path).name for change in result.changes] == ["b.txt", "a.txt", "new.txt", "old.txt"]
+
+
+async def test_a_patch_that_fails_in_one_file_changes_none(workspace: Workspace) -> None:
+    root = Path(workspace.root)
+    (root / "a.txt").write_text("one\nother\n")
+    (root / "old.txt").write_text("old\n")
+    with pytest.raises(ToolError, match="not_found"):
+        await call(workspace, "apply_patch", patch=PATCH)
+    assert (root / "old.txt").exists()
+    assert not (root / "new.txt").exists()

@@ -3,12 +3,13 @@
 import random
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from treadle.app.ledger import EDIT_TOOLS, LedgerLog, LedgerRow, choose_edit_tool, ledger_rows
 from treadle.app.live import LiveSession
 from treadle.app.models import Models
 from treadle.app.places import data_directory, database
@@ -17,7 +18,7 @@ from treadle.app.rules import load_rules
 from treadle.app.settings import Settings
 from treadle.context.system import system_prompt
 from treadle.engine.advance import fold
-from treadle.engine.ports import Judge, Ports
+from treadle.engine.ports import Judge, Ports, Tool
 from treadle.engine.session import Session
 from treadle.policy.decide import PolicyContext, decide
 from treadle.protocol.errors import ConfigError, SessionError
@@ -142,14 +143,16 @@ class _Parts:
 def _live(parts: _Parts, first: Sequence[EventData], history: Sequence[Event]) -> LiveSession:
     workspace = open_workspace(parts.workspace, spool=data_directory() / "output" / parts.row.id)
     tools = {tool.spec.name: tool for tool in builtin_tools(workspace)}
+    offered = _offered(tools, parts.store)
     ports = Ports(
-        log=SessionLog(parts.store, parts.row.id),
+        log=LedgerLog(SessionLog(parts.store, parts.row.id), parts.store, history),
         environment=Surroundings(workspace=workspace),
         judge=_judge(workspace),
         tools=tools,
+        offered=offered,
         provider=parts.models.provider,
         model=parts.models.spec,
-        system=_system(parts.workspace, [tool.spec for tool in tools.values()]),
+        system=_system(parts.workspace, tools, offered),
         clock=_clock,
         chance=random.random,
     )
@@ -169,6 +172,17 @@ def _live(parts: _Parts, first: Sequence[EventData], history: Sequence[Event]) -
     )
 
 
+def _offered(tools: Mapping[str, Tool], store: Store) -> Callable[[str], Collection[str]]:
+    """Tell a model of the one edit tool that suits it, and of everything else; settled once for each model."""
+
+    @cache
+    def offered(model: str) -> Collection[str]:
+        edit_tool = choose_edit_tool(model, store.edit_counts(model))
+        return frozenset(tools) - (EDIT_TOOLS - {edit_tool})
+
+    return offered
+
+
 def _judge(workspace: Workspace) -> Judge:
     def judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], mode: str) -> Decision:
         context = PolicyContext(mode=Mode(mode), roots=(workspace.root,), files=workspace.paths)
@@ -177,12 +191,15 @@ def _judge(workspace: Workspace) -> Judge:
     return judge
 
 
-def _system(workspace: Path, specs: Sequence[ToolSpec]) -> Callable[[ToolProtocol], str]:
-    """Build the prompt once for each tool protocol, so that it stays the same byte for byte."""
+def _system(
+    workspace: Path, tools: Mapping[str, Tool], offered: Callable[[str], Collection[str]]
+) -> Callable[[str, ToolProtocol], str]:
+    """Build the prompt once for each model and tool protocol, so that it stays the same byte for byte."""
     parts, rules = load_parts(), load_rules(workspace)
 
     @cache
-    def system(protocol: ToolProtocol) -> str:
+    def system(model: str, protocol: ToolProtocol) -> str:
+        specs = [tool.spec for name, tool in tools.items() if name in offered(model)]
         return system_prompt(parts, protocol, tools=specs, rules=rules)
 
     return system
@@ -237,3 +254,12 @@ def read_session(prefix: str) -> tuple[SessionRow, list[Event]]:
 def tool_specs(workspace: Path = Path()) -> tuple[ToolSpec, ...]:
     """Give the declarations of the built-in tools."""
     return tuple(tool.spec for tool in builtin_tools(open_workspace(workspace)))
+
+
+def edit_ledger() -> list[LedgerRow]:
+    """Sum up the ledger of edits, a row for each model and format."""
+    store = Store(database())
+    try:
+        return ledger_rows(store.edit_counts())
+    finally:
+        store.close()

@@ -14,7 +14,7 @@ COMMANDS = MappingProxyType(
         "demo": "see the main job done on a sample project, without a key",
         "sessions": "list sessions",
         "show": "show what happened in a session",
-        "edits": "apply a model's edit without a model",
+        "edits": "show how well models edit; apply an edit without a model",
         "parse": "read model replies without a model",
         "docs": "print generated pages: states, schema",
         "scripted": "serve a scripted model over HTTP",

@@ -90,6 +90,9 @@ class Transcript:
 
     def drop(self, count: int) -> None:
         """Leave out `count` messages after the first (which carries the task) and say so in their place."""
+        count = min(count, self.droppable())
+        if not count:
+            return
         gone = self._messages[1 : 1 + count]
         first = self._messages[0]
         if not any(isinstance(block, Text) and block.text == _DROPPED for block in first.content):

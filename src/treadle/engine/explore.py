@@ -207,14 +207,17 @@ class World:
                 ready: list[EventData] = [ContextReady(step=step, environment="e")] * 4
                 return choice([*ready, ContextExceeded(step=step, tokens=9, window=5)])
             case CallModel(step=step, attempt=attempt):
-                kind = choice([None] * 6 + list(ErrorKind))
+                kinds: list[ErrorKind | None] = [None] * 6
+                kind = choice([*kinds, *ErrorKind])
                 if kind is not None:
                     return self.failure(step, attempt, kind)
-                return self.reply(step, attempt, stop=choice([None, None, None, *ReplyStop]))
+                stops: list[ReplyStop | None] = [None, None, None, *ReplyStop]
+                return self.reply(step, attempt, stop=choice(stops))
             case Compact(step=step):
                 return Compacted(step=step, dropped=self.transcript.droppable())
             case JudgeCall(call=call):
-                verdict = choice([*Verdict, None])
+                verdicts: list[Verdict | None] = [*Verdict, None]
+                verdict = choice(verdicts)
                 if verdict is None:
                     return CallFinished(call_id=call.id, result=result_text(Outcome.INVALID, "bad"))
                 return CallJudged(

@@ -38,7 +38,7 @@ from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import CallFailedError, from_problem
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
-from treadle.providers.wire import HttpCall, MessageCache, count, dump, origin, own_data
+from treadle.providers.wire import HttpCall, MessageCache, count, dump, effort, origin, own_data
 
 API = "anthropic_messages"
 VERSION = "2023-06-01"
@@ -48,6 +48,7 @@ MARKER = b',"cache_control":{"type":"ephemeral"}}'
 MARKED_MESSAGES = 2
 """How many of the last user messages carry a cache marker."""
 
+_VERSION = re.compile(r"claude-[a-z]+-(\d+)(?:[-.](\d{1,2})(?!\d))?")
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]+")
 _STOPS = {
     "end_turn": ReplyStop.END_TURN,
@@ -95,16 +96,19 @@ class AnthropicMessages:
         return AnthropicReader(self._endpoint)
 
     def _budget(self, request: ModelRequest, encoded: list[_Encoded]) -> bytes:
-        """Limits of the reply. Thinking must fit below `max_tokens`.
+        """Limits of the reply, `max_tokens` with thinking in it.
 
-        Thinking stays off while the last reply has calls without signed thinking before them (another provider made
-        them): the API refuses to go on from such a reply with thinking.
+        Models that take a budget refuse to go on with thinking after calls without signed thinking before them (another
+        provider made them), so it stays off there.
         """
-        budget = request.thinking_budget or 0
-        room = request.max_tokens or DEFAULT_MAX_TOKENS + max(budget, 0)
-        budget = min(max(budget, MIN_THINKING), room - 1) if budget > 0 else 0
-        last = next((message for message in reversed(encoded) if message.role is Role.ASSISTANT), None)
+        budget = max(request.thinking_budget or 0, 0)
+        room = request.max_tokens or DEFAULT_MAX_TOKENS + budget
         text = b',"max_tokens":%d' % room
+        if budget and thinks_adaptively(request.model):
+            thinking = {"type": "adaptive", "display": "summarized"}
+            return text + b',"thinking":%s,"output_config":%s' % (dump(thinking), dump({"effort": effort(budget)}))
+        budget = min(max(budget, MIN_THINKING), room - 1) if budget else 0
+        last = next((message for message in reversed(encoded) if message.role is Role.ASSISTANT), None)
         if budget < MIN_THINKING or (last is not None and last.calls_unexplained):
             return text
         return text + b',"thinking":{"type":"enabled","budget_tokens":%d}' % budget
@@ -154,6 +158,12 @@ class AnthropicMessages:
                 return {**result, "is_error": True} if block.is_error else result
             case _:
                 assert_never(block)
+
+
+def thinks_adaptively(model: str) -> bool:
+    """Whether a model decides by itself how much to think; those before version 4.6 take a budget instead."""
+    found = _VERSION.search(model)
+    return "claude-mythos" in model or (found is not None and (int(found[1]), int(found[2] or 0)) >= (4, 6))
 
 
 def _content(block: ResultContent) -> dict[str, Any] | None:

@@ -27,6 +27,16 @@ class CallIds(StrEnum):
     NINE = "nine"
 
 
+class ThinkingField(StrEnum):
+    """How a vendor of the chat API is asked to think: not at all, or in which field of the request."""
+
+    NONE = "none"
+    EFFORT = "reasoning_effort"
+    BUDGET = "reasoning"
+    SWITCH = "thinking"
+    ENABLE = "enable_thinking"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quirks:
     """How a vendor differs from the wire API it speaks.
@@ -40,6 +50,7 @@ class Quirks:
     max_tokens_field: str = "max_tokens"
     stream_usage: bool = True
     call_ids: CallIds = CallIds.ANY
+    thinking: ThinkingField = ThinkingField.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

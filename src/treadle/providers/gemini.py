@@ -267,14 +267,16 @@ class GeminiReader:
             self._thinking = True
             yield StreamThinking(text=part.text)
             return
-        yield from self._end_thinking()
         if part.function_call is not None:
+            yield from self._end_thinking()
             yield from self._call(part.function_call, part.thought_signature)
             return
         if part.text:
+            yield from self._end_thinking()
             yield from self._end_call()
             yield StreamText(text=part.text)
         if part.thought_signature:
+            self._thinking = False
             yield StreamThinkingDone(wire=self._wire(part.thought_signature))
 
     def _call(self, call: _FunctionCall, signature: str) -> Iterator[StreamEvent]:

@@ -35,11 +35,11 @@ from treadle.protocol.models import (
     StreamThinkingDone,
     Usage,
 )
-from treadle.providers.endpoint import CallIds, Endpoint
+from treadle.providers.endpoint import CallIds, Endpoint, ThinkingField
 from treadle.providers.failures import CallFailedError, failure, from_problem
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
-from treadle.providers.wire import HttpCall, MessageCache, count, dump, origin, own_data
+from treadle.providers.wire import HttpCall, MessageCache, count, dump, effort, origin, own_data
 
 API = "openai_chat"
 DONE = b"[DONE]"
@@ -79,6 +79,9 @@ class OpenAIChat:
             parts.append(b',"stream_options":{"include_usage":true}')
         if request.max_tokens is not None:
             parts += [b',"', quirks.max_tokens_field.encode(), b'":%d' % request.max_tokens]
+        if request.thinking_budget:
+            fields = _thinking(quirks.thinking, request.thinking_budget)
+            parts += [b',"%s":%s' % (name.encode(), dump(value)) for name, value in fields.items()]
         if request.tools:
             parts += [b',"tools":', self._encode_tools(request)]
         parts += [b',"messages":[', b",".join(messages), b"]}"]
@@ -174,6 +177,21 @@ class OpenAIChat:
         if all(part["type"] == "text" for part in parts):
             return [*results, {"role": "user", "content": "\n\n".join(part["text"] for part in parts)}]
         return [*results, {"role": "user", "content": parts}]
+
+
+def _thinking(field: ThinkingField, budget: int) -> dict[str, Any]:
+    """The fields that ask for reasoning, each vendor's in its own way."""
+    match field:
+        case ThinkingField.NONE:
+            return {}
+        case ThinkingField.EFFORT:
+            return {"reasoning_effort": effort(budget)}
+        case ThinkingField.BUDGET:
+            return {"reasoning": {"max_tokens": budget}}
+        case ThinkingField.SWITCH:
+            return {"thinking": {"type": "enabled"}}
+        case ThinkingField.ENABLE:
+            return {"enable_thinking": True, "thinking_budget": budget}
 
 
 def _part(block: ResultContent) -> dict[str, Any]:

@@ -35,6 +35,21 @@ class SessionRow:
     events: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditCount:
+    """How often edits of one kind came out one way. `repair`: right after a refusal for the same file.
+
+    `tokens` are those that the model wrote for the replies with these edits.
+    """
+
+    model: str
+    format: str
+    code: str
+    repair: bool
+    count: int = 1
+    tokens: int = 0
+
+
 class Store:
     """The database of one data directory. Reading is direct; writing goes through one thread."""
 
@@ -140,6 +155,29 @@ class Store:
         await self.write(
             lambda connection: connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session_id))
         )
+
+    async def count_edits(self, counts: Sequence[EditCount]) -> None:
+        """Add to the ledger of edits."""
+        rows = [(one.model, one.format, one.code, one.repair, one.count, one.tokens) for one in counts]
+        await self.write(
+            lambda connection: connection.executemany(
+                "INSERT INTO edits (model, format, code, repair, count, tokens) VALUES (?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET count = count + excluded.count, tokens = tokens + excluded.tokens",
+                rows,
+            )
+        )
+
+    def edit_counts(self, model: str | None = None) -> list[EditCount]:
+        """Read the ledger of edits; of one model if given."""
+        condition, values = ("", ()) if model is None else (" WHERE model = ?", (model,))
+        rows = self._reading().execute(
+            f"SELECT model, format, code, repair, count, tokens FROM edits{condition} ORDER BY 1, 2, 3, 4",  # noqa: S608
+            values,
+        )
+        return [
+            EditCount(model=model, format=form, code=code, repair=bool(repair), count=count, tokens=tokens)
+            for model, form, code, repair, count, tokens in rows
+        ]
 
     async def acquire(self, session_id: str) -> None:
         """Take the lease of a session, so that no other process writes it; raises `SessionError`."""

@@ -87,8 +87,8 @@ def keys_line(asking: Asking | None) -> StyleAndTextTuples:
     if asking.comment:
         shown.append(("class:hint", f"With the comment: {printable(clip(asking.comment, 200))}\n"))
     for key, label in choices(asking.question):
-        shown += [("class:key", f"[{key}]"), ("", f" {label}   ")]
-    return [*shown, ("class:toolbar", "Enter: no")]
+        shown += [("class:key", f"[{key}]"), ("", f" {label}  ")]
+    return [*shown, ("class:toolbar", "Enter = no")]
 
 
 def words_hint(asking: Asking | None) -> str:

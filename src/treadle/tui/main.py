@@ -1,6 +1,7 @@
 """An interactive session in the terminal, from the first paint to the exit code."""
 
 import asyncio
+import errno
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -25,20 +26,30 @@ async def run_interactive(live: LiveSession, *, first_prompt: str = "") -> int:
     surface = Surface(live, open_history(data_directory() / "history"))
     if first_prompt:
         surface.prompt(first_prompt)
+    try:
+        return await _run(live, feed, surface)
+    except* (EOFError, OSError) as group:
+        if group.split(_is_terminal_gone)[1] is not None:
+            raise
+    return Exit.HANGUP
+
+
+async def _run(live: LiveSession, feed: AsyncIterator[Notification], surface: Surface) -> int:
     async with asyncio.TaskGroup() as group:
         work = [
             group.create_task(_listen(live, feed, surface), name="listen"),
             group.create_task(surface.post_all(), name="post"),
             group.create_task(_tick(surface), name="tick"),
         ]
-        try:
-            with _signals(surface):
-                code = await surface.screen.run()
-        except EOFError:
-            code = Exit.HANGUP
+        with _signals(surface):
+            code = await surface.screen.run()
         for task in work:
             task.cancel()
     return code
+
+
+def _is_terminal_gone(error: BaseException) -> bool:
+    return isinstance(error, EOFError) or (isinstance(error, OSError) and error.errno in (errno.EIO, errno.EPIPE))
 
 
 async def _listen(live: LiveSession, feed: AsyncIterator[Notification], surface: Surface) -> None:

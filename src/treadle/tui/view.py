@@ -31,9 +31,9 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
-from treadle.tui.items import CallDone, Card, Item, Notice, Prose, Said, Thought, Tone, TurnDone
+from treadle.tui.items import CallDone, Card, Item, Notice, Problem, Prose, Said, Thought, Tone, TurnDone
 from treadle.tui.prose import Growing, grow
-from treadle.tui.words import note_of, plain, title_of
+from treadle.tui.words import advice, facts_of, note_of, plain, title_of
 
 _KEPT_OUTPUT = 4_000
 _KEPT_THOUGHT = 600
@@ -332,6 +332,9 @@ def _turn_ended(view: View, told: TurnEnded, at: float | None) -> Changed:
     outcome = told.outcome
     if outcome.completed and outcome.text.strip():
         items = (*items, Prose(outcome.text))
+    if outcome.error is not None:
+        what = f"The call of {view.model} failed ({outcome.error.kind})."
+        items = (*items, Problem(what, facts_of(outcome.error), advice(outcome.error.kind)))
     spending = Spending(
         ended=view.spending.ended + (view.spending.turn if outcome.cost is None else outcome.cost),
         unpriced=view.spending.unpriced or outcome.cost is None,
