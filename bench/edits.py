@@ -62,9 +62,7 @@ def invented_trials(seed: int, count: int) -> Iterator[Trial]:
     """Drift of changes invented in the standard library's modules."""
     commits = list(invented_commits(random.Random(seed), library_sources(120), count))
     for case in drift_cases(commits, seed):
-        yield Trial(
-            "invented", case.kind, EditFormat.OLD_NEW, case.pre, case.edits, case.posts, case.may_refuse
-        )
+        yield Trial("invented", case.kind, EditFormat.OLD_NEW, case.pre, case.edits, case.posts, case.may_refuse)
 
 
 def outcome(trial: Trial) -> str:
@@ -90,9 +88,7 @@ def print_table(title: str, table: dict[tuple[str, str], Counter[str]]) -> None:
     print(f"\n{title}")
     for (group, kind), counts in sorted(table.items()):
         print(f"  {group:10}{kind:34}" + "  ".join(f"{name} {count}" for name, count in counts.items()))
-    recoverable = {
-        key: counts for key, counts in table.items() if counts[RIGHT] or counts[MISSED] or counts[WRONG]
-    }
+    recoverable = {key: counts for key, counts in table.items() if counts[RIGHT] or counts[MISSED] or counts[WRONG]}
     print(f"  right, macro average     {_macro(recoverable, RIGHT):6.1%} of {len(recoverable)} kinds")
     print(f"  wrong, macro average     {_macro(table, WRONG):6.2%} of {len(table)} kinds")
     print(f"  applied, must refuse     {_macro(table, APPLIED):6.2%}")
@@ -152,10 +148,7 @@ def print_speed() -> None:
         edit = _drifted(lines[5_000:5_005], change)
         single = best_ms(lambda edit=edit: apply_edit(EditFormat.OLD_NEW, pre, [edit]))  # type: ignore[misc]
         edits = [_drifted(lines[at : at + 5], change) for at in range(0, 10_000, 100)]
-        text = (
-            "\n".join(f"------- SEARCH\n{each.old}\n=======\n{each.new}\n+++++++ REPLACE" for each in edits)
-            + "\n"
-        )
+        text = "\n".join(f"------- SEARCH\n{each.old}\n=======\n{each.new}\n+++++++ REPLACE" for each in edits) + "\n"
         streamed = best_ms(lambda text=text: stream_all(pre, text), times=1)  # type: ignore[misc]
         print(f"  {name:32}{single:9.2f}{streamed:12.0f}")
 

@@ -116,9 +116,7 @@ def test_a_patch_becomes_file_operations() -> None:
 
 def test_an_anchor_picks_the_place_below_it() -> None:
     pre = "class A:\n    def run(self):\n        go()\n\nclass B:\n    def run(self):\n        go()\n"
-    text = (
-        "*** Begin Patch\n*** Update File: a.py\n@@ class B:\n-        go()\n+        stop()\n*** End Patch\n"
-    )
+    text = "*** Begin Patch\n*** Update File: a.py\n@@ class B:\n-        go()\n+        stop()\n*** End Patch\n"
 
     result = apply_edit(EditFormat.APPLY_PATCH, pre, text, file_name="a.py")
 
@@ -143,9 +141,7 @@ def test_wrong_counts_in_a_diff_do_not_matter() -> None:
 
 
 def test_a_diff_creates_and_removes_files() -> None:
-    text = (
-        "--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+a = 1\n--- a/old.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-b\n"
-    )
+    text = "--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+a = 1\n--- a/old.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-b\n"
 
     assert parse_unified(text) == (AddFile("new.py", "a = 1\n"), DeleteFile("old.py"))
 

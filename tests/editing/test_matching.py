@@ -133,9 +133,7 @@ def test_blocks_may_come_in_any_order_and_build_on_each_other() -> None:
 
 def test_two_blocks_may_share_context_that_one_of_them_changes() -> None:
     edits = [
-        Edit(
-            "        self.path = path\n        self.name", "        self.path = str(path)\n        self.name"
-        ),
+        Edit("        self.path = path\n        self.name", "        self.path = str(path)\n        self.name"),
         Edit(
             '        self.path = path\n        self.name = "plain"',
             '        self.path = path\n        self.name = ""',

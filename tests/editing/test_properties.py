@@ -13,9 +13,7 @@ from treadle.editing import Edit, EditError, EditFormat, EditResult, apply_edit
 FEW = settings(max_examples=100, deadline=None)
 SOURCES = library_sources(12)
 
-lines = st.lists(
-    st.sampled_from(["a", "b", "  a", "\tb", "", "x = 1", "x = 2", "# ...", "=======", "}"]), max_size=14
-)
+lines = st.lists(st.sampled_from(["a", "b", "  a", "\tb", "", "x = 1", "x = 2", "# ...", "=======", "}"]), max_size=14)
 ends = st.sampled_from(["\n", "\r\n"])
 SCRAPS = (
     "------- SEARCH|=======|+++++++ REPLACE|<<<<<<< SEARCH|>>>>>>> REPLACE|```|"
@@ -60,9 +58,7 @@ def test_bytes_outside_the_changed_lines_never_change(
 ) -> None:
     text = "".join(line + end for line in pre)
 
-    result = apply_edit(
-        EditFormat.OLD_NEW, text, [Edit("\n".join(old), "\n".join(new)) for old, new in edits]
-    )
+    result = apply_edit(EditFormat.OLD_NEW, text, [Edit("\n".join(old), "\n".join(new)) for old, new in edits])
 
     if isinstance(result, EditResult):
         before, after = text.splitlines(keepends=True), result.text.splitlines(keepends=True)

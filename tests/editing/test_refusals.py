@@ -54,11 +54,7 @@ def test_missing_text_is_refused_with_the_nearest_lines() -> None:
 
     assert error.code is ErrorCode.NOT_FOUND
     assert error.nearest == (
-        "10 | \n"
-        "11 | def third(verbose):\n"
-        "12 |     if verbose:\n"
-        '13 |         print("third")\n'
-        "14 |     return None"
+        '10 | \n11 | def third(verbose):\n12 |     if verbose:\n13 |         print("third")\n14 |     return None'
     )
 
 
