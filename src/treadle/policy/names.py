@@ -1,0 +1,200 @@
+"""Names that are protected wherever they stand: control files from writing, secrets from reading."""
+
+import fnmatch
+import posixpath
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+
+_CONTROL_DIRECTORIES = frozenset(
+    """
+    .git .treadle .claude .cursor .codex .gemini .cline .clinerules .roo .kilocode .continue .windsurf .opencode .kiro
+    .augment .qwen .goose .crush .factory .junie .trae .amp .agents .agent .aider .vscode .vscode-server .idea .fleet
+    .zed .husky .githooks .devcontainer .ssh .gnupg .aws .kube .azure .password-store launchagents launchdaemons
+    cron.d cron.daily cron.hourly sudoers.d profile.d init.d
+    """.split()
+)
+_CONTROL_FILES = """
+    .gitmodules .gitconfig .mcp.json mcp.json .envrc .direnvrc *.code-workspace
+    .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout
+    .kshrc .mkshrc .cshrc .tcshrc .login .logout .inputrc .xinitrc .xprofile .xsession .xsessionrc .pam_environment
+    .vimrc .gvimrc .exrc .nvimrc .emacs .tmux.conf .screenrc .gdbinit .lldbinit .pythonrc .pythonrc.py .irbrc .pryrc
+    .rprofile .psqlrc .sqliterc .my.cnf .curlrc .wgetrc .ripgreprc .nanorc .hushlogin .rhosts .forward .lesskey
+    .npmrc .yarnrc .yarnrc.* .pnpmfile.cjs .pypirc .netrc _netrc .git-credentials .condarc .gemrc
+    .pre-commit-config.yaml .pre-commit-config.yml lefthook.yml .lefthook.yml lefthook.yaml .mise.toml mise.toml
+    agents.md agents.override.md agent.md claude.md claude.local.md gemini.md qwen.md copilot-instructions.md .rules
+    .cursorrules .cursorignore .windsurfrules .clinerules .roorules .goosehints .roomodes .aider.conf.yml
+    .aiderignore .clineignore .agentignore .treadleignore sitecustomize.py usercustomize.py
+    authorized_keys authorized_keys2 known_hosts crontab sudoers shadow passwd
+""".split()
+_CONTROL_SEQUENCES = (
+    (".github", "workflows"),
+    (".github", "actions"),
+    (".github", "instructions"),
+    (".config", "autostart"),
+    (".config", "fish"),
+    (".config", "gh"),
+    (".config", "git"),
+    (".config", "nvim"),
+    (".config", "pip"),
+    (".config", "systemd"),
+    (".config", "treadle"),
+    (".config", "zsh"),
+    (".docker", "config.json"),
+    (".local", "bin"),
+    (".pip", "pip.conf"),
+    (".cargo", "config"),
+    (".cargo", "config.toml"),
+    (".cargo", "env"),
+    (".bundle", "config"),
+)
+
+_SECRET_DIRECTORIES = frozenset(
+    """
+    .ssh .aws .kube .gnupg .azure .password-store .mozilla .thunderbird .1password .oci keychains keyrings
+    """.split()
+)
+_SECRET_FILES = """
+    .env .env.* *.env .envrc .netrc _netrc .npmrc .pypirc .git-credentials .pgpass .my.cnf .mylogin.cnf .htpasswd .s3cfg
+    .boto .dockercfg .dockerconfigjson kubeconfig *.kubeconfig .terraformrc terraform.rc credentials.tfrc.json
+    id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk *_rsa *_dsa *_ecdsa *_ed25519
+    *.pem *.key *.p12 *.pfx *.jks *.keystore *.ppk *.kdbx *.kdb *.agekey *.gpg *.keytab
+    *.tfstate *.tfstate.* *.tfvars *.tfvars.json .vault-token .vault_pass .vault-password secring.*
+    credentials credentials.json credentials.db credentials.toml client_secret*.json
+    service-account*.json service_account*.json serviceaccount*.json application_default_credentials.json
+    secrets.yml secrets.yaml secrets.json secrets.toml secret.yml secret.yaml secret.json master.key
+    .bash_history .zsh_history .sh_history .python_history .node_repl_history .psql_history .mysql_history
+    .sqlite_history .rediscli_history .lesshst .viminfo fish_history shadow shadow- gshadow gshadow- sudoers
+    .rediscli_auth .pip_credentials .yarnrc.yml.secret logins.json key4.db cookies.sqlite
+""".split()
+_SECRET_SEQUENCES = (
+    (".docker", "config.json"),
+    (".config", "gh"),
+    (".config", "gcloud"),
+    (".config", "op"),
+    (".config", "hub"),
+    (".config", "google-chrome"),
+    (".config", "chromium"),
+    (".config", "bravesoftware"),
+    (".config", "git", "credentials"),
+    (".config", "rclone"),
+    (".config", "treadle"),
+    (".cargo", "credentials"),
+    (".gem", "credentials"),
+    (".m2", "settings.xml"),
+    (".m2", "settings-security.xml"),
+    (".gradle", "gradle.properties"),
+    (".local", "share", "keyrings"),
+    ("application support", "google", "chrome"),
+    ("application support", "firefox"),
+    ("etc", "ssl", "private"),
+    ("run", "secrets"),
+)
+_PUBLIC_ENDINGS = (".example", ".sample", ".template", ".dist", ".defaults", ".tmpl", ".tpl", ".pub", ".test.example")
+_PUBLIC_NAMES = frozenset({"example.env", "sample.env", "template.env", "passwd"})
+_PROCESS_SECRETS = frozenset(
+    {"environ", "mem", "maps", "cmdline", "auxv", "stack", "fd", "root", "cwd", "map_files", "task", "kcore", "kmem"}
+)
+_RAW_DEVICE = re.compile(r"(sd|hd|vd|xvd)[a-z]\d*|nvme\d.*|mmcblk.*|r?disk\d.*|dm-\d+|loop\d+|md\d+|mem|kmem|port|mapper|fb\d+")
+_SHORT_NAME = re.compile(r"(git|treadl|claude|cursor|vscode|env)~[0-9]+")
+_ORDINARY_ENDINGS = (".json", ".yml", ".yaml", ".toml", ".xml", ".md", ".py", ".cnf")
+_MARKS = {"\0": ".*", "\1": "[^/]*", "\2": "[^/]"}
+
+
+def normalise(name: str) -> str:
+    """Reduce one name to what some file system takes it for: case, composition, invisible characters, NTFS endings."""
+    text = unicodedata.normalize("NFKC", name)
+    text = "".join(char for char in text if unicodedata.category(char) != "Cf").casefold()
+    text = text.split("::$", 1)[0].split(":$", 1)[0].rstrip(" .") or text
+    short = _SHORT_NAME.fullmatch(text)
+    return "." + {"treadl": "treadle"}.get(short.group(1), short.group(1)) if short else text
+
+
+def components(path: str) -> tuple[str, ...]:
+    """Split a path into normalised names; a backslash separates too, as it does on other systems."""
+    return tuple(normalise(name) for name in re.split(r"[/\\]", path) if name not in ("", "."))
+
+
+def control_name(path: str) -> str | None:
+    """Give the name that makes a path write-protected, or None."""
+    parts = components(path)
+    for part in parts:
+        if part in _CONTROL_DIRECTORIES:
+            return part
+    if parts and any(fnmatch.fnmatchcase(parts[-1], name) for name in _CONTROL_FILES):
+        return parts[-1]
+    return _sequence(parts, _CONTROL_SEQUENCES)
+
+
+def secret_name(path: str) -> str | None:
+    """Give the name that makes a path read-protected, or None."""
+    parts = components(path)
+    for part in parts:
+        if part in _SECRET_DIRECTORIES:
+            return part
+    if parts and _is_secret_file(parts[-1]):
+        return parts[-1]
+    if parts[:1] == ("proc",) and any(part in _PROCESS_SECRETS for part in parts[2:]):
+        return "/proc"
+    if parts[:1] == ("dev",) and len(parts) > 1 and _RAW_DEVICE.fullmatch(parts[1]):
+        return "/dev/" + parts[1]
+    return _sequence(parts, _SECRET_SEQUENCES)
+
+
+def _is_secret_file(name: str) -> bool:
+    if name.endswith(_PUBLIC_ENDINGS) or name in _PUBLIC_NAMES:
+        return False
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in _SECRET_FILES)
+
+
+def _sequence(parts: tuple[str, ...], sequences: Iterable[tuple[str, ...]]) -> str | None:
+    for sequence in sequences:
+        size = len(sequence)
+        if any(parts[start : start + size] == sequence for start in range(len(parts) - size + 1)):
+            return "/".join(sequence)
+    return None
+
+
+def pattern_hits(path: str, *, writing: bool) -> str | None:
+    """Give a protected name that a path with unknown parts could stand for, or None.
+
+    Unknown text is `\\0`, `*` is `\\1`, `?` and `[…]` are `\\2`. A part that is nothing but wildcards is too vague to
+    count, and so is one like `*.json`, which names ordinary files first.
+    """
+    samples = _control_samples() if writing else _secret_samples()
+    for part in path.split("/"):
+        if not _is_telling(part):
+            continue
+        expression = re.compile("".join(_MARKS.get(char, re.escape(char)) for char in part), re.IGNORECASE)
+        hidden = part.startswith(".")
+        for sample in samples:
+            reachable = hidden or not sample.startswith(".") or part.startswith("\0")
+            if reachable and not sample.endswith(_ORDINARY_ENDINGS) and expression.fullmatch(sample):
+                return sample
+    return None
+
+
+def _is_telling(part: str) -> bool:
+    if not any(mark in part for mark in _MARKS):
+        return False
+    return any(char not in _MARKS for char in part)
+
+
+def could_be_secret(path: str) -> bool:
+    """Whether the last part of a path with wildcards could stand for a secret that does not start with a dot."""
+    name = posixpath.basename(path)
+    expression = re.compile("".join(_MARKS.get(char, re.escape(char)) for char in name), re.IGNORECASE)
+    return any(expression.fullmatch(sample) for sample in _secret_samples() if not sample.startswith("."))
+
+
+@lru_cache(maxsize=1)
+def _secret_samples() -> tuple[str, ...]:
+    patterns = (name.replace("*", filler) for name in _SECRET_FILES for filler in ("local", "x", "production"))
+    return tuple(dict.fromkeys((*patterns, *_SECRET_DIRECTORIES, "environ")))
+
+
+@lru_cache(maxsize=1)
+def _control_samples() -> tuple[str, ...]:
+    names = (name.replace("*", "yml") for name in _CONTROL_FILES)
+    return tuple(dict.fromkeys((*names, *_CONTROL_DIRECTORIES, ".github")))
