@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from treadle.policy.context import PolicyContext
 from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, unclear
+from treadle.policy.paths import PathOp, Where, check_path
 from treadle.policy.shell.expand import UNKNOWN, Variables
 from treadle.policy.shell.grammar import grammar_commands
 from treadle.policy.shell.parse import parse
@@ -23,8 +24,11 @@ from treadle.policy.shell.syntax import (
     SyntaxFailure,
 )
 from treadle.policy.shell.walk import JudgedCommand, TooManyParts, Walk
+from treadle.protocol.tools import Risk
 
 MAX_LINE_BYTES = 64 * 1024
+
+_RUNS_A_FILE = frozenset({"own-program", "shell", "interpreter", "mode"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +53,12 @@ def classify_command(command: str, cwd: str, context: PolicyContext) -> CommandJ
         judge_script=_judge_script,
         judge_argv=judge_command,
     )
-    findings = _precheck(command)
+    findings = _precheck(command, cwd, context)
     if len(command.encode(errors="replace")) > MAX_LINE_BYTES:
         findings.append(unclear("budget", f"the line is longer than {MAX_LINE_BYTES} bytes"))
         return _judgement((), [*findings, *sweep(command[:MAX_LINE_BYTES], scene), *sweep(command[-MAX_LINE_BYTES:], scene)])
     parts, more = _walk(command, scene)
+    more += _written_and_run(command, parts, scene)
     judgement = _judgement(parts, findings + more)
     if judgement.command_class is CommandClass.READ_ONLY:
         second = _second_opinion(command)
@@ -72,19 +77,32 @@ def _downloaded_and_run(parts: Sequence[JudgedCommand]) -> list[Finding]:
     fetched = False
     for part in parts:
         rules = {finding.rule for finding in part.findings}
-        if fetched and rules & {"unknown-program", "shell", "interpreter", "mode"}:
+        if fetched and rules & _RUNS_A_FILE:
             return [dangerous("download-and-run", "runs a file behind a download")]
-        fetched |= "network" in rules
+        fetched |= "download" in rules
     return []
 
 
-def _precheck(command: str) -> list[Finding]:
+def _written_and_run(command: str, parts: Sequence[JudgedCommand], scene: Scene) -> list[Finding]:
+    """Look through the texts of a line that writes a file and runs one: they may be the program."""
+    writes = False
+    for part in parts:
+        rules = {finding.rule for finding in part.findings}
+        if writes and rules & _RUNS_A_FILE:
+            return [finding for finding in sweep(command, scene) if finding.risk is Risk.CRITICAL]
+        writes |= "write-inside" in rules
+    return []
+
+
+def _precheck(command: str, cwd: str, context: PolicyContext) -> list[Finding]:
     hidden = hidden_characters(command)
     findings: list[Finding] = []
     if hidden:
         findings.append(dangerous("hidden-characters", f"the line holds {', '.join(hidden)}"))
     if has_lookalikes(command):
         findings.append(unclear("look-alikes", "a word mixes letters that look alike"))
+    if check_path(cwd, PathOp.LIST, "/", context).where is not Where.INSIDE:
+        findings.append(Finding(Risk.READ_OUTSIDE, "outside", f"runs in {cwd}, outside the workspace"))
     if not command.strip():
         findings.append(unclear("empty", "the line is empty"))
     return findings

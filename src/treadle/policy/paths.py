@@ -48,12 +48,16 @@ def check_path(path: str, op: PathOp, cwd: str, context: PolicyContext) -> PathC
     lexical = _normal(joined)
     resolved = context.files.resolve(joined)
     roots = _usable_roots(context)
+    is_inside = _is_below(resolved, roots)
     for spelling in (resolved, lexical, _normal(path)):
-        name = _protected_name(_below(spelling, roots), spelling, op, context)
+        name = None
+        if not (is_inside and op is PathOp.LIST):
+            # Inside the workspace, showing that a file is there tells nothing of what it holds.
+            name = _protected_name(_below(spelling, roots), spelling, op, context)
         if name is not None:
             text = f"{name} is protected from {'being changed' if op is PathOp.WRITE else 'being read'}"
             return _answer(Where.PROTECTED, resolved, "protected-path", text)
-    if _leads_away(lexical) or not _is_below(resolved, roots):
+    if _leads_away(lexical) or not is_inside:
         return _answer(Where.OUTSIDE, resolved, "outside", f"{resolved} is outside the workspace")
     return _check_file(resolved, op, context)
 
@@ -115,11 +119,7 @@ def _protected_name(tested: str, spelling: str, op: PathOp, context: PolicyConte
         return spelling
     if op is PathOp.WRITE:
         return control_name(tested) or secret_name(tested) or (spelling if spelling in ("/", context.home) else None)
-    name = secret_name(tested)
-    if op is PathOp.LIST and tested != spelling:
-        # Inside the workspace, showing that a file is there tells nothing of what it holds.
-        return None
-    return name
+    return secret_name(tested)
 
 
 def _leads_away(lexical: str) -> bool:

@@ -27,7 +27,9 @@ def surprising_settings(cwd: str, files: FileView) -> list[str]:
     common = files.read_config(posixpath.join(git, "commondir"))
     base = posixpath.normpath(posixpath.join(git, common.strip())) if common else git
     found: list[str] = []
-    for path in (posixpath.join(base, "config"), posixpath.join(git, "config.worktree")):
+    modules = [posixpath.join(base, "modules", name) for name in files.names(posixpath.join(base, "modules"))]
+    paths = [posixpath.join(directory, "config") for directory in (base, *modules)]
+    for path in (*paths, posixpath.join(git, "config.worktree")):
         text = files.read_config(path)
         if text is not None:
             found.extend(key for key in setting_names(text) if not _INERT.fullmatch(key.lower()))

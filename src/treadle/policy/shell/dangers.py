@@ -78,7 +78,8 @@ mvn gradle sbt lein mix dart flutter elm jsr deno = publish ; deploy ; deploy:de
 dotnet nuget = push
 lerna changeset nx vsce ovsx = publish
 goreleaser semantic-release release-it np = release ;
-pip pip3 = config set ; config edit ; config unset ; --break-system-packages install
+pip pip3 = config set ; config edit ; config unset ; --break-system-packages install ;
+    install --index-url ; install --extra-index-url ; install -i ; install --trusted-host ; install --find-links
 docker podman nerdctl = system prune ; volume rm ; volume prune ; container prune ; image prune ; network prune ;
     builder prune ; --privileged ; push ; login ; swarm ; exec --privileged ; compose down -v ; compose down --volumes ;
     --pid=host ; --network=host ; --net=host ; --ipc=host ; --uts=host ; --userns=host ; --cap-add ; --device ;
@@ -157,6 +158,8 @@ node deno bun = --inspect ; --inspect-brk
 php = -S ; -d
 ruby = -S
 screen = -dm
+hash = -p ; -d
+unset = HISTFILE ; HISTSIZE ; HISTCONTROL
 nsupdate = ;
 make gmake bmake = --eval ; SHELL= ; .SHELLFLAGS= ; MAKEFLAGS= ; MAKESHELL=
 """
@@ -165,14 +168,14 @@ VARIABLES_HARMLESS = re.compile(
     r"LC_[A-Z]+|LANG|LANGUAGE|TZ|NO_COLOR|FORCE_COLOR|CLICOLOR|CLICOLOR_FORCE|CI|COLUMNS|LINES|TERM|COLORTERM"
 )
 VARIABLES_DANGEROUS = re.compile(
-    r"PATH|CDPATH|LD_.*|DYLD_.*|.*PAGER|GIT_.*|.*OPTS?|.*_OPTIONS|PYTHON.*|NODE_.*|BASH_.*|ENV|.*EDITOR|VISUAL|BROWSER|IFS"
+    r"(?!(NODE_ENV|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|PYTHONHASHSEED|RUST_BACKTRACE|RUST_LOG|GOOS|GOARCH)$)(PATH|CDPATH|LD_.*|DYLD_.*|.*PAGER|GIT_.*|.*OPTS?|.*_OPTIONS|PYTHON.*|NODE_.*|BASH_.*|ENV|.*EDITOR|VISUAL|BROWSER|IFS"
     r"|PS[0-4]|PROMPT_COMMAND|PERL5?.*|RUBY.*|GEM_.*|BUNDLE_.*|JAVA_.*|JDK_.*|_JAVA.*|MAVEN_.*|GRADLE_.*|CLASSPATH|SHELL"
     r"|SHELLOPTS|BASHOPTS|HIST.*|HOME|XDG_.*|TMPDIR|ZDOTDIR|KSH.*|FPATH|MANOPT|LESS.*|MORE|GREP_.*|RIPGREP_CONFIG_PATH"
     r"|TAR_.*|GZIP|XZ_.*|SSH_.*|RSYNC_.*|CURL_.*|WGETRC|SSL_.*|.*_PROXY|.*_proxy|ALL_PROXY|NPM_.*|npm_.*|YARN_.*|PIP_.*|UV_.*"
     r"|CARGO.*|RUST.*|GO[A-Z]+|CC|CXX|LD|AR|MAKE.*|MAKEFLAGS|CMAKE_.*|PKG_.*|DOCKER_.*|KUBECONFIG|AWS_.*|GOOGLE_.*|AZURE_.*"
     r"|TERMINFO.*|TERMCAP|INPUTRC|LUA_.*|PHP.*|R_.*|JULIA_.*|GCONV_PATH|MALLOC_.*|NLSPATH|HOSTALIASES|RES_OPTIONS|LOCPATH"
     r"|FZF_.*|BAT_.*|EXINIT|VIMINIT|MYVIMRC|GTK_.*|QT_.*|DISPLAY|DBUS_.*|SUDO_.*|PKEXEC.*|FUNCNEST|EXECIGNORE|GLOBIGNORE"
-    r"|COMP_.*|TMOUT|TIMEFORMAT|POSIXLY_CORRECT|TREADLE.*|ANTHROPIC_.*|OPENAI_.*|JUST_.*|DIRENV_.*|MISE_.*|ASDF_.*"
+    r"|COMP_.*|TMOUT|TIMEFORMAT|POSIXLY_CORRECT|TREADLE.*|ANTHROPIC_.*|OPENAI_.*|JUST_.*|DIRENV_.*|MISE_.*|ASDF_.*)"
 )
 VARIABLES_SAFE_TO_SHOW = frozenset(
     "HOME PWD OLDPWD USER LOGNAME SHELL PATH LANG TERM HOSTNAME HOSTTYPE OSTYPE MACHTYPE UID EUID RANDOM SECONDS LINENO "
@@ -210,7 +213,7 @@ SQL_CLIENTS = frozenset(
     "snowsql bq usql pgcli mycli litecli".split()
 )
 DESTRUCTIVE_VERBS = re.compile(
-    r"(.*[:-])?(delete|destroy|terminate|purge|drop|wipe|nuke|revoke|remove|rm|rb|prune|reset|flush|erase|uninstall|truncate|"
+    r"(.*[:-])?(delete|destroy|terminate|purge|drop|wipe|nuke|revoke|remove|rm|rb|prune|reset|flush|fresh|erase|uninstall|truncate|"
     r"force-\w+)([:-].*)?",
     re.IGNORECASE,
 )

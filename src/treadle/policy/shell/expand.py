@@ -13,8 +13,10 @@ from treadle.policy.shell.syntax import (
     Arithmetic,
     Literal,
     Parameter,
+    Pipeline,
     ProcessSubstitution,
     Segment,
+    Simple,
     Substitution,
     Word,
 )
@@ -180,10 +182,27 @@ def _value(atom: _Atom, variables: Variables) -> str:
             return _CONTROL.sub(UNKNOWN, text)
         case Parameter():
             return _parameter(atom, variables)
-        case Arithmetic() | Substitution() | ProcessSubstitution():
+        case Substitution():
+            return _printed(atom, variables)
+        case Arithmetic() | ProcessSubstitution():
             return UNKNOWN
         case _:
             assert_never(atom)
+
+
+def _printed(substitution: Substitution, variables: Variables) -> str:
+    """Give the output of a lone `echo` or `printf` of known words, else `UNKNOWN`; what runs is judged elsewhere."""
+    match substitution.script.pipelines:
+        case (Pipeline(commands=(Simple(assignments=(), redirects=(), words=words),)),):
+            fields = expand_words(words, variables, UNKNOWN)
+        case _:
+            return UNKNOWN
+    if fields[:1] not in (("echo",), ("printf",)) or not all(map(is_static, fields)) or fields[1:2] == ("-e",):
+        return UNKNOWN
+    if any("\\" in text for text in fields):
+        return UNKNOWN
+    start = 2 if fields[1:2] in (("-n",), ("%s",), ("%s\\n",)) else 1
+    return (" " if substitution.quoted else SPLIT).join(fields[start:])
 
 
 def _parameter(parameter: Parameter, variables: Variables) -> str:

@@ -27,6 +27,7 @@ _WRITERS = {
     "tee": "-aip --append --ignore-interrupts | WRITE*",
     "truncate": "-co -s: -r< --size: --reference< --no-create | WRITE*",
     "unlink": " | WRITE",
+    "unzip": "-nofqujaCLXKB -d> -x: -P: | READ TEXT*",
     "mkfifo": "-m: | WRITE*",
     "mktemp": "-dqut -p> --directory --tmpdir> --suffix: | WRITE*",
     "split": "-dxeu -a: -b: -C: -l: -n: -t: --filter! --numeric-suffixes? --bytes: --lines: | READ WRITE",
@@ -190,12 +191,14 @@ def _archive(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     letters = "".join(word[1:] for word in words if word.startswith("-") and not word.startswith("--"))
     if "P" in letters or "I" in letters or "F" in letters:
         findings.append(dangerous("dangerous-option", "tar leaves the directory or runs a program"))
-    table = read_table("-tvzjJakpO -f< -C> -T< -X< --list --verbose --file< --gzip --bzip2 --xz --zstd --wildcards "
+    table = read_table("-tcxruAdvzjJakpOmhSsUWl -f< -C> -T< -X< --list --verbose --file< --gzip --bzip2 --xz --zstd --wildcards "
                        "--exclude: --directory> --strip-components: --use-compress-program! --to-command! "
                        "--checkpoint-action! --info-script! --new-volume-script! --rsh-command! --rmt-command! "
                        "--absolute-names! --remove-files! --files-from< --exclude-from< | TEXT*")  # fmt: skip
     arguments = read_arguments(table, words)
-    lists = arguments.has("-t", "--list") and not re.search(r"[xcruAd]", letters)
+    lists = arguments.has("-t", "--list") and not re.search(r"[xcruAdU]", letters)
+    if "c" in letters or "r" in letters or "u" in letters:
+        findings.extend(found for operand in arguments.operands for found in scene.path(operand, PathOp.READ))
     findings.extend(judge_arguments(name, table, arguments, scene))
     if any(":" in value for value in arguments.values("-f", "--file")):
         findings.append(dangerous("dangerous-option", "tar reaches another machine"))

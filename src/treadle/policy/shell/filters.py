@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.paths import PathOp
-from treadle.policy.shell.expand import UNKNOWN, is_static
+from treadle.policy.shell.builtins import judge_evaluated
+from treadle.policy.shell.expand import ANY, STAR, UNKNOWN, is_static
 from treadle.policy.shell.options import Arguments, judge_arguments, read_arguments, read_table
 from treadle.policy.shell.scene import Scene
 from treadle.policy.shell.sed import judge_sed
@@ -40,12 +41,13 @@ def _find(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         starts.append(pending.pop(0))
     for start in starts:
         findings.extend(scene.path(start, PathOp.LIST))
+    patterns = [pending[place + 1] for place, word in enumerate(pending[:-1]) if word in ("-name", "-iname", "-path")]
     while pending:
-        findings.extend(_find_step(pending, starts, scene))
+        findings.extend(_find_step(pending, starts, patterns, scene))
     return findings
 
 
-def _find_step(pending: list[str], starts: list[str], scene: Scene) -> list[Finding]:
+def _find_step(pending: list[str], starts: list[str], patterns: list[str], scene: Scene) -> list[Finding]:
     word = pending.pop(0)
     if word in _FIND_FLAGS:
         return []
@@ -63,7 +65,7 @@ def _find_step(pending: list[str], starts: list[str], scene: Scene) -> list[Find
     if word == "-delete":
         return _find_delete(pending, starts, scene)
     if word in _FIND_RUNS:
-        return _find_run(word, pending, starts, scene)
+        return _find_run(word, pending, starts, patterns, scene)
     return [unclear("unknown-option", f"find: {word!r} is not a known test or action"), *scene.mentions(word)]
 
 
@@ -74,17 +76,23 @@ def _find_delete(pending: list[str], starts: list[str], scene: Scene) -> list[Fi
     return findings + _reaches_out(starts, scene)
 
 
-def _find_run(word: str, pending: list[str], starts: list[str], scene: Scene) -> list[Finding]:
+def _find_run(
+    word: str, pending: list[str], starts: list[str], patterns: list[str], scene: Scene
+) -> list[Finding]:
     inner: list[str] = []
     while pending:
         part = pending.pop(0)
         if part == ";" or (part == "+" and inner and inner[-1] == "{}"):
             break
-        inner.append(part.replace("{}", UNKNOWN))
+        inner.append(part)
     findings = [Finding(Risk.EXECUTE, "wrapper", f"find {word} runs a command for what it finds", unclear=True)]
     if not inner:
         return findings
-    found = scene.command(tuple(inner))
+    found = scene.command(tuple(part.replace("{}", UNKNOWN) for part in inner))
+    for pattern in patterns:
+        marked = pattern.replace("*", STAR).replace("?", ANY)
+        command = tuple(part.replace("{}", marked) for part in inner)
+        found.extend(finding for finding in scene.command(command) if finding.risk is Risk.CRITICAL)
     if any(finding.risk is Risk.CRITICAL for finding in found) or inner[0] in ("rm", "mv", "shred", "dd", "cp"):
         findings.extend(_reaches_out(starts, scene))
     return findings + found
@@ -158,7 +166,9 @@ def _awk_program(program: str, scene: Scene) -> list[Finding]:
     for token in re.split(r"[\s'\"(){};,]+", program):
         if "/" in token or token.startswith("."):
             findings.extend(scene.mentions(token))
-    writes = ">" in bare and ("/" in bare or any("print" in part.split(">")[0] for part in _statements(bare)))
+    hides = '"' in program and "/" in program and ">" in program
+    piped = re.search(r"(?<!\|)\|(?!\|)", program) is not None
+    writes = hides or piped or ">" in bare and ("/" in bare or any("print" in part.split(">")[0] for part in _statements(bare)))
     if writes or _AWK_OPAQUE.search(program) or not is_static(program):
         findings.append(unclear("opaque-code", "the awk program may do more than print"))
     return findings
@@ -202,12 +212,13 @@ def _jq(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     return findings
 
 
-def _test(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
+def _test(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     if name == "[" and (not words or words[-1] != "]"):
         return [unclear("syntax", "[ is not closed")]
     # -v evaluates a subscript, and -eq does in some shells.
     if any(word == "-v" or ("[" in word and word != "[") for word in words):
-        return [unclear("evaluated-text", "the test may evaluate a subscript")]
+        found = [found for word in words for found in judge_evaluated(word, scene)]
+        return [unclear("evaluated-text", "the test may evaluate a subscript"), *found]
     return [Finding(Risk.READ, "reader", "a test only looks")]
 
 

@@ -85,7 +85,6 @@ _READERS = {
     "--color? --ignore-case",
     "var": "-l",
     "version": "--build-options",
-    "whatis": "",
 }
 _LISTING = {
     "branch": ("-l", "--list", "-a", "-r", "--all", "--remotes", "--contains", "--no-contains", "--merged", "--no-merged",
@@ -104,6 +103,9 @@ _SUBCOMMAND_READS = {
     "bundle": (("list-heads",),),
     "sparse-checkout": (("list",),),
 }
+_ALONE = ((), ("-v",), ("--verbose",))
+"""Forms that read only when nothing follows."""
+
 _DANGEROUS = {
     "filter-branch": "rewrites history",
     "filter-repo": "rewrites history",
@@ -138,7 +140,7 @@ _HARMFUL_OPTIONS: dict[str, tuple[str, ...]] = {
     "commit": ("-n", "--no-verify"), "merge": ("--no-verify",), "rebase": ("-x", "--exec", "--no-verify"),
     "difftool": ("-x", "--extcmd"), "mergetool": ("--tool",), "apply": ("--unsafe-paths",), "archive": ("--exec", "--remote"),
     "maintenance": ("start", "register"), "worktree": ("--force", "-f"), "submodule": ("--force", "-f"), "am": ("--exec",),
-    "stash": ("drop", "clear"), "reflog": ("expire", "delete"), "lfs": ("migrate", "prune"), "read-tree": ("--reset", "-u"),
+    "stash": ("drop", "clear"), "reflog": ("expire", "delete", "drop", "write"), "lfs": ("migrate", "prune"), "read-tree": ("--reset", "-u"),
     "checkout-index": ("-f", "-a"), "bundle": ("unbundle",), "remote": ("set-url", "prune"), "svn": ("dcommit",),
     "update-index": ("--assume-unchanged", "--skip-worktree"), "notes": ("prune",), "config": ("-e", "--edit"),
     "log": ("--show-signature",), "show": ("--show-signature",),
@@ -200,7 +202,8 @@ def _judge_git_command(command: str, words: Sequence[str], scene: Scene) -> list
     findings.extend(_secret_operands(words, scene))
     special = _SPECIAL.get(command)
     if special is not None:
-        return findings + special(words, scene)
+        found = special(words, scene)
+        return [*findings[any(finding.rule == "git-read" for finding in found) :], *found]
     reading = _reading(command, words, scene)
     if reading is not None:
         return [*findings[1:], *reading, *_repository(command, scene)]
@@ -235,7 +238,7 @@ def _table(command: str) -> Table:
 def _reading(command: str, words: Sequence[str], scene: Scene) -> list[Finding] | None:
     """Judge a subcommand that reads; None when this use of it is none."""
     for form in _SUBCOMMAND_READS.get(command, ()):
-        if tuple(words[: len(form)]) == form and (form or not words):
+        if tuple(words[: len(form)]) == form and (len(words) == len(form) or form not in _ALONE):
             return [Finding(Risk.READ, "git-read", f"git {command} only shows"), *_plain_rest(words[len(form) :])]
     if command not in _READERS:
         return None
@@ -266,7 +269,7 @@ def _git_option(command: str, name: str, role: Role, value: str | None, scene: S
         return scene.path(value, PathOp.WRITE)
     if role is Role.READ and value is not None:
         return scene.path(value, PathOp.READ)
-    if name in ("--format", "--pretty") and value is not None and ("%G" in value or not is_static(value)):
+    if name in ("--format", "--pretty") and value is not None and ("%G" in value or "signature" in value or not is_static(value)):
         return [unclear("git-option", "the format checks signatures with another program")]
     return []
 

@@ -35,9 +35,17 @@ def grammar_commands(text: str) -> list[str] | None:
         if node.is_named and node.type not in _ALLOWED:
             return None
         if node.type == "command_name":
-            names.append((node.text or b"").decode())
+            names.append(_name_of(node))
         elif node.type == "test_command":
             names.append((node.text or b"").decode().split(maxsplit=1)[0])
             continue
         pending.extend(reversed(node.children))
     return names
+
+
+def _name_of(node: Node) -> str:
+    """Give the first word of a command; `time` is a reserved word that the grammar takes for a program."""
+    following: Node | None = node
+    while following is not None and (following.text or b"") in (b"time", b"-p"):
+        following = following.next_named_sibling
+    return ((following.text if following else None) or b"time").decode()

@@ -1,11 +1,12 @@
 """Shells and interpreters: the text they are given, and where it comes from."""
 
+import posixpath
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from treadle.policy.findings import Finding, dangerous
-from treadle.policy.shell.dangers import CODE, SQL, SQL_CLIENTS
+from treadle.policy.shell.dangers import CODE, DESTRUCTIVE_VERBS, SQL, SQL_CLIENTS
 from treadle.policy.shell.expand import ANY, SPLIT, STAR, UNKNOWN, Variables, is_static
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
@@ -16,6 +17,7 @@ _INTERPRETERS = re.compile(
     r"|swift|ghci|runghc|ocaml|ts-node|tsx|jshell|kotlinc|clojure|bb|luajit|osascript|ipython|irb|r|octave|sqlite)"
     r"[0-9.]*w?"
 )
+_TASK_RUNNERS = frozenset({"artisan", "manage.py", "console", "rails", "rake", "django-admin"})
 _SHELL_OPTIONS_WITH_VALUE = frozenset({"-o", "+o", "-O", "+O"})
 _CODE_OPTIONS = re.compile(r"-[a-zA-Z0-9]*[ceErpFR]|--eval|--exec|--print|--command|--execute|-eval|eval")
 
@@ -85,6 +87,10 @@ def judge_interpreter(name: str, words: Sequence[str], scene: Scene) -> list[Fin
     if re.fullmatch(r"(python|pypy)[0-9.]*", name) and "-m" in words:
         return _judge_module(words, scene)
     findings = [Finding(Risk.EXECUTE, "interpreter", f"{name} runs a program")]
+    if any(posixpath.basename(word) in _TASK_RUNNERS for word in words[:2]):
+        findings.extend(
+            dangerous("dangerous-form", f"{word} destroys data") for word in words[1:] if DESTRUCTIVE_VERBS.fullmatch(word)
+        )
     has_program = False
     for place, word in enumerate(words):
         findings.extend(scene.mentions(word))

@@ -52,6 +52,7 @@ def _fetch(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     for url in urls:
         findings.extend(_judge_url(url))
     if not is_local:
+        findings.append(Finding(Risk.REMOTE, "download", f"{name} fetches from the network"))
         findings.extend(_sent(name, arguments))
     return findings
 
@@ -133,6 +134,21 @@ def _look_up(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     return findings
 
 
+def _containers(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge docker and its like by the folders of this machine that a container may change."""
+    findings = [Finding(Risk.EXECUTE, "unknown-program", f"{name} runs code in containers")]
+    for place, word in enumerate(words):
+        findings.extend(_secret_in(word, scene))
+        option, has_value, value = word.partition("=")
+        if option in ("-v", "--volume", "--mount") or (word.startswith("-v") and len(word) > 2):
+            value = value if has_value else word[2:] if word.startswith("-v") and len(word) > 2 else "".join(words[place + 1 : place + 2])
+            source = re.search(r"(?:^|,)(?:source|src)=([^,]*)", value)
+            host = source.group(1) if source else value.split(":")[0]
+            if host.startswith(("/", "~", ".")) or not is_static(host):
+                findings.extend(scene.path(host, PathOp.WRITE))
+    return findings
+
+
 NETWORK: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
     "curl": _fetch,
     "wget": _fetch,
@@ -145,6 +161,9 @@ NETWORK: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
     "ping6": _look_up,
     "traceroute": _look_up,
     "whois": _look_up,
+    "docker": _containers,
+    "podman": _containers,
+    "nerdctl": _containers,
     "drill": _look_up,
 }
 """Judges by program name."""

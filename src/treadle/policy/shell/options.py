@@ -3,7 +3,7 @@
 A table is one line of text: `-abc` are flags, `-n:` takes a value, `-f<` a path that is read, `-o>` a path that is
 written, `-x!` runs something or does harm, `--color?` takes a value only when glued with `=`. After the bar stand the
 operands in order, the last one repeated when it ends in `*`: `TEXT`, `LIST` (names shown, contents not), `READ`,
-`WRITE`, or `RAW` for a program that prints its arguments and knows no options worth telling apart.
+`WRITE`, `HARM` (changes the system), or `RAW` for a program that prints its arguments and knows no options worth telling apart.
 """
 
 import re
@@ -195,6 +195,8 @@ def _judge_operand(name: str, kind: str, operand: str, scene: Scene) -> list[Fin
             return scene.path(operand, PathOp.LIST)
         case "READ":
             return scene.path(operand, PathOp.READ)
+        case "HARM":
+            return [dangerous("dangerous-operand", f"{name} with an operand changes the system")]
         case "WRITE":
             return scene.path(operand, PathOp.WRITE)
         case _:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.shell.builtins import BUILTINS
+from treadle.policy.shell.builtins import BUILTINS, judge_evaluated
 from treadle.policy.shell.dangers import PRINTS_SECRETS, VARIABLES_SAFE_TO_SHOW, VARIABLES_SECRET, always, dangerous_form, only_tells
 from treadle.policy.shell.expand import is_static
 from treadle.policy.shell.files import is_writer, judge_files
@@ -62,7 +62,7 @@ def _program(word: str) -> tuple[str, list[Finding]]:
         return name, []
     if word.startswith("/proc/"):
         return name, [dangerous("unknown-program", "the program is named through /proc")]
-    return name or word, [Finding(Risk.EXECUTE, "unknown-program", f"{word} is not a program of the system")]
+    return name or word, [Finding(Risk.EXECUTE, "own-program", f"{word} is not a program of the system")]
 
 
 def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
@@ -84,7 +84,7 @@ def _version(name: str, word: str, scene: Scene) -> list[Finding]:
         return [Finding(Risk.EXECUTE, "unknown-option", f"{name} -v may not be its version")]
     if word == "-v" and name.startswith("python"):
         return [Finding(Risk.EXECUTE, "interpreter", f"{name} -v starts an interpreter")]
-    if word == "version" and name not in ("go", "helm"):
+    if word == "version" and name not in ("go", "helm", "git"):
         return [Finding(Risk.EXECUTE, "unknown-option", f"{name} version may not be its version")]
     if word == "-V" and name in ("go", "docker", "ssh"):
         return [Finding(Risk.READ, "version", f"{name} prints its version")]
@@ -120,7 +120,7 @@ def _is_reading(name: str, words: Sequence[str]) -> bool:
 def _judge_reader(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
     table = readers()[name]
     if table.operands == ("RAW",):
-        return [Finding(Risk.READ, "reader", f"{name} prints its arguments"), *_raw(name, words)]
+        return [Finding(Risk.READ, "reader", f"{name} prints its arguments"), *_raw(name, words, scene)]
     arguments = read_arguments(table, words)
     if arguments.operands and arguments.operands[0].startswith("-") and "--" not in words:
         arguments = Arguments(arguments.given, arguments.operands, (*arguments.strange, arguments.operands[0]))
@@ -133,9 +133,10 @@ def _judge_reader(name: str, words: tuple[str, ...], scene: Scene) -> list[Findi
     return judge_arguments(name, table, arguments, scene)
 
 
-def _raw(name: str, words: tuple[str, ...]) -> list[Finding]:
+def _raw(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
     if name == "printf" and words and words[0].startswith("-") and words[0] != "--":
-        return [unclear("evaluated-text", "printf -v sets a variable and may evaluate a subscript")]
+        text = unclear("evaluated-text", "printf -v sets a variable and may evaluate a subscript")
+        return [text, *(found for word in words[:2] for found in judge_evaluated(word, scene))]
     return []
 
 
@@ -147,6 +148,8 @@ def _judge_search(name: str, words: tuple[str, ...], arguments: Arguments, scene
     strange = tuple(word for word in arguments.strange if without or word != arguments.operands[0])
     if not without and arguments.operands and arguments.operands[0] in arguments.strange and "--" not in words:
         strange = arguments.strange
+    if not operands and not scene.feed.is_pipe and (name == "rg" or arguments.has("-r", "--recursive")):
+        operands = (".",)
     seen = Arguments(arguments.given, operands, strange)
     reads = type(table)(table.short, table.long, table.operands[1:])
     return judge_arguments(name, reads, seen, scene)

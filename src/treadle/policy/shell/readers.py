@@ -14,7 +14,7 @@ echo true false : = | RAW
 printf = | RAW
 pwd = -LP | NONE
 whoami logname tty arch nproc uptime groups times users = --all --ignore: -i | NONE
-hostname = -adfiIsy --fqdn --short --domain --ip-address --all-ip-addresses --long | NONE
+hostname = -adfiIsy --fqdn --short --domain --ip-address --all-ip-addresses --long | HARM
 uname = -asnrvmpio --all --kernel-name --nodename --kernel-release --kernel-version --machine --processor | NONE
 id = -agGnruzZ --group --groups --name --real --user --zero | TEXT*
 ls dir vdir = -aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1 -I: -T: -w: --all --almost-all --author --escape --block-size:
@@ -76,15 +76,15 @@ column = -txeJLnm -s: -c: -o: -N: -R: -H: -l: --table --separator: --output-sepa
 pr = -dFfJmrtT0123456789 -h: -l: -o: -w: -W: --header: --length: --width: --omit-header | READ*
 tsort = | READ
 look = -bdf -t: | TEXT READ
-diff = -abBcdefHiElnNpqrstTuwyZ0123456789 -C: -U: -I: -W: -x: -X< --brief --report-identical-files --context?
+diff = -abBcdefHiElnNpqstTuwyZ0123456789 -C: -U: -I: -W: -x: -X< --brief --report-identical-files --context?
     --unified? --ed --normal --rcs --side-by-side --width: --left-column --suppress-common-lines --show-c-function
-    --show-function-line: --label: --expand-tabs --initial-tab --recursive --no-dereference --new-file --exclude:
+    --show-function-line: --label: --expand-tabs --initial-tab --no-dereference --new-file --exclude:
     --exclude-from< --ignore-case --ignore-all-space --ignore-space-change --ignore-trailing-space --ignore-blank-lines
     --ignore-matching-lines: --strip-trailing-cr --text --minimal --color? --from-file< --to-file< | READ READ
 diff3 = -aAeEiTxX3m --text --merge --show-all | READ READ READ
 cmp = -bls -i: -n: --print-bytes --verbose --silent --quiet --ignore-initial: --bytes: | READ READ TEXT TEXT
 sdiff = -abBdEilstWZ -w: --ignore-case --width: --suppress-common-lines | READ READ
-colordiff = -ruNwbBiq -U: --unified? | READ READ
+colordiff = -uNwbBiq -U: --unified? | READ READ
 md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum = -bctwz -l: --binary --check --tag --text --zero
     --ignore-missing --quiet --status --strict --warn --length: | READ*
 shasum = -bctUp0 -a: --algorithm: --binary --check --text --quiet --status | READ*
@@ -115,7 +115,7 @@ rg = -abcFhHiIlNnoPpqsSuUvwxV.0123456789 -A: -B: -C: -d: -E: -e: -f< -g: -j: -m:
     --one-file-system --only-matching --passthru --pcre2 --pretty --quiet --regexp: --replace: --smart-case --sort:
     --sortr: --stats --text --threads: --trim --type: --type-not: --type-add: --type-list --unrestricted --vimgrep
     --with-filename --word-regexp --pre! --pre-glob: --hostname-bin! | PATTERN READ*
-ag ack = -abcfFhHiIlLnoQrsSuvw0123456789 -A: -B: -C: -G: -m: -g: --ignore: --ignore-dir: --nocolor --color --nogroup
+ag ack = -abcFhHiIlLnoQrsSuvw0123456789 -A: -B: -C: -G: -m: -g: --ignore: --ignore-dir: --nocolor --color --nogroup
     --hidden --literal --depth: --pager! | PATTERN READ*
 zgrep zegrep zfgrep = -acEFhHiIlLnoqsvwx0123456789 -A: -B: -C: -e: -m: | PATTERN READ*
 zcat gzcat bzcat xzcat zstdcat lz4cat = -fqv --force --quiet --verbose | READ*
@@ -141,7 +141,7 @@ whereis = -bmsul | TEXT*
 type = -aftpP | TEXT*
 hash = -lt | NONE
 help = -dms | TEXT*
-man apropos whatis = -fk | TEXT*
+apropos whatis = -e | TEXT*
 dirs = -lpv | NONE
 jobs = -lnprs | NONE
 umask = -pS | NONE
@@ -157,17 +157,16 @@ numfmt = -z -d: --delimiter: --field: --format: --from: --to: --header? --paddin
 cal ncal = -13jmswyhbeJN -A: -B: -d: -m: --monday --sunday --year --three --one | TEXT TEXT TEXT
 who w = -abdHhiqrstTuwlmpfos --all --boot --count --heading --users --short --no-header | NONE
 last = -adFiRwx0123456789 -n: --limit: | TEXT*
-free = -bghklmtvw -s: -c: --bytes --kibi --mebi --gibi --kilo --mega --giga --human --wide --total --si | NONE
+free = -bghklmtvw --bytes --kibi --mebi --gibi --kilo --mega --giga --human --wide --total --si | NONE
 lscpu lsmem lsusb lspci lsmod lsns = -abceJpstvnkm --all --extended? --json --parse? --output: --summary? --verbose
     | NONE
 lsblk = -abdDfilmnoOpPrsStxzJ --all --fs --json --list --paths --output: --noheadings | LIST*
-vmstat iostat mpstat = -adhkmnpstwxz | TEXT*
 pgrep = -acfilnovwx -d: -g: -G: -P: -s: -t: -u: -U: --list-name --list-full --full --exact --newest --oldest
     --count | TEXT*
 pidof = -sqx -o: | TEXT*
 pstree = -acglnpsuATUZ -H: | TEXT*
-cloc tokei scc sloccount = --json --csv --yaml --quiet --by-file --exclude-dir: --include-lang: -f --files --sort:
-    --no-complexity --no-cocomo --wide --include-ext: -i: | READ*
+cloc tokei scc sloccount = --json --csv --yaml --quiet --by-file --exclude-dir: --include-lang: --files --no-complexity
+    --no-cocomo --wide | READ*
 fd fdfind = -HIupaLl0iFgs1qV -t: -e: -d: -E: -S: -c: -j: -o: -x! -X! --hidden --no-ignore --unrestricted
     --absolute-path --list-details --print0 --ignore-case --case-sensitive --fixed-strings --glob --regex --type:
     --extension: --max-depth: --min-depth: --exact-depth: --exclude: --size: --changed-within: --changed-before:
@@ -182,8 +181,6 @@ apt-cache = --names-only | TEXT TEXT*
 getent = | TEXT TEXT*
 infocmp tput = -T: | TEXT*
 xmllint = --noout --format --xpath: --html --recover --nowarning --nonet | READ*
-pygmentize = -g -l: -f: -O: | READ*
-hyperfine = --version | NONE
 """
 
 CONTENT_FREE = frozenset({"wc", "ls", "stat", "du", "basename", "dirname", "echo", "file", "md5sum", "sha256sum"})

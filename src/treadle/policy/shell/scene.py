@@ -14,6 +14,8 @@ from treadle.protocol.tools import Risk
 
 MAX_GLOB_MATCHES = 200
 
+_TREES_WITH_SECRETS = frozenset({"/", "/etc", "/root", "/home", "/proc", "/Users", "/var"})
+
 
 @dataclass(frozen=True, slots=True)
 class Feed:
@@ -62,7 +64,9 @@ class Scene:
         """Judge a word of a program whose options are not known: does any part of it name a protected file?"""
         findings: list[Finding] = []
         for piece in _pieces(text):
-            name = secret_name(piece) or pattern_hits(piece, writing=False)
+            # A quoted pattern is one for the program that gets it.
+            pattern = piece.replace("*", STAR).replace("?", ANY)
+            name = secret_name(piece) or pattern_hits(pattern, writing=False)
             if name is None and self.cwd != UNKNOWN and is_static(piece) and "://" not in piece:
                 check = check_path(piece, PathOp.READ, self.cwd, self.context)
                 name = piece if check.where is Where.PROTECTED else None
@@ -117,8 +121,12 @@ def _protected(name: str, op: PathOp) -> Finding:
 def _static_path(text: str, op: PathOp, cwd: str, scene: Scene) -> Finding:
     if text in ("", "-") and op is not PathOp.WRITE:
         return Finding(Risk.READ, "stdin", "reads its input")
+    if text == "/dev/null":
+        return Finding(Risk.READ, "null", "the null device")
     check = check_path(text, op, cwd, scene.context)
     reason = check.reasons[0].text
+    if op is PathOp.READ and _holds_secrets(check.resolved, scene.context):
+        return dangerous("secret-read", f"{check.resolved} holds protected files")
     if check.where is Where.PROTECTED:
         return dangerous("control-write" if op is PathOp.WRITE else "secret-read", reason)
     if check.where is Where.INSIDE:
@@ -128,6 +136,11 @@ def _static_path(text: str, op: PathOp, cwd: str, scene: Scene) -> Finding:
     if op is PathOp.WRITE:
         return dangerous("write-outside", f"changes {reason}")
     return Finding(Risk.READ_OUTSIDE, "read-outside", reason)
+
+
+def _holds_secrets(path: str, context: PolicyContext) -> bool:
+    """Whether a directory is so far up that keys and passwords lie below it."""
+    return path in _TREES_WITH_SECRETS or bool(context.home) and (context.home + "/").startswith(path.rstrip("/") + "/")
 
 
 def _judge_glob(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:

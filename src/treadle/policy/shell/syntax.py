@@ -36,9 +36,10 @@ class Substitution:
 
 @dataclass(frozen=True, slots=True)
 class ProcessSubstitution:
-    """`<(…)` or `>(…)`."""
+    """`<(…)`, or `>(…)` whose script reads what is written."""
 
     script: "Script"
+    is_output: bool = False
 
 
 @dataclass(frozen=True, slots=True)

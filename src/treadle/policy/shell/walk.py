@@ -8,7 +8,7 @@ from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.paths import PathOp
 from treadle.policy.shell.assignments import judge_assignment
 from treadle.policy.shell.builtins import judge_evaluated
-from treadle.policy.shell.dangers import VARIABLES_SAFE_TO_SHOW, VARIABLES_SECRET
+from treadle.policy.shell.dangers import VARIABLES_DANGEROUS, VARIABLES_SAFE_TO_SHOW, VARIABLES_SECRET
 from treadle.policy.shell.expand import UNKNOWN, expand_text, expand_word, expand_words, is_static
 from treadle.policy.shell.programs import judge_command
 from treadle.policy.shell.scene import Feed, Scene
@@ -171,6 +171,8 @@ class Walk:
         findings.extend(redirected)
         if findings:
             self._note(block.kind, findings)
+        if block.kind in ("for", "select") and VARIABLES_DANGEROUS.fullmatch(block.name):
+            self._note(block.kind, judge_assignment(block.name, UNKNOWN))
         inner = replace(scene, feed=feed or scene.feed)
         if block.kind == "function":
             return self._function(block, inner)
@@ -256,7 +258,8 @@ class Walk:
                 case Parameter():
                     findings.extend(self._parameter(segment, scene, gentle=gentle))
                 case Substitution() | ProcessSubstitution():
-                    self.script(segment.script, replace(scene, feed=Feed()))
+                    is_output = isinstance(segment, ProcessSubstitution) and segment.is_output
+                    self.script(segment.script, replace(scene, feed=Feed(upstream=((UNKNOWN,),) if is_output else ())))
                     if isinstance(segment, ProcessSubstitution):
                         findings.append(unclear("syntax", "a process substitution"))
                 case Arithmetic():

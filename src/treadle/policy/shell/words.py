@@ -118,8 +118,9 @@ def read_word(cursor: Cursor, extra: str = "") -> Word:
     builder = _Builder()
     while cursor.pos < len(cursor.text):
         if cursor.looking_at("<(") or cursor.looking_at(">("):
+            is_output = cursor.peek() == ">"
             cursor.pos += 2
-            builder.add(ProcessSubstitution(_nested(cursor, ")")))
+            builder.add(ProcessSubstitution(_nested(cursor, ")"), is_output))
             continue
         char = cursor.peek()
         if char in METACHARACTERS and char not in extra:

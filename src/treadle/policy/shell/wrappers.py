@@ -111,7 +111,7 @@ def suffixes(words: Sequence[str], scene: Scene) -> list[Finding]:
     """Find danger in whatever part of the arguments may be a command; nothing found here is no proof of anything."""
     found: list[Finding] = []
     for place, word in enumerate(words[:40]):
-        if word and not word.startswith("-") and "=" not in word:
+        if word and is_static(word) and not word.startswith("-") and "=" not in word:
             inner = scene.command(tuple(words[place:]))
             found.extend(finding for finding in inner if finding.risk is Risk.CRITICAL)
             if " " in word:
@@ -165,10 +165,9 @@ def _xargs(words: Sequence[str], scene: Scene) -> list[Finding]:
     if _is_safely_fed(inner[0], arguments, scene):
         return findings + scene.command(tuple("./x" if word == UNKNOWN else word for word in inner) + ("./x",))
     findings.append(unclear("xargs", "xargs adds operands that are unknown until it runs"))
-    for command in scene.feed.upstream:
-        for word in command[1:]:
-            findings.extend(scene.mentions(word))
-            findings.extend(_critical(scene.command((*inner, word))))
+    for word in [*(word for command in scene.feed.upstream for word in command[1:]), *(scene.feed.text or "").split()]:
+        findings.extend(scene.mentions(word))
+        findings.extend(_critical(scene.command((*inner, word))))
     without_input = replace(scene, feed=Feed())
     return findings + without_input.command(inner if marks else (*inner, UNKNOWN))
 
@@ -182,14 +181,34 @@ def _is_safely_fed(program: str, arguments: Arguments, scene: Scene) -> bool:
     upstream = scene.feed.upstream
     if len(upstream) != 1 or upstream[0][0] != "find" or arguments.has("-a", "--arg-file", "-I", "-J", "-i"):
         return False
-    words = upstream[0][1:]
-    if not words or words[0].startswith("-") or not all(is_static(word.replace(STAR, "")) for word in words):
+    found = _plain_find(upstream[0][1:])
+    if found is None:
         return False
+    patterns, exact = found
     if program in CONTENT_FREE:
         return True
-    patterns = [words[place + 1] for place, word in enumerate(words[:-1]) if word in ("-name", "-iname")]
-    exact = "-print0" in words and arguments.has("-0", "--null")
-    return exact and len(patterns) == 1 and "-o" not in words and not _names_secret(patterns[0])
+    return exact and arguments.has("-0", "--null") and len(patterns) == 1 and not _names_secret(patterns[0])
+
+
+def _plain_find(words: Sequence[str]) -> tuple[list[str], bool] | None:
+    """Read a find that does nothing but list names below its start: its name patterns, and whether it ends them in NUL."""
+    pending = list(words)
+    patterns: list[str] = []
+    while pending and not pending[0].startswith("-"):
+        if not is_static(pending[0]) or pending.pop(0) in ("!", "(", ")", ","):
+            return None
+    if len(pending) == len(words):
+        return None
+    while pending:
+        word = pending.pop(0)
+        if word in ("-print", "-print0"):
+            return (patterns, word == "-print0") if not pending else None
+        if word not in ("-name", "-iname", "-type", "-maxdepth", "-mindepth", "-size", "-mtime") or not pending:
+            return None
+        value = pending.pop(0)
+        if word in ("-name", "-iname"):
+            patterns.append(value)
+    return patterns, False
 
 
 def _names_secret(pattern: str) -> bool:
