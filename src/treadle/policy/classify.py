@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from treadle.policy.context import PolicyContext
 from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, unclear
+from treadle.policy.marks import UNKNOWN
 from treadle.policy.paths import PathOp, Where, check_path
-from treadle.policy.shell.expand import UNKNOWN, Variables
+from treadle.policy.shell.expand import Variables
 from treadle.policy.shell.grammar import grammar_commands
 from treadle.policy.shell.parse import parse
 from treadle.policy.shell.precheck import has_lookalikes, hidden_characters
@@ -56,7 +57,9 @@ def classify_command(command: str, cwd: str, context: PolicyContext) -> CommandJ
     findings = _precheck(command, cwd, context)
     if len(command.encode(errors="replace")) > MAX_LINE_BYTES:
         findings.append(unclear("budget", f"the line is longer than {MAX_LINE_BYTES} bytes"))
-        return _judgement((), [*findings, *sweep(command[:MAX_LINE_BYTES], scene), *sweep(command[-MAX_LINE_BYTES:], scene)])
+        return _judgement(
+            (), [*findings, *sweep(command[:MAX_LINE_BYTES], scene), *sweep(command[-MAX_LINE_BYTES:], scene)]
+        )
     parts, more = _walk(command, scene)
     more += _written_and_run(command, parts, scene)
     judgement = _judgement(parts, findings + more)
@@ -174,4 +177,3 @@ def _collect_segments(segments: Sequence[Segment], names: list[str]) -> None:
     for segment in segments:
         if isinstance(segment, Substitution):
             _collect(segment.script, names)
-

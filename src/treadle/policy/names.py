@@ -1,33 +1,52 @@
 """Names that are protected wherever they stand: control files from writing, secrets from reading."""
 
-import fnmatch
 import posixpath
 import re
 import unicodedata
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 
+from treadle.policy.marks import MARKS, UNKNOWN, fits, is_static, split_words
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Names to compare with: those spelled out, and those with wildcards as one expression."""
+
+    exact: frozenset[str]
+    patterns: re.Pattern[str]
+
+    def fits(self, name: str) -> bool:
+        return name in self.exact or self.patterns.fullmatch(name) is not None
+
+
+def _names(listed: Iterable[str]) -> _Names:
+    names = frozenset(listed)
+    wild = sorted(name for name in names if "*" in name)
+    return _Names(names - frozenset(wild), re.compile("|".join(re.escape(name).replace(r"\*", ".*") for name in wild)))
+
+
 _CONTROL_DIRECTORIES = frozenset(
-    """
+    split_words("""
     .git .treadle .claude .cursor .codex .gemini .cline .clinerules .roo .kilocode .continue .windsurf .opencode .kiro
     .augment .qwen .goose .crush .factory .junie .trae .amp .agents .agent .aider .vscode .vscode-server .idea .fleet
-    .zed .husky .githooks .devcontainer .ssh .gnupg .aws .kube .azure .password-store launchagents launchdaemons
-    cron.d cron.daily cron.hourly sudoers.d profile.d init.d
-    """.split()
+    .zed .husky .githooks .devcontainer .ssh .gnupg .aws .kube .azure .password-store launchagents launchdaemons cron.d
+    cron.daily cron.hourly sudoers.d profile.d init.d
+""")
 )
-_CONTROL_FILES = """
-    .gitmodules .gitconfig .mcp.json mcp.json .envrc .direnvrc *.code-workspace
-    .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout
-    .kshrc .mkshrc .cshrc .tcshrc .login .logout .inputrc .xinitrc .xprofile .xsession .xsessionrc .pam_environment
-    .vimrc .gvimrc .exrc .nvimrc .emacs .tmux.conf .screenrc .gdbinit .lldbinit .pythonrc .pythonrc.py .irbrc .pryrc
-    .rprofile .psqlrc .sqliterc .my.cnf .curlrc .wgetrc .ripgreprc .nanorc .hushlogin .rhosts .forward .lesskey
-    .npmrc .yarnrc .yarnrc.* .pnpmfile.cjs .pypirc .netrc _netrc .git-credentials .condarc .gemrc
-    .pre-commit-config.yaml .pre-commit-config.yml lefthook.yml .lefthook.yml lefthook.yaml .mise.toml mise.toml
-    agents.md agents.override.md agent.md claude.md claude.local.md gemini.md qwen.md copilot-instructions.md .rules
-    .cursorrules .cursorignore .windsurfrules .clinerules .roorules .goosehints .roomodes .aider.conf.yml
-    .aiderignore .clineignore .agentignore .treadleignore sitecustomize.py usercustomize.py
-    authorized_keys authorized_keys2 known_hosts crontab sudoers shadow passwd
-""".split()
+_CONTROL_FILES = split_words("""
+    .gitmodules .gitconfig .mcp.json mcp.json .envrc .direnvrc *.code-workspace .bashrc .bash_profile .bash_login
+    .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login
+    .logout .inputrc .xinitrc .xprofile .xsession .xsessionrc .pam_environment .vimrc .gvimrc .exrc .nvimrc .emacs
+    .tmux.conf .screenrc .gdbinit .lldbinit .pythonrc .pythonrc.py .irbrc .pryrc .rprofile .psqlrc .sqliterc .my.cnf
+    .curlrc .wgetrc .ripgreprc .nanorc .hushlogin .rhosts .forward .lesskey .npmrc .yarnrc .yarnrc.* .pnpmfile.cjs
+    .pypirc .netrc _netrc .git-credentials .condarc .gemrc .pre-commit-config.yaml .pre-commit-config.yml lefthook.yml
+    .lefthook.yml lefthook.yaml .mise.toml mise.toml agents.md agents.override.md agent.md claude.md claude.local.md
+    gemini.md qwen.md copilot-instructions.md .rules .cursorrules .cursorignore .windsurfrules .clinerules .roorules
+    .goosehints .roomodes .aider.conf.yml .aiderignore .clineignore .agentignore .treadleignore sitecustomize.py
+    usercustomize.py authorized_keys authorized_keys2 known_hosts crontab sudoers shadow passwd
+""")
 _CONTROL_SEQUENCES = (
     (".github", "workflows"),
     (".github", "actions"),
@@ -51,23 +70,22 @@ _CONTROL_SEQUENCES = (
 )
 
 _SECRET_DIRECTORIES = frozenset(
-    """
+    split_words("""
     .ssh .aws .kube .gnupg .azure .password-store .mozilla .thunderbird .1password .oci keychains keyrings
-    """.split()
+""")
 )
-_SECRET_FILES = """
+_SECRET_FILES = split_words("""
     .env .env.* *.env .envrc .netrc _netrc .npmrc .pypirc .git-credentials .pgpass .my.cnf .mylogin.cnf .htpasswd .s3cfg
-    .boto .dockercfg .dockerconfigjson kubeconfig *.kubeconfig .terraformrc terraform.rc credentials.tfrc.json
-    id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk *_rsa *_dsa *_ecdsa *_ed25519
-    *.pem *.key *.p12 *.pfx *.jks *.keystore *.ppk *.kdbx *.kdb *.agekey *.gpg *.keytab
-    *.tfstate *.tfstate.* *.tfvars *.tfvars.json .vault-token .vault_pass .vault-password secring.*
-    credentials credentials.json credentials.db credentials.toml client_secret*.json
-    service-account*.json service_account*.json serviceaccount*.json application_default_credentials.json
-    secrets.yml secrets.yaml secrets.json secrets.toml secret.yml secret.yaml secret.json master.key
-    .bash_history .zsh_history .sh_history .python_history .node_repl_history .psql_history .mysql_history
-    .sqlite_history .rediscli_history .lesshst .viminfo fish_history shadow shadow- gshadow gshadow- sudoers
-    .rediscli_auth .pip_credentials .yarnrc.yml.secret logins.json key4.db cookies.sqlite
-""".split()
+    .boto .dockercfg .dockerconfigjson kubeconfig *.kubeconfig .terraformrc terraform.rc credentials.tfrc.json id_rsa
+    id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk *_rsa *_dsa *_ecdsa *_ed25519 *.pem *.key *.p12 *.pfx *.jks
+    *.keystore *.ppk *.kdbx *.kdb *.agekey *.gpg *.keytab *.tfstate *.tfstate.* *.tfvars *.tfvars.json .vault-token
+    .vault_pass .vault-password secring.* credentials credentials.json credentials.db credentials.toml
+    client_secret*.json service-account*.json service_account*.json serviceaccount*.json
+    application_default_credentials.json secrets.yml secrets.yaml secrets.json secrets.toml secret.yml secret.yaml
+    secret.json master.key .bash_history .zsh_history .sh_history .python_history .node_repl_history .psql_history
+    .mysql_history .sqlite_history .rediscli_history .lesshst .viminfo fish_history shadow shadow- gshadow gshadow-
+    sudoers .rediscli_auth .pip_credentials .yarnrc.yml.secret logins.json key4.db cookies.sqlite
+""")
 _SECRET_SEQUENCES = (
     (".docker", "config.json"),
     (".config", "gh"),
@@ -91,15 +109,18 @@ _SECRET_SEQUENCES = (
     ("etc", "ssl", "private"),
     ("run", "secrets"),
 )
+_CONTROL_FILE = _names(_CONTROL_FILES)
+_SECRET_FILE = _names(_SECRET_FILES)
 _PUBLIC_ENDINGS = (".example", ".sample", ".template", ".dist", ".defaults", ".tmpl", ".tpl", ".pub", ".test.example")
 _PUBLIC_NAMES = frozenset({"example.env", "sample.env", "template.env", "passwd"})
 _PROCESS_SECRETS = frozenset(
     {"environ", "mem", "maps", "cmdline", "auxv", "stack", "fd", "root", "cwd", "map_files", "task", "kcore", "kmem"}
 )
-_RAW_DEVICE = re.compile(r"(sd|hd|vd|xvd)[a-z]\d*|nvme\d.*|mmcblk.*|r?disk\d.*|dm-\d+|loop\d+|md\d+|mem|kmem|port|mapper|fb\d+")
+_RAW_DEVICE = re.compile(
+    r"(sd|hd|vd|xvd)[a-z]\d*|nvme\d.*|mmcblk.*|r?disk\d.*|dm-\d+|loop\d+|md\d+|mem|kmem|port|mapper|fb\d+"
+)
 _SHORT_NAME = re.compile(r"(git|treadl|claude|cursor|vscode|env)~[0-9]+")
 _ORDINARY_ENDINGS = (".json", ".yml", ".yaml", ".toml", ".xml", ".md", ".py", ".cnf")
-_MARKS = {"\0": ".*", "\1": "[^/]*", "\2": "[^/]"}
 
 
 def normalise(name: str) -> str:
@@ -122,7 +143,7 @@ def control_name(path: str) -> str | None:
     for part in parts:
         if part in _CONTROL_DIRECTORIES:
             return part
-    if parts and any(fnmatch.fnmatchcase(parts[-1], name) for name in _CONTROL_FILES):
+    if parts and _CONTROL_FILE.fits(parts[-1]):
         return parts[-1]
     return _sequence(parts, _CONTROL_SEQUENCES)
 
@@ -145,47 +166,41 @@ def secret_name(path: str) -> str | None:
 def _is_secret_file(name: str) -> bool:
     if name.endswith(_PUBLIC_ENDINGS) or name in _PUBLIC_NAMES:
         return False
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in _SECRET_FILES)
+    return _SECRET_FILE.fits(name)
 
 
 def _sequence(parts: tuple[str, ...], sequences: Iterable[tuple[str, ...]]) -> str | None:
-    for sequence in sequences:
-        size = len(sequence)
-        if any(parts[start : start + size] == sequence for start in range(len(parts) - size + 1)):
-            return "/".join(sequence)
-    return None
+    joined = f"/{'/'.join(parts)}/"
+    return next((name for name in map("/".join, sequences) if f"/{name}/" in joined), None)
 
 
 def pattern_hits(path: str, *, writing: bool) -> str | None:
     """Give a protected name that a path with unknown parts could stand for, or None.
 
-    Unknown text is `\\0`, `*` is `\\1`, `?` and `[…]` are `\\2`. A part that is nothing but wildcards is too vague to
+    A part that is nothing but wildcards is too vague to
     count, and so is one like `*.json`, which names ordinary files first.
     """
     samples = _control_samples() if writing else _secret_samples()
     for part in path.split("/"):
         if not _is_telling(part):
             continue
-        expression = re.compile("".join(_MARKS.get(char, re.escape(char)) for char in part), re.IGNORECASE)
+        folded = part.casefold()
         hidden = part.startswith(".")
         for sample in samples:
-            reachable = hidden or not sample.startswith(".") or part.startswith("\0")
-            if reachable and not sample.endswith(_ORDINARY_ENDINGS) and expression.fullmatch(sample):
+            reachable = hidden or not sample.startswith(".") or part.startswith(UNKNOWN)
+            if reachable and not sample.endswith(_ORDINARY_ENDINGS) and fits(folded, sample):
                 return sample
     return None
 
 
 def _is_telling(part: str) -> bool:
-    if not any(mark in part for mark in _MARKS):
-        return False
-    return any(char not in _MARKS for char in part)
+    return not is_static(part) and any(char not in MARKS for char in part)
 
 
 def could_be_secret(path: str) -> bool:
     """Whether the last part of a path with wildcards could stand for a secret that does not start with a dot."""
-    name = posixpath.basename(path)
-    expression = re.compile("".join(_MARKS.get(char, re.escape(char)) for char in name), re.IGNORECASE)
-    return any(expression.fullmatch(sample) for sample in _secret_samples() if not sample.startswith("."))
+    name = posixpath.basename(path).casefold()
+    return any(fits(name, sample) for sample in _secret_samples() if not sample.startswith("."))
 
 
 @lru_cache(maxsize=1)

@@ -48,7 +48,9 @@ def _git_directory(cwd: str, files: FileView) -> str | None:
             if pointer is not None and pointer.startswith("gitdir:"):
                 return posixpath.normpath(posixpath.join(directory, pointer[len("gitdir:") :].strip()))
             return candidate
-        if files.facts(posixpath.join(directory, "HEAD")) is not None and files.facts(posixpath.join(directory, "objects")):
+        if files.facts(posixpath.join(directory, "HEAD")) is not None and files.facts(
+            posixpath.join(directory, "objects")
+        ):
             return directory
         if directory == posixpath.dirname(directory):
             return None

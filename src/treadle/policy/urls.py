@@ -44,7 +44,9 @@ def check_url(url: str) -> UrlCheck:
     except ValueError as error:
         return UrlCheck(kind=HostKind.INVALID, problem=f"the URL cannot be read: {error}")
     if parts.scheme not in ("http", "https"):
-        return UrlCheck(kind=HostKind.INVALID, host=host, problem=f"{parts.scheme or 'no'} scheme instead of http or https")
+        return UrlCheck(
+            kind=HostKind.INVALID, host=host, problem=f"{parts.scheme or 'no'} scheme instead of http or https"
+        )
     if parts.username is not None or parts.password is not None:
         return UrlCheck(kind=HostKind.INVALID, host=host, port=port, problem="the URL carries a user name or password")
     return UrlCheck(kind=host_kind(host), host=host, port=port)
@@ -76,7 +78,7 @@ def matches_host(host: str, allowed: Iterable[str]) -> bool:
 def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     if ":" in name:
         try:
-            return ipaddress.IPv6Address(name.split("%")[0])
+            return ipaddress.IPv6Address(name.split("%", maxsplit=1)[0])
         except ValueError:
             return None
     parts = name.split(".")

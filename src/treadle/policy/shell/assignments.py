@@ -1,8 +1,8 @@
 """Variables that a line sets: which are harmless, and which change what later programs do."""
 
 from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.marks import is_static
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS, VARIABLES_HARMLESS
-from treadle.policy.shell.expand import is_static
 from treadle.protocol.tools import Risk
 
 

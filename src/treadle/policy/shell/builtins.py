@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.marks import is_static
 from treadle.policy.paths import PathOp
 from treadle.policy.shell.assignments import judge_assignment
-from treadle.policy.shell.expand import is_static
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
 
@@ -98,7 +98,9 @@ BUILTINS: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
     "source": _source,
     ".": _source,
     "trap": _trap,
-    **dict.fromkeys(("read", "unset", "let", "getopts", "mapfile", "readarray", "shift", "set", "wait", "bind"), _state),
+    **dict.fromkeys(
+        ("read", "unset", "let", "getopts", "mapfile", "readarray", "shift", "set", "wait", "bind"), _state
+    ),
     **dict.fromkeys(("declare", "typeset", "local", "readonly", "export"), _declare),
     "alias": _alias,
     **dict.fromkeys(("cd", "pushd", "popd", "chdir"), _change_directory),

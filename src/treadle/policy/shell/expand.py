@@ -1,14 +1,11 @@
-"""Expands words as far as can be told without running anything.
-
-A field is a string in which control characters stand for what is not known: `UNKNOWN` any text, `STAR` and `ANY` the
-glob characters, `SPLIT` a place where an unquoted value falls apart. The shell text itself cannot hold them.
-"""
+"""Expands words as far as can be told without running anything; what is not known is a mark in the text."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_static
 from treadle.policy.shell.syntax import (
     Arithmetic,
     Literal,
@@ -21,13 +18,8 @@ from treadle.policy.shell.syntax import (
     Word,
 )
 
-UNKNOWN = "\0"
-STAR = "\1"
-ANY = "\2"
-SPLIT = "\4"
 MAX_FIELDS = 256
 
-_MARKS = frozenset((UNKNOWN, STAR, ANY, SPLIT))
 _CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f]")
 _RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?")
 _BRACKET = re.compile(r"\[[!^]?\]?[^\]/]*\]")
@@ -52,16 +44,6 @@ class Variables:
     def with_value(self, name: str, value: str) -> "Variables":
         """Set one variable."""
         return Variables(self.home, {**self.values, name: value})
-
-
-def is_static(text: str) -> bool:
-    """Whether nothing in a field is unknown."""
-    return not any(mark in text for mark in _MARKS)
-
-
-def is_glob(text: str) -> bool:
-    """Whether a field is known but for its glob characters."""
-    return UNKNOWN not in text and (STAR in text or ANY in text)
 
 
 def expand_words(words: Sequence[Word], variables: Variables, cwd: str) -> tuple[str, ...]:

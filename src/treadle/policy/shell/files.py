@@ -5,18 +5,18 @@ import re
 from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.marks import UNKNOWN, is_glob, is_static, split_words
 from treadle.policy.paths import PathOp
-from treadle.policy.shell.expand import UNKNOWN, is_glob, is_static
 from treadle.policy.shell.options import Arguments, Table, judge_arguments, read_arguments, read_table
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
 
 _REGENERABLE = frozenset(
-    """
+    split_words("""
     node_modules dist build out target coverage htmlcov __pycache__ .pytest_cache .mypy_cache .ruff_cache .tox .nox
     .next .nuxt .turbo .parcel-cache .cache .gradle .eggs .coverage .hypothesis bower_components tmp temp .tmp
     cmake-build-debug cmake-build-release .import_linter_cache .svelte-kit .angular .vite .output storybook-static
-    """.split()
+""")
 )
 """Directories that tools make again; deleting others recursively may destroy work."""
 
@@ -54,7 +54,9 @@ _COPY = read_table(
     " --target-directory> --no-target-directory --update? --verbose --directory --mode: --owner: --group: --strip"
 )
 _REMOVE = read_table("-fiIrRdvPx --force --interactive? --recursive --dir --verbose --one-file-system --no-preserve-root! --preserve-root?")  # fmt: skip
-_MODE_DANGER = re.compile(r"[0-7]*[2367]|[2-7][0-7]{3}|.*[ao]*\+[rwxXt]*[ws].*|.*[augo]*\+s.*|a\+w|o\+w|\+w|[ug]\+s|.*=.*s.*")
+_MODE_DANGER = re.compile(
+    r"[0-7]*[2367]|[2-7][0-7]{3}|.*[ao]*\+[rwxXt]*[ws].*|.*[augo]*\+s.*|a\+w|o\+w|\+w|[ug]\+s|.*=.*s.*"
+)
 
 
 def judge_files(name: str, words: Sequence[str], scene: Scene) -> list[Finding] | None:

@@ -4,26 +4,26 @@ import re
 from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.marks import UNKNOWN, as_glob, is_static, split_words
 from treadle.policy.paths import PathOp
 from treadle.policy.shell.builtins import judge_evaluated
-from treadle.policy.shell.expand import ANY, STAR, UNKNOWN, is_static
 from treadle.policy.shell.options import Arguments, judge_arguments, read_arguments, read_table
 from treadle.policy.shell.scene import Scene
 from treadle.policy.shell.sed import judge_sed
 from treadle.protocol.tools import Risk
 
 _FIND_FLAGS = frozenset(
-    """
-    -print -print0 -ls -prune -quit -depth -d -mount -xdev -daystart -empty -executable -readable -writable -nouser -nogroup
-    -true -false -not -a -and -o -or ! ( ) , -noleaf -ignore_readdir_race -P
-    """.split()
+    split_words("""
+    -print -print0 -ls -prune -quit -depth -d -mount -xdev -daystart -empty -executable -readable -writable -nouser
+    -nogroup -true -false -not -a -and -o -or ! ( ) , -noleaf -ignore_readdir_race -P
+""")
 )
 _FIND_VALUES = frozenset(
-    """
-    -name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -xtype -size -mtime -mmin -atime -amin
-    -ctime -cmin -maxdepth -mindepth -perm -user -group -uid -gid -links -inum -printf -newermt -newerct -used -lname -ilname
-    -fstype -O
-    """.split()
+    split_words("""
+    -name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -xtype -size -mtime -mmin -atime
+    -amin -ctime -cmin -maxdepth -mindepth -perm -user -group -uid -gid -links -inum -printf -newermt -newerct -used
+    -lname -ilname -fstype -O
+""")
 )
 _FIND_READS = frozenset({"-newer", "-anewer", "-cnewer", "-samefile", "-files0-from"})
 _FIND_WRITES = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
@@ -34,7 +34,7 @@ def _find(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.READ, "reader", "find only lists")]
     starts: list[str] = []
     pending = list(words)
-    while pending and pending[0] in ("-P", "-H", "-L", "-D") or (pending and pending[0].startswith("-O")):
+    while (pending and pending[0] in ("-P", "-H", "-L", "-D")) or (pending and pending[0].startswith("-O")):
         if pending.pop(0) != "-P":
             findings.append(unclear("unknown-option", "find follows links or prints its plan"))
     while pending and not (pending[0].startswith("-") or pending[0] in ("(", "!")):
@@ -76,9 +76,7 @@ def _find_delete(pending: list[str], starts: list[str], scene: Scene) -> list[Fi
     return findings + _reaches_out(starts, scene)
 
 
-def _find_run(
-    word: str, pending: list[str], starts: list[str], patterns: list[str], scene: Scene
-) -> list[Finding]:
+def _find_run(word: str, pending: list[str], starts: list[str], patterns: list[str], scene: Scene) -> list[Finding]:
     inner: list[str] = []
     while pending:
         part = pending.pop(0)
@@ -90,7 +88,7 @@ def _find_run(
         return findings
     found = scene.command(tuple(part.replace("{}", UNKNOWN) for part in inner))
     for pattern in patterns:
-        marked = pattern.replace("*", STAR).replace("?", ANY)
+        marked = as_glob(pattern)
         command = tuple(part.replace("{}", marked) for part in inner)
         found.extend(finding for finding in scene.command(command) if finding.risk is Risk.CRITICAL)
     if any(finding.risk is Risk.CRITICAL for finding in found) or inner[0] in ("rm", "mv", "shred", "dd", "cp"):
@@ -168,7 +166,11 @@ def _awk_program(program: str, scene: Scene) -> list[Finding]:
             findings.extend(scene.mentions(token))
     hides = '"' in program and "/" in program and ">" in program
     piped = re.search(r"(?<!\|)\|(?!\|)", program) is not None
-    writes = hides or piped or ">" in bare and ("/" in bare or any("print" in part.split(">")[0] for part in _statements(bare)))
+    writes = (
+        hides
+        or piped
+        or (">" in bare and ("/" in bare or any("print" in part.split(">")[0] for part in _statements(bare))))
+    )
     if writes or _AWK_OPAQUE.search(program) or not is_static(program):
         findings.append(unclear("opaque-code", "the awk program may do more than print"))
     return findings
@@ -178,7 +180,9 @@ def _statements(program: str) -> list[str]:
     return [part for part in re.split(r"[;{}\n]", program) if ">" in part]
 
 
-_JQ_DANGER = re.compile(r"\$ENV\b|\benv\b|\binput_filename\b|\bstrenv\b|\benvsubst\b|\bload|\binclude\b|\bimport\b|\$__prog|\bsystem\b")
+_JQ_DANGER = re.compile(
+    r"\$ENV\b|\benv\b|\binput_filename\b|\bstrenv\b|\benvsubst\b|\bload|\binclude\b|\bimport\b|\$__prog|\bsystem\b"
+)
 
 
 def _jq(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:

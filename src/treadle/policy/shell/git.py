@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.marks import UNKNOWN, is_static
 from treadle.policy.paths import PathOp
 from treadle.policy.repository import surprising_settings
-from treadle.policy.shell.expand import UNKNOWN, is_static
 from treadle.policy.shell.options import Arguments, Role, Table, read_arguments, read_table
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
@@ -161,12 +161,17 @@ def judge_git(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         findings.append(dangerous("git-transport", "the address runs a command"))
     if not outer.operands:
         tells = outer.has("--version", "-v", "--help", "-h") and not outer.strange and len(outer.given) == 1
-        return [*findings, Finding(Risk.READ, "version", "git tells about itself") if tells else unclear("git", "no command")]
+        return [
+            *findings,
+            Finding(Risk.READ, "version", "git tells about itself") if tells else unclear("git", "no command"),
+        ]
     command, *rest = outer.operands
     if not is_static(command):
         return [*findings, dangerous("unknown-program", "the git command is unknown until it runs")]
     if outer.strange:
-        findings.extend(found for word in rest for found in _judge_git_command(word, rest, scene) if found.risk is Risk.CRITICAL)
+        findings.extend(
+            found for word in rest for found in _judge_git_command(word, rest, scene) if found.risk is Risk.CRITICAL
+        )
     return findings + _judge_git_command(command, rest, scene)
 
 
@@ -269,7 +274,11 @@ def _git_option(command: str, name: str, role: Role, value: str | None, scene: S
         return scene.path(value, PathOp.WRITE)
     if role is Role.READ and value is not None:
         return scene.path(value, PathOp.READ)
-    if name in ("--format", "--pretty") and value is not None and ("%G" in value or "signature" in value or not is_static(value)):
+    if (
+        name in ("--format", "--pretty")
+        and value is not None
+        and ("%G" in value or "signature" in value or not is_static(value))
+    ):
         return [unclear("git-option", "the format checks signatures with another program")]
     return []
 
@@ -338,11 +347,18 @@ def _config(words: Sequence[str], scene: Scene) -> list[Finding]:
         return [dangerous("git-config", "git config works on another file")]
     shows = {"--get", "--get-all", "--get-regexp", "-l", "--list", "--show-origin", "--show-scope", "--name-only", "--local",
              "--global", "--type=bool", "--null", "-z"}  # fmt: skip
-    is_read = bool({"--get", "--get-all", "--get-regexp", "-l", "--list"} & set(flags)) or plain[:1] in (["get"], ["list"])
+    is_read = bool({"--get", "--get-all", "--get-regexp", "-l", "--list"} & set(flags)) or plain[:1] in (
+        ["get"],
+        ["list"],
+    )
     if is_read or (len(plain) == 1 and not set(flags) - {"--global", "--local"}):
         known = all(flag in shows for flag in flags) and all(is_static(word) for word in plain)
         finding = Finding(Risk.READ, "git-read", "git config shows settings")
-        return _config_read(finding, plain, scene) if known else [unclear("git-config", "git config with something unknown")]
+        return (
+            _config_read(finding, plain, scene)
+            if known
+            else [unclear("git-config", "git config with something unknown")]
+        )
     if {"--global", "--system", "--worktree"} & set(flags):
         return [dangerous("git-config", "changes the settings of every repository")]
     key = next((word for word in plain if "." in word), "")

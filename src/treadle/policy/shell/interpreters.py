@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from treadle.policy.findings import Finding, dangerous
+from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_static, split_words
 from treadle.policy.shell.dangers import CODE, DESTRUCTIVE_VERBS, SQL, SQL_CLIENTS
-from treadle.policy.shell.expand import ANY, SPLIT, STAR, UNKNOWN, Variables, is_static
+from treadle.policy.shell.expand import Variables
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
 
-SHELLS = frozenset("sh bash zsh dash ksh mksh ash fish tcsh csh rbash yash elvish nu xonsh pwsh powershell".split())
+SHELLS = frozenset(
+    split_words("""
+    sh bash zsh dash ksh mksh ash fish tcsh csh rbash yash elvish nu xonsh pwsh powershell
+""")
+)
 _INTERPRETERS = re.compile(
     r"(python|pypy|perl|ruby|php|lua|node|nodejs|deno|bun|rscript|julia|groovy|scala|tclsh|wish|guile|racket|elixir|iex|erl"
     r"|swift|ghci|runghc|ocaml|ts-node|tsx|jshell|kotlinc|clojure|bb|luajit|osascript|ipython|irb|r|octave|sqlite)"
@@ -89,7 +94,9 @@ def judge_interpreter(name: str, words: Sequence[str], scene: Scene) -> list[Fin
     findings = [Finding(Risk.EXECUTE, "interpreter", f"{name} runs a program")]
     if any(posixpath.basename(word) in _TASK_RUNNERS for word in words[:2]):
         findings.extend(
-            dangerous("dangerous-form", f"{word} destroys data") for word in words[1:] if DESTRUCTIVE_VERBS.fullmatch(word)
+            dangerous("dangerous-form", f"{word} destroys data")
+            for word in words[1:]
+            if DESTRUCTIVE_VERBS.fullmatch(word)
         )
     has_program = False
     for place, word in enumerate(words):

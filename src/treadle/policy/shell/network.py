@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.marks import is_static
 from treadle.policy.paths import PathOp
-from treadle.policy.shell.expand import is_static
 from treadle.policy.shell.options import Arguments, read_arguments, read_table
 from treadle.policy.shell.scene import Scene
 from treadle.policy.urls import HostKind, check_url, host_kind
@@ -141,7 +141,13 @@ def _containers(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         findings.extend(_secret_in(word, scene))
         option, has_value, value = word.partition("=")
         if option in ("-v", "--volume", "--mount") or (word.startswith("-v") and len(word) > 2):
-            value = value if has_value else word[2:] if word.startswith("-v") and len(word) > 2 else "".join(words[place + 1 : place + 2])
+            value = (
+                value
+                if has_value
+                else word[2:]
+                if word.startswith("-v") and len(word) > 2
+                else "".join(words[place + 1 : place + 2])
+            )
             source = re.search(r"(?:^|,)(?:source|src)=([^,]*)", value)
             host = source.group(1) if source else value.split(":")[0]
             if host.startswith(("/", "~", ".")) or not is_static(host):

@@ -5,9 +5,16 @@ import re
 from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.marks import is_static
 from treadle.policy.shell.builtins import BUILTINS, judge_evaluated
-from treadle.policy.shell.dangers import PRINTS_SECRETS, VARIABLES_SAFE_TO_SHOW, VARIABLES_SECRET, always, dangerous_form, only_tells
-from treadle.policy.shell.expand import is_static
+from treadle.policy.shell.dangers import (
+    PRINTS_SECRETS,
+    VARIABLES_SAFE_TO_SHOW,
+    VARIABLES_SECRET,
+    always,
+    dangerous_form,
+    only_tells,
+)
 from treadle.policy.shell.files import is_writer, judge_files
 from treadle.policy.shell.filters import FILTERS
 from treadle.policy.shell.git import judge_git
@@ -72,7 +79,11 @@ def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
     why = always(name)
     if why is not None:
         tells = only_tells(name, words)
-        findings.append(Finding(Risk.EXECUTE, "program", f"{name} tells something") if tells else dangerous("program", f"{name} {why}"))
+        findings.append(
+            Finding(Risk.EXECUTE, "program", f"{name} tells something")
+            if tells
+            else dangerous("program", f"{name} {why}")
+        )
     form = dangerous_form(name, words)
     if form is not None:
         findings.append(dangerous("dangerous-form", f"{form} publishes, destroys, leaks or takes control"))
@@ -164,7 +175,9 @@ def _printenv(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
 
 
 def _judge_unknown(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
-    text = "prints every variable, secrets included" if name in PRINTS_SECRETS else f"{name} is not known to be harmless"
+    text = (
+        "prints every variable, secrets included" if name in PRINTS_SECRETS else f"{name} is not known to be harmless"
+    )
     findings = [Finding(Risk.EXECUTE, "unknown-program", text)]
     for word in words:
         findings.extend(scene.mentions(word))

@@ -7,6 +7,7 @@ pager or reads names from a file that may hold anything.
 from collections.abc import Iterator
 from functools import lru_cache
 
+from treadle.policy.marks import split_words
 from treadle.policy.shell.options import Table, read_table
 
 _TABLES = r"""
@@ -197,12 +198,12 @@ NEEDS_ONE_OF: dict[str, frozenset[str]] = {
 """Programs that change files unless one of these options is given."""
 
 VERSION_BANNERS = frozenset(
-    """
+    split_words("""
     python python3 python2 node npm gcc g++ clang clang++ cc c++ make cmake ninja git gh docker podman ruby perl php lua
     java javac kotlin scala go cargo rustc rustup swift deno bun bash zsh sh dash fish curl wget ssh tar rsync sqlite3
-    psql mysql redis-cli jq yq sed awk gawk find tmux vim nvim emacs gdb lldb valgrind strace pandoc ffmpeg
-    helm ruff black uv shellcheck xargs env nice timeout patch less cp mv rm mkdir touch tee chmod
-    """.split()
+    psql mysql redis-cli jq yq sed awk gawk find tmux vim nvim emacs gdb lldb valgrind strace pandoc ffmpeg helm ruff
+    black uv shellcheck xargs env nice timeout patch less cp mv rm mkdir touch tee chmod
+""")
 )
 """Programs that may be asked for their version or help; not those that run project code even for that."""
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from treadle.policy.context import PolicyContext
 from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.marks import UNKNOWN, as_glob, fits, is_glob, is_static
 from treadle.policy.names import control_name, could_be_secret, pattern_hits, secret_name
 from treadle.policy.paths import PathOp, Where, check_path
-from treadle.policy.shell.expand import ANY, STAR, UNKNOWN, Variables, is_glob, is_static
+from treadle.policy.shell.expand import Variables
 from treadle.protocol.tools import Risk
 
 MAX_GLOB_MATCHES = 200
@@ -33,7 +34,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """The surroundings of one command. `cwds` are all the directories it may run in."""
+    """The surroundings of one command. `cwds` are all the directories it may run in; `is_search` marks a guess at a command."""
 
     context: PolicyContext
     cwds: tuple[str, ...]
@@ -42,6 +43,7 @@ class Scene:
     judge_argv: "Callable[[tuple[str, ...], Scene], list[Finding]]"
     feed: Feed = Feed()
     depth: int = 0
+    is_search: bool = False
 
     @property
     def cwd(self) -> str:
@@ -50,7 +52,7 @@ class Scene:
 
     def script(self, text: str, *, feed: Feed | None = None) -> list[Finding]:
         """Judge a string that a shell would run."""
-        return self.judge_script(text, replace(self, depth=self.depth + 1, feed=feed or Feed()))
+        return self.judge_script(text, replace(self, depth=self.depth + 1, feed=feed or Feed(), is_search=False))
 
     def command(self, argv: tuple[str, ...]) -> list[Finding]:
         """Judge a command that another one would run."""
@@ -65,7 +67,7 @@ class Scene:
         findings: list[Finding] = []
         for piece in _pieces(text):
             # A quoted pattern is one for the program that gets it.
-            pattern = piece.replace("*", STAR).replace("?", ANY)
+            pattern = as_glob(piece)
             name = secret_name(piece) or pattern_hits(pattern, writing=False)
             if name is None and self.cwd != UNKNOWN and is_static(piece) and "://" not in piece:
                 check = check_path(piece, PathOp.READ, self.cwd, self.context)
@@ -140,7 +142,9 @@ def _static_path(text: str, op: PathOp, cwd: str, scene: Scene) -> Finding:
 
 def _holds_secrets(path: str, context: PolicyContext) -> bool:
     """Whether a directory is so far up that keys and passwords lie below it."""
-    return path in _TREES_WITH_SECRETS or bool(context.home) and (context.home + "/").startswith(path.rstrip("/") + "/")
+    return path in _TREES_WITH_SECRETS or (
+        bool(context.home) and (context.home + "/").startswith(path.rstrip("/") + "/")
+    )
 
 
 def _judge_glob(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:
@@ -162,13 +166,12 @@ def _matches(base: str, parts: list[str], scene: Scene) -> tuple[list[str], bool
     """Expand a glob through the file view; the flag says whether all matches are there."""
     found = [base]
     for part in parts:
-        expression = re.compile("".join({STAR: ".*", ANY: "."}.get(char, re.escape(char)) for char in part), re.DOTALL)
         hidden = part.startswith(".")
         found = [
             posixpath.join(directory, name)
             for directory in found
             for name in scene.context.files.names(directory)
-            if (hidden or not name.startswith(".")) and expression.fullmatch(name)
+            if (hidden or not name.startswith(".")) and fits(part, name)
         ]
         if len(found) > MAX_GLOB_MATCHES:
             return [], False

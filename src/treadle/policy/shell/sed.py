@@ -3,8 +3,8 @@
 import re
 
 from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.marks import is_static
 from treadle.policy.paths import PathOp
-from treadle.policy.shell.expand import is_static
 from treadle.policy.shell.scene import Scene
 
 _ADDRESS = re.compile(r"\d+(~\d+)?|\$|\+\d+|~\d+")

@@ -10,7 +10,7 @@ MAX_PIECES = 4000
 
 _SEPARATORS = re.compile(r"[;&|\n(){}`]+|\$\(|<\(|>\(")
 _QUOTING = re.compile(r"[\"'\\]")
-_BOMB = re.compile(r"(\S+)\s*\(\)\s*\{[^}]*?\1\s*\|\s*\1\s*&")
+_BOMB = re.compile(r"([\w:.]{1,32})\s*\(\)\s*\{[^}]{0,200}?\1\s*\|\s*\1\s*&")
 
 
 def sweep(text: str, scene: Scene) -> list[Finding]:
@@ -26,8 +26,12 @@ def sweep(text: str, scene: Scene) -> list[Finding]:
     for target in re.findall(r">+\s*([^\s;&|<>()]+)", joined):
         for finding in scene.mentions(_QUOTING.sub("", target)):
             found[finding] = None
-    for match in re.finditer(r"\|\s*(?:\w+=\S*\s+)*(?:\S*/)?(sudo|env|exec|nohup)?\s*(ba|z|da|k|a|c|tc)?sh\b", joined):
-        found[Finding(Risk.CRITICAL, "piped-script", f"what comes through the pipe is run: {match.group().strip()!r}")] = None
+    for match in re.finditer(
+        r"\|\s*(?:\w{1,64}=\S{0,99}\s+)*(?:\S{0,99}/)?(sudo|env|exec|nohup)?\s*(ba|z|da|k|a|c|tc)?sh\b", joined
+    ):
+        found[
+            Finding(Risk.CRITICAL, "piped-script", f"what comes through the pipe is run: {match.group().strip()!r}")
+        ] = None
     if _BOMB.search(joined):
         found[Finding(Risk.CRITICAL, "fork-bomb", "a function that calls itself")] = None
     return list(found)

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.marks import UNKNOWN, is_static
 from treadle.policy.paths import PathOp
 from treadle.policy.shell.assignments import judge_assignment
 from treadle.policy.shell.builtins import judge_evaluated
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS, VARIABLES_SAFE_TO_SHOW, VARIABLES_SECRET
-from treadle.policy.shell.expand import UNKNOWN, expand_text, expand_word, expand_words, is_static
+from treadle.policy.shell.expand import expand_text, expand_word, expand_words
 from treadle.policy.shell.programs import judge_command
 from treadle.policy.shell.scene import Feed, Scene
 from treadle.policy.shell.syntax import (
@@ -32,6 +33,7 @@ from treadle.protocol.tools import Risk
 
 MAX_PARTS = 500
 MAX_LOOP_VALUES = 16
+MAX_DIRECTORIES = 16
 
 _TESTS = frozenset({"[", "test"})
 _PLAIN_OPERATORS = frozenset({"", ":-", "-", "#", "##", "%", "%%", "/", "//", "/#", "/%", "^", "^^", ",", ",,", ":"})
@@ -74,7 +76,7 @@ class Walk:
             if after.cwds != scene.cwds:
                 before = scene.cwds
             if pipeline.after not in ("&&", ""):
-                after = replace(after, cwds=tuple(dict.fromkeys((*after.cwds, *before))))
+                after = replace(after, cwds=_either(after.cwds, before))
             scene = after
         return scene
 
@@ -191,7 +193,7 @@ class Walk:
         for script in block.scripts:
             after = self.script(script, scene)
             if block.kind not in ("subshell", "group"):
-                after = replace(after, cwds=tuple(dict.fromkeys((*scene.cwds, *after.cwds))))
+                after = replace(after, cwds=_either(scene.cwds, after.cwds))
             scene = after
         return scene
 
@@ -280,7 +282,9 @@ class Walk:
             findings.extend(self._evaluated(parameter.operand, scene))
         if VARIABLES_SECRET.fullmatch(name):
             text = f"uses the variable {name}, which looks like a secret"
-            findings.append(Finding(Risk.EXECUTE, "secret-variable", text) if gentle else dangerous("secret-variable", text))
+            findings.append(
+                Finding(Risk.EXECUTE, "secret-variable", text) if gentle else dangerous("secret-variable", text)
+            )
         elif name not in VARIABLES_SAFE_TO_SHOW and name not in scene.variables.values:
             findings.append(unclear("unknown-variable", f"the value of {name} is unknown"))
         return findings
@@ -288,12 +292,21 @@ class Walk:
     def _arithmetic(self, expression: Arithmetic, scene: Scene) -> list[Finding]:
         findings = self._segments(expression.inner, scene)
         findings.extend(self._evaluated(expression.inner, scene))
-        if not all(isinstance(part, Literal) and part.text.strip(" 0123456789+-*/%()<>=&|!~^?:") == "" for part in expression.inner):
+        if not all(
+            isinstance(part, Literal) and part.text.strip(" 0123456789+-*/%()<>=&|!~^?:") == ""
+            for part in expression.inner
+        ):
             findings.append(unclear("evaluated-text", "arithmetic over variables evaluates their values"))
         return findings
 
     def _evaluated(self, segments: tuple[Segment, ...], scene: Scene) -> list[Finding]:
         return judge_evaluated(expand_text(segments, scene.variables), scene) if segments else []
+
+
+def _either(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+    """Give the directories of both; too many to follow count as unknown."""
+    together = tuple(dict.fromkeys((*first, *second)))
+    return together if len(together) <= MAX_DIRECTORIES else (UNKNOWN,)
 
 
 def _argv(command: Command, scene: Scene) -> tuple[str, ...]:
@@ -315,4 +328,3 @@ def _directories(words: tuple[str, ...], scene: Scene) -> tuple[str, ...]:
 
 def _join(cwd: str, target: str) -> str:
     return target if target.startswith("/") else f"{cwd.rstrip('/')}/{target}"
-

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.marks import STAR, UNKNOWN, is_static
 from treadle.policy.names import could_be_secret, pattern_hits, secret_name
 from treadle.policy.shell.assignments import judge_assignment
-from treadle.policy.shell.expand import STAR, UNKNOWN, is_static
 from treadle.policy.shell.options import Arguments, Role, read_arguments, read_table
 from treadle.policy.shell.readers import CONTENT_FREE
 from treadle.policy.shell.scene import Feed, Scene
 from treadle.protocol.tools import Risk
+
+MAX_FED_WORDS = 64
 
 _DURATION = re.compile(r"\d+(\.\d+)?[smhd]?")
 
@@ -78,7 +80,9 @@ _XARGS = read_table(
 )
 _FLOCK = read_table("-nsxuoeF -w: -E: -c: --nonblock --nb --shared --exclusive --unlock --close --timeout: --wait: "
                     "--conflict-exit-code: --command: --no-fork --verbose")  # fmt: skip
-_WATCH = read_table("-dtgecbprwx -n: -q: --differences? --interval: --no-title --exec --chgexit --errexit --color --beep")
+_WATCH = read_table(
+    "-dtgecbprwx -n: -q: --differences? --interval: --no-title --exec --chgexit --errexit --color --beep"
+)
 _SCRIPT = read_table("-aefqt -c: -E: -I> -O> -B> -T> -m: -o: --command: --quiet --append --return --flush")
 
 
@@ -110,6 +114,9 @@ def unwrap(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 def suffixes(words: Sequence[str], scene: Scene) -> list[Finding]:
     """Find danger in whatever part of the arguments may be a command; nothing found here is no proof of anything."""
     found: list[Finding] = []
+    if scene.is_search:
+        return found
+    scene = replace(scene, is_search=True)
     for place, word in enumerate(words[:40]):
         if word and is_static(word) and not word.startswith("-") and "=" not in word:
             inner = scene.command(tuple(words[place:]))
@@ -165,7 +172,9 @@ def _xargs(words: Sequence[str], scene: Scene) -> list[Finding]:
     if _is_safely_fed(inner[0], arguments, scene):
         return findings + scene.command(tuple("./x" if word == UNKNOWN else word for word in inner) + ("./x",))
     findings.append(unclear("xargs", "xargs adds operands that are unknown until it runs"))
-    for word in [*(word for command in scene.feed.upstream for word in command[1:]), *(scene.feed.text or "").split()]:
+    for word in [*(word for command in scene.feed.upstream for word in command[1:]), *(scene.feed.text or "").split()][
+        :MAX_FED_WORDS
+    ]:
         findings.extend(scene.mentions(word))
         findings.extend(_critical(scene.command((*inner, word))))
     without_input = replace(scene, feed=Feed())
@@ -231,13 +240,19 @@ def _flock(words: Sequence[str], scene: Scene) -> list[Finding]:
 
 def _watch(words: Sequence[str], scene: Scene) -> list[Finding]:
     arguments = read_arguments(_WATCH, words, permute=False)
-    findings = [*_option_findings("watch", arguments, scene), unclear("wrapper", "watch runs a command again and again")]
+    findings = [
+        *_option_findings("watch", arguments, scene),
+        unclear("wrapper", "watch runs a command again and again"),
+    ]
     return findings + scene.script(" ".join(arguments.operands)) + suffixes(words, scene)
 
 
 def _script(words: Sequence[str], scene: Scene) -> list[Finding]:
     arguments = read_arguments(_SCRIPT, words)
-    findings = [*_option_findings("script", arguments, scene), Finding(Risk.EXECUTE, "wrapper", "script runs a command")]
+    findings = [
+        *_option_findings("script", arguments, scene),
+        Finding(Risk.EXECUTE, "wrapper", "script runs a command"),
+    ]
     for script in arguments.values("-c", "--command"):
         findings.extend(scene.script(script))
     return findings + suffixes(arguments.operands, scene)
