@@ -4,27 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from treadle.policy.context import PolicyContext
-from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, unclear
+from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, unfollowed
 from treadle.policy.marks import UNKNOWN
-from treadle.policy.paths import PathOp, Where, check_path
+from treadle.policy.operations import PathOp
+from treadle.policy.paths import Where, check_path
 from treadle.policy.shell.expand import Variables
 from treadle.policy.shell.grammar import grammar_commands
+from treadle.policy.shell.outline import command_names
 from treadle.policy.shell.parse import parse
 from treadle.policy.shell.precheck import has_lookalikes, hidden_characters
 from treadle.policy.shell.programs import MAX_NESTING, judge_command
 from treadle.policy.shell.scene import Scene
 from treadle.policy.shell.sweep import sweep
-from treadle.policy.shell.syntax import (
-    Block,
-    Command,
-    Conditional,
-    Script,
-    Segment,
-    Simple,
-    Substitution,
-    SyntaxFailure,
-)
-from treadle.policy.shell.walk import JudgedCommand, TooManyParts, Walk
+from treadle.policy.shell.syntax import ShellSyntaxError
+from treadle.policy.shell.walk import JudgedCommand, PartsBudgetError, Walk
 from treadle.protocol.tools import Risk
 
 MAX_LINE_BYTES = 64 * 1024
@@ -56,7 +49,7 @@ def classify_command(command: str, cwd: str, context: PolicyContext) -> CommandJ
     )
     findings = _precheck(command, cwd, context)
     if len(command.encode(errors="replace")) > MAX_LINE_BYTES:
-        findings.append(unclear("budget", f"the line is longer than {MAX_LINE_BYTES} bytes"))
+        findings.append(unfollowed("budget", f"the line is longer than {MAX_LINE_BYTES} bytes"))
         return _judgement(
             (), [*findings, *sweep(command[:MAX_LINE_BYTES], scene), *sweep(command[-MAX_LINE_BYTES:], scene)]
         )
@@ -103,11 +96,11 @@ def _precheck(command: str, cwd: str, context: PolicyContext) -> list[Finding]:
     if hidden:
         findings.append(dangerous("hidden-characters", f"the line holds {', '.join(hidden)}"))
     if has_lookalikes(command):
-        findings.append(unclear("look-alikes", "a word mixes letters that look alike"))
+        findings.append(unfollowed("look-alikes", "a word mixes letters that look alike"))
     if check_path(cwd, PathOp.LIST, "/", context).where is not Where.INSIDE:
         findings.append(Finding(Risk.READ_OUTSIDE, "outside", f"runs in {cwd}, outside the workspace"))
     if not command.strip():
-        findings.append(unclear("empty", "the line is empty"))
+        findings.append(unfollowed("empty", "the line is empty"))
     return findings
 
 
@@ -116,17 +109,17 @@ def _walk(command: str, scene: Scene) -> tuple[list[JudgedCommand], list[Finding
     try:
         script, joined = parse(command)
         walk.script(script, scene)
-    except SyntaxFailure as failure:
-        return walk.parts, [unclear("syntax", f"the line is not understood: {failure}"), *sweep(command, scene)]
-    except TooManyParts:
-        return walk.parts, [unclear("budget", "the line holds too many commands"), *sweep(command, scene)]
-    return walk.parts, [unclear("syntax", "a line break stands inside a word")] if joined else []
+    except ShellSyntaxError as failure:
+        return walk.parts, [unfollowed("syntax", f"the line is not understood: {failure}"), *sweep(command, scene)]
+    except PartsBudgetError:
+        return walk.parts, [unfollowed("budget", "the line holds too many commands"), *sweep(command, scene)]
+    return walk.parts, [unfollowed("syntax", "a line break stands inside a word")] if joined else []
 
 
 def _judge_script(text: str, scene: Scene) -> list[Finding]:
     """Judge a string that a command of the line would run as a script."""
     if scene.depth > MAX_NESTING:
-        return [unclear("budget", "scripts are nested too deeply to follow")]
+        return [unfollowed("budget", "scripts are nested too deeply to follow")]
     if UNKNOWN in text:
         text = text.replace(UNKNOWN, "$unknown")
     parts, findings = _walk(text, scene)
@@ -134,46 +127,8 @@ def _judge_script(text: str, scene: Scene) -> list[Finding]:
 
 
 def _second_opinion(command: str) -> list[Finding]:
+    """Ask where the grammar sees other commands than the own parser."""
     script, _ = parse(command)
-    own: list[str] = []
-    _collect(script, own)
-    if grammar_commands(command) != own:
-        return [unclear("grammar", "two readings of the line differ")]
+    if grammar_commands(command) != command_names(script):
+        return [unfollowed("grammar", "two readings of the line differ")]
     return []
-
-
-def _collect(script: Script, names: list[str]) -> None:
-    for pipeline in script.pipelines:
-        for command in pipeline.commands:
-            _collect_command(command, names)
-
-
-def _collect_command(command: Command, names: list[str]) -> None:
-    match command:
-        case Simple():
-            for assignment in command.assignments:
-                for value in assignment.values:
-                    _collect_segments(value.segments, names)
-            if command.words:
-                names.append(command.words[0].text)
-            for word in command.words:
-                _collect_segments(word.segments, names)
-            for redirect in command.redirects:
-                _collect_segments(redirect.here.body if redirect.here else redirect.target.segments, names)
-        case Block():
-            for word in command.words:
-                _collect_segments(word.segments, names)
-            for script in command.scripts:
-                _collect(script, names)
-        case Conditional():
-            names.append("[[")
-            for word in command.words:
-                _collect_segments(word.segments, names)
-        case _:
-            names.append("((")
-
-
-def _collect_segments(segments: Sequence[Segment], names: list[str]) -> None:
-    for segment in segments:
-        if isinstance(segment, Substitution):
-            _collect(segment.script, names)

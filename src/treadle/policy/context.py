@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from treadle.policy.rules import Ruleset
 from treadle.protocol.permissions import Mode
 
 
@@ -51,8 +52,8 @@ class FileView(Protocol):
 class PolicyContext:
     """What a decision depends on. Paths are absolute; `roots` are the folders that belong to the workspace.
 
-    `trusted` says that the user trusts the workspace, `sandboxed` that commands run in a sandbox, `state` names the
-    directories of Treadle's own data and rules, `sandbox` and `version` name the profile and the rules in the digest.
+    `rules` are the user's and the project's; `tainted` says that text from outside was read in this turn. `trusted` says that the user trusts the workspace, `sandboxed` that commands run in a sandbox, `state` names the
+    directories of Treadle's own data and rules, and `sandbox` the profile that commands run with.
     """
 
     mode: Mode
@@ -63,4 +64,5 @@ class PolicyContext:
     sandboxed: bool = False
     state: tuple[str, ...] = ()
     sandbox: str = ""
-    version: str = "1"
+    tainted: bool = False
+    rules: Ruleset = Ruleset()

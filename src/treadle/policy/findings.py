@@ -19,17 +19,22 @@ class CommandClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One rule that spoke: how risky it finds the part, and why. No mode lifts the question of an `unclear` one."""
+    """One rule that spoke: how risky it finds the part, and why. No mode lifts the question of one that `always_asks`."""
 
     risk: Risk
     rule: str
     text: str
-    unclear: bool = False
+    always_asks: bool = False
 
 
 def unclear(rule: str, text: str) -> Finding:
-    """Say that what a part does cannot be told."""
-    return Finding(Risk.EXECUTE, rule, text, unclear=True)
+    """Say that a part is not known to be harmless."""
+    return Finding(Risk.EXECUTE, rule, text)
+
+
+def unfollowed(rule: str, text: str) -> Finding:
+    """Say that what a part does could not be found out at all."""
+    return Finding(Risk.EXECUTE, rule, text, always_asks=True)
 
 
 def dangerous(rule: str, text: str) -> Finding:
@@ -48,6 +53,6 @@ def class_of(findings: Iterable[Finding]) -> CommandClass:
     risk = worst(listed)
     if risk is Risk.CRITICAL:
         return CommandClass.DANGEROUS
-    if risk in (Risk.NONE, Risk.READ) and not any(finding.unclear for finding in listed):
+    if risk in (Risk.NONE, Risk.READ) and not any(finding.always_asks for finding in listed):
         return CommandClass.READ_ONLY
     return CommandClass.NEEDS_CONFIRMATION

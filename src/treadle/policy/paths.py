@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from treadle.policy.context import FileKind, PolicyContext
 from treadle.policy.names import control_name, secret_name
+from treadle.policy.operations import PathOp
 from treadle.protocol.permissions import Reason
 
 MAX_PATH_BYTES = 4096
@@ -20,14 +21,6 @@ class Where(StrEnum):
     INSIDE = "inside"
     OUTSIDE = "outside"
     PROTECTED = "protected"
-
-
-class PathOp(StrEnum):
-    """What is to be done: `list` shows names and facts, never contents."""
-
-    LIST = "list"
-    READ = "read"
-    WRITE = "write"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ class HostKind(StrEnum):
     PUBLIC = "public"
     LOOPBACK = "loopback"
     PRIVATE = "private"
+    METADATA = "metadata"
     INVALID = "invalid"
 
 
@@ -27,7 +28,14 @@ class UrlCheck:
     problem: str = ""
 
 
-_PRIVATE_NAMES = ("metadata", "metadata.google.internal", "instance-data", "kubernetes.default", "host.docker.internal")
+_METADATA_NAMES = (
+    "metadata",
+    "metadata.google.internal",
+    "metadata.goog",
+    "instance-data",
+    "instance-data.ec2.internal",
+)
+_METADATA_ADDRESSES = ("100.100.100.200", "192.0.0.192", "fd00:ec2::254")
 _PRIVATE_ENDINGS = (".internal", ".local", ".localdomain", ".lan", ".intranet", ".corp", ".home.arpa", ".svc")
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
 _EMBEDDED_ADDRESS = re.compile(r"(\d{1,3}[.-]){3}\d{1,3}")
@@ -62,7 +70,9 @@ def host_kind(host: str) -> HostKind:
         return _address_kind(address)
     if name == "localhost" or name.endswith(".localhost"):
         return HostKind.LOOPBACK
-    if name in _PRIVATE_NAMES or name.endswith((*_PRIVATE_ENDINGS, *_WILDCARD_DNS)) or "." not in name:
+    if name in _METADATA_NAMES:
+        return HostKind.METADATA
+    if name.endswith((*_PRIVATE_ENDINGS, *_WILDCARD_DNS)) or "." not in name:
         return HostKind.PRIVATE
     if _EMBEDDED_ADDRESS.search(name):
         return HostKind.PRIVATE
@@ -112,6 +122,8 @@ def _address_kind(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> Hos
         inner = address.ipv4_mapped or address.sixtofour or _embedded(address)
         if inner is not None:
             return _address_kind(inner)
+    if address.is_link_local or str(address) in _METADATA_ADDRESSES:
+        return HostKind.METADATA
     if address.is_loopback:
         return HostKind.LOOPBACK
     return HostKind.PUBLIC if address.is_global and not address.is_multicast else HostKind.PRIVATE

@@ -14,4 +14,4 @@ def judge_assignment(name: str, value: str) -> list[Finding]:
         return [unclear("variable", f"{name} is set to something unknown or to a path")]
     if VARIABLES_DANGEROUS.fullmatch(name):
         return [dangerous("variable", f"{name} changes what later programs run or read")]
-    return [Finding(Risk.EXECUTE, "variable", f"sets the variable {name}", unclear=True)]
+    return [Finding(Risk.EXECUTE, "variable", f"sets the variable {name}")]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import is_static
-from treadle.policy.paths import PathOp
+from treadle.policy.operations import PathOp
 from treadle.policy.shell.assignments import judge_assignment
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
@@ -26,11 +26,11 @@ def _eval(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     text = " ".join(word for word in words if word != "--")
     if not is_static(text):
         return [dangerous("unknown-script", "eval runs text that is unknown until it runs")]
-    return [Finding(Risk.EXECUTE, "shell", "eval runs text", unclear=True), *scene.script(text)]
+    return [Finding(Risk.EXECUTE, "shell", "eval runs text"), *scene.script(text)]
 
 
 def _source(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a file in this shell", unclear=True)]
+    findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a file in this shell")]
     if any(not is_static(word) or word.startswith(("/dev/", "/proc/")) for word in words[:1]):
         findings.append(dangerous("unknown-script", f"{name} runs text that is unknown until it runs"))
     return findings + [found for word in words for found in scene.mentions(word)]

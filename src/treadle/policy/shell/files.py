@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, split_words
-from treadle.policy.paths import PathOp
+from treadle.policy.operations import PathOp
 from treadle.policy.shell.options import Arguments, Table, judge_arguments, read_arguments, read_table
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
@@ -83,7 +83,7 @@ def _judge(name: str, table: Table, words: Sequence[str], scene: Scene) -> list[
 def _remove(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     arguments = read_arguments(_REMOVE, words)
     findings = judge_arguments(name, _REMOVE, Arguments(arguments.given, (), arguments.strange), scene)
-    findings.append(Finding(Risk.WRITE, "delete", f"{name} deletes files"))
+    findings.append(Finding(Risk.EXECUTE, "delete", f"{name} deletes files"))
     recursive = arguments.has("-r", "-R", "--recursive")
     if arguments.strange and not recursive:
         recursive = any(re.match(r"-\w*[rR]", word) for word in arguments.strange)

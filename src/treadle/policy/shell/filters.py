@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_static, split_words
-from treadle.policy.paths import PathOp
+from treadle.policy.operations import PathOp
 from treadle.policy.shell.builtins import judge_evaluated
 from treadle.policy.shell.options import Arguments, judge_arguments, read_arguments, read_table
 from treadle.policy.shell.scene import Scene
@@ -70,7 +70,7 @@ def _find_step(pending: list[str], starts: list[str], patterns: list[str], scene
 
 
 def _find_delete(pending: list[str], starts: list[str], scene: Scene) -> list[Finding]:
-    findings = [Finding(Risk.WRITE, "delete", "find -delete deletes files")]
+    findings = [Finding(Risk.EXECUTE, "delete", "find -delete deletes files")]
     if not pending and not starts:
         findings.append(dangerous("delete-tree", "deletes everything below the directory"))
     return findings + _reaches_out(starts, scene)
@@ -83,7 +83,7 @@ def _find_run(word: str, pending: list[str], starts: list[str], patterns: list[s
         if part == ";" or (part == "+" and inner and inner[-1] == "{}"):
             break
         inner.append(part)
-    findings = [Finding(Risk.EXECUTE, "wrapper", f"find {word} runs a command for what it finds", unclear=True)]
+    findings = [Finding(Risk.EXECUTE, "wrapper", f"find {word} runs a command for what it finds")]
     if not inner:
         return findings
     found = scene.command(tuple(part.replace("{}", UNKNOWN) for part in inner))

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_static
-from treadle.policy.paths import PathOp
+from treadle.policy.operations import PathOp
 from treadle.policy.repository import surprising_settings
 from treadle.policy.shell.options import Arguments, Role, Table, read_arguments, read_table
 from treadle.policy.shell.scene import Scene
@@ -296,9 +296,9 @@ def _repository(command: str, scene: Scene) -> list[Finding]:
     if command == "version":
         return []
     if not scene.context.trusted:
-        return [Finding(Risk.EXECUTE, "untrusted", "git runs what the folder's own settings name", unclear=True)]
+        return [Finding(Risk.EXECUTE, "untrusted", "git runs what the folder's own settings name")]
     return [
-        Finding(Risk.EXECUTE, "git-settings", f"the repository sets {setting}", unclear=True)
+        Finding(Risk.EXECUTE, "git-settings", f"the repository sets {setting}")
         for cwd in scene.cwds
         for setting in surprising_settings(cwd, scene.context.files)
     ]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import is_static
-from treadle.policy.paths import PathOp
+from treadle.policy.operations import PathOp
 from treadle.policy.shell.options import Arguments, read_arguments, read_table
 from treadle.policy.shell.scene import Scene
 from treadle.policy.urls import HostKind, check_url, host_kind
@@ -50,7 +50,7 @@ def _fetch(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     urls = [*arguments.operands, *arguments.values("--url")]
     is_local = bool(urls) and all(_is_loopback(url) for url in urls)
     for url in urls:
-        findings.extend(_judge_url(url))
+        findings.extend(_judge_url(url, scene))
     if not is_local:
         findings.append(Finding(Risk.REMOTE, "download", f"{name} fetches from the network"))
         findings.extend(_sent(name, arguments))
@@ -92,11 +92,12 @@ def _is_loopback(url: str) -> bool:
     return is_static(url) and check_url(_with_scheme(url)).kind is HostKind.LOOPBACK
 
 
-def _judge_url(url: str) -> list[Finding]:
+def _judge_url(url: str, scene: Scene) -> list[Finding]:
     if not is_static(url):
         return [dangerous("unknown-url", "sends something unknown to the network")]
     check = check_url(_with_scheme(url))
-    if check.kind is HostKind.PRIVATE:
+    scene.trace.hosts.append(check.host)
+    if check.kind in (HostKind.PRIVATE, HostKind.METADATA):
         return [dangerous("private-host", f"{check.host} is a private or metadata address")]
     if check.kind is HostKind.INVALID:
         return [dangerous("url-form", check.problem or "the host cannot be read")]
@@ -129,7 +130,7 @@ def _look_up(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         findings.extend(_secret_in(word, scene))
         if not is_static(word):
             findings.append(dangerous("unknown-url", "sends something unknown to the network"))
-        elif not word.startswith("-") and host_kind(word) is HostKind.PRIVATE and "." in word:
+        elif not word.startswith("-") and host_kind(word) in (HostKind.PRIVATE, HostKind.METADATA) and "." in word:
             findings.append(dangerous("private-host", f"{word} is a private or metadata address"))
     return findings
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN
-from treadle.policy.paths import PathOp
+from treadle.policy.operations import PathOp
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
 

@@ -1,4 +1,4 @@
-"""Parses a shell line into its tree; whatever is not understood is a `SyntaxFailure`."""
+"""Parses a shell line into its tree; whatever is not understood is a `ShellSyntaxError`."""
 
 import re
 
@@ -14,8 +14,8 @@ from treadle.policy.shell.syntax import (
     Redirect,
     Script,
     Segment,
+    ShellSyntaxError,
     Simple,
-    SyntaxFailure,
     Word,
 )
 from treadle.policy.shell.words import BLANKS, Cursor, read_arithmetic, read_here_documents, read_word
@@ -28,11 +28,11 @@ _PATTERN_OPERATORS = frozenset({"=~", "==", "!=", "="})
 
 
 def parse(text: str) -> tuple[Script, bool]:
-    """Parse a whole line. The flag says that a line continuation stood inside a word. Raises `SyntaxFailure`."""
+    """Parse a whole line. The flag says that a line continuation stood inside a word. Raises `ShellSyntaxError`."""
     cursor = Cursor(text, _script_until)
     script = _script_until(cursor, "")
     if cursor.pending:
-        raise SyntaxFailure("a here-document has no body")
+        raise ShellSyntaxError("a here-document has no body")
     return script, cursor.joined
 
 
@@ -40,7 +40,7 @@ def _script_until(cursor: Cursor, close: str) -> Script:
     """Parse up to `close` (left standing), or to the end of the text when `close` is empty."""
     script = _read_list(cursor)
     if cursor.pos < len(cursor.text) and not (close and cursor.looking_at(close)):
-        raise SyntaxFailure(f"{cursor.peek()!r} is not expected at character {cursor.pos}")
+        raise ShellSyntaxError(f"{cursor.peek()!r} is not expected at character {cursor.pos}")
     return script
 
 
@@ -56,7 +56,7 @@ def _read_list(cursor: Cursor) -> Script:
         if after in ("&&", "||"):
             _skip_newlines(cursor)
             if _at_list_end(cursor):
-                raise SyntaxFailure(f"nothing follows {after!r}")
+                raise ShellSyntaxError(f"nothing follows {after!r}")
         elif not after:
             break
     cursor.leave()
@@ -134,7 +134,7 @@ def _read_calculation_or_subshell(cursor: Cursor) -> Command:
     start, depth = cursor.pos, cursor.depth
     try:
         expression = read_arithmetic(cursor)
-    except SyntaxFailure:
+    except ShellSyntaxError:
         cursor.pos, cursor.depth = start - 1, depth
         return _read_subshell(cursor)
     return Calculation(expression, _read_redirects(cursor))
@@ -250,7 +250,7 @@ def _read_function_body(cursor: Cursor, name: str) -> Command:
     _skip_newlines(cursor)
     body = _read_compound(cursor)
     if body is None:
-        raise SyntaxFailure(f"the function {name} has no body")
+        raise ShellSyntaxError(f"the function {name} has no body")
     return Block("function", (Script((Pipeline((body,)),)),), name=name)
 
 
@@ -271,7 +271,7 @@ def _read_test(cursor: Cursor, _word: str) -> Command:
                 continue
         word = read_word(cursor, "()|<>" if pattern_follows else "")
         if not word.text:
-            raise SyntaxFailure("[[ is not closed")
+            raise ShellSyntaxError("[[ is not closed")
         if word.text == "]]":
             return Conditional(tuple(words), _read_redirects(cursor))
         words.append(word)
@@ -315,7 +315,7 @@ def _read_simple(cursor: Cursor, start: int) -> Command:
             words.append(word)
         end = cursor.pos
     if not (assignments or words or redirects):
-        raise SyntaxFailure(f"a command is missing at character {cursor.pos}")
+        raise ShellSyntaxError(f"a command is missing at character {cursor.pos}")
     return Simple(cursor.text[start:end], tuple(assignments), tuple(words), tuple(redirects))
 
 
@@ -362,7 +362,7 @@ def _read_redirect(cursor: Cursor) -> Redirect | None:
     quoted = any(char in target.text for char in "'\"\\")
     delimiter = "".join(segment.text for segment in target.segments if isinstance(segment, Literal))
     if any(not isinstance(segment, Literal) for segment in target.segments):
-        raise SyntaxFailure("the delimiter of a here-document is not plain")
+        raise ShellSyntaxError("the delimiter of a here-document is not plain")
     here = HereDocument(delimiter, expands=not quoted, strips_tabs=operator == "<<-")
     cursor.pending.append(here)
     return Redirect(operator, target, fd, here)
@@ -371,13 +371,13 @@ def _read_redirect(cursor: Cursor) -> Redirect | None:
 def _some_word(cursor: Cursor) -> Word:
     word = read_word(cursor)
     if not word.text:
-        raise SyntaxFailure(f"a word is missing at character {cursor.pos}")
+        raise ShellSyntaxError(f"a word is missing at character {cursor.pos}")
     return word
 
 
 def _nonempty(script: Script) -> Script:
     if not script.pipelines:
-        raise SyntaxFailure("a block is empty")
+        raise ShellSyntaxError("a block is empty")
     return script
 
 
@@ -386,7 +386,7 @@ def _plain_text(word: Word) -> str:
         case (Literal(text=text, quoted=False),):
             return text
         case _:
-            raise SyntaxFailure(f"{word.text!r} is not a plain name")
+            raise ShellSyntaxError(f"{word.text!r} is not a plain name")
 
 
 def _skip_blanks(cursor: Cursor) -> None:
@@ -432,4 +432,4 @@ def _take_reserved(cursor: Cursor, word: str) -> bool:
 def _expect_reserved(cursor: Cursor, word: str) -> None:
     _skip_newlines(cursor)
     if not _take_reserved(cursor, word):
-        raise SyntaxFailure(f"{word!r} is missing at character {cursor.pos}")
+        raise ShellSyntaxError(f"{word!r} is missing at character {cursor.pos}")

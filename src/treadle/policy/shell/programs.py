@@ -48,6 +48,7 @@ def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
         return [unclear("budget", "commands are nested too deeply to follow")]
     if not argv:
         return []
+    scene.trace.commands.append(argv)
     if not is_static(argv[0]):
         return [dangerous("unknown-program", "the program is unknown until it runs"), *suffixes(argv[1:], scene)]
     if not argv[0].strip():

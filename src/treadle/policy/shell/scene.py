@@ -3,13 +3,14 @@
 import posixpath
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from treadle.policy.context import PolicyContext
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, fits, is_glob, is_static
 from treadle.policy.names import control_name, could_be_secret, pattern_hits, secret_name
-from treadle.policy.paths import PathOp, Where, check_path
+from treadle.policy.operations import PathOp
+from treadle.policy.paths import Where, check_path
 from treadle.policy.shell.expand import Variables
 from treadle.protocol.tools import Risk
 
@@ -32,6 +33,15 @@ class Feed:
         return bool(self.upstream)
 
 
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What was met while judging one command, for the user's rules: commands, files with what is done, and hosts."""
+
+    commands: list[tuple[str, ...]] = field(default_factory=list)
+    paths: list[tuple[PathOp, str]] = field(default_factory=list)
+    hosts: list[str] = field(default_factory=list)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     """The surroundings of one command. `cwds` are all the directories it may run in; `is_search` marks a guess at a command."""
@@ -44,6 +54,7 @@ class Scene:
     feed: Feed = Feed()
     depth: int = 0
     is_search: bool = False
+    trace: Trace = field(default_factory=Trace)
 
     @property
     def cwd(self) -> str:
@@ -71,6 +82,7 @@ class Scene:
             name = secret_name(piece) or pattern_hits(pattern, writing=False)
             if name is None and self.cwd != UNKNOWN and is_static(piece) and "://" not in piece:
                 check = check_path(piece, PathOp.READ, self.cwd, self.context)
+                self.trace.paths.append((PathOp.WRITE, check.resolved))
                 name = piece if check.where is Where.PROTECTED else None
             if name is not None:
                 findings.append(dangerous("secret-read", f"names {name}, which is protected from being read"))
@@ -126,6 +138,7 @@ def _static_path(text: str, op: PathOp, cwd: str, scene: Scene) -> Finding:
     if text == "/dev/null":
         return Finding(Risk.READ, "null", "the null device")
     check = check_path(text, op, cwd, scene.context)
+    scene.trace.paths.append((op, check.resolved))
     reason = check.reasons[0].text
     if op is PathOp.READ and _holds_secrets(check.resolved, scene.context):
         return dangerous("secret-read", f"{check.resolved} holds protected files")

@@ -4,7 +4,7 @@ import re
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import is_static
-from treadle.policy.paths import PathOp
+from treadle.policy.operations import PathOp
 from treadle.policy.shell.scene import Scene
 
 _ADDRESS = re.compile(r"\d+(~\d+)?|\$|\+\d+|~\d+")
@@ -12,7 +12,7 @@ _PLAIN = frozenset("pPdDnNgGhHxlzF=")
 _FLAGS = re.compile(r"[gpiIM0-9]*")
 
 
-class _NotUnderstood(Exception):
+class _OpaqueScriptError(Exception):
     """The script uses something that is not followed."""
 
 
@@ -25,7 +25,7 @@ def judge_sed(script: str, scene: Scene) -> list[Finding]:
     try:
         while position < len(script):
             position = _command(script, position, findings, scene)
-    except _NotUnderstood:
+    except _OpaqueScriptError:
         findings.append(unclear("opaque-code", "the sed script is not understood"))
         if re.search(r"e\s*$|/[gpIiMm0-9]*e|(^|[;{}\s\d$])e(\s|$)", script):
             findings.append(dangerous("opaque-code", "the sed script may run a command"))
@@ -59,7 +59,7 @@ def _command(script: str, position: int, findings: list[Finding], scene: Scene) 
         return _line_end(script, position)
     if letter in ("a", "i", "c", "#"):
         return _line_end(script, position)
-    raise _NotUnderstood
+    raise _OpaqueScriptError
 
 
 def _skip(script: str, position: int, characters: str) -> int:
@@ -85,7 +85,7 @@ def _address(script: str, position: int) -> int:
     if script[position : position + 1] == "/":
         return _skip(script, _delimited(script, position, 1), "IM")
     if script[position : position + 1] == "\\":
-        raise _NotUnderstood
+        raise _OpaqueScriptError
     match = _ADDRESS.match(script, position)
     return match.end() if match else position
 
@@ -94,15 +94,15 @@ def _delimited(script: str, position: int, parts: int) -> int:
     """Step over `parts` texts behind the delimiter at `position`."""
     delimiter = script[position : position + 1]
     if not delimiter or delimiter in "\\\n":
-        raise _NotUnderstood
+        raise _OpaqueScriptError
     position += 1
     while parts:
         if position >= len(script):
-            raise _NotUnderstood
+            raise _OpaqueScriptError
         char = script[position]
         # A delimiter inside a bracket expression is not told apart: then two readings are possible.
         if char == "[" and delimiter in script[position : script.find("]", position) + 1]:
-            raise _NotUnderstood
+            raise _OpaqueScriptError
         if char == "\\":
             position += 2
             continue
@@ -124,7 +124,7 @@ def _substitute(script: str, position: int, findings: list[Finding], scene: Scen
     if following == "w":
         return _file("w", script, position + 1, findings, scene)
     if following and following not in " \t\n;}#":
-        raise _NotUnderstood
+        raise _OpaqueScriptError
     return position
 
 

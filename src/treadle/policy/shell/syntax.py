@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 
-class SyntaxFailure(Exception):
+class ShellSyntaxError(Exception):
     """The text is not shell, or not the part of shell that is understood."""
 
 

@@ -1,18 +1,18 @@
 """Walks the tree of a shell line and judges every command in it, wherever it stands."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_static
-from treadle.policy.paths import PathOp
+from treadle.policy.operations import PathOp
 from treadle.policy.shell.assignments import judge_assignment
 from treadle.policy.shell.builtins import judge_evaluated
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS, VARIABLES_SAFE_TO_SHOW, VARIABLES_SECRET
 from treadle.policy.shell.expand import expand_text, expand_word, expand_words
 from treadle.policy.shell.programs import judge_command
-from treadle.policy.shell.scene import Feed, Scene
+from treadle.policy.shell.scene import Feed, Scene, Trace
 from treadle.policy.shell.syntax import (
     Arithmetic,
     Block,
@@ -44,13 +44,25 @@ _FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 
 @dataclass(frozen=True, slots=True)
 class JudgedCommand:
-    """One command of a line with everything that was found about it."""
+    """One command of a line with everything that was found about it.
+
+    `around` is what its variables, redirections and expansions do, `own` what its program does; `argv` are its words
+    as far as they are known, and `trace` what it runs, reads, writes and calls in turn.
+    """
 
     text: str
-    findings: tuple[Finding, ...]
+    around: tuple[Finding, ...]
+    own: tuple[Finding, ...] = ()
+    argv: tuple[str, ...] = ()
+    trace: Trace = field(default_factory=Trace)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Everything that was found."""
+        return tuple(dict.fromkeys((*self.around, *self.own)))
 
 
-class TooManyParts(Exception):
+class PartsBudgetError(Exception):
     """The line holds more commands than the budget allows."""
 
 
@@ -68,9 +80,7 @@ class Walk:
         for pipeline in script.pipelines:
             after = self._pipeline(pipeline, scene)
             if pipeline.after == "&":
-                self._note(
-                    "&", [Finding(Risk.READ, "background", "runs beside the line, and goes on after it", unclear=True)]
-                )
+                self._note("&", [Finding(Risk.EXECUTE, "background", "runs beside the line, and goes on after it")])
                 continue
             # Only behind && is it sure that a change of directory worked.
             if after.cwds != scene.cwds:
@@ -81,9 +91,12 @@ class Walk:
         return scene
 
     def _note(self, text: str, findings: Iterable[Finding]) -> None:
-        self.parts.append(JudgedCommand(text, tuple(dict.fromkeys(findings))))
+        self._add(JudgedCommand(text, tuple(dict.fromkeys(findings))))
+
+    def _add(self, part: JudgedCommand) -> None:
+        self.parts.append(part)
         if len(self.parts) > MAX_PARTS:
-            raise TooManyParts
+            raise PartsBudgetError
 
     def _pipeline(self, pipeline: Pipeline, scene: Scene) -> Scene:
         if len(pipeline.commands) == 1:
@@ -113,6 +126,7 @@ class Walk:
                 assert_never(command)
 
     def _simple(self, command: Simple, scene: Scene) -> Scene:
+        scene = replace(scene, trace=Trace())
         redirected, feed = self._redirects(command.redirects, scene)
         findings = redirected + self._assignments(command, scene)
         words = expand_words(command.words, scene.variables, scene.cwd)
@@ -123,10 +137,9 @@ class Walk:
             findings.append(dangerous("fork-bomb", f"{words[0]} calls itself"))
         if words and words[0] in self._functions:
             findings.append(unclear("function", f"{words[0]} is a function of this line"))
-        findings.extend(judge_command(words, replace(scene, feed=feed or scene.feed)))
-        if not words and not findings:
-            findings.append(Finding(Risk.READ, "empty", "runs nothing"))
-        self._note(command.text, findings)
+        own = judge_command(words, replace(scene, feed=feed or scene.feed))
+        around = tuple(dict.fromkeys(findings))
+        self._add(JudgedCommand(command.text, around, tuple(dict.fromkeys(own)), words, scene.trace))
         return self._state_after(command, words, scene)
 
     def _assignments(self, command: Simple, scene: Scene) -> list[Finding]:

@@ -12,8 +12,8 @@ from treadle.policy.shell.syntax import (
     ProcessSubstitution,
     Script,
     Segment,
+    ShellSyntaxError,
     Substitution,
-    SyntaxFailure,
     Word,
 )
 
@@ -64,15 +64,15 @@ class Cursor:
         return True
 
     def expect(self, text: str) -> None:
-        """Step over `text`; raises `SyntaxFailure` when something else stands here."""
+        """Step over `text`; raises `ShellSyntaxError` when something else stands here."""
         if not self.take(text):
-            raise SyntaxFailure(f"{text!r} is missing at character {self.pos}")
+            raise ShellSyntaxError(f"{text!r} is missing at character {self.pos}")
 
     def enter(self) -> None:
-        """Go one level deeper; raises `SyntaxFailure` beyond the depth budget."""
+        """Go one level deeper; raises `ShellSyntaxError` beyond the depth budget."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise SyntaxFailure(f"nested deeper than {MAX_DEPTH} levels")
+            raise ShellSyntaxError(f"nested deeper than {MAX_DEPTH} levels")
 
     def leave(self) -> None:
         """Come one level up."""
@@ -153,7 +153,7 @@ def _read_escape(cursor: Cursor, builder: _Builder) -> None:
         return
     following = cursor.peek(1)
     if not following:
-        raise SyntaxFailure("the text ends in a backslash")
+        raise ShellSyntaxError("the text ends in a backslash")
     builder.add_text(following, quoted=True)
     cursor.pos += 2
 
@@ -161,7 +161,7 @@ def _read_escape(cursor: Cursor, builder: _Builder) -> None:
 def _single_quoted(cursor: Cursor) -> str:
     end = cursor.text.find("'", cursor.pos + 1)
     if end < 0:
-        raise SyntaxFailure("a single quote is not closed")
+        raise ShellSyntaxError("a single quote is not closed")
     text = cursor.text[cursor.pos + 1 : end]
     cursor.pos = end + 1
     return text
@@ -174,7 +174,7 @@ def _until(cursor: Cursor, close: str, *, quoted: bool) -> tuple[Segment, ...]:
     while not cursor.take(close):
         char = cursor.peek()
         if not char:
-            raise SyntaxFailure(f"{close!r} is missing at the end")
+            raise ShellSyntaxError(f"{close!r} is missing at the end")
         if quoted:
             _read_quoted_piece(cursor, builder)
         else:
@@ -244,7 +244,7 @@ def _backticks(cursor: Cursor) -> Script:
     while end < len(cursor.text) and cursor.text[end] != "`":
         end += 2 if cursor.text[end] == "\\" else 1
     if end >= len(cursor.text):
-        raise SyntaxFailure("a backtick is not closed")
+        raise ShellSyntaxError("a backtick is not closed")
     inner = re.sub(r"\\([$`\\])", r"\1", cursor.text[cursor.pos + 1 : end])
     cursor.pos = end + 1
     cursor.enter()
@@ -270,7 +270,7 @@ def _ansi_quoted(cursor: Cursor) -> str:
             continue
         decoded, pos = _decode_escape(cursor.text, pos + 1)
         out.append(decoded)
-    raise SyntaxFailure("a $' quote is not closed")
+    raise ShellSyntaxError("a $' quote is not closed")
 
 
 def _decode_escape(text: str, pos: int) -> tuple[str, int]:
@@ -280,7 +280,7 @@ def _decode_escape(text: str, pos: int) -> tuple[str, int]:
         if match := pattern.match(text, pos):
             code = int(match.group(1), base)
             if code == 0 or code > 0x10FFFF:
-                raise SyntaxFailure("a $' quote holds a character that ends the word early")
+                raise ShellSyntaxError("a $' quote holds a character that ends the word early")
             return chr(code & 0xFF if base == 8 else code), match.end()
     if text[pos : pos + 1] == "c":
         return chr(ord(text[pos + 1 : pos + 2] or "@") & 0x1F), pos + 2
@@ -301,7 +301,7 @@ def _arithmetic_or_script(cursor: Cursor, *, quoted: bool) -> Segment:
     depth = cursor.depth
     try:
         return _arithmetic(cursor, "))")
-    except SyntaxFailure:
+    except ShellSyntaxError:
         cursor.pos = start - 1
         cursor.depth = depth
         return Substitution(_nested(cursor, ")"), quoted)
@@ -321,13 +321,13 @@ def _arithmetic(cursor: Cursor, close: str) -> Arithmetic:
     while open_brackets or not cursor.looking_at(close):
         char = cursor.peek()
         if not char:
-            raise SyntaxFailure(f"{close!r} is missing at the end")
+            raise ShellSyntaxError(f"{close!r} is missing at the end")
         if char == opening:
             open_brackets += 1
         elif char == closing:
             open_brackets -= 1
         if open_brackets < 0:
-            raise SyntaxFailure("the brackets of an arithmetic expression do not match")
+            raise ShellSyntaxError("the brackets of an arithmetic expression do not match")
         _read_quoted_piece(cursor, builder)
     text = cursor.text[start : cursor.pos]
     cursor.pos += len(close)
@@ -344,7 +344,7 @@ def _braced(cursor: Cursor, *, quoted: bool) -> Parameter:
         cursor.pos += 1
     match = _PARAMETER.match(cursor.text, cursor.pos)
     if match is None:
-        raise SyntaxFailure("an expansion in braces has no name")
+        raise ShellSyntaxError("an expansion in braces has no name")
     cursor.pos = match.end()
     rest: tuple[Segment, ...] = ()
     start = cursor.pos
@@ -364,7 +364,7 @@ def _operator(cursor: Cursor) -> str:
     for operator in (*_OPERATORS, ",", "@", ":"):
         if cursor.take(operator):
             return operator
-    raise SyntaxFailure("an expansion in braces is not understood")
+    raise ShellSyntaxError("an expansion in braces is not understood")
 
 
 def read_here_documents(cursor: Cursor) -> None:
@@ -374,7 +374,7 @@ def read_here_documents(cursor: Cursor) -> None:
         lines: list[str] = []
         while True:
             if cursor.pos >= len(cursor.text):
-                raise SyntaxFailure(f"the here-document {document.delimiter!r} is not closed")
+                raise ShellSyntaxError(f"the here-document {document.delimiter!r} is not closed")
             line, _, _ = cursor.text[cursor.pos :].partition("\n")
             cursor.pos = min(len(cursor.text), cursor.pos + len(line) + 1)
             if document.strips_tabs:
