@@ -55,6 +55,8 @@ def classify_command(command: str, cwd: str, context: PolicyContext) -> CommandJ
         )
     parts, more = _walk(command, scene)
     more += _written_and_run(command, parts, scene)
+    if scene.effort.left < 0:
+        more += sweep(command, scene)
     judgement = _judgement(parts, findings + more)
     if judgement.command_class is CommandClass.READ_ONLY:
         second = _second_opinion(command)
@@ -113,7 +115,11 @@ def _walk(command: str, scene: Scene) -> tuple[list[JudgedCommand], list[Finding
         return walk.parts, [unfollowed("syntax", f"the line is not understood: {failure}"), *sweep(command, scene)]
     except PartsBudgetError:
         return walk.parts, [unfollowed("budget", "the line holds too many commands"), *sweep(command, scene)]
-    return walk.parts, [unfollowed("syntax", "a line break stands inside a word")] if joined else []
+    if not joined:
+        return walk.parts, []
+    # The shell takes the break out before it looks at words, so what stands around it may be one word.
+    parts, findings = _walk(command.replace("\\\n", ""), scene)
+    return [*walk.parts, *parts], [unfollowed("syntax", "a line break stands inside a word"), *findings]
 
 
 def _judge_script(text: str, scene: Scene) -> list[Finding]:

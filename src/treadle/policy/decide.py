@@ -11,7 +11,7 @@ from treadle.policy.context import FileFacts, FileKind, FileView, PolicyContext
 from treadle.policy.findings import Finding, dangerous, worst
 from treadle.policy.modes import verdict_for
 from treadle.policy.operations import PathOp
-from treadle.policy.paths import Where, check_path
+from treadle.policy.paths import Where, check_path, refusal
 from treadle.policy.rules import Places, Rule, Subject, apply_rules, reason_of
 from treadle.policy.shell.walk import JudgedCommand
 from treadle.policy.urls import HostKind, check_url
@@ -181,6 +181,8 @@ def _digest(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Acc
 
 
 def _identity(path: str, context: PolicyContext) -> tuple[str, tuple[int, int] | None]:
+    if refusal(path) is not None:
+        return path, None
     resolved = context.files.resolve(path)
     facts = context.files.facts(resolved)
     return resolved, None if facts is None else facts.inode

@@ -137,6 +137,7 @@ def components(path: str) -> tuple[str, ...]:
     return tuple(normalise(name) for name in re.split(r"[/\\]", path) if name not in ("", "."))
 
 
+@lru_cache(maxsize=8192)
 def control_name(path: str) -> str | None:
     """Give the name that makes a path write-protected, or None."""
     parts = components(path)
@@ -148,6 +149,7 @@ def control_name(path: str) -> str | None:
     return _sequence(parts, _CONTROL_SEQUENCES)
 
 
+@lru_cache(maxsize=8192)
 def secret_name(path: str) -> str | None:
     """Give the name that makes a path read-protected, or None."""
     parts = components(path)
@@ -174,6 +176,7 @@ def _sequence(parts: tuple[str, ...], sequences: Iterable[tuple[str, ...]]) -> s
     return next((name for name in map("/".join, sequences) if f"/{name}/" in joined), None)
 
 
+@lru_cache(maxsize=8192)
 def pattern_hits(path: str, *, writing: bool) -> str | None:
     """Give a protected name that a path with unknown parts could stand for, or None.
 

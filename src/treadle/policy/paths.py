@@ -34,7 +34,7 @@ class PathCheck:
 
 def check_path(path: str, op: PathOp, cwd: str, context: PolicyContext) -> PathCheck:
     """Say where a path that was asked for leads. Both its spelling and its resolved form are tested (rules 27 to 31)."""
-    refused = _refusal(path)
+    refused = refusal(path)
     if refused is not None:
         return refused
     joined = posixpath.join(cwd, _expand_home(path, context))
@@ -59,7 +59,8 @@ def _answer(where: Where, resolved: str, rule: str, text: str) -> PathCheck:
     return PathCheck(where=where, resolved=resolved, reasons=(Reason(rule=rule, text=text),))
 
 
-def _refusal(path: str) -> PathCheck | None:
+def refusal(path: str) -> PathCheck | None:
+    """Refuse a path by its form alone: empty, overlong, control, invisible or direction-changing characters."""
     if not path:
         return _answer(Where.OUTSIDE, "", "path-form", "the path is empty")
     if any(unicodedata.category(char) in ("Cc", "Cs") for char in path):

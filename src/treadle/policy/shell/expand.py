@@ -19,6 +19,7 @@ from treadle.policy.shell.syntax import (
 )
 
 MAX_FIELDS = 256
+MAX_BRACES = 32
 
 _CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f]")
 _RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?")
@@ -84,6 +85,9 @@ def _atoms(segments: Sequence[Segment]) -> list[_Atom]:
 
 def _braces(atoms: list[_Atom], budget: int = MAX_FIELDS) -> Iterator[list[_Atom]]:
     """Expand the first brace group, then the rest."""
+    if atoms.count("{") > MAX_BRACES:
+        yield [Parameter("?", quoted=False, operator="?")]
+        return
     for start, atom in enumerate(atoms):
         if atom != "{" or (start and isinstance(atoms[start - 1], str) and atoms[start - 1] == "$"):
             continue

@@ -161,7 +161,7 @@ def _awk_program(program: str, scene: Scene) -> list[Finding]:
         findings.append(dangerous("opaque-code", f"the awk program contains {match.group().strip()!r}"))
     for target in _AWK_TARGET.findall(program):
         findings.extend(scene.path(target, PathOp.WRITE))
-    for token in re.split(r"[\s'\"(){};,]+", program):
+    for token in dict.fromkeys(re.split(r"[\s'\"(){};,]+", program)):
         if "/" in token or token.startswith("."):
             findings.extend(scene.mentions(token))
     hides = '"' in program and "/" in program and ">" in program

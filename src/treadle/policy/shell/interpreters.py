@@ -132,7 +132,7 @@ def scan_code(text: str, scene: Scene) -> list[Finding]:
     if UNKNOWN in text:
         findings.append(dangerous("unknown-script", "runs a program that is unknown until it runs"))
     cleaned = text.translate({ord(mark): " " for mark in (UNKNOWN, STAR, ANY, SPLIT)})
-    for token in re.split(r"[\s'\"`()\[\]{};,<>|&]+", cleaned):
+    for token in dict.fromkeys(re.split(r"[\s'\"`()\[\]{};,<>|&]+", cleaned)):
         if token:
             findings.extend(scene.mentions(token))
     return findings

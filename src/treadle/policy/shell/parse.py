@@ -18,7 +18,7 @@ from treadle.policy.shell.syntax import (
     Simple,
     Word,
 )
-from treadle.policy.shell.words import BLANKS, Cursor, read_arithmetic, read_here_documents, read_word
+from treadle.policy.shell.words import BLANKS, Cursor, read_here_documents, read_word, try_arithmetic
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[^\]]*\])?\+?=")
 _REDIRECT = re.compile(r"([0-9]*|\{[A-Za-z_][A-Za-z0-9_]*\})(<<<|<<-|<<|<>|<&|>>|>\||>&|<|>)|()(&>>|&>)")
@@ -131,11 +131,9 @@ def _read_compound(cursor: Cursor) -> Command | None:
 
 
 def _read_calculation_or_subshell(cursor: Cursor) -> Command:
-    start, depth = cursor.pos, cursor.depth
-    try:
-        expression = read_arithmetic(cursor)
-    except ShellSyntaxError:
-        cursor.pos, cursor.depth = start - 1, depth
+    expression = try_arithmetic(cursor)
+    if expression is None:
+        cursor.pos -= 1
         return _read_subshell(cursor)
     return Calculation(expression, _read_redirects(cursor))
 
@@ -182,7 +180,9 @@ def _read_do(cursor: Cursor) -> Script:
 def _read_for(cursor: Cursor, word: str) -> Command:
     _skip_blanks(cursor)
     if word == "for" and cursor.take("(("):
-        expression = read_arithmetic(cursor)
+        expression = try_arithmetic(cursor)
+        if expression is None:
+            raise ShellSyntaxError("the head of a loop is not understood")
         head = Script((Pipeline((Calculation(expression),), ";"),))
         _skip_list_end(cursor)
         return Block("calculated for", (head, _read_do(cursor)), redirects=_read_redirects(cursor))

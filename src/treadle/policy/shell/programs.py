@@ -4,7 +4,7 @@ import posixpath
 import re
 from collections.abc import Callable, Sequence
 
-from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.findings import Finding, dangerous, unclear, unfollowed
 from treadle.policy.marks import is_static
 from treadle.policy.shell.builtins import BUILTINS, judge_evaluated
 from treadle.policy.shell.dangers import (
@@ -44,8 +44,9 @@ Judge = Callable[[str, Sequence[str], Scene], list[Finding]]
 
 def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
     """Judge one command with its words already expanded."""
-    if scene.depth > MAX_NESTING:
-        return [unclear("budget", "commands are nested too deeply to follow")]
+    scene.effort.left -= 1
+    if scene.depth > MAX_NESTING or scene.effort.left < 0:
+        return [unfollowed("budget", "the line holds too many or too deeply nested commands to follow")]
     if not argv:
         return []
     scene.trace.commands.append(argv)
@@ -180,7 +181,7 @@ def _judge_unknown(name: str, words: tuple[str, ...], scene: Scene) -> list[Find
         "prints every variable, secrets included" if name in PRINTS_SECRETS else f"{name} is not known to be harmless"
     )
     findings = [Finding(Risk.EXECUTE, "unknown-program", text)]
-    for word in words:
+    for word in () if scene.is_search else words:
         findings.extend(scene.mentions(word))
     if name not in _MESSAGE_PROGRAMS:
         findings.extend(suffixes(words, scene))

@@ -42,6 +42,13 @@ class Trace:
     hosts: list[str] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class Effort:
+    """How many more commands may be judged, so that no line takes long."""
+
+    left: int = 3000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     """The surroundings of one command. `cwds` are all the directories it may run in; `is_search` marks a guess at a command."""
@@ -55,6 +62,7 @@ class Scene:
     depth: int = 0
     is_search: bool = False
     trace: Trace = field(default_factory=Trace)
+    effort: Effort = field(default_factory=Effort)
 
     @property
     def cwd(self) -> str:

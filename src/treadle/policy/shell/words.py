@@ -38,7 +38,10 @@ _NUMBER_ESCAPES = (
 
 @dataclass(slots=True)
 class Cursor:
-    """A place in the text. `nested` parses a script up to a closing character; `pending` are open here-documents."""
+    """A place in the text. `nested` parses a script up to a closing character; `pending` are open here-documents.
+
+    `not_arithmetic` are places that turned out to be something else: tried once, or nesting would double the work.
+    """
 
     text: str
     nested: "Callable[[Cursor, str], Script]"
@@ -46,6 +49,7 @@ class Cursor:
     depth: int = 0
     joined: bool = False
     pending: list[HereDocument] = field(default_factory=list)
+    not_arithmetic: set[int] = field(default_factory=set)
 
     def peek(self, offset: int = 0) -> str:
         """Give the character ahead, or an empty string at the end."""
@@ -297,19 +301,24 @@ def _as_utf8(text: str) -> str:
 
 def _arithmetic_or_script(cursor: Cursor, *, quoted: bool) -> Segment:
     """Read `$((` as arithmetic, or, when it does not end in `))`, as a substitution that starts with a subshell."""
-    start = cursor.pos
-    depth = cursor.depth
+    arithmetic = try_arithmetic(cursor)
+    if arithmetic is not None:
+        return arithmetic
+    cursor.pos -= 1
+    return Substitution(_nested(cursor, ")"), quoted)
+
+
+def try_arithmetic(cursor: Cursor) -> Arithmetic | None:
+    """Read the rest of `((…))`, the opening already consumed; None, with the cursor left alone, when it is none."""
+    start, depth = cursor.pos, cursor.depth
+    if start in cursor.not_arithmetic:
+        return None
     try:
         return _arithmetic(cursor, "))")
     except ShellSyntaxError:
-        cursor.pos = start - 1
-        cursor.depth = depth
-        return Substitution(_nested(cursor, ")"), quoted)
-
-
-def read_arithmetic(cursor: Cursor) -> Arithmetic:
-    """Read the rest of `((…))`, the opening already consumed."""
-    return _arithmetic(cursor, "))")
+        cursor.pos, cursor.depth = start, depth
+        cursor.not_arithmetic.add(start)
+        return None
 
 
 def _arithmetic(cursor: Cursor, close: str) -> Arithmetic:

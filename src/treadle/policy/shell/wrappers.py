@@ -14,6 +14,7 @@ from treadle.policy.shell.scene import Feed, Scene
 from treadle.protocol.tools import Risk
 
 MAX_FED_WORDS = 64
+MAX_GUESSED_WORDS = 60
 
 _DURATION = re.compile(r"\d+(\.\d+)?[smhd]?")
 
@@ -119,7 +120,7 @@ def suffixes(words: Sequence[str], scene: Scene) -> list[Finding]:
     scene = replace(scene, is_search=True)
     for place, word in enumerate(words[:40]):
         if word and is_static(word) and not word.startswith("-") and "=" not in word:
-            inner = scene.command(tuple(words[place:]))
+            inner = scene.command(tuple(words[place : place + MAX_GUESSED_WORDS]))
             found.extend(finding for finding in inner if finding.risk is Risk.CRITICAL)
             if " " in word:
                 found.extend(finding for finding in scene.script(word) if finding.risk is Risk.CRITICAL)
