@@ -18,7 +18,7 @@ async def program(*argv: str) -> AsyncIterator[Process]:
         yield process
     finally:
         if process.returncode is None:
-            # `process.kill` may reap the program before asyncio does, which then complains of an unknown child.
+            # Not by `process.kill`: that asks for the exit status behind the back of asyncio, which then complains.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)
         # What is still in the pipes has to be taken out, or the end of the process goes unnoticed.
