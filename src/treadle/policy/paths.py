@@ -33,7 +33,7 @@ class PathCheck:
 
 
 def check_path(path: str, op: PathOp, cwd: str, context: PolicyContext) -> PathCheck:
-    """Say where a path that was asked for leads. Both its spelling and its resolved form are tested (rules 27 to 31)."""
+    """Say where a path leads that was asked for. Its spelling and its resolved form are both tested (rules 27-31)."""
     refused = refusal(path)
     if refused is not None:
         return refused
