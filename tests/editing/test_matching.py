@@ -1,6 +1,6 @@
 """Matching tiers: what a model gets slightly wrong still lands, and only the change reaches the file."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 import pytest
 

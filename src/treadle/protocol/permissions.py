@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import Any
 
+from msgspec import field
+
 from treadle.protocol.base import Record
 from treadle.protocol.tools import Access, Preview, Risk
 
@@ -84,4 +86,4 @@ class Question(Record, frozen=True, kw_only=True):
     preview: Preview | None = None
     decision: Decision | None = None
     accesses: tuple[Access, ...] = ()
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, Any] = field(default_factory=dict)
