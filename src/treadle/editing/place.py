@@ -97,7 +97,7 @@ def _merged(block: Block, found: Alignment, views: TextViews) -> list[Hunk] | Ed
     hunks = [hunk for hunk in hunks if tuple(views.lines[hunk.start : hunk.end]) != hunk.lines]
     if not hunks:
         return refuse(ErrorCode.NO_CHANGE, block, views, found.first)
-    if all(_stands_already(hunk, found, views.lines) for hunk in hunks):
+    if all(_stands_already(hunk, views.lines, found.pairs) for hunk in hunks):
         return refuse(ErrorCode.ALREADY_APPLIED, block, views, hunks[0].start)
     sign = escaped_sign([line for hunk in hunks for line in hunk.lines], views)
     if sign is not None:
@@ -107,14 +107,14 @@ def _merged(block: Block, found: Alignment, views: TextViews) -> list[Hunk] | Ed
     return [replace(hunk, lines=indented_as_file(hunk.lines, views)) for hunk in hunks]
 
 
-def _stands_already(hunk: Hunk, found: Alignment, lines: Sequence[str]) -> bool:
+def _stands_already(hunk: Hunk, lines: Sequence[str], quoted: Sequence[int | None] = ()) -> bool:
     """Whether the lines to insert stand right beside the place already, and the model did not quote them there."""
     count = len(hunk.lines)
     if hunk.start < hunk.end or not any(sum(map(str.isalnum, line)) > 2 for line in hunk.lines):
         return False
     beside = (range(hunk.start, hunk.start + count), range(max(0, hunk.start - count), hunk.start))
     return any(
-        hunk.lines == tuple(lines[place.start : place.stop]) and not set(place) <= set(found.pairs) for place in beside
+        hunk.lines == tuple(lines[place.start : place.stop]) and not set(place) <= set(quoted) for place in beside
     )
 
 
