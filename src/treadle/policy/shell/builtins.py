@@ -76,7 +76,7 @@ def _change_directory(name: str, words: Sequence[str], scene: Scene) -> list[Fin
     if any(word.startswith("-") and word not in ("-", "--", "-P", "-L") for word in words):
         return [unclear("unknown-option", f"{name}: an option is not known")]
     operands = [word for word in words if not word.startswith("-") or word == "-"]
-    if name == "popd" or operands[:1] == ["-"] or len(operands) > 1:
+    if name != "cd" or operands[:1] == ["-"] or len(operands) > 1:
         return [unclear("unknown-directory", "the directory is unknown until it runs")]
     return scene.path(operands[0] if operands else scene.context.home or "/", PathOp.LIST)
 

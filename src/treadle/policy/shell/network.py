@@ -8,6 +8,7 @@ from treadle.policy.marks import is_static
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.options import Arguments, Given, Role, read_arguments, read_table
 from treadle.policy.shell.scene import Scene
+from treadle.policy.shell.wrappers import suffixes
 from treadle.policy.urls import HostKind, check_url, host_kind
 from treadle.protocol.tools import Risk
 
@@ -171,7 +172,7 @@ def _containers(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
             host = source.group(1) if source else value.split(":")[0]
             if host.startswith(("/", "~", ".")) or not is_static(host):
                 findings.extend(scene.path(host, PathOp.WRITE))
-    return findings
+    return findings + suffixes(words, scene)
 
 
 NETWORK: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
