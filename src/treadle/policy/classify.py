@@ -8,7 +8,7 @@ from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, 
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path
-from treadle.policy.shell.expand import Variables
+from treadle.policy.shell.expand import ExpansionBudgetError, Variables
 from treadle.policy.shell.grammar import grammar_commands
 from treadle.policy.shell.outline import command_names
 from treadle.policy.shell.parse import parse
@@ -92,8 +92,8 @@ def _walk(command: str, scene: Scene) -> tuple[list[JudgedCommand], list[Finding
         walk.script(script, scene)
     except ShellSyntaxError as failure:
         return walk.parts, [unfollowed("syntax", f"the line is not understood: {failure}"), *sweep(command, scene)]
-    except PartsBudgetError:
-        return walk.parts, [unfollowed("budget", "the line holds too many commands"), *sweep(command, scene)]
+    except (PartsBudgetError, ExpansionBudgetError):
+        return walk.parts, [unfollowed("budget", "the line holds too many commands or words"), *sweep(command, scene)]
     together = judge_sequence(walk.parts, scene)
     if not joined:
         return walk.parts, together

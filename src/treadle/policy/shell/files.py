@@ -133,6 +133,8 @@ def _copy(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         if moves:
             findings.extend(scene.path(source, PathOp.WRITE))
     for target in arguments.operands[len(sources) :]:
+        if moves and target.startswith("/dev/"):
+            findings.append(dangerous("delete-tree", f"moves files away into {target}"))
         findings.extend(scene.path(target, PathOp.WRITE))
         # Into a directory, a copy keeps its name: the name counts as a target too.
         for source in sources:

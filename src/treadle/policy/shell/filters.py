@@ -77,16 +77,16 @@ def _find_step(pending: list[str], search: _Search, scene: Scene) -> list[Findin
             pending.pop(0)
         return [*findings, Finding(Risk.WRITE, "writer", f"find {word} writes a file")]
     if word == "-delete":
-        return _find_delete(pending, search, scene)
+        return _find_delete(search, scene)
     if word in _FIND_RUNS:
         return _find_run(word, pending, search, scene)
     return [unclear("unknown-option", f"find: {word!r} is not a known test or action"), *scene.mentions(word)]
 
 
-def _find_delete(pending: list[str], search: _Search, scene: Scene) -> list[Finding]:
+def _find_delete(search: _Search, scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.EXECUTE, "delete", "find -delete deletes files")]
-    if not pending and not search.starts:
-        findings.append(dangerous("delete-tree", "deletes everything below the directory"))
+    if not any(is_static(word) and word.strip("*?./") for word in search.patterns):
+        findings.append(dangerous("delete-tree", "deletes everything below the directory, whatever its name"))
     return findings + _reaches_out(search, scene)
 
 

@@ -209,6 +209,8 @@ def _restore(words: Sequence[str], _scene: Scene) -> list[Finding]:
 
 def _push(words: Sequence[str], _scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.REMOTE, "network", "git push publishes commits")]
+    if any("://" in word or re.match(r"[\w.-]+@[\w.-]+:", word) for word in words):
+        findings.append(dangerous("git", "git push publishes to an address that is no remote of the repository"))
     if any(word.startswith(("+", ":")) for word in words) or any(not is_static(word) for word in words):
         findings.append(dangerous("git", "git push rewrites or deletes what is published"))
     return findings
@@ -220,6 +222,10 @@ def _over_network(words: Sequence[str], scene: Scene) -> list[Finding]:
         if word.startswith(("/", "~", "../", "file:")):
             findings.extend(scene.path(word, PathOp.READ))
     return findings
+
+
+def _clone(words: Sequence[str], scene: Scene) -> list[Finding]:
+    return [Finding(Risk.REMOTE, "download", "git clone fetches from the network"), *_over_network(words, scene)]
 
 
 def _config(words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -278,5 +284,6 @@ _SPECIAL: dict[str, Callable[[Sequence[str], Scene], list[Finding]]] = {
     "config": _config,
     "submodule": _foreach,
     "bisect": _bisect,
-    **dict.fromkeys(("fetch", "pull", "clone", "ls-remote"), _over_network),
+    "clone": _clone,
+    **dict.fromkeys(("fetch", "pull", "ls-remote"), _over_network),
 }

@@ -10,6 +10,7 @@ from treadle.policy.operations import PathOp
 from treadle.policy.shell.builtins import BUILTINS, judge_evaluated
 from treadle.policy.shell.dangers import (
     PRINTS_SECRETS,
+    VARIABLES_DANGEROUS,
     VARIABLES_SAFE_TO_SHOW,
     VARIABLES_SECRET,
     always,
@@ -160,6 +161,8 @@ def _raw(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
     shown = [found for word in words if is_glob(word) for found in scene.path(word, PathOp.LIST)]
     if name == "printf" and words and words[0].startswith("-") and words[0] != "--":
         text = unclear("evaluated-text", "printf -v sets a variable and may evaluate a subscript")
+        if VARIABLES_DANGEROUS.fullmatch("".join(words[1:2])):
+            shown.append(dangerous("variable", f"printf sets {words[1]}"))
         return [text, *shown, *(found for word in words[:2] for found in judge_evaluated(word, scene))]
     return shown
 
