@@ -17,6 +17,7 @@ $(VENV)/.run: pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Treadle needs Python 3.11 or newer; {sys.executable} is {v[0]}.{v[1]}. Name another one: make PYTHON=python3.11 ...")'
 	@test -x $(BIN)/python || { echo "Setting up $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
 	@$(PIP) -e .
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.run
@@ -37,7 +38,7 @@ check: $(VENV)/.dev ## Format, lint, strict types, import contracts
 	@$(BIN)/ruff format --check --quiet . || { echo "Run 'make format'."; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/lint-imports --no-logo --no-timing | tail -n 20
+	@$(BIN)/lint-imports --no-logo > .import_linter_report 2>&1 || { cat .import_linter_report; rm .import_linter_report; exit 1; }; rm -f .import_linter_report
 
 format: $(VENV)/.dev ## Format and mend what can be mended by itself
 	@$(BIN)/ruff format --quiet .
@@ -48,6 +49,8 @@ bench: $(VENV)/.dev ## Print the speed figures, each as a ratio measured side by
 
 docs: $(VENV)/.dev ## Write the generated pages of docs/
 	@$(BIN)/treadle docs states > docs/states.md
+	@mkdir -p docs/schema
+	@for name in event notification; do $(BIN)/treadle docs schema $$name > docs/schema/$$name.json || exit 1; done
 
 clean: ## Remove what was set up
 	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,11 +1,11 @@
 """What the engine needs from outside, as Protocols; adapters implement them without importing the engine's insides."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from treadle.protocol.events import Event
-from treadle.protocol.models import ModelRequest, StreamEvent
+from treadle.protocol.models import ModelRequest, ModelSpec, StreamEvent, ToolProtocol
 from treadle.protocol.notifications import TurnOutcome
 from treadle.protocol.permissions import Decision
 from treadle.protocol.tools import Access, CallResult, Preview, ToolSpec
@@ -86,6 +86,22 @@ class Environment(Protocol):
 class OutputHandler(Protocol):
     """Brings the end of a turn back to whoever asked for it."""
 
-    async def __call__(self, outcome: TurnOutcome) -> None:
-        """Deliver the outcome."""
+    def __call__(self, outcome: TurnOutcome, /) -> None:
+        """Deliver the outcome; returns at once."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """Everything from outside that a session works with. `offered` names the tools that a model is told of."""
+
+    log: EventLog
+    environment: Environment
+    judge: Judge
+    tools: Mapping[str, Tool]
+    offered: Callable[[str], Collection[str]]
+    provider: Callable[[str], Provider]
+    model: Callable[[str], ModelSpec]
+    system: Callable[[str, ToolProtocol], str]
+    clock: Callable[[], int]
+    chance: Callable[[], float]

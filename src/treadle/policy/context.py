@@ -53,7 +53,8 @@ class PolicyContext:
     """What a decision depends on. Paths are absolute; `roots` are the folders that belong to the workspace.
 
     `trusted` says that the user trusts the workspace, `sandboxed` that commands run in a sandbox with the profile
-    `sandbox`, `tainted` that text from outside was read in this turn. `state` names the directories of Treadle's own
+    `sandbox`, `tainted` that text from outside was read in this turn. `own` names directories of Treadle that the user
+    put inside a workspace, which are protected there. `state` names the directories of Treadle's own
     data and rules; `rules` are the user's and the project's.
     """
 
@@ -64,6 +65,7 @@ class PolicyContext:
     trusted: bool = True
     sandboxed: bool = False
     state: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
     sandbox: str = ""
     tainted: bool = False
     rules: Ruleset = field(default_factory=Ruleset)

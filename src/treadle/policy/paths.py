@@ -109,7 +109,7 @@ def _below(path: str, roots: tuple[str, ...]) -> str:
 
 
 def _protected_name(tested: str, spelling: str, op: PathOp, context: PolicyContext) -> str | None:
-    if _is_below(spelling, context.state):
+    if _is_below(spelling, (*context.state, *context.own)):
         return spelling
     if op is PathOp.WRITE:
         return control_name(tested) or secret_name(tested) or (spelling if spelling in ("/", context.home) else None)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from treadle.protocol.errors import StoreError
-from treadle.protocol.events import SCHEMA_VERSION, EventData
+from treadle.protocol.events import SCHEMA_VERSION, EventData, Source
 from treadle.protocol.notifications import Notification
 
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
@@ -16,6 +16,7 @@ UPGRADES: dict[int, Upgrade] = {}
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 _data_decoder: msgspec.json.Decoder[EventData] = msgspec.json.Decoder(EventData)
+_source_decoder = msgspec.json.Decoder(Source)
 _notification_decoder: msgspec.json.Decoder[Notification] = msgspec.json.Decoder(Notification)
 
 
@@ -40,7 +41,19 @@ def decode_data(raw: bytes, version: int = SCHEMA_VERSION) -> EventData:
             record = UPGRADES[step](record)
         return msgspec.convert(record, EventData)  # type: ignore[no-any-return]
     except msgspec.MsgspecError as error:
-        raise StoreError("log-damaged", "An event of the log cannot be read.", why=str(error)) from error
+        raise _damaged("An event of the log cannot be read.", error) from error
+
+
+def decode_source(raw: bytes) -> Source:
+    """Decode where an event came from; raises `StoreError`."""
+    try:
+        return _source_decoder.decode(raw)
+    except msgspec.MsgspecError as error:
+        raise _damaged("The source of an event of the log cannot be read.", error) from error
+
+
+def _damaged(what: str, error: msgspec.MsgspecError) -> StoreError:
+    return StoreError("log-damaged", what, why=str(error), fix="Start a new session; other ones may still be whole.")
 
 
 def decode_notification(raw: bytes) -> Notification:

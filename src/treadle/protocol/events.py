@@ -1,7 +1,7 @@
 """Events: the rows of the log. An op is an event that a surface asked for; the rest is what happened."""
 
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.messages import Message, UserContent
@@ -55,11 +55,15 @@ class EditQueued(Tagged, frozen=True, kw_only=True, tag="edit_queued"):
 
 
 class Answer(Tagged, frozen=True, kw_only=True, tag="answer"):
-    """The user answers a question; `text` is the answer itself, or a comment on a permission."""
+    """The user answers a question; `text` is the answer itself, or a comment on a permission.
+
+    `arguments` amend a call that is allowed: it runs with these instead of its own.
+    """
 
     question_id: str
     option: OptionKind
     text: str = ""
+    arguments: dict[str, Any] | None = None
 
 
 class Interrupt(Tagged, frozen=True, kw_only=True, tag="interrupt"):
@@ -79,13 +83,19 @@ class SetModel(Tagged, frozen=True, kw_only=True, tag="set_model"):
     tool_protocol: ToolProtocol
 
 
-class Attach(Tagged, frozen=True, kw_only=True, tag="attach"):
-    """A surface opens the session; what was open is taken up again. Without a user, questions are denied."""
+class SetLimits(Tagged, frozen=True, kw_only=True, tag="set_limits"):
+    """The user changes the bounds of the session."""
+
+    limits: Limits
+
+
+class SetPresence(Tagged, frozen=True, kw_only=True, tag="set_presence"):
+    """Whether anybody can answer; without a user, what would be asked is denied."""
 
     user_present: bool
 
 
-Op: TypeAlias = Prompt | EditQueued | Answer | Interrupt | SetMode | SetModel | Attach
+Op: TypeAlias = Prompt | EditQueued | Answer | Interrupt | SetMode | SetModel | SetLimits | SetPresence
 
 
 class SessionStarted(Tagged, frozen=True, kw_only=True, tag="session_started"):
@@ -99,12 +109,16 @@ class SessionStarted(Tagged, frozen=True, kw_only=True, tag="session_started"):
     limits: Limits = Limits()
 
 
+class Resumed(Tagged, frozen=True, kw_only=True, tag="resumed"):
+    """Another process took the session up; whatever was going on in the old one has stopped."""
+
+    user_present: bool
+
+
 class ContextReady(Tagged, frozen=True, kw_only=True, tag="context_ready"):
-    """The user message of a step is sealed: the results so far, then these prompts, notes and environment."""
+    """The user message of a step is sealed: results, prompts and notes of the state before, then this environment."""
 
     step: int
-    prompts: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
     environment: str = ""
     tokens: int = 0
 
@@ -191,8 +205,10 @@ EventData: TypeAlias = (
     | Interrupt
     | SetMode
     | SetModel
-    | Attach
+    | SetLimits
+    | SetPresence
     | SessionStarted
+    | Resumed
     | ContextReady
     | ContextExceeded
     | Compacted

@@ -1,1 +1,1 @@
-"""One module per wire API; vendors are rows of data."""
+"""Adapters to models: one module per wire API, vendors as rows of data, and a model that plays a script."""

@@ -1,1 +1,1 @@
-"""The terminal surface."""
+"""The interactive terminal: inline, with the scrollback kept."""

@@ -1,0 +1,23 @@
+"""Run the measurements: all of them, or those named on the command line."""
+
+import sys
+from importlib import import_module
+
+NAMES = ("startup", "engine", "parsing", "edits", "policy", "tools")
+
+
+def main() -> None:
+    """Print the figures."""
+    for name in sys.argv[1:] or NAMES:
+        try:
+            module = import_module(f"bench.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"bench.{name}":
+                raise
+            continue
+        print(f"\n== {name} ==", flush=True)
+        module.main()
+
+
+if __name__ == "__main__":
+    main()

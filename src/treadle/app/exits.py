@@ -1,0 +1,53 @@
+"""Exit codes: what a script can rely on."""
+
+from enum import IntEnum
+
+from treadle.protocol.models import ErrorKind, ModelError
+from treadle.protocol.notifications import TurnOutcome, TurnStop
+
+
+class Exit(IntEnum):
+    """How the program ended; documented in docs/headless.md."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    STEPS = 53
+    PERMISSION = 55
+    MISTAKES = 56
+    LOOP = 57
+    TRANSIENT = 75
+    CONFIG = 78
+    HANGUP = 129
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
+_CONFIG = frozenset({ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION, ErrorKind.BALANCE, ErrorKind.NOT_FOUND})
+
+
+def exit_code(outcome: TurnOutcome) -> Exit:
+    """Map the end of a turn to an exit code."""
+    match outcome.stop:
+        case TurnStop.END_TURN:
+            return Exit.PERMISSION if outcome.denied else Exit.DONE
+        case TurnStop.MAX_TURN_REQUESTS:
+            return Exit.STEPS
+        case TurnStop.CANCELLED:
+            return Exit.INTERRUPTED
+        case TurnStop.MISTAKES:
+            return Exit.MISTAKES
+        case TurnStop.LOOP:
+            return Exit.LOOP
+        case TurnStop.REFUSAL:
+            return Exit.FAILED
+        case TurnStop.ERROR:
+            return _error(outcome.error)
+
+
+def _error(error: ModelError | None) -> Exit:
+    if error is None:
+        return Exit.FAILED
+    if error.retryable:
+        return Exit.TRANSIENT
+    return Exit.CONFIG if error.kind in _CONFIG else Exit.FAILED

@@ -1,0 +1,150 @@
+"""A session as surfaces see it: post an op, follow the notifications, close."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from treadle.engine.session import Session
+from treadle.engine.state import phase
+from treadle.protocol.errors import TreadleError
+from treadle.protocol.events import EventData, Op, Resumed, Source
+from treadle.protocol.models import ModelSpec, ToolProtocol
+from treadle.protocol.notifications import Notification, Phase, QueuedPrompt, TurnOutcome
+from treadle.protocol.permissions import Mode, Question
+from treadle.store.sqlite import LEASE_SECONDS, Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """Where a session stands. `tokens` is what the conversation takes, `window` what the model can hold."""
+
+    phase: Phase
+    mode: Mode
+    model: str
+    tool_protocol: ToolProtocol
+    turn_active: bool
+    questions: tuple[Question, ...]
+    queue: tuple[QueuedPrompt, ...]
+    tokens: int
+    window: int | None
+
+
+class LiveSession:
+    """One open session; an async context manager that holds the lease and runs the loop while it is entered."""
+
+    def __init__(
+        self,
+        *,
+        session_id: str,
+        workspace: Path,
+        engine: Session,
+        store: Store,
+        first: Sequence[EventData],
+        model: Callable[[str], ModelSpec],
+        clean_up: Callable[[], Awaitable[None]],
+    ) -> None:
+        self.id = session_id
+        self.workspace = workspace
+        self._engine = engine
+        self._store = store
+        self._first = first
+        self._model = model
+        self._clean_up = clean_up
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def past(self) -> Sequence[Notification]:
+        """What surfaces were told before this process took the session up."""
+        return self._engine.past
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the session existed before."""
+        return any(isinstance(event, Resumed) for event in self._first)
+
+    @property
+    def status(self) -> Status:
+        """Where the session stands now."""
+        state = self._engine.state
+        return Status(
+            phase=phase(state),
+            mode=state.mode,
+            model=state.model,
+            tool_protocol=state.tool_protocol,
+            turn_active=state.turn is not None,
+            questions=state.questions,
+            queue=tuple(QueuedPrompt(id=one.prompt.id, content=one.prompt.content) for one in state.queue),
+            tokens=self._engine.transcript.tokens,
+            window=self._model(state.model).context_window,
+        )
+
+    async def post(self, op: Op, source: Source) -> None:
+        """Ask for something; returns when it is in the log. Raises `RefusedError` with the reason when it cannot be."""
+        await self._engine.post(op, source)
+
+    def follow(self) -> AsyncIterator[Notification]:
+        """Listen from now on (a session that is not started yet: from its start); ends when the session is closed."""
+        return aiter(self._engine.follow())
+
+    def answer_to(self, source: Source, handler: Callable[[TurnOutcome], None]) -> None:
+        """Bring the ends of turns that this source asked for to `handler`."""
+        self._engine.answer_to(source, handler)
+
+    async def failure(self) -> None:
+        """Wait until the loop ends; raises what ended it, such as a log that cannot be written."""
+        await asyncio.shield(self._tasks[0])
+
+    async def __aenter__(self) -> Self:
+        await self._store.acquire(self.id)
+        self._tasks = [
+            asyncio.create_task(self._run(), name="session"),
+            asyncio.create_task(self._beat(), name="lease"),
+        ]
+        for event in self._first:
+            await self._engine.post(event)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._engine.close()
+        loop, beat = self._tasks
+        beat.cancel()
+        with suppress(asyncio.CancelledError):
+            await beat
+        try:
+            await loop
+        except TreadleError:
+            if error is None:
+                raise
+        finally:
+            await self._clean_up()
+            with suppress(TreadleError):
+                await self._store.release(self.id)
+            self._store.close()
+
+    async def _run(self) -> None:
+        """Run the loop; what ends it is raised as itself, not as the group that its tasks make of it."""
+        try:
+            await self._engine.run()
+        except BaseExceptionGroup as group:
+            known, other = group.split(TreadleError)
+            if known is None or other is not None:
+                raise
+            raise _first(known) from group
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(LEASE_SECONDS / 3)
+            await self._store.heartbeat(self.id)
+
+
+def _first(group: BaseExceptionGroup[TreadleError]) -> TreadleError:
+    error: TreadleError | BaseExceptionGroup[TreadleError] = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,78 @@
+"""Errors as a person reads them: what, why, what to do, where the details are."""
+
+import traceback
+from datetime import UTC, datetime
+
+from treadle.app.places import program_log
+from treadle.protocol.errors import TreadleError
+from treadle.protocol.models import ErrorKind, ModelError
+
+_FIXES: dict[ErrorKind, str] = {
+    ErrorKind.AUTHENTICATION: "Check the provider's key: `treadle config` shows where it came from.",
+    ErrorKind.PERMISSION: "The key may not use this model: choose another with --model, or ask for access.",
+    ErrorKind.BALANCE: "Top up the provider's account, or choose another provider with --model.",
+    ErrorKind.RATE_LIMIT: "Wait a while and go on with --continue.",
+    ErrorKind.OVERLOADED: "Wait a while and go on with --continue, or choose another model with --model.",
+    ErrorKind.SERVER: "Wait a while and go on with --continue.",
+    ErrorKind.CONTEXT_TOO_LONG: "Start a new session, or choose a model with a larger window.",
+    ErrorKind.BAD_REQUEST: "Check the base URL and the model name.",
+    ErrorKind.NOT_FOUND: "Check the base URL and the model name.",
+    ErrorKind.CONTENT_FILTER: "Put the request differently.",
+    ErrorKind.NETWORK: "Check the network and the base URL; then go on with --continue.",
+    ErrorKind.TIMEOUT: "Check the network and the base URL; then go on with --continue.",
+    ErrorKind.MALFORMED_STREAM: "Go on with --continue; if it happens again, check the base URL.",
+    ErrorKind.EMPTY_REPLY: "Go on with --continue, or choose another model with --model.",
+    ErrorKind.CANCELLED: "Go on with --continue.",
+}
+
+
+def four_lines(what: str, why: str, fix: str) -> str:
+    """Format an error; `why` and `fix` may be empty."""
+    lines = [f"treadle: {what}"]
+    if why:
+        lines.append(f"  why: {_one_line(why)}")
+    if fix:
+        lines.append(f"  fix: {_one_line(fix)}")
+    lines.append(f"  log: {program_log()}")
+    return "\n".join(lines)
+
+
+def describe(error: TreadleError) -> str:
+    """Format an error of Treadle."""
+    return four_lines(error.what, error.why, error.fix)
+
+
+def describe_model_error(error: ModelError, model: str) -> str:
+    """Format the failure of a model call."""
+    facts = [error.message.strip()]
+    if error.status is not None:
+        facts.append(f"HTTP {error.status}")
+    if error.request_id:
+        facts.append(f"request {error.request_id}")
+    what = f"The call of {model} failed ({error.kind})."
+    return four_lines(what, ", ".join(facts), _FIXES[error.kind])
+
+
+def describe_crash(error: BaseException) -> str:
+    """Format an error that nobody expected, and write its trace to the program's log."""
+    saved = write_log("".join(traceback.format_exception(error)))
+    why = f"{type(error).__name__}: {error}" + ("" if saved else " (the log could not be written)")
+    fix = "This is a defect of Treadle. What was logged of the session is kept: `treadle --continue` goes on with it."
+    return four_lines("Something went wrong inside Treadle.", why, fix)
+
+
+def write_log(text: str) -> bool:
+    """Append to the program's log; says whether that worked."""
+    file = program_log()
+    stamp = datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(f"{stamp} {text.rstrip()}\n")
+    except OSError:
+        return False
+    return True
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,46 @@
+"""The page about the machine's states, found by driving the machine."""
+
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+
+from treadle.engine.explore import explore
+from treadle.protocol.notifications import Phase
+
+_WALKS = 600
+_MEANING = {
+    Phase.WAITING_FOR_EVENT: "nothing goes on; a prompt starts a turn",
+    Phase.ASSEMBLING_CONTEXT: "the next user message is being made",
+    Phase.AWAITING_LLM_RESPONSE: "the model writes; calls that only read may run already",
+    Phase.JUDGING: "the security layer looks at a call",
+    Phase.AWAITING_USER_CONFIRMATION: "a person is asked",
+    Phase.EXECUTING_TOOL: "a call runs",
+    Phase.COMPACTING: "older messages leave the prompt",
+    Phase.WAITING_TO_RETRY: "a timer runs before the request goes out again",
+    Phase.CANCELLING: "running work is being stopped",
+}
+
+
+def states_page() -> str:
+    """Write the page as Markdown: each phase, the events that it takes, and where they lead."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    yield "# States"
+    yield ""
+    yield "Written by `make docs` from the machine itself: random walks, always the same ones, and what they met."
+    yield "Events that a phase does not list are refused there with the reason; the state stays as it was."
+    yield ""
+    yield "| phase | meaning |"
+    yield "|---|---|"
+    for phase, meaning in _MEANING.items():
+        yield f"| `{phase}` | {meaning} |"
+    table: dict[tuple[Phase, str], set[Phase]] = defaultdict(set)
+    for before, event, after in explore(random.Random(1), _WALKS):  # noqa: S311 - the same walks each time
+        table[before, event].add(after)
+    for phase in Phase:
+        yield from ("", f"## {phase}", "", "| event | leads to |", "|---|---|")
+        for (before, event), targets in sorted(table.items(), key=lambda item: item[0][1]):
+            if before is phase:
+                yield f"| {event} | {', '.join(f'`{target}`' for target in Phase if target in targets)} |"

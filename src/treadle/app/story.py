@@ -1,0 +1,84 @@
+"""A session as a person reads it afterwards."""
+
+from collections.abc import Iterator, Sequence
+
+from treadle.engine.advance import advance
+from treadle.engine.effects import Notify
+from treadle.engine.state import State
+from treadle.protocol.events import Event
+from treadle.protocol.messages import Text, ToolUse, UserContent
+from treadle.protocol.notifications import (
+    CallChanged,
+    CallStatus,
+    ContextCompacted,
+    MessageDone,
+    ModeChanged,
+    ModelChanged,
+    Notification,
+    PromptDelivered,
+    RetryScheduled,
+    TurnEnded,
+)
+from treadle.protocol.tools import CallResult
+from treadle.store.sqlite import SessionRow
+
+
+def notifications(events: Sequence[Event]) -> Iterator[Notification]:
+    """Tell again what surfaces were told, as the log gives it."""
+    state = State()
+    for event in events:
+        state, effects = advance(state, event)
+        yield from (effect.notification for effect in effects if isinstance(effect, Notify))
+
+
+def story_lines(row: SessionRow, events: Sequence[Event]) -> Iterator[str]:
+    """Write a session as Markdown."""
+    yield f"# {row.title or row.id}"
+    yield ""
+    yield f"Session {row.id} in {row.workspace}, {row.model}, {len(events)} events"
+    for notification in notifications(events):
+        yield from _lines(notification)
+
+
+def _lines(notification: Notification) -> Iterator[str]:
+    match notification:
+        case PromptDelivered(content=content):
+            yield from ("", "## User", "", _text(content))
+        case MessageDone(message=message):
+            text = "".join(block.text for block in message.content if isinstance(block, Text)).strip()
+            calls = [block.name for block in message.content if isinstance(block, ToolUse)]
+            if text or calls:
+                yield from ("", "## Treadle", "", text or f"({', '.join(calls)})")
+        case CallChanged(status=CallStatus.FINISHED, result=CallResult() as result) as changed:
+            yield from _call(changed, result)
+        case RetryScheduled(error=error, seconds=seconds):
+            yield f"- retry in {seconds:.1f} s: {error.kind}: {error.message}"
+        case ContextCompacted(dropped=dropped):
+            yield f"- {dropped} older messages left the prompt"
+        case ModeChanged(mode=mode):
+            yield f"- mode {mode}"
+        case ModelChanged(model=model):
+            yield f"- model {model}"
+        case TurnEnded(outcome=outcome):
+            money = "cost unknown" if outcome.cost is None else f"${outcome.cost:.4f}"
+            yield from ("", f"**{outcome.stop}** after {outcome.steps} steps, {money}")
+        case _:
+            return
+
+
+def _call(changed: CallChanged, result: CallResult) -> Iterator[str]:
+    title = changed.preview.title if changed.preview is not None else changed.call.name
+    verdict = changed.decision.verdict if changed.decision is not None else "not judged"
+    yield from ("", f"### {changed.call.name}: {title} [{verdict}, {result.outcome}]", "")
+    if changed.preview is not None and changed.preview.text:
+        language = "diff" if changed.preview.is_diff else ""
+        yield from (f"```{language}", changed.preview.text.rstrip(), "```")
+    text = _text(result.content)
+    if text.strip():
+        yield from ("```", text.rstrip(), "```")
+
+
+def _text(content: Sequence[UserContent]) -> str:
+    return "\n".join(
+        block.text if isinstance(block, Text) else f"[{type(block).__name__.lower()}]" for block in content
+    )

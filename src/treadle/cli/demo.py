@@ -1,0 +1,50 @@
+"""See the main job done on a sample project with a failing test: real files, real commands, a scripted model."""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+
+from treadle.protocol.models import ToolProtocol
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the flags."""
+    protocols = [protocol.value for protocol in ToolProtocol]
+    parser.add_argument("--yes", action="store_true", help="answer the approvals with yes, as without a terminal")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="work in DIR (which must not exist) and keep it")
+    parser.add_argument("--tool-protocol", choices=protocols, default="native", help="how calls are written")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Run the demo."""
+    return run_demo(ask=not arguments.yes, keep=arguments.keep, tool_protocol=ToolProtocol(arguments.tool_protocol))
+
+
+def run_demo(*, ask: bool, keep: Path | None = None, tool_protocol: ToolProtocol = ToolProtocol.NATIVE) -> int:
+    """Run the demo in `keep` or a temporary folder; with a terminal and `ask`, the person there approves."""
+    from treadle.protocol.errors import ConfigError
+
+    if keep is not None and keep.exists():
+        raise ConfigError("demo-folder", f"{keep} exists already.", fix="Name a folder that does not exist yet.")
+    with tempfile.TemporaryDirectory(prefix="treadle-demo-") as temporary:
+        folder = Path(temporary) / "ledger" if keep is None else keep
+        return asyncio.run(_run(folder, tool_protocol, ask=ask and sys.stdin.isatty() and sys.stdout.isatty()))
+
+
+async def _run(folder: Path, tool_protocol: ToolProtocol, *, ask: bool) -> int:
+    from treadle.app.demo import TASK, open_demo
+
+    async with open_demo(folder, tool_protocol=tool_protocol) as demo:
+        if ask:
+            from treadle.tui.main import run_interactive
+
+            code = await run_interactive(demo.live, first_prompt=TASK)
+        else:
+            from treadle.headless.narrator import narrate
+
+            code = await narrate(demo.live, TASK, sys.stdout)
+        for violation in demo.violations:
+            sys.stderr.write(f"The scripted model did not expect this: {violation}\n")
+    return code or (1 if demo.violations else 0)

@@ -1,0 +1,27 @@
+"""Print pages that are generated from the program: the table of states, or the JSON Schemas of what it writes."""
+
+import argparse
+import sys
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the flags."""
+    parser.add_argument("page", choices=["states", "schema"])
+    parser.add_argument("of", nargs="?", choices=["event", "notification"], help="the schema of only this")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the page."""
+    if arguments.page == "schema":
+        import json
+
+        from treadle.protocol.codec import schemas
+
+        found = schemas()
+        shown = found if arguments.of is None else found[arguments.of]
+        sys.stdout.write(json.dumps(shown, indent=2, sort_keys=True) + "\n")
+        return 0
+    from treadle.app.states import states_page
+
+    sys.stdout.write(states_page())
+    return 0

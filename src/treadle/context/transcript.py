@@ -1,0 +1,133 @@
+"""The conversation as messages: a projection of the log that grows by one message at a time."""
+
+from collections.abc import Sequence
+
+from treadle.context.xml import as_xml_message
+from treadle.protocol.messages import (
+    ContentBlock,
+    Message,
+    Role,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    UserContent,
+)
+from treadle.protocol.models import ToolProtocol
+
+CHARACTERS_PER_TOKEN = 3.6
+"""Used only for what no usage report covers yet."""
+
+_DROPPED = "[Earlier messages were left out to make room. Ask the user if something you need is missing.]"
+_MEDIA_CHARACTERS = 6_000
+
+
+class Transcript:
+    """Messages in order, roles in turn, each call followed by its result. Each message is built once and kept.
+
+    The projections for the tool protocols share that property, so that a provider can keep a message's wire
+    bytes by the message's identity.
+    """
+
+    def __init__(self) -> None:
+        self._messages: list[Message] = []
+        self._xml: list[Message] = []
+        self._reported_tokens = 0
+        self._new_characters = 0
+
+    def messages(self, protocol: ToolProtocol) -> tuple[Message, ...]:
+        """Give the conversation as it is sent with this tool protocol."""
+        match protocol:
+            case ToolProtocol.NATIVE:
+                return tuple(self._messages)
+            case ToolProtocol.XML:
+                self._xml += [as_xml_message(message) for message in self._messages[len(self._xml) :]]
+                return tuple(self._xml)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was said yet."""
+        return not self._messages
+
+    @property
+    def tokens(self) -> int:
+        """Estimate what the conversation takes: the provider's last count, and the characters since."""
+        return self._reported_tokens + int(self._new_characters / CHARACTERS_PER_TOKEN)
+
+    def add_user(
+        self,
+        *,
+        results: Sequence[ToolResult],
+        prompts: Sequence[Sequence[UserContent]],
+        notes: Sequence[str],
+        environment: str,
+    ) -> None:
+        """Seal a user message: results first, then notes, prompts and the environment."""
+        blocks: list[ContentBlock] = [*results]
+        blocks += [Text(text=f"<note>\n{note}\n</note>") for note in notes]
+        for prompt in prompts:
+            blocks += _as_task(prompt) if self.is_empty else prompt
+        if environment:
+            blocks.append(Text(text=f"<environment>\n{environment}\n</environment>"))
+        self._add(Role.USER, tuple(blocks))
+
+    def add_assistant(self, message: Message, context_tokens: int = 0) -> None:
+        """Add the model's message; `context_tokens` is the provider's count of all up to here, 0 if unknown."""
+        self._add(Role.ASSISTANT, message.content or (Text(text="(no answer)"),))
+        if context_tokens:
+            self._reported_tokens, self._new_characters = context_tokens, 0
+
+    def wire_id(self, call_id: str) -> str:
+        """Look up the provider's own id of a call of the last message."""
+        blocks = self._messages[-1].content if self._messages else ()
+        uses = (block for block in blocks if isinstance(block, ToolUse))
+        return next((use.wire_id for use in uses if use.id == call_id), "")
+
+    def droppable(self) -> int:
+        """Say how many messages after the first may leave, so that roles and results stay in order: about half."""
+        pairs = (len(self._messages) - 1) // 2
+        return (pairs + 1) // 2 * 2 if pairs > 1 else 0
+
+    def drop(self, count: int) -> None:
+        """Leave out `count` messages after the first (which carries the task) and say so in their place."""
+        count = min(count, self.droppable())
+        if not count:
+            return
+        gone = self._messages[1 : 1 + count]
+        first = self._messages[0]
+        if not any(isinstance(block, Text) and block.text == _DROPPED for block in first.content):
+            first = Message(role=first.role, content=(*first.content, Text(text=_DROPPED)))
+        self._messages[: 1 + count] = [first]
+        self._xml.clear()
+        characters = sum(size(message) for message in gone)
+        self._reported_tokens = max(0, self._reported_tokens - int(characters / CHARACTERS_PER_TOKEN))
+
+    def _add(self, role: Role, content: tuple[ContentBlock, ...]) -> None:
+        message = Message(role=role, content=content)
+        self._new_characters += size(message)
+        if self._messages and self._messages[-1].role is role:
+            earlier = self._messages.pop()
+            del self._xml[len(self._messages) :]
+            message = Message(role=role, content=(*earlier.content, *content))
+        self._messages.append(message)
+
+
+def _as_task(prompt: Sequence[UserContent]) -> list[ContentBlock]:
+    return [Text(text="<task>"), *prompt, Text(text="</task>")]
+
+
+def size(message: Message) -> int:
+    """Count the characters of a message, as far as they cost tokens."""
+    return sum(_size(block) for block in message.content)
+
+
+def _size(block: ContentBlock) -> int:
+    match block:
+        case Text(text=text) | Thinking(text=text):
+            return len(text)
+        case ToolUse(name=name, arguments=arguments):
+            return len(name) + sum(len(key) + len(str(value)) for key, value in arguments.items())
+        case ToolResult(content=content):
+            return sum(_size(inner) for inner in content)
+        case _:
+            return _MEDIA_CHARACTERS

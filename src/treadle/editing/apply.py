@@ -1,0 +1,212 @@
+"""Apply a model's edit to a text: all of its blocks, or none and a refusal."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from treadle.editing.elision import is_elision
+from treadle.editing.foreign import has_escapes
+from treadle.editing.keys import is_blank
+from treadle.editing.locate import find_exact
+from treadle.editing.markers import parse_blocks
+from treadle.editing.merge import line_changes
+from treadle.editing.patches import parse_patch, parse_unified
+from treadle.editing.place import Placed, longest_exact, place_block
+from treadle.editing.refusals import refuse_escaped
+from treadle.editing.results import (
+    AppliedBlock,
+    Block,
+    Edit,
+    EditError,
+    EditFormat,
+    EditResult,
+    ErrorCode,
+    FileOperation,
+    LineRange,
+    Section,
+    Tier,
+    UpdateFile,
+)
+from treadle.editing.source import Hunk, WorkingText, plain_lines, read_source
+
+_ESCAPED = (Tier.TYPOGRAPHY, Tier.ENTITIES, Tier.ESCAPES)
+_FENCED = re.compile(r"\s*(```|~~~)[^\n`]*\n(.*\n)?\s*\1\s*", re.DOTALL)
+
+
+def apply_edit(
+    form: EditFormat, pre: str, edit: str | Sequence[Edit], *, file_name: str | None = None
+) -> EditResult | EditError:
+    """The text `pre` after `edit`, or why not; never raises for what a model may write.
+
+    `edit` is the model's text, or the list of exact strings for `OLD_NEW`. `file_name` picks the file of a
+    patch over several files; a patch of one file is taken as meant for `pre`.
+    """
+    match form:
+        case EditFormat.SEARCH_REPLACE:
+            return _apply_parsed(pre, parse_blocks(_text_of(edit)))
+        case EditFormat.OLD_NEW:
+            if isinstance(edit, str):
+                return EditError(ErrorCode.MALFORMED, "Give a list of edits, each with `old` and `new`.")
+            return apply_sections(pre, [Section((_exact_block(each),)) for each in edit])
+        case EditFormat.APPLY_PATCH:
+            return _apply_operations(pre, parse_patch(_text_of(edit)), file_name)
+        case EditFormat.UNIFIED:
+            return _apply_operations(pre, parse_unified(_text_of(edit)), file_name)
+        case EditFormat.WHOLE:
+            return apply_whole(pre, _text_of(edit))
+        case _:
+            assert_never(form)
+
+
+def apply_sections(pre: str, sections: Sequence[Section]) -> EditResult | EditError:
+    """Apply parsed blocks in any order to `pre`: all, or none."""
+    application = Application(pre)
+    for section in sections:
+        error = application.add(section)
+        if error is not None:
+            return error
+    return application.result()
+
+
+class Application:
+    """Blocks applied one by one to a text; a refused block changes nothing."""
+
+    def __init__(self, pre: str) -> None:
+        self._work = WorkingText(read_source(pre))
+        self._blocks: list[AppliedBlock] = []
+        self._seen: set[Block] = set()
+        self._added: list[list[str]] = []
+
+    def add(self, section: Section) -> EditError | None:
+        """Apply the next block."""
+        number = len(self._blocks) + 1
+        block = self._chosen(section)
+        if isinstance(block, EditError):
+            return replace(block, block=number)
+        if block in self._seen:
+            return EditError(
+                ErrorCode.OVERLAPPING,
+                f"Block {number} repeats an earlier block. Leave it out, or add lines of the other place.",
+                block=number,
+            )
+        placed = place_block(block, self._work)
+        match placed:
+            case EditError():
+                return replace(placed, block=number)
+            case Placed():
+                self._seen.add(block)
+                self._added.append([line for hunk in placed.hunks for line in hunk.lines])
+                self._work.splice(placed.hunks)
+                self._blocks.append(AppliedBlock(placed.tier, _touched(placed.hunks)))
+                return None
+            case _:
+                assert_never(placed)
+
+    def result(self) -> EditResult | EditError:
+        """The text as it is now; a refusal when nothing changed."""
+        if not self._blocks:
+            return EditError(ErrorCode.NO_MARKER, "The edit has no block.")
+        if any(block.tier in _ESCAPED for block in self._blocks):
+            for number, added in enumerate(self._added, 1):
+                if has_escapes(added, self._work.original):
+                    return replace(refuse_escaped("an escape", Block((), tuple(added))), block=number)
+        changes = self._work.changes()
+        if not changes:
+            return EditError(ErrorCode.NO_CHANGE, "The blocks of this edit undo each other; nothing would change.")
+        return EditResult(self._work.text(), tuple(self._blocks), changes)
+
+    def text(self) -> str:
+        """The text with the blocks applied so far."""
+        return self._work.text()
+
+    def last(self) -> AppliedBlock:
+        """What the last block did."""
+        return self._blocks[-1]
+
+    def find_exact(self, search: tuple[str, ...]) -> LineRange | None:
+        """The one place where lines stand exactly; cheap enough to ask while a block grows."""
+        found = find_exact(Block(search, ()), self._work.views) if search else []
+        return LineRange(found[0].first + 1, found[0].last + 1) if len(found) == 1 else None
+
+    def _chosen(self, section: Section) -> Block | EditError:
+        if len(section.readings) == 1:
+            return section.readings[0]
+        chosen = longest_exact(section.readings, self._work.views)
+        if chosen is not None:
+            return chosen
+        return EditError(
+            ErrorCode.MALFORMED,
+            "The block has several lines that may be its separator, and no way to read it fits the file. "
+            "Use longer markers than any such line in the content, all of one length.",
+        )
+
+
+def apply_whole(pre: str, text: str) -> EditResult | EditError:
+    """`text` instead of `pre`, with the line ends, byte order mark and final newline of `pre`."""
+    fenced = _FENCED.fullmatch(text)
+    new = plain_lines(text if fenced is None else fenced[2] or "")
+    source = read_source(pre)
+    known = {line.strip() for line in source.lines}
+    elided = next((line for line in new if _is_commented_elision(line) and line.strip() not in known), None)
+    if elided is not None and source.lines:
+        return EditError(
+            ErrorCode.ELISION,
+            f"The line {elided.strip()!r} stands for omitted lines; write the whole file.",
+        )
+    work = WorkingText(source)
+    opcodes = line_changes(source.lines, new)
+    if not opcodes:
+        return EditError(ErrorCode.NO_CHANGE, "The file already has this text.")
+    work.splice([Hunk(low, high, new[new_low:new_high]) for _, low, high, new_low, new_high in opcodes])
+    lines = LineRange(1, len(source.lines))
+    return EditResult(work.text(), (AppliedBlock(Tier.WHOLE, lines),), work.changes())
+
+
+def _apply_parsed(pre: str, parsed: tuple[Section, ...] | EditError) -> EditResult | EditError:
+    return parsed if isinstance(parsed, EditError) else apply_sections(pre, parsed)
+
+
+def _apply_operations(
+    pre: str, parsed: tuple[FileOperation, ...] | EditError, file_name: str | None
+) -> EditResult | EditError:
+    if isinstance(parsed, EditError):
+        return parsed
+    chosen = parsed[0] if len(parsed) == 1 else next((each for each in parsed if _names(each, file_name)), None)
+    if not isinstance(chosen, UpdateFile):
+        return EditError(ErrorCode.WRONG_FILE, f"The patch does not update {file_name or 'this file'}.")
+    return apply_sections(pre, chosen.sections)
+
+
+def _names(operation: FileOperation, file_name: str | None) -> bool:
+    if file_name is None:
+        return False
+    mine, theirs = file_name.replace("\\", "/"), operation.path.replace("\\", "/")
+    return mine == theirs or mine.endswith("/" + theirs) or theirs.endswith("/" + mine)
+
+
+def _exact_block(edit: Edit) -> Block:
+    """An exact string as lines; a newline at the end of both, or before nothing, means whole lines."""
+    old, new = edit.old, edit.new
+    if old.endswith("\n") or not old:
+        old, new = old.removesuffix("\r\n").removesuffix("\n"), new.removesuffix("\r\n").removesuffix("\n")
+    lines = _split(old)
+    keeps_blank = is_blank(lines[0]) or is_blank(lines[-1])
+    return Block(lines, _split(new) if edit.new or keeps_blank else ())
+
+
+def _split(text: str) -> tuple[str, ...]:
+    lines = text.removeprefix("\ufeff").split("\n")
+    return tuple(line.removesuffix("\r") for line in lines)
+
+
+def _touched(hunks: Sequence[Hunk]) -> LineRange:
+    return LineRange(min(hunk.start for hunk in hunks) + 1, max(hunk.end for hunk in hunks))
+
+
+def _is_commented_elision(line: str) -> bool:
+    return line.strip() != "..." and not is_blank(line) and is_elision(line)
+
+
+def _text_of(edit: str | Sequence[Edit]) -> str:
+    return edit if isinstance(edit, str) else ""

@@ -1,0 +1,137 @@
+"""Take systematic drift out of a block: line numbers, code fences, escapes."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from treadle.editing.keys import is_blank
+from treadle.editing.results import Block, Tier
+
+_NUMBERED = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"\s*(\d{1,9})\t(.*)",
+        r"\s*(\d{1,9})\s*[|│](?: (.*)|$)",
+        r"\s*(\d{1,9})\s*[|│](.*)",
+        r"\s*(\d{1,9})→(.*)",
+        r"\s*(\d{1,9}):(?: (.*)|$)",
+        r"\s*(\d{1,9}):(.*)",
+    )
+)
+PAIRED_QUOTES = re.compile(r"(?<!\\)(?:\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)")
+_LONE_QUOTE = re.compile(r"(?<![A-Za-z])'|'(?![A-Za-z])")
+ENTITY = re.compile(r"&(lt|gt|amp|quot|apos|#0*39|#0*34|#[xX]0*27|#[xX]0*22|#0*60|#0*62|#0*38);")
+_ENTITY_CHARS = {
+    "lt": "<", "#60": "<", "gt": ">", "#62": ">", "amp": "&", "#38": "&",
+    "quot": '"', "#34": '"', "#x22": '"', "apos": "'", "#39": "'", "#x27": "'",
+}  # fmt: skip
+_BACKSLASHED = re.compile(r"\\([\"'\\/nrt])")
+_BACKSLASH_CHARS = {"n": "\n", "r": "", "t": "\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A block as the model may have meant it, and the drift that was taken out of it."""
+
+    tier: Tier
+    block: Block
+
+
+def readings_without_drift(block: Block) -> Iterator[Reading]:
+    """Every other reading of a block whose SEARCH shows the signs of a known drift, the likeliest first."""
+    yield from _without_fence(block)
+    yield from _without_line_numbers(block)
+    yield from _without_entities(block)
+    yield from _without_escaped_newlines(block)
+    yield from _without_escaped_quotes(block)
+
+
+def _without_fence(block: Block) -> Iterator[Reading]:
+    search = _unfenced(block.search)
+    if search is not None:
+        yield Reading(Tier.FENCE, replace(block, search=search, replace=_unfenced(block.replace) or block.replace))
+
+
+def _unfenced(lines: tuple[str, ...]) -> tuple[str, ...] | None:
+    if len(lines) < 2 or not lines[0].lstrip().startswith("```") or lines[-1].strip() != "```":
+        return None
+    return lines[1:-1]
+
+
+def _without_line_numbers(block: Block) -> Iterator[Reading]:
+    for pattern in _NUMBERED:
+        found = [pattern.fullmatch(line) for line in block.search if not is_blank(line)]
+        matches = [match for match in found if match is not None]
+        if not matches or len(matches) < len(found):
+            continue
+        numbers = [int(match[1]) for match in matches]
+        if any(later <= earlier for earlier, later in pairwise(numbers)):
+            continue
+        yield Reading(
+            Tier.LINE_NUMBERS,
+            replace(
+                block,
+                search=tuple(_unnumbered(line, pattern) for line in block.search),
+                replace=tuple(_unnumbered(line, pattern) for line in block.replace),
+                hint=numbers[0],
+            ),
+        )
+
+
+def _unnumbered(line: str, pattern: re.Pattern[str]) -> str:
+    match = pattern.fullmatch(line)
+    return line if match is None else match[2] or ""
+
+
+def _without_entities(block: Block) -> Iterator[Reading]:
+    """Decode the entities that SEARCH uses, and those it has no plain character for."""
+    search, new = "\n".join(block.search), "\n".join(block.replace)
+    used = {_entity_char(match) for match in ENTITY.finditer(search)}
+    if not used:
+        return
+    # A character that stands plain in the model's text was not escaped, so its entity there is content.
+    chars = used | {char for char in "<>&\"'" if char not in ENTITY.sub("", search + new)}
+
+    def decoded(line: str) -> str:
+        return ENTITY.sub(lambda match: char if (char := _entity_char(match)) in chars else match[0], line)
+
+    yield Reading(Tier.ENTITIES, _mapped(block, decoded))
+
+
+def _entity_char(match: re.Match[str]) -> str:
+    return _ENTITY_CHARS[re.sub(r"(?<=#)0+|(?<=#x)0+", "", match[1].lower())]
+
+
+def _without_escaped_newlines(block: Block) -> Iterator[Reading]:
+    """One line with `\\n` in it that stands for several lines."""
+    if len(block.search) != 1 or "\\n" not in block.search[0] or len(block.replace) > 1:
+        return
+    for decode in (lambda text: text.replace("\\n", "\n"), _decoded_backslashes):
+        old, new = decode(block.search[0]), decode("".join(block.replace))
+        if old.endswith("\n") and (not new or new.endswith("\n")):
+            old, new = old.removesuffix("\n"), new.removesuffix("\n")
+        search, replaced = tuple(old.split("\n")), tuple(new.split("\n")) if new else ()
+        if not _cuts_strings([line for line in replaced if line not in search]):
+            yield Reading(Tier.ESCAPES, replace(block, search=search, replace=replaced))
+
+
+def _cuts_strings(lines: Sequence[str]) -> bool:
+    """Whether decoding cut a string literal in two: a line has a quote without its partner."""
+    return any(line.count('"') % 2 or _LONE_QUOTE.search(PAIRED_QUOTES.sub("", line)) for line in lines)
+
+
+def _without_escaped_quotes(block: Block) -> Iterator[Reading]:
+    if not any('\\"' in line or "\\'" in line for line in block.search):
+        return
+    yield Reading(Tier.ESCAPES, _mapped(block, lambda line: line.replace('\\"', '"').replace("\\'", "'")))
+    yield Reading(Tier.ESCAPES, _mapped(block, lambda line: line.replace('\\"', '"')))
+    yield Reading(Tier.ESCAPES, _mapped(block, lambda line: re.sub(r"\\([\"'\\])", r"\1", line)))
+
+
+def _decoded_backslashes(text: str) -> str:
+    return _BACKSLASHED.sub(lambda match: _BACKSLASH_CHARS.get(match[1], match[1]), text)
+
+
+def _mapped(block: Block, change: Callable[[str], str]) -> Block:
+    return replace(block, search=tuple(map(change, block.search)), replace=tuple(map(change, block.replace)))

@@ -1,0 +1,159 @@
+"""What goes into the edit engine and what comes out of it: blocks, results and typed refusals."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class EditFormat(StrEnum):
+    """How a model writes an edit."""
+
+    SEARCH_REPLACE = "search_replace"
+    OLD_NEW = "old_new"
+    APPLY_PATCH = "apply_patch"
+    UNIFIED = "unified"
+    WHOLE = "whole"
+
+
+class Tier(StrEnum):
+    """How far the model's text was from the file's, from strict to lax."""
+
+    EXACT = "exact"
+    TRAILING = "trailing"
+    INDENTATION = "indentation"
+    BLANK_LINES = "blank_lines"
+    TYPOGRAPHY = "typography"
+    INLINE = "inline"
+    LINE_NUMBERS = "line_numbers"
+    FENCE = "fence"
+    ENTITIES = "entities"
+    ESCAPES = "escapes"
+    ELISION = "elision"
+    SIMILAR = "similar"
+    WHOLE = "whole"
+
+
+class ErrorCode(StrEnum):
+    """Why an edit was refused."""
+
+    NO_MARKER = "no_marker"
+    MALFORMED = "malformed"
+    TRUNCATED = "truncated"
+    EMPTY_SEARCH = "empty_search"
+    NOT_FOUND = "not_found"
+    AMBIGUOUS = "ambiguous"
+    OVERLAPPING = "overlapping"
+    ALREADY_APPLIED = "already_applied"
+    NO_CHANGE = "no_change"
+    ELISION = "elision"
+    CHANGED_SINCE = "changed_since"
+    INDENTATION = "indentation"
+    ESCAPED = "escaped"
+    WRONG_FILE = "wrong_file"
+
+
+@dataclass(frozen=True, slots=True)
+class LineRange:
+    """Lines `start` to `end`, counted from 1, both included; empty when `end < start`."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One exact-string edit: `old` must occur once in the file."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block of an edit as lines without line ends.
+
+    `hint` is the line (from 1) at which the model believes `search` to start. `anchors` are lines that stand
+    above it, outermost first. `at_end` says that it ends the file. `lines_only` marks the diff formats,
+    where a line is never part of a longer one.
+    """
+
+    search: tuple[str, ...]
+    replace: tuple[str, ...]
+    hint: int | None = None
+    anchors: tuple[str, ...] = ()
+    at_end: bool = False
+    lines_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One block as parsed, with every way to read it: content may look like the separator."""
+
+    readings: tuple[Block, ...]
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedBlock:
+    """What one block did: the tier that found it and the lines it touched in the text as it was then."""
+
+    tier: Tier
+    lines: LineRange
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One changed region: `old` in the text before, `new` in the final text."""
+
+    old: LineRange
+    new: LineRange
+
+
+@dataclass(frozen=True, slots=True)
+class EditResult:
+    """The final text, how each block was found, and what changed, in file order."""
+
+    text: str
+    blocks: tuple[AppliedBlock, ...]
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EditError:
+    """A refusal; the file stays as it is.
+
+    `message` tells the model what to do next. `block` counts from 1. `nearest` is the most similar real text,
+    each line with its number. `candidates` are the places of an ambiguous block.
+    """
+
+    code: ErrorCode
+    message: str
+    block: int | None = None
+    nearest: str | None = None
+    candidates: tuple[LineRange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AddFile:
+    """A patch creates `path` with `text`."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteFile:
+    """A patch removes `path`."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateFile:
+    """A patch changes `path` and may move it."""
+
+    path: str
+    sections: tuple[Section, ...]
+    move_to: str | None = None
+
+
+FileOperation = AddFile | DeleteFile | UpdateFile

@@ -1,0 +1,90 @@
+"""Effects: what the machine wants done. Each piece of work has a name, by which it can be cancelled."""
+
+from typing import TypeAlias
+
+from treadle.protocol.base import Tagged
+from treadle.protocol.events import Source
+from treadle.protocol.notifications import Notification, TurnOutcome
+from treadle.protocol.tools import ToolCall
+
+
+class Assemble(Tagged, frozen=True, kw_only=True, tag="assemble"):
+    """Describe the environment and check the window for this step."""
+
+    step: int
+
+
+class CallModel(Tagged, frozen=True, kw_only=True, tag="call_model"):
+    """Send the request of this step."""
+
+    step: int
+    attempt: int
+
+
+class Compact(Tagged, frozen=True, kw_only=True, tag="compact"):
+    """Choose what leaves the prompt."""
+
+    step: int
+
+
+class JudgeCall(Tagged, frozen=True, kw_only=True, tag="judge_call"):
+    """Prepare the call and ask the security layer."""
+
+    call: ToolCall
+
+
+class RunTool(Tagged, frozen=True, kw_only=True, tag="run_tool"):
+    """Run what was judged under this digest; `rerun` after a restart in the middle of it."""
+
+    call: ToolCall
+    digest: str
+    rerun: bool = False
+
+
+class StartTimer(Tagged, frozen=True, kw_only=True, tag="start_timer"):
+    """Post `TimerFired` after `seconds`."""
+
+    timer: str
+    seconds: float
+
+
+class Cancel(Tagged, frozen=True, kw_only=True, tag="cancel"):
+    """Stop this work. A model call and a running tool still report; the rest goes silently."""
+
+    work: str
+
+
+class Notify(Tagged, frozen=True, kw_only=True, tag="notify"):
+    """Tell every surface."""
+
+    notification: Notification
+
+
+class Respond(Tagged, frozen=True, kw_only=True, tag="respond"):
+    """Give the end of the turn to the output handlers of these sources."""
+
+    sources: tuple[Source, ...]
+    outcome: TurnOutcome
+
+
+Effect: TypeAlias = Assemble | CallModel | Compact | JudgeCall | RunTool | StartTimer | Cancel | Notify | Respond
+
+
+def model_work(step: int, attempt: int) -> str:
+    """Name the call of a model."""
+    return f"model:{step}.{attempt}"
+
+
+def step_work(step: int) -> str:
+    """Name the assembly or compaction of a step."""
+    return f"step:{step}"
+
+
+def call_work(call_id: str) -> str:
+    """Name the judging or running of a call."""
+    return f"call:{call_id}"
+
+
+def timer_work(timer: str) -> str:
+    """Name a timer."""
+    return f"timer:{timer}"

@@ -1,0 +1,296 @@
+"""The machine without a runtime: a world that keeps what is outstanding and answers it in any way a runtime could.
+
+The table of states in the docs is found with it, and so are the machine's properties in the tests.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from treadle.context.transcript import Transcript
+from treadle.engine.advance import advance
+from treadle.engine.effects import (
+    Assemble,
+    CallModel,
+    Cancel,
+    Compact,
+    Effect,
+    JudgeCall,
+    RunTool,
+    StartTimer,
+    call_work,
+    model_work,
+    step_work,
+    timer_work,
+)
+from treadle.engine.history import record
+from treadle.engine.state import AwaitingReply, State, phase
+from treadle.protocol.errors import RefusedError
+from treadle.protocol.events import (
+    Answer,
+    CallFinished,
+    CallJudged,
+    CallProposed,
+    CallStarted,
+    Compacted,
+    ContextExceeded,
+    ContextReady,
+    Delivery,
+    EditQueued,
+    Event,
+    EventData,
+    Interrupt,
+    Limits,
+    Prompt,
+    ReplyFailed,
+    ReplyFinished,
+    Resumed,
+    SessionStarted,
+    SetLimits,
+    SetMode,
+    SetModel,
+    SetPresence,
+    Source,
+    TimerFired,
+)
+from treadle.protocol.messages import ContentBlock, Message, Role, Text, ToolUse
+from treadle.protocol.models import ErrorKind, ModelError, ReplyStop, ToolProtocol, Usage
+from treadle.protocol.notifications import CallStatus, Phase
+from treadle.protocol.permissions import Decision, Mode, OptionKind, QuestionKind, Verdict
+from treadle.protocol.tools import (
+    Flow,
+    Outcome,
+    Preview,
+    Risk,
+    ToolCall,
+    ToolEffect,
+    ToolKind,
+    ToolTraits,
+    result_text,
+)
+
+T = TypeVar("T")
+
+TUI = Source(kind="tui", id="main")
+
+TRAITS = {
+    "look": ToolTraits(kind=ToolKind.READ, effect=ToolEffect.PURE),
+    "write": ToolTraits(kind=ToolKind.EDIT, effect=ToolEffect.IDEMPOTENT),
+    "run": ToolTraits(kind=ToolKind.EXECUTE, effect=ToolEffect.ONCE),
+    "ask": ToolTraits(flow=Flow.ASK, effect=ToolEffect.ONCE),
+    "done": ToolTraits(flow=Flow.END_TURN, effect=ToolEffect.ONCE),
+}
+
+
+def work_of(effect: Effect) -> str:
+    match effect:
+        case Assemble(step=step) | Compact(step=step):
+            return step_work(step)
+        case CallModel(step=step, attempt=attempt):
+            return model_work(step, attempt)
+        case JudgeCall(call=call) | RunTool(call=call):
+            return call_work(call.id)
+        case StartTimer(timer=timer):
+            return timer_work(timer)
+        case _:
+            return ""
+
+
+def decision(verdict: Verdict, digest: str = "d", risk: Risk = Risk.WRITE) -> Decision:
+    return Decision(verdict=verdict, risk=risk, digest=digest)
+
+
+class Choose(Protocol):
+    """Makes a choice, such as `random.choice`."""
+
+    def __call__(self, options: Sequence[T], /) -> T:
+        """Choose one."""
+        ...
+
+
+@dataclass
+class World:
+    """Outstanding work, the log, the state and the transcript of one run."""
+
+    protocol: ToolProtocol = ToolProtocol.NATIVE
+    limits: Limits = field(default_factory=Limits)
+    state: State = field(default_factory=State)
+    log: list[Event] = field(default_factory=list)
+    outstanding: dict[str, Effect] = field(default_factory=dict)
+    effects: list[Effect] = field(default_factory=list)
+    transcript: Transcript = field(default_factory=Transcript)
+    proposed: list[ToolUse] = field(default_factory=list)
+    calls: int = 0
+
+    def begin(self) -> "World":
+        self.take(
+            SessionStarted(
+                session_id="s",
+                workspace="/w",
+                model="p/m",
+                tool_protocol=self.protocol,
+                mode=Mode.ASK,
+                limits=self.limits,
+            )
+        )
+        return self
+
+    def take(self, data: EventData, source: Source = TUI) -> tuple[Effect, ...]:
+        """Give the machine an event; raises `RefusedError`."""
+        event = Event(seq=self.state.seq + 1, at=0, source=source, data=data)
+        before = self.state
+        self.state, effects = advance(before, event)
+        record(self.transcript, before, event)
+        self.log.append(event)
+        for effect in effects:
+            if isinstance(effect, Cancel):
+                self._cancel(effect.work)
+            elif work_of(effect):
+                self.outstanding[work_of(effect)] = effect
+        self.effects += effects
+        return effects
+
+    def try_take(self, data: EventData) -> bool:
+        """Give the machine an event that may be refused; says whether it was taken."""
+        try:
+            self.take(data)
+        except RefusedError:
+            return False
+        return True
+
+    def _cancel(self, work: str) -> None:
+        """Cancelled work that still reports stays outstanding; the rest is gone."""
+        effect = self.outstanding.get(work)
+        running = isinstance(effect, RunTool) and any(
+            call.call.id == effect.call.id and call.status is CallStatus.RUNNING for call in self.state.calls
+        )
+        if not running and not isinstance(effect, CallModel):
+            self.outstanding.pop(work, None)
+
+    def settle(self, work: str, data: EventData) -> None:
+        """Report an outcome of outstanding work."""
+        self.outstanding.pop(work, None)
+        self.try_take(data)
+
+    def new_call(self, name: str, problem: str = "") -> CallProposed | None:
+        match self.state.activity:
+            case AwaitingReply(step=step, attempt=attempt):
+                self.calls += 1
+                call_id = f"call_{step}_{attempt}_{self.calls}"
+                call = ToolCall(id=call_id, name=name, arguments={"n": self.calls % 3}, problem=problem)
+                self.proposed.append(ToolUse(id=call_id, name=name, arguments=call.arguments))
+                return CallProposed(step=step, attempt=attempt, call=call, traits=TRAITS[name])
+            case _:
+                return None
+
+    def reply(self, step: int, attempt: int, *, text: str = "answer", stop: ReplyStop | None = None) -> ReplyFinished:
+        uses = [use for use in self.proposed if use.id.startswith(f"call_{step}_{attempt}_")]
+        content: tuple[ContentBlock, ...] = (Text(text=text), *uses)
+        stop = stop or (ReplyStop.TOOL_USE if uses else ReplyStop.END_TURN)
+        return ReplyFinished(
+            step=step,
+            attempt=attempt,
+            message=Message(role=Role.ASSISTANT, content=content),
+            stop=stop,
+            usage=Usage(input_tokens=10, output_tokens=1),
+            cost=0.5,
+        )
+
+    def failure(self, step: int, attempt: int, kind: ErrorKind) -> ReplyFailed:
+        return ReplyFailed(step=step, attempt=attempt, error=ModelError(kind=kind, message="no"), jitter=0.5)
+
+    def outcomes(self, effect: Effect, choice: Choose) -> EventData | None:
+        """Choose one of the things that can come of an effect."""
+        match effect:
+            case Assemble(step=step):
+                ready: list[EventData] = [ContextReady(step=step, environment="e")] * 4
+                return choice([*ready, ContextExceeded(step=step, tokens=9, window=5)])
+            case CallModel(step=step, attempt=attempt):
+                kinds: list[ErrorKind | None] = [None] * 6
+                kind = choice([*kinds, *ErrorKind])
+                if kind is not None:
+                    return self.failure(step, attempt, kind)
+                stops: list[ReplyStop | None] = [None, None, None, *ReplyStop]
+                return self.reply(step, attempt, stop=choice(stops))
+            case Compact(step=step):
+                return Compacted(step=step, dropped=self.transcript.droppable())
+            case JudgeCall(call=call):
+                verdicts: list[Verdict | None] = [*Verdict, None]
+                verdict = choice(verdicts)
+                if verdict is None:
+                    return CallFinished(call_id=call.id, result=result_text(Outcome.INVALID, "bad"))
+                return CallJudged(
+                    call_id=call.id, decision=decision(verdict, f"d{call.arguments}"), preview=Preview(title="t")
+                )
+            case RunTool(call=call):
+                if any(c.call.id == call.id and c.status is CallStatus.STARTING for c in self.state.calls):
+                    return CallStarted(call_id=call.id)
+                outcome = choice([Outcome.OK, Outcome.OK, Outcome.FAILED, Outcome.INTERRUPTED])
+                return CallFinished(call_id=call.id, result=result_text(outcome, choice(["a", "b"])))
+            case StartTimer(timer=timer):
+                return TimerFired(timer=timer)
+            case _:
+                return None
+
+    def work_on(self, effect: Effect, choice: Choose) -> None:
+        """Let one piece of outstanding work report."""
+        data = self.outcomes(effect, choice)
+        if data is None:
+            return
+        if isinstance(data, CallStarted):
+            self.try_take(data)
+        else:
+            self.settle(work_of(effect), data)
+
+
+def explore(chance: random.Random, walks: int, *, longest: int = 60) -> Iterator[tuple[Phase, str, Phase]]:
+    """Walk at random; yields the phase before, the event that was taken, and the phase after."""
+    for _ in range(walks):
+        world = World(limits=Limits(max_steps=8, max_retries=2)).begin()
+        world.take(SetPresence(user_present=chance.random() < 0.8))
+        for number in range(longest):
+            before, known = phase(world.state), len(world.log)
+            _move(world, chance, number)
+            for event in world.log[known:]:
+                yield before, type(event.data).__name__, phase(world.state)
+
+
+def _move(world: World, chance: random.Random, number: int) -> None:
+    """Make one move, most often the next thing that outstanding work reports."""
+    kind = chance.choice(_MOVES)
+    if kind == "work" and world.outstanding:
+        world.work_on(chance.choice(list(world.outstanding.values())), chance.choice)
+    elif kind == "call":
+        data = world.new_call(chance.choice(list(TRAITS)), chance.choice(["", "", "", "not valid"]))
+        if data is not None and not world.try_take(data):
+            world.proposed.pop()
+    elif kind == "answer" and world.state.questions:
+        question = chance.choice(world.state.questions)
+        options = question.options if question.kind is QuestionKind.PERMISSION else (OptionKind.ANSWER,)
+        option = OptionKind(chance.choice(options))
+        allowed = option in (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS)
+        amended = {"n": "amended"} if allowed and chance.random() < 0.3 else None
+        world.take(Answer(question_id=question.id, option=option, arguments=amended))
+    elif kind == "user":
+        world.try_take(chance.choice(_asked_by_user(world, number)))
+    elif kind == "resume":
+        world.outstanding.clear()
+        world.take(Resumed(user_present=chance.random() < 0.8))
+
+
+_MOVES = (*["work"] * 10, *["call"] * 5, *["answer"] * 3, *["user"] * 3, "resume")
+
+
+def _asked_by_user(world: World, number: int) -> list[EventData]:
+    queued = [EditQueued(prompt_id=waiting.prompt.id) for waiting in world.state.queue]
+    return [
+        Prompt(id=f"p{number}", content=(Text(text="do it"),)),
+        Prompt(id=f"s{number}", content=(Text(text="do it"),), delivery=Delivery.STEER),
+        Interrupt(),
+        SetMode(mode=Mode.PLAN),
+        SetModel(model="p/other", tool_protocol=world.protocol),
+        SetLimits(limits=world.limits),
+        SetPresence(user_present=True),
+        *queued,
+    ]

@@ -1,0 +1,38 @@
+"""How an event changes the transcript. Together with `advance` it makes the conversation a fold of the log."""
+
+from treadle.context.transcript import Transcript
+from treadle.engine.state import CallState, State
+from treadle.engine.texts import NEVER_PRESENTED
+from treadle.protocol.events import Compacted, ContextReady, Event, ReplyFailed, ReplyFinished
+from treadle.protocol.messages import Message, Text, ToolResult
+
+
+def record(transcript: Transcript, before: State, event: Event) -> None:
+    """Bring the transcript up to date with an event that was accepted in the state `before`."""
+    match event.data:
+        case ContextReady(environment=environment):
+            transcript.add_user(
+                results=[_result(call, transcript) for call in before.calls],
+                prompts=[prompt.content for prompt in before.delivering],
+                notes=before.notes,
+                environment=environment,
+            )
+        case ReplyFinished(message=message, usage=usage):
+            transcript.add_assistant(message, usage.context_tokens)
+        case ReplyFailed(partial=Message() as partial):
+            transcript.add_assistant(partial)
+        case Compacted(dropped=dropped) if dropped:
+            transcript.drop(dropped)
+        case _:
+            pass
+
+
+def _result(call: CallState, transcript: Transcript) -> ToolResult:
+    result = call.result
+    return ToolResult(
+        call_id=call.call.id,
+        name=call.call.name,
+        content=result.content if result is not None and result.content else (Text(text=NEVER_PRESENTED),),
+        is_error=result.is_error if result is not None else True,
+        wire_id=transcript.wire_id(call.call.id),
+    )

@@ -1,0 +1,124 @@
+"""Which events are legal when. Everything else is refused with the reason, never ignored."""
+
+from treadle.engine.calls import find
+from treadle.engine.state import Assembling, AwaitingReply, Compacting, Retrying, State, phase
+from treadle.protocol.errors import RefusedError
+from treadle.protocol.events import (
+    Answer,
+    CallFinished,
+    CallJudged,
+    CallProposed,
+    CallStarted,
+    Compacted,
+    ContextExceeded,
+    ContextReady,
+    EditQueued,
+    Event,
+    EventData,
+    Interrupt,
+    Prompt,
+    ReplyFailed,
+    ReplyFinished,
+    Resumed,
+    SessionStarted,
+    SetLimits,
+    SetMode,
+    SetModel,
+    SetPresence,
+    TimerFired,
+)
+from treadle.protocol.notifications import CallStatus
+from treadle.protocol.permissions import OptionKind, QuestionKind
+
+
+def refuse_illegal(state: State, event: Event) -> None:
+    """Raise `RefusedError` if the event cannot be taken in this state."""
+    why = _why_not(state, event)
+    if why:
+        raise RefusedError(type(event.data).__name__, phase(state), why)
+
+
+def _why_not(state: State, event: Event) -> str:
+    if event.seq <= state.seq:
+        return f"its number {event.seq} is not after {state.seq}"
+    if isinstance(event.data, SessionStarted):
+        return "the session has already started" if state.session_id else ""
+    if not state.session_id:
+        return "the session has not started"
+    return _objection(state, event.data)
+
+
+def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PLR0912 - one line for each event
+    match data:
+        case Prompt(id=prompt_id, content=content):
+            return _prompt(state, prompt_id, empty=not content)
+        case EditQueued(prompt_id=prompt_id):
+            waits = any(waiting.prompt.id == prompt_id for waiting in state.queue)
+            return "" if waits else "the prompt does not wait any more"
+        case Answer():
+            return _answer(state, data)
+        case Interrupt():
+            if state.turn is None:
+                return "nothing is going on"
+            return "it is being interrupted already" if state.cancelling else ""
+        case SetMode() | SetModel() | SetLimits() | SetPresence() | Resumed():
+            return ""
+        case ContextReady(step=step) | ContextExceeded(step=step):
+            return "" if state.activity == Assembling(step=step) else "this step is not being assembled"
+        case Compacted(step=step):
+            fits = isinstance(state.activity, Compacting) and state.activity.step == step
+            return "" if fits else "this step is not being compacted"
+        case CallProposed():
+            if state.cancelling:
+                return "the reply is being cancelled"
+            return _reply(state, data.step, data.attempt) or _new_call(state, data.call.id)
+        case ReplyFinished() | ReplyFailed():
+            return _reply(state, data.step, data.attempt)
+        case CallJudged(call_id=call_id):
+            return _call(state, call_id, CallStatus.JUDGING)
+        case CallStarted(call_id=call_id):
+            return _call(state, call_id, CallStatus.STARTING)
+        case CallFinished(call_id=call_id):
+            return _call(state, call_id, CallStatus.RUNNING, CallStatus.JUDGING)
+        case TimerFired(timer=timer):
+            fits = isinstance(state.activity, Retrying) and state.activity.timer == timer
+            return "" if fits else "no such timer runs"
+        case SessionStarted():
+            return "the session has already started"
+
+
+def _prompt(state: State, prompt_id: str, *, empty: bool) -> str:
+    if empty:
+        return "it is empty"
+    known = any(waiting.prompt.id == prompt_id for waiting in state.queue)
+    return "a prompt of this id waits already" if known else ""
+
+
+def _answer(state: State, data: Answer) -> str:
+    question = next((question for question in state.questions if question.id == data.question_id), None)
+    if question is None:
+        return "this question is not open (it was answered, or it no longer matters)"
+    if data.arguments is not None and data.option not in (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS):
+        return "only a call that is allowed can be amended"
+    if question.kind is QuestionKind.PERMISSION:
+        return "" if data.option in question.options else f"{data.option} is not among the offered options"
+    return "" if data.option is OptionKind.ANSWER else "this question wants an answer in words"
+
+
+def _reply(state: State, step: int, attempt: int) -> str:
+    match state.activity:
+        case AwaitingReply(step=awaited, attempt=number) if (awaited, number) == (step, attempt):
+            return ""
+        case _:
+            return "this reply is not awaited"
+
+
+def _new_call(state: State, call_id: str) -> str:
+    return "" if find(state, call_id) is None else "a call of this id exists already"
+
+
+def _call(state: State, call_id: str, *wanted: CallStatus) -> str:
+    call = find(state, call_id)
+    if call is None:
+        return "no such call is open"
+    return "" if call.status in wanted else f"the call is {call.status}"

@@ -1,0 +1,100 @@
+"""Performing one call of the model: the stream becomes deltas, proposed calls and one closing event."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from treadle.engine.ports import Provider
+from treadle.engine.reader import ReplyReader
+from treadle.protocol.events import CallProposed, EventData, ReplyFailed, ReplyFinished
+from treadle.protocol.messages import Message
+from treadle.protocol.models import (
+    ErrorKind,
+    ModelError,
+    ModelRequest,
+    ReplyStop,
+    StreamFailure,
+    StreamStop,
+    Usage,
+)
+from treadle.protocol.notifications import Notification
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCall:
+    """One attempt at one step's model call."""
+
+    step: int
+    attempt: int
+    provider: Provider
+    request: ModelRequest
+    reader: ReplyReader
+    price: Callable[[Usage], float | None]
+    chance: Callable[[], float]
+
+
+async def call_model(
+    call: ModelCall, post: Callable[[EventData], None], publish: Callable[[Notification], None]
+) -> None:
+    """Stream the reply; posts each whole call as it comes, then exactly one `ReplyFinished` or `ReplyFailed`."""
+    try:
+        end = await _stream(call, post, publish)
+    except asyncio.CancelledError:
+        post(cancelled_reply(call.step, call.attempt, call.reader.partial()))
+        raise
+    post(end)
+
+
+def cancelled_reply(step: int, attempt: int, partial: Message | None = None) -> ReplyFailed:
+    """Report a reply that the user cut; what it used is not known."""
+    error = ModelError(kind=ErrorKind.CANCELLED, message="The user interrupted the reply.")
+    return ReplyFailed(step=step, attempt=attempt, error=error, partial=partial, cost=0.0)
+
+
+async def _stream(
+    call: ModelCall, post: Callable[[EventData], None], publish: Callable[[Notification], None]
+) -> ReplyFinished | ReplyFailed:
+    def pass_on(found: list[Notification | CallProposed]) -> None:
+        for item in found:
+            if isinstance(item, CallProposed):
+                post(item)
+            else:
+                publish(item)
+
+    async with aclosing(call.provider.stream(call.request)) as stream:
+        async for item in stream:
+            if isinstance(item, StreamStop):
+                pass_on([*call.reader.finish()])
+                return _finished(call, item)
+            if isinstance(item, StreamFailure):
+                return _failed(call, item.error, item.usage)
+            pass_on([*call.reader.feed(item)])
+    error = ModelError(kind=ErrorKind.MALFORMED_STREAM, message="The stream ended without a stop.")
+    return _failed(call, error, Usage())
+
+
+def _finished(call: ModelCall, stop: StreamStop) -> ReplyFinished | ReplyFailed:
+    message = call.reader.message()
+    if not message.content and stop.reason is not ReplyStop.REFUSAL:
+        error = ModelError(kind=ErrorKind.EMPTY_REPLY, message="The model answered nothing.")
+        return _failed(call, error, stop.usage)
+    return ReplyFinished(
+        step=call.step,
+        attempt=call.attempt,
+        message=message,
+        stop=stop.reason,
+        usage=stop.usage,
+        cost=call.price(stop.usage),
+    )
+
+
+def _failed(call: ModelCall, error: ModelError, usage: Usage) -> ReplyFailed:
+    return ReplyFailed(
+        step=call.step,
+        attempt=call.attempt,
+        error=error,
+        usage=usage,
+        cost=call.price(usage),
+        jitter=call.chance(),
+    )

@@ -1,0 +1,244 @@
+"""Performing effects as owned tasks; what happened comes back as events."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Protocol, assert_never
+
+from treadle.context.transcript import Transcript
+from treadle.engine import tool_call
+from treadle.engine.calls import find
+from treadle.engine.effects import (
+    Assemble,
+    CallModel,
+    Cancel,
+    Compact,
+    Effect,
+    JudgeCall,
+    Notify,
+    Respond,
+    RunTool,
+    StartTimer,
+    call_work,
+    model_work,
+    step_work,
+    timer_work,
+)
+from treadle.engine.model_call import ModelCall, call_model, cancelled_reply
+from treadle.engine.ports import Ports, Prepared
+from treadle.engine.reader import ReplyReader
+from treadle.engine.requests import build_request, cost, offered_tools, room
+from treadle.engine.state import State
+from treadle.protocol.errors import RefusedError
+from treadle.protocol.events import (
+    CallFinished,
+    CallStarted,
+    Compacted,
+    ContextExceeded,
+    ContextReady,
+    EventData,
+    ReplyFailed,
+    TimerFired,
+)
+from treadle.protocol.models import ErrorKind, ModelError
+from treadle.protocol.notifications import CallOutput, Notification
+from treadle.protocol.tools import CallResult, Outcome, ToolCall, result_text
+
+
+class Desk(Protocol):
+    """What performing needs of the session: its state, its queue, its surfaces."""
+
+    @property
+    def state(self) -> State:
+        """The state after the last event."""
+        ...
+
+    @property
+    def transcript(self) -> Transcript:
+        """The conversation so far."""
+        ...
+
+    def post_soon(self, data: EventData) -> None:
+        """Queue an event of the engine; a refusal is of no interest any more."""
+        ...
+
+    async def post(self, data: EventData) -> None:
+        """Queue an event of the engine and wait until it is in the log; raises `RefusedError`."""
+        ...
+
+    def publish(self, notification: Notification) -> None:
+        """Tell every surface."""
+        ...
+
+
+class Performer:
+    """Owns the tasks of one session."""
+
+    def __init__(self, ports: Ports, desk: Desk, group: asyncio.TaskGroup) -> None:
+        self._ports = ports
+        self._desk = desk
+        self._group = group
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._prepared: dict[str, Prepared] = {}
+
+    def perform(self, effect: Effect) -> None:
+        """Start the work that an effect wants. Notifications and answers are the session's own."""
+        match effect:
+            case Assemble(step=step):
+                self._own(step_work(step), lambda: self._assemble(step))
+            case CallModel(step=step, attempt=attempt):
+                self._own(
+                    model_work(step, attempt),
+                    lambda: self._call_model(step, attempt),
+                    broken=lambda error: _broken_reply(step, attempt, error),
+                    unstarted=lambda: cancelled_reply(step, attempt),
+                )
+            case Compact(step=step):
+                self._desk.post_soon(Compacted(step=step, dropped=self._desk.transcript.droppable()))
+            case JudgeCall(call=call):
+                self._own(
+                    call_work(call.id), lambda: self._judge(call), broken=lambda error: _broken_call(call.id, error)
+                )
+            case RunTool(call=call):
+                self._own(
+                    call_work(call.id), lambda: self._run(effect), broken=lambda error: _broken_call(call.id, error)
+                )
+            case StartTimer(timer=timer, seconds=seconds):
+                self._own(timer_work(timer), lambda: self._wait(timer, seconds))
+            case Cancel(work=work):
+                task = self._tasks.get(work)
+                if task is not None:
+                    task.cancel()
+            case Notify() | Respond():
+                pass
+            case _:
+                assert_never(effect)
+
+    def cancel_all(self) -> None:
+        """Stop all work."""
+        for task in self._tasks.values():
+            task.cancel()
+
+    def _own(
+        self,
+        work: str,
+        run: Callable[[], Coroutine[None, None, None]],
+        *,
+        broken: Callable[[Exception], EventData] | None = None,
+        unstarted: Callable[[], EventData] | None = None,
+    ) -> None:
+        """Run a task that reports: `broken` when it fails, `unstarted` when it is cancelled before its first step."""
+        begun = False
+
+        async def guard() -> None:
+            nonlocal begun
+            begun = True
+            try:
+                await run()
+            except RefusedError:
+                pass  # it came too late: the state has moved on
+            except Exception as error:
+                if broken is None:
+                    raise
+                self._desk.post_soon(broken(error))
+
+        def done(task: asyncio.Task[None]) -> None:
+            if self._tasks.get(work) is task:
+                del self._tasks[work]
+            if not begun and unstarted is not None:
+                self._desk.post_soon(unstarted())
+
+        task = self._group.create_task(guard(), name=work)
+        self._tasks[work] = task
+        task.add_done_callback(done)
+
+    async def _assemble(self, step: int) -> None:
+        desk = self._desk
+        described = await self._ports.environment.describe(first=desk.transcript.is_empty)
+        environment = f"{described}\nMode: {desk.state.mode}".strip()
+        tokens, spec = desk.transcript.tokens, self._ports.model(desk.state.model)
+        window = room(spec)
+        if window is not None and tokens > window:
+            await desk.post(ContextExceeded(step=step, tokens=tokens, window=window))
+        else:
+            await desk.post(ContextReady(step=step, environment=environment, tokens=tokens))
+
+    async def _call_model(self, step: int, attempt: int) -> None:
+        state, ports = self._desk.state, self._ports
+        self._prepared.clear()
+        spec = ports.model(state.model)
+        tools = offered_tools(ports, state.model)
+        call = ModelCall(
+            step=step,
+            attempt=attempt,
+            provider=ports.provider(state.model),
+            request=build_request(ports, state, self._desk.transcript),
+            reader=ReplyReader(tools, state.tool_protocol, step=step, attempt=attempt),
+            price=lambda usage: cost(spec, usage),
+            chance=ports.chance,
+        )
+        await call_model(call, self._desk.post_soon, self._desk.publish)
+
+    async def _judge(self, call: ToolCall) -> None:
+        event, prepared = await tool_call.judge_call(self._ports, call, self._desk.state.mode)
+        if prepared is not None:
+            self._prepared[call.id] = prepared
+        await self._desk.post(event)
+
+    async def _run(self, effect: RunTool) -> None:
+        call = effect.call
+        state = find(self._desk.state, call.id)
+        settled = await tool_call.settle_rerun(state.accesses) if effect.rerun and state is not None else None
+        prepared = None if settled is not None else await self._ready(effect)
+        await self._desk.post(CallStarted(call_id=call.id))
+        if settled is not None:
+            result = settled
+        elif prepared is None:
+            result = result_text(Outcome.FAILED, tool_call.CHANGED_SINCE)
+        else:
+            result = await self._run_prepared(effect, prepared)
+        await self._desk.post(CallFinished(call_id=call.id, result=result))
+
+    async def _ready(self, effect: RunTool) -> Prepared | None:
+        """Give what was judged; after a restart it is prepared anew and must be the same."""
+        kept = self._prepared.pop(effect.call.id, None)
+        if kept is not None:
+            return kept
+        event, prepared = await tool_call.judge_call(self._ports, effect.call, self._desk.state.mode)
+        same = not isinstance(event, CallFinished) and event.decision.digest == effect.digest
+        return prepared if same else None
+
+    async def _run_prepared(self, effect: RunTool, prepared: Prepared) -> CallResult:
+        output = _Live(self._desk, effect.call.id)
+        try:
+            result = await tool_call.run_call(prepared, effect.call, output)
+        except asyncio.CancelledError:
+            self._desk.post_soon(CallFinished(call_id=effect.call.id, result=tool_call.interrupted(output)))
+            raise
+        return tool_call.mark_rerun(result) if effect.rerun else result
+
+    async def _wait(self, timer: str, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        await self._desk.post(TimerFired(timer=timer))
+
+
+class _Live(tool_call.LiveOutput):
+    """Output that is kept and shown."""
+
+    def __init__(self, desk: Desk, call_id: str) -> None:
+        super().__init__()
+        self._desk = desk
+        self._call_id = call_id
+
+    def add(self, text: str) -> None:
+        super().add(text)
+        self._desk.publish(CallOutput(call_id=self._call_id, text=text))
+
+
+def _broken_reply(step: int, attempt: int, error: Exception) -> ReplyFailed:
+    message = f"Treadle failed while it called the model: {type(error).__name__}: {error}"
+    return ReplyFailed(step=step, attempt=attempt, error=ModelError(kind=ErrorKind.BAD_REQUEST, message=message))
+
+
+def _broken_call(call_id: str, error: Exception) -> CallFinished:
+    text = f"Treadle failed while it worked on this call: {type(error).__name__}: {error}"
+    return CallFinished(call_id=call_id, result=result_text(Outcome.FAILED, text))

@@ -1,0 +1,226 @@
+"""One live session: the queue, the loop that takes one event after the other, and whoever listens."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from treadle.context.transcript import Transcript
+from treadle.engine.advance import advance
+from treadle.engine.effects import Effect, Notify, Respond
+from treadle.engine.history import record
+from treadle.engine.perform import Performer
+from treadle.engine.ports import OutputHandler, Ports
+from treadle.engine.state import State
+from treadle.protocol.errors import RefusedError
+from treadle.protocol.events import ENGINE, CallFinished, CallStarted, Event, EventData, Prompt, Source
+from treadle.protocol.notifications import Notification
+from treadle.protocol.tools import ToolEffect
+
+
+@dataclass(frozen=True, slots=True)
+class _Posted:
+    data: EventData
+    source: Source
+    accepted: asyncio.Future[None] | None
+
+    def accept(self) -> None:
+        """Tell who posted it that it is in the log."""
+        if self.accepted is not None and not self.accepted.done():
+            self.accepted.set_result(None)
+
+    def refuse(self, refusal: RefusedError) -> None:
+        """Tell who posted it why it was not taken."""
+        if self.accepted is not None and not self.accepted.done():
+            self.accepted.set_exception(refusal)
+
+
+class Feed:
+    """What one surface has not read yet."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Notification] = deque()
+        self._arrived = asyncio.Event()
+        self._closed = False
+
+    def put(self, notification: Notification) -> None:
+        """Add a notification."""
+        self._waiting.append(notification)
+        self._arrived.set()
+
+    def close(self) -> None:
+        """End the feed after what waits in it."""
+        self._closed = True
+        self._arrived.set()
+
+    async def __aiter__(self) -> AsyncIterator[Notification]:
+        while True:
+            while self._waiting:
+                yield self._waiting.popleft()
+            if self._closed:
+                return
+            self._arrived.clear()
+            await self._arrived.wait()
+
+
+class Session:
+    """Takes events from any source, one at a time: append to the log, advance, perform the effects."""
+
+    def __init__(self, ports: Ports, history: Sequence[Event] = ()) -> None:
+        self._ports = ports
+        self._state = State()
+        self._transcript = Transcript()
+        self._inbox: deque[_Posted] = deque()
+        self._arrived = asyncio.Event()
+        self._closing = False
+        self._feeds: list[Feed] = []
+        self._handlers: dict[Source, OutputHandler] = {}
+        self._closed = asyncio.Event()
+        self._past: list[Notification] = []
+        for event in history:
+            self._past += [effect.notification for effect in self._take(event) if isinstance(effect, Notify)]
+
+    @property
+    def state(self) -> State:
+        """The state after the last event."""
+        return self._state
+
+    @property
+    def transcript(self) -> Transcript:
+        """The conversation so far."""
+        return self._transcript
+
+    @property
+    def past(self) -> Sequence[Notification]:
+        """What surfaces were told before this process took the session up, as the log gives it."""
+        return self._past
+
+    def follow(self) -> Feed:
+        """Listen from now on."""
+        feed = Feed()
+        self._feeds.append(feed)
+        return feed
+
+    def unfollow(self, feed: Feed) -> None:
+        """Stop listening."""
+        feed.close()
+        self._feeds.remove(feed)
+
+    def answer_to(self, source: Source, handler: OutputHandler) -> None:
+        """Bring the ends of turns that this source asked for to `handler`."""
+        self._handlers[source] = handler
+
+    async def post(self, data: EventData, source: Source = ENGINE) -> None:
+        """Queue an event and wait until it is in the log; raises `RefusedError` when it is illegal then."""
+        accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._put(_Posted(data, source, accepted))
+        await accepted
+
+    def post_soon(self, data: EventData) -> None:
+        """Queue an event of the engine; a refusal is of no interest any more."""
+        self._put(_Posted(data, ENGINE, None))
+
+    def _put(self, posted: _Posted) -> None:
+        self._inbox.append(posted)
+        self._arrived.set()
+
+    def publish(self, notification: Notification) -> None:
+        """Tell every surface."""
+        for feed in self._feeds:
+            feed.put(notification)
+
+    async def run(self) -> None:
+        """Work until `close`. Raises `StoreError` when the log cannot be written; what was logged stays."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                performer = Performer(self._ports, self, group)
+                while not self._closing:
+                    await self._arrived.wait()
+                    self._arrived.clear()
+                    await self._process(performer)
+                performer.cancel_all()
+            await self._keep_last_outcomes()
+        finally:
+            self._closed.set()
+            self._refuse_rest()
+            for feed in self._feeds:
+                feed.close()
+
+    async def close(self) -> None:
+        """Stop all work as a crash would, but with the tools ended properly; the session can be resumed."""
+        self._closing = True
+        self._arrived.set()
+        await self._closed.wait()
+
+    async def _process(self, performer: Performer) -> None:
+        """Take everything that waits in one transaction, then perform its effects."""
+        events: list[Event] = []
+        effects: list[Effect] = []
+        accepted: list[_Posted] = []
+        while self._inbox:
+            posted = self._inbox.popleft()
+            event = self._stamp(posted)
+            try:
+                effects += self._take(event)
+            except RefusedError as refusal:
+                posted.refuse(refusal)
+                continue
+            events.append(event)
+            accepted.append(posted)
+        if not events:
+            return
+        await self._ports.log.append(events, durable=any(self._must_last(event.data) for event in events))
+        for posted in accepted:
+            posted.accept()
+        for effect in effects:
+            self._act(effect, performer)
+
+    def _stamp(self, posted: _Posted) -> Event:
+        return Event(seq=self._state.seq + 1, at=self._ports.clock(), source=posted.source, data=posted.data)
+
+    def _take(self, event: Event) -> tuple[Effect, ...]:
+        state, effects = advance(self._state, event)
+        record(self._transcript, self._state, event)
+        self._state = state
+        return effects
+
+    def _act(self, effect: Effect, performer: Performer) -> None:
+        match effect:
+            case Notify(notification=notification):
+                self.publish(notification)
+            case Respond(sources=sources, outcome=outcome):
+                for source in sources:
+                    handler = self._handlers.get(source)
+                    if handler is not None:
+                        handler(outcome)
+            case _:
+                performer.perform(effect)
+
+    def _must_last(self, data: EventData) -> bool:
+        """Whether the event has to survive a power cut before anything follows from it."""
+        match data:
+            case Prompt():
+                return True
+            case CallStarted(call_id=call_id) | CallFinished(call_id=call_id):
+                call = next((call for call in self._state.calls if call.call.id == call_id), None)
+                return call is not None and call.traits.effect is not ToolEffect.PURE
+            case _:
+                return False
+
+    async def _keep_last_outcomes(self) -> None:
+        """Log the outcomes of tools that were ended by `close`, so that nothing known is lost."""
+        events = []
+        for posted in [posted for posted in self._inbox if isinstance(posted.data, CallFinished)]:
+            event = self._stamp(posted)
+            try:
+                self._take(event)
+            except RefusedError:
+                continue
+            events.append(event)
+        if events:
+            await self._ports.log.append(events, durable=True)
+
+    def _refuse_rest(self) -> None:
+        for posted in self._inbox:
+            posted.refuse(RefusedError(type(posted.data).__name__, "CLOSED", "the session is closed"))
+        self._inbox.clear()

@@ -1,0 +1,159 @@
+"""The state of the machine: control only. The transcript is the log."""
+
+from typing import TypeAlias
+
+import msgspec
+
+from treadle.protocol.base import Record, Tagged
+from treadle.protocol.events import Limits, Prompt, Source
+from treadle.protocol.models import ReplyStop, ToolProtocol, Usage
+from treadle.protocol.notifications import CallStatus, Phase
+from treadle.protocol.permissions import Decision, Mode, Question
+from treadle.protocol.tools import Access, CallResult, FileChange, Preview, ToolCall, ToolEffect, ToolTraits
+
+
+class Idle(Tagged, frozen=True, kw_only=True, tag="idle"):
+    """No work on the model's side."""
+
+
+class Assembling(Tagged, frozen=True, kw_only=True, tag="assembling"):
+    """The user message of the step is being made."""
+
+    step: int
+
+
+class AwaitingReply(Tagged, frozen=True, kw_only=True, tag="awaiting_reply"):
+    """The model writes. `attempt` numbers the requests of a step; `failures` those that went wrong in a row."""
+
+    step: int
+    attempt: int
+    failures: int = 0
+
+
+class Retrying(Tagged, frozen=True, kw_only=True, tag="retrying"):
+    """A timer runs before the next attempt."""
+
+    step: int
+    attempt: int
+    failures: int
+    timer: str
+
+
+class Compacting(Tagged, frozen=True, kw_only=True, tag="compacting"):
+    """Older messages leave the prompt; `attempt` is that of the request which was too long, 0 if none was sent."""
+
+    step: int
+    attempt: int
+
+
+Activity: TypeAlias = Idle | Assembling | AwaitingReply | Retrying | Compacting
+
+
+class CallState(Record, frozen=True, kw_only=True):
+    """One call of the present step and where it is in its life."""
+
+    call: ToolCall
+    traits: ToolTraits
+    status: CallStatus = CallStatus.PROPOSED
+    decision: Decision | None = None
+    preview: Preview | None = None
+    accesses: tuple[Access, ...] = ()
+    result: CallResult | None = None
+    rerun: bool = False
+    amended: bool = False
+
+    @property
+    def pure(self) -> bool:
+        """Whether it only reads."""
+        return self.traits.effect is ToolEffect.PURE
+
+    @property
+    def finished(self) -> bool:
+        """Whether its result is known."""
+        return self.status is CallStatus.FINISHED
+
+
+class Turn(Record, frozen=True, kw_only=True):
+    """What is counted from a user's request to its end."""
+
+    number: int
+    sources: tuple[Source, ...]
+    steps: int = 0
+    usage: Usage = Usage()
+    cost: float | None = 0.0
+    changes: tuple[FileChange, ...] = ()
+    denied: int = 0
+    text: str = ""
+
+
+class Waiting(Record, frozen=True, kw_only=True):
+    """A prompt that waits, and who sent it."""
+
+    prompt: Prompt
+    source: Source
+
+
+class Repeat(Record, frozen=True, kw_only=True):
+    """How often the same call had the same result."""
+
+    fingerprint: str
+    count: int
+
+
+class State(Record, frozen=True, kw_only=True):
+    """Everything that `advance` knows. `calls` are those of the present step, in the order of the reply."""
+
+    session_id: str = ""
+    seq: int = 0
+    mode: Mode = Mode.ASK
+    model: str = ""
+    tool_protocol: ToolProtocol = ToolProtocol.NATIVE
+    limits: Limits = Limits()
+    user_present: bool = False
+    activity: Activity = Idle()
+    step: int = 0
+    turns: int = 0
+    turn: Turn | None = None
+    reply: ReplyStop | None = None
+    calls: tuple[CallState, ...] = ()
+    questions: tuple[Question, ...] = ()
+    queue: tuple[Waiting, ...] = ()
+    delivering: tuple[Prompt, ...] = ()
+    notes: tuple[str, ...] = ()
+    grants: frozenset[str] = frozenset()
+    mistakes: int = 0
+    repeats: tuple[Repeat, ...] = ()
+    looping: bool = False
+    compacted: bool = False
+    cancelling: bool = False
+
+
+replace = msgspec.structs.replace
+
+
+def phase(state: State) -> Phase:
+    """Say what the session waits for."""
+    if state.cancelling:
+        return Phase.CANCELLING
+    match state.activity:
+        case Assembling():
+            return Phase.ASSEMBLING_CONTEXT
+        case AwaitingReply():
+            return Phase.AWAITING_LLM_RESPONSE
+        case Retrying():
+            return Phase.WAITING_TO_RETRY
+        case Compacting():
+            return Phase.COMPACTING
+        case Idle():
+            return _phase_of_calls(state)
+
+
+def _phase_of_calls(state: State) -> Phase:
+    statuses = {call.status for call in state.calls}
+    if statuses & {CallStatus.STARTING, CallStatus.RUNNING}:
+        return Phase.EXECUTING_TOOL
+    if statuses & {CallStatus.PROPOSED, CallStatus.JUDGING} and not state.questions:
+        return Phase.JUDGING
+    if state.questions:
+        return Phase.AWAITING_USER_CONFIRMATION
+    return Phase.WAITING_FOR_EVENT

@@ -1,0 +1,81 @@
+"""What the machine itself says to the model: results of calls that did not run, notes, reminders."""
+
+from typing import Any
+
+import msgspec
+
+from treadle.protocol.permissions import Decision
+
+INTERRUPTED = "Interrupted before it finished: the user, or the end of the program, stopped it."
+NOT_STARTED = "Not run: it was interrupted before it started."
+UNKNOWN = (
+    "Outcome unknown: this was running when the program stopped. It may have taken effect wholly, partly or not at "
+    "all. Check what it did before you run it again."
+)
+SKIPPED = "Not run: the user rejected an earlier call of the same reply."
+NO_USER_TO_ASK = "No user is here to answer. Go on with the most sensible choice, and say which one you made."
+NO_TOOL_USED = (
+    "Your last reply used no tool. If the task is done, call attempt_completion; if you need something from the user, "
+    "call ask_followup_question; otherwise go on with the next step of the task by calling a tool."
+)
+CUT_REPLY = (
+    "Your last reply was cut because it reached the output limit. Go on from where it ended, in smaller pieces: "
+    "write long files in several steps."
+)
+PRESENTED_TOO_EARLY = (
+    "Not presented to the user: an earlier call of the same reply did not succeed. Read its result, mend what is "
+    "wrong, and then finish."
+)
+NEVER_PRESENTED = "Not presented to the user."
+
+
+def denied(decision: Decision, *, no_user: bool) -> str:
+    """Say why a call may not run and what the model can do."""
+    reasons = "; ".join(f"{reason.text} [{reason.rule}]" for reason in decision.reasons) or "no reason given"
+    if no_user:
+        return (
+            f"Denied [no-user]: this needs a person's yes and nobody is here to give it ({reasons}). "
+            "Do not try to get around this. Go on without it, or finish and say what could not be done."
+        )
+    return f"Denied by the security policy: {reasons}. Do not try to get around this; find another way or say so."
+
+
+def rejected(comment: str) -> str:
+    """Say that the user said no, and what the user said about it."""
+    if comment:
+        return f"The user rejected this call and said: {comment}"
+    return "The user rejected this call. Ask what they would like instead if it is not clear."
+
+
+def comment_on(name: str, comment: str) -> str:
+    """Pass on what the user said while approving."""
+    return f"While approving {name} the user said: {comment}"
+
+
+def amended(arguments: dict[str, Any]) -> str:
+    """Say that the user changed the call, and into what."""
+    written = msgspec.json.encode(arguments, order="deterministic").decode()
+    return f"The user changed this call before approving it. It was run with these arguments instead: {written}"
+
+
+def guidance(text: str) -> str:
+    """Pass on the user's guidance."""
+    return f"The user gives this guidance: {text}"
+
+
+def repeated(name: str, count: int) -> str:
+    """Warn that nothing new comes of repeating a call."""
+    return (
+        f"You have called {name} {count} times with the same arguments and got the same result each time. "
+        "Repeating it will not help: try something else."
+    )
+
+
+def too_many_mistakes(count: int) -> str:
+    """Ask the user for guidance after mistakes."""
+    return f"The model made {count} mistakes in a row and does not get on. How should it go on?"
+
+
+def in_a_loop(name: str) -> str:
+    """Ask the user for guidance in a loop."""
+    return f"The model repeats {name} again and again with the same result. How should it go on?"

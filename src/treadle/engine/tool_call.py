@@ -1,0 +1,111 @@
+"""Performing a call: preparing it, having it judged, running it, and what a restart in the middle means."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from treadle.engine.ports import Ports, Prepared
+from treadle.engine.texts import INTERRUPTED
+from treadle.protocol.errors import ToolError
+from treadle.protocol.events import CallFinished, CallJudged
+from treadle.protocol.messages import Text
+from treadle.protocol.permissions import Mode
+from treadle.protocol.tools import Access, CallResult, FileChange, Outcome, ToolCall, WritePath, result_text
+from treadle.workspace.hashing import hash_of_file
+
+_KEPT_OUTPUT = 8_000
+
+RERUN = "[The program stopped while this ran; it was run again.]"
+ALREADY_DONE = "Done. (The program stopped during this call; the files show that it had taken effect.)"
+CHANGED_SINCE = (
+    "Not run: what this call would do is no longer what was judged, because files changed in between. "
+    "Look at the present state and make the call again."
+)
+CHANGED_BY_OTHERS = (
+    "Outcome unknown: the program stopped during this call, and the file is neither as it was before nor as this call "
+    "would have left it. Read it before you change it."
+)
+
+
+@dataclass(slots=True)
+class LiveOutput:
+    """What a running call printed so far: the end of it, for a call that is cut."""
+
+    pieces: list[str] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, text: str) -> None:
+        """Keep the newest pieces."""
+        self.pieces.append(text)
+        self.size += len(text)
+        while len(self.pieces) > 1 and self.size - len(self.pieces[0]) > _KEPT_OUTPUT:
+            self.size -= len(self.pieces.pop(0))
+
+    @property
+    def text(self) -> str:
+        """The end of the output."""
+        return "".join(self.pieces)[-_KEPT_OUTPUT:]
+
+
+async def judge_call(ports: Ports, call: ToolCall, mode: Mode) -> tuple[CallJudged | CallFinished, Prepared | None]:
+    """Prepare the call and ask the security layer; a call that cannot be prepared is finished with the reason."""
+    tool = ports.tools[call.name]
+    try:
+        prepared = await tool.prepare(call.arguments)
+        decision = ports.judge(tool.spec, call.arguments, prepared.accesses, mode)
+    except ToolError as error:
+        return CallFinished(call_id=call.id, result=_error(error)), None
+    except Exception as error:  # noqa: BLE001 - the tool boundary
+        return CallFinished(call_id=call.id, result=_crash(call, error)), None
+    judged = CallJudged(call_id=call.id, decision=decision, preview=prepared.preview, accesses=prepared.accesses)
+    return judged, prepared
+
+
+async def run_call(prepared: Prepared, call: ToolCall, output: LiveOutput) -> CallResult:
+    """Run a prepared call; every failure becomes a result that the model reads."""
+    try:
+        return await prepared.run(output.add)
+    except ToolError as error:
+        return _error(error)
+    except Exception as error:  # noqa: BLE001 - the tool boundary
+        return _crash(call, error)
+
+
+def interrupted(output: LiveOutput) -> CallResult:
+    """Keep what a cancelled call had printed."""
+    shown = output.text
+    return result_text(Outcome.INTERRUPTED, f"{INTERRUPTED} Its output so far:\n{shown}" if shown else INTERRUPTED)
+
+
+async def settle_rerun(accesses: Sequence[Access]) -> CallResult | None:
+    """After a restart, tell from the journal of a file change what became of it; None means: run it again."""
+    writes = [access for access in accesses if isinstance(access, WritePath)]
+    if not writes:
+        return None
+    hashes = [await asyncio.to_thread(hash_of_file, write.path) for write in writes]
+    if all(now == write.after for now, write in zip(hashes, writes, strict=True)):
+        changes = tuple(FileChange(path=write.path, before=write.before, after=write.after) for write in writes)
+        return CallResult(outcome=Outcome.OK, content=(Text(text=ALREADY_DONE),), changes=changes)
+    if all(now == write.before for now, write in zip(hashes, writes, strict=True)):
+        return None
+    return result_text(Outcome.UNKNOWN, CHANGED_BY_OTHERS)
+
+
+def mark_rerun(result: CallResult) -> CallResult:
+    """Say in the result that the call ran a second time."""
+    return CallResult(
+        outcome=result.outcome, content=(Text(text=RERUN), *result.content), changes=result.changes, edits=result.edits
+    )
+
+
+def _error(error: ToolError) -> CallResult:
+    return CallResult(
+        outcome=Outcome.INVALID if error.invalid else Outcome.FAILED,
+        content=(Text(text=error.text),),
+        edits=() if error.edit is None else (error.edit,),
+    )
+
+
+def _crash(call: ToolCall, error: Exception) -> CallResult:
+    text = f"{call.name} failed inside Treadle: {type(error).__name__}: {error}. Try another way."
+    return result_text(Outcome.FAILED, text)

@@ -1,0 +1,55 @@
+"""A task told as it goes, with every approval shown and answered with yes: the demo without a terminal."""
+
+import uuid
+from collections.abc import Iterator
+
+from treadle.app.exits import exit_code
+from treadle.app.live import LiveSession
+from treadle.app.report import describe_model_error
+from treadle.headless.main import Writer
+from treadle.headless.progress import progress_lines, summary_lines
+from treadle.protocol.events import Answer, Prompt, Source
+from treadle.protocol.messages import Text
+from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, TurnEnded
+from treadle.protocol.permissions import OptionKind, Question
+from treadle.protocol.tools import ToolKind
+
+SOURCE = Source(kind="headless", id="narrator")
+
+
+async def narrate(live: LiveSession, task: str, out: Writer) -> int:
+    """Work a task off, telling what happens and saying yes to everything; returns the exit code."""
+    feed = live.follow()
+    out.write(f"Task: {task}\n")
+    await live.post(Prompt(id=uuid.uuid4().hex, content=(Text(text=task),)), SOURCE)
+    async for notification in feed:
+        for line in progress_lines(notification):
+            out.write(f"\n{line}\n")
+        match notification:
+            case QuestionAsked(question=question):
+                out.writelines(f"{line}\n" for line in _approval(question))
+                await live.post(Answer(question_id=question.id, option=OptionKind.ALLOW_ONCE), SOURCE)
+            case CallChanged(status=CallStatus.FINISHED, kind=ToolKind.EXECUTE, result=result) if result is not None:
+                output = "".join(block.text for block in result.content if isinstance(block, Text))
+                out.writelines(f"  {line}\n" for line in output.splitlines())
+            case TurnEnded(outcome=outcome):
+                out.write("\n")
+                out.writelines(f"{line}\n" for line in summary_lines(outcome, live.id))
+                if outcome.error is not None:
+                    out.write(f"{describe_model_error(outcome.error, live.status.model)}\n")
+                return exit_code(outcome)
+            case _:
+                pass
+        out.flush()
+    await live.failure()
+    return 1
+
+
+def _approval(question: Question) -> Iterator[str]:
+    yield ""
+    yield f"? {question.text}"
+    if question.preview is not None:
+        yield from (f"    {line}" for line in question.preview.text.splitlines())
+    if question.decision is not None:
+        yield from (f"  because: {reason.text}" for reason in question.decision.reasons)
+    yield "  y (answered for you)"

@@ -1,0 +1,55 @@
+"""The records of JSON output that are not notifications."""
+
+from treadle.app.live import LiveSession
+from treadle.protocol.base import Tagged
+from treadle.protocol.models import ModelError, Usage
+from treadle.protocol.notifications import TurnOutcome, TurnStop
+from treadle.protocol.tools import FileChange
+
+
+class SessionRecord(Tagged, frozen=True, kw_only=True, tag="session"):
+    """The first line of a stream: which session this is."""
+
+    session_id: str
+    workspace: str
+    model: str
+    mode: str
+
+
+class ResultRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="result"):
+    """The last line of a stream, and the one object of `json`. `cost` is in US dollars, null where unknown."""
+
+    session_id: str
+    stop: TurnStop
+    completed: bool
+    text: str
+    exit_code: int
+    steps: int
+    usage: Usage
+    cost: float | None
+    changes: tuple[FileChange, ...]
+    denied: int
+    error: ModelError | None
+
+
+def session_record(live: LiveSession) -> SessionRecord:
+    """Describe the session."""
+    status = live.status
+    return SessionRecord(session_id=live.id, workspace=str(live.workspace), model=status.model, mode=status.mode.value)
+
+
+def result_record(live: LiveSession, outcome: TurnOutcome, code: int) -> ResultRecord:
+    """Describe the end of the turn."""
+    return ResultRecord(
+        session_id=live.id,
+        stop=outcome.stop,
+        completed=outcome.completed,
+        text=outcome.text,
+        exit_code=code,
+        steps=outcome.steps,
+        usage=outcome.usage,
+        cost=outcome.cost,
+        changes=outcome.changes,
+        denied=outcome.denied,
+        error=outcome.error,
+    )

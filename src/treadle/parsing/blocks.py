@@ -1,0 +1,88 @@
+"""What a reply parser takes and gives: tool grammars in, blocks out.
+
+Blocks are msgspec structs because there is one for every chunk: making one takes a fifth of the time of a
+frozen dataclass, which would be half of the time of a parser.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import msgspec
+
+
+@dataclass(frozen=True, slots=True)
+class ToolGrammar:
+    """The shape of one tool: its name, its parameters and which of them a call must have."""
+
+    name: str
+    parameters: tuple[str, ...]
+    required: tuple[str, ...] = ()
+
+
+def grammar_of(name: str, json_schema: Mapping[str, Any]) -> ToolGrammar:
+    """Read the grammar of tool `name` off the JSON schema of its arguments."""
+    parameters = tuple(json_schema.get("properties", {}))
+    required = set(json_schema.get("required", ()))
+    return ToolGrammar(name, parameters, tuple(p for p in parameters if p in required))
+
+
+class TextDelta(msgspec.Struct, frozen=True):
+    """The next piece of the text that the user reads."""
+
+    text: str
+
+
+class ReasoningDelta(msgspec.Struct, frozen=True):
+    """The next piece of the model's reasoning."""
+
+    text: str
+
+
+class CallStarted(msgspec.Struct, frozen=True):
+    """A call begins. `index` counts the calls of the reply; the call may still turn out malformed."""
+
+    index: int
+    name: str
+    call_id: str | None = None
+
+
+class ParameterDelta(msgspec.Struct, frozen=True):
+    """The next piece of one parameter's value, for a live preview.
+
+    XML: the value's own text. Native JSON: the decoded text of a string, the raw JSON of any other type.
+    """
+
+    index: int
+    name: str
+    text: str
+
+
+class CallComplete(msgspec.Struct, frozen=True):
+    """A whole call. `arguments` are strings for XML and JSON values for native calls.
+
+    `source` is the call as the model wrote it: its XML text or its argument JSON.
+    """
+
+    index: int
+    name: str
+    arguments: dict[str, Any]
+    call_id: str | None = None
+    source: str = ""
+
+
+class Malformation(msgspec.Struct, frozen=True):
+    """A call that will never complete. `message` tells the model what was wrong and what to do.
+
+    `index` and `name` are those of the call's `CallStarted`. `source` is the text that goes with the call, so
+    that texts and sources together are the whole reply.
+    """
+
+    code: str
+    message: str
+    index: int | None = None
+    name: str = ""
+    source: str = ""
+
+
+Block: TypeAlias = TextDelta | ReasoningDelta | CallStarted | ParameterDelta | CallComplete | Malformation

@@ -1,0 +1,379 @@
+"""The Anthropic Messages API."""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple, assert_never
+
+import msgspec
+
+from treadle.protocol.messages import (
+    ContentBlock,
+    Document,
+    Image,
+    Message,
+    RedactedThinking,
+    ResultContent,
+    Role,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    WireData,
+)
+from treadle.protocol.models import (
+    ModelRequest,
+    ReplyStop,
+    StreamCallArguments,
+    StreamCallDone,
+    StreamCallStart,
+    StreamEvent,
+    StreamStop,
+    StreamText,
+    StreamThinking,
+    StreamThinkingDone,
+    Usage,
+)
+from treadle.providers.endpoint import Endpoint
+from treadle.providers.failures import CallFailedError, from_problem
+from treadle.providers.problems import problem_of
+from treadle.providers.sse import SseEvent
+from treadle.providers.wire import HttpCall, MessageCache, count, dump, effort, origin, own_data
+
+API = "anthropic_messages"
+VERSION = "2023-06-01"
+DEFAULT_MAX_TOKENS = 8192
+MIN_THINKING = 1024
+MARKER = b',"cache_control":{"type":"ephemeral"}}'
+MARKED_MESSAGES = 2
+"""How many of the last user messages carry a cache marker."""
+
+_VERSION = re.compile(r"claude-[a-z]+-(\d+)(?:[-.](\d{1,2})(?!\d))?")
+_CALL_ID = re.compile(r"[A-Za-z0-9_-]+")
+_STOPS = {
+    "end_turn": ReplyStop.END_TURN,
+    "stop_sequence": ReplyStop.END_TURN,
+    "pause_turn": ReplyStop.END_TURN,
+    "tool_use": ReplyStop.TOOL_USE,
+    "max_tokens": ReplyStop.MAX_TOKENS,
+    "model_context_window_exceeded": ReplyStop.MAX_TOKENS,
+    "refusal": ReplyStop.REFUSAL,
+}
+
+
+class _Encoded(NamedTuple):
+    """A message as JSON (empty without content), and its blocks: the API wants results before anything else."""
+
+    role: Role
+    whole: bytes
+    results: bytes
+    rest: bytes
+    calls_unexplained: bool
+
+
+def _encoded(role: Role, results: list[bytes], rest: list[bytes], *, calls_unexplained: bool) -> _Encoded:
+    blocks = b",".join((*results, *rest))
+    whole = b'{"role":"%s","content":[%s]}' % (role.value.encode(), blocks) if blocks else b""
+    return _Encoded(role, whole, b",".join(results), b",".join(rest), calls_unexplained)
+
+
+class AnthropicMessages:
+    """Writes requests and reads replies of the Messages API."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._origin = origin(API, endpoint)
+        self._messages = MessageCache(self._encode)
+        self._tools: tuple[object, bytes] = ((), b"")
+
+    def prepare(self, request: ModelRequest) -> HttpCall:
+        """Write the request; `max_tokens` is required here, so it has a default."""
+        encoded = self._messages.encode(request.messages)
+        parts = [b'{"model":', dump(request.model), b',"stream":true', self._budget(request, encoded)]
+        if request.system.strip():
+            parts += [b',"system":[', _mark(dump({"type": "text", "text": request.system})), b"]"]
+        if request.tools:
+            parts += [b',"tools":', self._encode_tools(request)]
+        parts += [b',"messages":[', b",".join(_join(encoded)), b"]}"]
+        headers = {"anthropic-version": VERSION, **self._endpoint.key_headers("x-api-key")}
+        return HttpCall(url=self._endpoint.url("/messages", version="/v1"), headers=headers, body=b"".join(parts))
+
+    def reader(self) -> "AnthropicReader":
+        """Begin to read a reply."""
+        return AnthropicReader(self._endpoint)
+
+    def _budget(self, request: ModelRequest, encoded: list[_Encoded]) -> bytes:
+        """Limits of the reply, `max_tokens` with thinking in it.
+
+        Models that take a budget refuse to go on with thinking after calls without signed thinking before them (another
+        provider made them), so it stays off there.
+        """
+        budget = max(request.thinking_budget or 0, 0)
+        room = request.max_tokens or DEFAULT_MAX_TOKENS + budget
+        text = b',"max_tokens":%d' % room
+        if budget and thinks_adaptively(request.model):
+            thinking = {"type": "adaptive", "display": "summarized"}
+            return text + b',"thinking":%s,"output_config":%s' % (dump(thinking), dump({"effort": effort(budget)}))
+        budget = min(max(budget, MIN_THINKING), room - 1) if budget else 0
+        last = next((message for message in reversed(encoded) if message.role is Role.ASSISTANT), None)
+        if budget < MIN_THINKING or (last is not None and last.calls_unexplained):
+            return text
+        return text + b',"thinking":{"type":"enabled","budget_tokens":%d}' % budget
+
+    def _encode_tools(self, request: ModelRequest) -> bytes:
+        if self._tools[0] is not request.tools:
+            tools = [
+                {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+                for tool in request.tools
+            ]
+            self._tools = (request.tools, dump(tools))
+        return self._tools[1]
+
+    def _encode(self, message: Message) -> _Encoded:
+        blocks = [(block, self._block(block)) for block in message.content]
+        sent = [(block, value) for block, value in blocks if value is not None]
+        calls = any(isinstance(block, ToolUse) for block, _ in sent)
+        explained = any(isinstance(block, Thinking | RedactedThinking) for block, _ in sent)
+        return _encoded(
+            message.role,
+            [dump(value) for block, value in sent if isinstance(block, ToolResult)],
+            [dump(value) for block, value in sent if not isinstance(block, ToolResult)],
+            calls_unexplained=calls and not explained,
+        )
+
+    def _block(self, block: ContentBlock) -> dict[str, Any] | None:
+        """Write a block; None leaves it out: empty text, and reasoning that another provider signed."""
+        match block:
+            case Text() | Image() | Document():
+                return _content(block)
+            case Thinking():
+                if own_data(block.wire, self._origin) is None or not block.signature:
+                    return None
+                return {"type": "thinking", "thinking": block.text, "signature": block.signature}
+            case RedactedThinking():
+                if own_data(block.wire, self._origin) is None:
+                    return None
+                return {"type": "redacted_thinking", "data": block.data}
+            case ToolUse():
+                call_id = _call_id(block.wire_id, block.id)
+                return {"type": "tool_use", "id": call_id, "name": block.name, "input": block.arguments}
+            case ToolResult():
+                content = [value for value in map(_content, block.content) if value is not None]
+                result = {"type": "tool_result", "tool_use_id": _call_id(block.wire_id, block.call_id)}
+                if content:
+                    result["content"] = content  # type: ignore[assignment]
+                return {**result, "is_error": True} if block.is_error else result
+            case _:
+                assert_never(block)
+
+
+def thinks_adaptively(model: str) -> bool:
+    """Whether a model decides by itself how much to think; those before version 4.6 take a budget instead."""
+    found = _VERSION.search(model)
+    return "claude-mythos" in model or (found is not None and (int(found[1]), int(found[2] or 0)) >= (4, 6))
+
+
+def _content(block: ResultContent) -> dict[str, Any] | None:
+    match block:
+        case Text():
+            return {"type": "text", "text": block.text} if block.text.strip() else None
+        case Image():
+            source = {"type": "base64", "media_type": block.media_type, "data": block.data}
+            return {"type": "image", "source": source}
+        case Document():
+            source = {"type": "base64", "media_type": block.media_type, "data": block.data}
+            titled = {"title": block.title} if block.title else {}
+            return {"type": "document", "source": source, **titled}
+        case _:
+            assert_never(block)
+
+
+def _call_id(wire_id: str, own_id: str) -> str:
+    """The provider's id where this API takes it, else ours with what it does not take replaced."""
+    if _CALL_ID.fullmatch(wire_id):
+        return wire_id
+    return re.sub(r"[^A-Za-z0-9_-]", "_", own_id)
+
+
+def _join(encoded: list[_Encoded]) -> list[bytes]:
+    """Merge neighbours of one role and mark the last user messages for the prompt cache."""
+    merged: list[_Encoded] = []
+    for message in encoded:
+        if merged and message.role is merged[-1].role and message.whole:
+            merged[-1] = _merge(merged[-1], message)
+        elif message.whole:
+            merged.append(message)
+    parts = [message.whole for message in merged]
+    users = (index for index in range(len(merged) - 1, -1, -1) if merged[index].role is Role.USER)
+    for index in islice(users, MARKED_MESSAGES):
+        parts[index] = _mark(parts[index].removesuffix(b"]}")) + b"]}"
+    return parts
+
+
+def _merge(first: _Encoded, second: _Encoded) -> _Encoded:
+    results = [part.results for part in (first, second) if part.results]
+    rest = [part.rest for part in (first, second) if part.rest]
+    return _encoded(first.role, results, rest, calls_unexplained=first.calls_unexplained or second.calls_unexplained)
+
+
+def _mark(blocks: bytes) -> bytes:
+    """Put a cache marker on the last of some encoded blocks."""
+    return blocks[:-1] + MARKER
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+
+
+class _Block(msgspec.Struct):
+    type: str = ""
+    id: str = ""
+    name: str = ""
+    text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    data: str = ""
+    input: dict[str, Any] | None = None
+
+
+class _Delta(msgspec.Struct):
+    type: str = ""
+    text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    partial_json: str = ""
+    stop_reason: str | None = None
+
+
+class _Start(msgspec.Struct):
+    usage: _Usage | None = None
+
+
+class _Event(msgspec.Struct):
+    type: str = ""
+    index: int = 0
+    message: _Start | None = None
+    content_block: _Block | None = None
+    delta: _Delta | None = None
+    usage: _Usage | None = None
+    error: Any = None
+
+
+_decoder = msgspec.json.Decoder(_Event)
+
+
+class AnthropicReader:
+    """Reads one reply."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._origin = origin(API, endpoint)
+        self._usage = _Usage()
+        self._open: dict[int, _Block] = {}
+        self._signature = ""
+        self._has_arguments: set[int] = set()
+        self._stop: str | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """What is known to have been billed so far."""
+        return Usage(
+            input_tokens=count(self._usage.input_tokens),
+            output_tokens=count(self._usage.output_tokens),
+            cache_read_tokens=count(self._usage.cache_read_input_tokens),
+            cache_write_tokens=count(self._usage.cache_creation_input_tokens),
+        )
+
+    def read(self, event: SseEvent) -> Iterator[StreamEvent]:
+        """Take the next event; kinds that are not known are passed over."""
+        value = _decoder.decode(event.data)
+        match value.type:
+            case "content_block_delta" if value.delta is not None:
+                yield from self._delta(value.index, value.delta)
+            case "content_block_start" if value.content_block is not None:
+                yield from self._start(value.index, value.content_block)
+            case "content_block_stop":
+                yield from self._finish(value.index)
+            case "message_start" if value.message is not None:
+                self._count(value.message.usage)
+            case "message_delta":
+                self._count(value.usage)
+                if value.delta is not None and value.delta.stop_reason:
+                    self._stop = value.delta.stop_reason
+            case "message_stop":
+                yield StreamStop(reason=_STOPS.get(self._stop or "", ReplyStop.END_TURN), usage=self.usage)
+            case "error" | "" if value.error is not None or event.name == "error":
+                raise CallFailedError(from_problem(self._endpoint, problem_of(msgspec.json.decode(event.data))))
+            case _:
+                pass
+
+    def end(self) -> Iterator[StreamEvent]:
+        """Without `message_stop` the reply was cut."""
+        return iter(())
+
+    def _start(self, index: int, block: _Block) -> Iterator[StreamEvent]:
+        self._open[index] = block
+        match block.type:
+            case "tool_use":
+                yield StreamCallStart(index=index, name=block.name, wire_id=block.id)
+            case "text" if block.text:
+                yield StreamText(text=block.text)
+            case "thinking":
+                self._signature = block.signature
+                if block.thinking:
+                    yield StreamThinking(text=block.thinking)
+            case _:
+                pass
+
+    def _delta(self, index: int, delta: _Delta) -> Iterator[StreamEvent]:
+        match delta.type:
+            case "text_delta" if delta.text:
+                yield StreamText(text=delta.text)
+            case "thinking_delta" if delta.thinking:
+                yield StreamThinking(text=delta.thinking)
+            case "signature_delta":
+                self._signature += delta.signature
+            case "input_json_delta" if delta.partial_json and self._is_call(index):
+                self._has_arguments.add(index)
+                yield StreamCallArguments(index=index, text=delta.partial_json)
+            case _:
+                pass
+
+    def _finish(self, index: int) -> Iterator[StreamEvent]:
+        block = self._open.pop(index, _Block())
+        wire = WireData(api=self._origin, data={})
+        match block.type:
+            case "tool_use":
+                if index not in self._has_arguments:
+                    yield StreamCallArguments(index=index, text=dump(block.input or {}).decode())
+                yield StreamCallDone(index=index)
+            case "thinking":
+                yield StreamThinkingDone(signature=self._signature, wire=wire)
+                self._signature = ""
+            case "redacted_thinking":
+                yield StreamThinkingDone(redacted=block.data, wire=wire)
+            case _:
+                pass
+
+    def _is_call(self, index: int) -> bool:
+        block = self._open.get(index)
+        return block is not None and block.type == "tool_use"
+
+    def _count(self, usage: _Usage | None) -> None:
+        """Take over the figures that are given; later ones are totals, not differences."""
+        if usage is None:
+            return
+        known = self._usage
+        self._usage = _Usage(
+            input_tokens=_newer(usage.input_tokens, known.input_tokens),
+            output_tokens=_newer(usage.output_tokens, known.output_tokens),
+            cache_creation_input_tokens=_newer(usage.cache_creation_input_tokens, known.cache_creation_input_tokens),
+            cache_read_input_tokens=_newer(usage.cache_read_input_tokens, known.cache_read_input_tokens),
+        )
+
+
+def _newer(new: int | None, known: int | None) -> int | None:
+    return known if new is None else new

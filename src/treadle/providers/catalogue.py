@@ -1,0 +1,58 @@
+"""Providers by name, and what a user types for a model."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from string import Formatter
+
+from treadle.protocol.errors import ConfigError
+from treadle.providers.provider_rows import ROWS, ProviderRow
+
+_BY_NAME = {name: row for row in ROWS for name in (row.name, *row.aliases)}
+
+
+def resolve(name: str) -> ProviderRow:
+    """Find a provider by its name or another name for it; raises `ConfigError` with the nearest ones."""
+    row = _BY_NAME.get(name.strip().lower())
+    if row is not None:
+        return row
+    near = get_close_matches(name.lower(), _BY_NAME, n=3)
+    fix = (
+        f"Did you mean {_listed(near)}?"
+        if near
+        else "For a server of your own take 'openai-compatible' and its base URL."
+    )
+    raise ConfigError("provider-unknown", f"There is no provider {name!r}.", fix=fix)
+
+
+def parse_ref(ref: str) -> tuple[ProviderRow, str]:
+    """Split `provider/model`; the model's own name may have slashes. Raises `ConfigError`."""
+    provider, slash, model = ref.strip().partition("/")
+    if not slash or not model:
+        why = "A model is named by its provider, a slash and its own name there."
+        raise ConfigError(
+            "model-name", f"{ref!r} is no model name.", why=why, fix="For example anthropic/claude-sonnet-4-5."
+        )
+    return resolve(provider), model
+
+
+def fill_base_url(row: ProviderRow, environ: Mapping[str, str]) -> str:
+    """The base URL with the variables of the environment filled in; raises `ConfigError` where one is missing."""
+    if not row.base_url:
+        raise ConfigError(
+            "base-url-missing",
+            f"{row.title} needs a base URL.",
+            why=f"The provider {row.name} has no address of its own.",
+            fix=f"Give one with --base-url, or as base_url in [providers.{row.name}] of the settings.",
+        )
+    names = [name for _, name, _, _ in Formatter().parse(row.base_url) if name]
+    missing = [name for name in names if not environ.get(name)]
+    if missing:
+        what = f"The base URL of {row.title} needs {', '.join(missing)}."
+        raise ConfigError(
+            "base-url-incomplete", what, fix=f"Set {' and '.join(missing)} in the environment, or base_url."
+        )
+    return row.base_url.format_map(environ)
+
+
+def _listed(names: list[str]) -> str:
+    return " or ".join(repr(name) for name in names)

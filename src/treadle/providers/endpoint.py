@@ -1,0 +1,116 @@
+"""Where a wire API is reached: address, key, limits and the ways a vendor differs from the API's own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamLimits:
+    """Bounds of one call: seconds to connect, to the first byte of the body and between two reads; bytes.
+
+    `idle` is never less than `first_byte`. `body` bounds the whole reply, `event` one event of it.
+    """
+
+    connect: float = 10.0
+    first_byte: float = 60.0
+    idle: float = 90.0
+    body: int = 64 * MEBIBYTE
+    event: int = 16 * MEBIBYTE
+
+
+class CallIds(StrEnum):
+    """What a vendor takes as the id of a call: anything, or exactly nine letters and digits."""
+
+    ANY = "any"
+    NINE = "nine"
+
+
+class ThinkingField(StrEnum):
+    """How a vendor of the chat API is asked to think: not at all, or in which field of the request."""
+
+    NONE = "none"
+    EFFORT = "reasoning_effort"
+    BUDGET = "reasoning"
+    SWITCH = "thinking"
+    ENABLE = "enable_thinking"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quirks:
+    """How a vendor differs from the wire API it speaks.
+
+    `key_header` carries the key instead of the API's own header (as a bearer token in `authorization`).
+    `max_tokens_field` names the output limit in the chat API. `stream_usage` asks for usage in the stream; some servers
+    refuse the question. Where `user_after_tool` is false, text after results goes into the last result.
+    """
+
+    key_header: str = ""
+    max_tokens_field: str = "max_tokens"
+    stream_usage: bool = True
+    call_ids: CallIds = CallIds.ANY
+    user_after_tool: bool = True
+    thinking: ThinkingField = ThinkingField.NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """One place to call. `name` is the provider's name; signatures of reasoning go back only where they came from."""
+
+    name: str
+    base_url: str
+    api_key: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    limits: StreamLimits = StreamLimits()
+    quirks: Quirks = Quirks()
+    proxy: str = field(default="", repr=False)
+    ca_file: str = ""
+
+    @property
+    def scheme(self) -> str:
+        """The scheme of the base URL in lower case."""
+        return split_url(self.base_url).scheme
+
+    @property
+    def host(self) -> str:
+        """The host of the base URL, empty where there is none."""
+        return split_url(self.base_url).hostname or ""
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Texts that must not appear in a message: the key, and header values long enough to be one."""
+        parts = split_url(self.base_url)
+        found = [self.api_key.strip(), parts.password or "", split_url(self.proxy).password or ""]
+        found += [value for value in self.headers.values() if len(value) >= 12]
+        return tuple(text for text in found if text)
+
+    def key_headers(self, usual: str) -> dict[str, str]:
+        """The header that carries the key: the vendor's own, or the `usual` one of the wire API."""
+        key, name = self.api_key.strip(), self.quirks.key_header or usual
+        if not key:
+            return {}
+        return {name: f"Bearer {key}" if name == "authorization" else key}
+
+    def url(self, path: str, *, version: str = "", query: str = "") -> str:
+        """Join `path` and `query` to the base URL and its query; says `version` only where the base does not."""
+        parts = split_url(self.base_url)
+        base = parts.path.rstrip("/")
+        if base.endswith(path):
+            joined = base
+        elif version and not base.endswith(version):
+            joined = base + version + path
+        else:
+            joined = base + path
+        return urlunsplit((parts.scheme, parts.netloc, joined, "&".join(filter(None, (parts.query, query))), ""))
+
+
+def split_url(url: str) -> SplitResult:
+    """Split a URL; one that is none at all is a path without a host."""
+    try:
+        return urlsplit(url.strip())
+    except ValueError:
+        return SplitResult("", "", url, "", "")

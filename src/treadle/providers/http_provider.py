@@ -1,0 +1,167 @@
+"""A model behind HTTP: sends the request, reads the event stream, and maps every failure."""
+
+import asyncio
+import ssl
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+
+import httpx2
+import msgspec
+
+from treadle.protocol.models import ErrorKind, ModelError, ModelRequest, StreamEvent, StreamFailure, StreamStop
+from treadle.providers.endpoint import MEBIBYTE, Endpoint
+from treadle.providers.failures import CallFailedError, failure, from_response, is_html
+from treadle.providers.http_failures import HTTP_ERRORS, from_exception
+from treadle.providers.sse import EventTooLargeError, SseDecoder, SseEvent
+from treadle.providers.wire import HttpCall, WireApi
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+DRAIN_SECONDS = 0.05
+"""How long to wait after the last event for the end of the body, so that the connection can be used again."""
+MAX_REFUSAL = 64 * 1024
+
+
+class HttpProvider:
+    """The `Provider` port for one wire API at one endpoint; its connections are opened with the first call."""
+
+    def __init__(self, endpoint: Endpoint, api: WireApi) -> None:
+        self._endpoint = endpoint
+        self._api = api
+        self._client: httpx2.AsyncClient | None = None
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        """Call the model; see the port."""
+        reader = self._api.reader()
+        try:
+            async with aclosing(self._events(request)) as events:
+                async for event in events:
+                    for item in reader.read(event):
+                        if isinstance(item, StreamStop):
+                            await _drain(events)
+                            yield item
+                            return
+                        yield item
+            for item in reader.end():
+                yield item
+                if isinstance(item, StreamStop):
+                    return
+            error = failure(self._endpoint, ErrorKind.MALFORMED_STREAM, "the reply ended before it was whole")
+        except CallFailedError as failed:
+            error = failed.error
+        except (msgspec.MsgspecError, *HTTP_ERRORS) as broken:
+            error = from_exception(self._endpoint, broken)
+        yield StreamFailure(error=error, usage=reader.usage)
+
+    async def close(self) -> None:
+        """Give back connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def _events(self, request: ModelRequest) -> AsyncGenerator[SseEvent, None]:
+        """Send the request and give the events of the reply."""
+        limits = self._endpoint.limits
+        async with asyncio.timeout(limits.connect + limits.first_byte):
+            response = await self._send(self._api.prepare(request))
+        try:
+            if response.status_code != 200 or not _may_be_events(response):
+                raise CallFailedError(await self._refusal(response))
+            decoder = SseDecoder(limits.event)
+            async with aclosing(self._chunks(response)) as chunks:
+                async for chunk in chunks:
+                    for event in decoder.feed(chunk):
+                        yield event
+        except EventTooLargeError as error:
+            raise CallFailedError(self._too_large("an event", limits.event)) from error
+        finally:
+            await response.aclose()
+
+    async def _send(self, call: HttpCall) -> httpx2.Response:
+        headers = {
+            "content-type": "application/json",
+            "accept": "text/event-stream",
+            "accept-encoding": "identity",
+            "user-agent": "treadle",
+            **call.headers,
+            **{name.lower(): value for name, value in self._endpoint.headers.items()},
+        }
+        for value in headers.values():
+            if not (value.isascii() and value.isprintable()):
+                why = "the API key, or another header, holds characters that cannot be sent"
+                raise CallFailedError(failure(self._endpoint, ErrorKind.AUTHENTICATION, why))
+        client = self._client or self._connect()
+        return await client.send(
+            client.build_request("POST", call.url, headers=headers, content=call.body), stream=True
+        )
+
+    def _connect(self) -> httpx2.AsyncClient:
+        """Build the client. Certificates are always checked, but not even read for plain HTTP to this machine."""
+        endpoint = self._endpoint
+        here = endpoint.host in LOOPBACK and not endpoint.proxy
+        verify: ssl.SSLContext | bool = not (here and endpoint.scheme == "http")
+        try:
+            if endpoint.ca_file:
+                verify = ssl.create_default_context(cafile=endpoint.ca_file)
+            self._client = httpx2.AsyncClient(
+                verify=verify,
+                proxy=endpoint.proxy or None,
+                trust_env=not here,
+                timeout=httpx2.Timeout(
+                    max(endpoint.limits.idle, endpoint.limits.first_byte), connect=endpoint.limits.connect
+                ),
+                limits=httpx2.Limits(keepalive_expiry=60.0),
+                follow_redirects=False,
+            )
+        except (OSError, ValueError, httpx2.InvalidURL) as error:
+            why = "the CA file or the proxy of its configuration cannot be used"
+            raise CallFailedError(failure(endpoint, ErrorKind.BAD_REQUEST, why)) from error
+        return self._client
+
+    async def _chunks(self, response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+        """Give the body as it arrives, within the limits of time and size."""
+        limits = self._endpoint.limits
+        async with aclosing(response.aiter_bytes()) as body:
+            async with asyncio.timeout(limits.first_byte):
+                first = await anext(body, b"")
+            if is_html("", first):
+                raise CallFailedError(self._map_refusal(response, first))
+            yield first
+            total = len(first)
+            async for chunk in body:
+                total += len(chunk)
+                if total > limits.body:
+                    raise CallFailedError(self._too_large("the reply", limits.body))
+                yield chunk
+
+    async def _refusal(self, response: httpx2.Response) -> ModelError:
+        """Read the body of a response that is no stream, as far as it is worth reading."""
+        body = bytearray()
+        with suppress(*HTTP_ERRORS):
+            async with aclosing(self._chunks(response)) as chunks:
+                async for chunk in chunks:
+                    body += chunk
+                    if len(body) > MAX_REFUSAL:
+                        break
+        return self._map_refusal(response, bytes(body))
+
+    def _map_refusal(self, response: httpx2.Response, body: bytes) -> ModelError:
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return from_response(self._endpoint, response.status_code, headers, body, now=time.time())
+
+    def _too_large(self, what: str, limit: int) -> ModelError:
+        return failure(self._endpoint, ErrorKind.MALFORMED_STREAM, f"{what} is larger than {limit / MEBIBYTE:g} MiB")
+
+
+def _may_be_events(response: httpx2.Response) -> bool:
+    """Whether the content type lets the body be an event stream; some servers say none, or a general one."""
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind in ("", "text/event-stream", "text/plain", "application/octet-stream")
+
+
+async def _drain(events: AsyncGenerator[SseEvent, None]) -> None:
+    """Read the rest of a body whose reply is whole."""
+    with suppress(CallFailedError, *HTTP_ERRORS):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for _ in events:
+                pass

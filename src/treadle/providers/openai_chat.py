@@ -1,0 +1,318 @@
+"""The OpenAI Chat Completions API, as OpenAI and the many who copy it speak it."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from typing import Any, assert_never
+
+import msgspec
+
+from treadle.protocol.messages import (
+    Document,
+    Image,
+    Message,
+    RedactedThinking,
+    ResultContent,
+    Role,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    text_of,
+)
+from treadle.protocol.models import (
+    ErrorKind,
+    ModelRequest,
+    ReplyStop,
+    StreamEvent,
+    StreamStop,
+    StreamText,
+    Usage,
+)
+from treadle.providers.chat_pieces import DETAILS, FIELD, CallReader, Delta, ReasoningReader, texts_of
+from treadle.providers.endpoint import CallIds, Endpoint, ThinkingField
+from treadle.providers.failures import CallFailedError, failure, from_problem
+from treadle.providers.problems import problem_of
+from treadle.providers.sse import SseEvent
+from treadle.providers.wire import HttpCall, MessageCache, count, dump, effort, origin, own_data
+
+API = "openai_chat"
+DONE = b"[DONE]"
+
+_NINE = re.compile(r"[A-Za-z0-9]{9}")
+_STOPS = {
+    "stop": ReplyStop.END_TURN,
+    "eos": ReplyStop.END_TURN,
+    "tool_calls": ReplyStop.TOOL_USE,
+    "function_call": ReplyStop.TOOL_USE,
+    "length": ReplyStop.MAX_TOKENS,
+    "model_length": ReplyStop.MAX_TOKENS,
+    "content_filter": ReplyStop.REFUSAL,
+    "sensitive": ReplyStop.REFUSAL,
+}
+
+
+class OpenAIChat:
+    """Writes requests and reads replies of the Chat Completions API."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._origin = origin(API, endpoint)
+        self._messages = MessageCache(self._encode)
+        self._tools: tuple[object, bytes] = ((), b"")
+
+    def prepare(self, request: ModelRequest) -> HttpCall:
+        """Write the request."""
+        quirks = self._endpoint.quirks
+        messages = [part for part in self._messages.encode(request.messages) if part]
+        if request.system.strip():
+            messages.insert(0, dump({"role": "system", "content": request.system}))
+        parts = [b'{"model":', dump(request.model), b',"stream":true']
+        if quirks.stream_usage:
+            parts.append(b',"stream_options":{"include_usage":true}')
+        if request.max_tokens is not None:
+            parts += [b',"', quirks.max_tokens_field.encode(), b'":%d' % request.max_tokens]
+        if request.thinking_budget:
+            fields = _thinking(quirks.thinking, request.thinking_budget)
+            parts += [b',"%s":%s' % (name.encode(), dump(value)) for name, value in fields.items()]
+        if request.tools:
+            parts += [b',"tools":', self._encode_tools(request)]
+        parts += [b',"messages":[', b",".join(messages), b"]}"]
+        headers = self._endpoint.key_headers("authorization")
+        return HttpCall(url=self._endpoint.url("/chat/completions"), headers=headers, body=b"".join(parts))
+
+    def reader(self) -> "ChatReader":
+        """Begin to read a reply."""
+        return ChatReader(self._endpoint)
+
+    def _encode_tools(self, request: ModelRequest) -> bytes:
+        if self._tools[0] is not request.tools:
+            tools = [
+                {
+                    "type": "function",
+                    "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+                }
+                for tool in request.tools
+            ]
+            self._tools = (request.tools, dump(tools))
+        return self._tools[1]
+
+    def _encode(self, message: Message) -> bytes:
+        """Write one message as the one or more that this API makes of it, joined by commas; empty where none is."""
+        messages = self._assistant(message) if message.role is Role.ASSISTANT else self._user(message)
+        return b",".join(dump(value) for value in messages)
+
+    def _assistant(self, message: Message) -> list[dict[str, Any]]:
+        value: dict[str, Any] = {"role": "assistant"}
+        text = text_of(message.content)
+        calls = [self._call(block) for block in message.content if isinstance(block, ToolUse)]
+        if text:
+            value["content"] = text
+        elif calls:
+            value["content"] = None
+        else:
+            return []
+        if calls:
+            value["tool_calls"] = calls
+        for block in message.content:
+            if isinstance(block, Thinking | RedactedThinking):
+                self._add_reasoning(value, block)
+        return [value]
+
+    def _add_reasoning(self, value: dict[str, Any], block: Thinking | RedactedThinking) -> None:
+        """Put reasoning back into the field in which this provider sent it."""
+        data = own_data(block.wire, self._origin)
+        if data is None:
+            return
+        if DETAILS in data:
+            value.setdefault(DETAILS, []).extend(data[DETAILS])
+        elif FIELD in data and isinstance(block, Thinking):
+            value[data[FIELD]] = value.get(data[FIELD], "") + block.text
+
+    def _call(self, block: ToolUse) -> dict[str, Any]:
+        function = {"name": block.name, "arguments": dump(block.arguments).decode()}
+        return {"id": self._call_id(block.wire_id or block.id), "type": "function", "function": function}
+
+    def _call_id(self, call_id: str) -> str:
+        match self._endpoint.quirks.call_ids:
+            case CallIds.ANY:
+                return call_id
+            case CallIds.NINE:
+                if _NINE.fullmatch(call_id):
+                    return call_id
+                return hashlib.sha256(call_id.encode()).hexdigest()[:9]
+
+    def _user(self, message: Message) -> list[dict[str, Any]]:
+        """Results become tool messages, which hold text only; what else they have follows as the user's."""
+        results: list[dict[str, Any]] = []
+        parts: list[dict[str, Any]] = []
+        for block in message.content:
+            match block:
+                case ToolResult():
+                    attached = [part for part in block.content if not isinstance(part, Text)]
+                    note = "(attached below)" if attached else "(no output)"
+                    text = text_of(block.content) or note
+                    call_id = self._call_id(block.wire_id or block.call_id)
+                    results.append({"role": "tool", "tool_call_id": call_id, "content": text})
+                    if attached:
+                        parts.append({"type": "text", "text": f"Attached to the result of {block.name}:"})
+                        parts += [_part(part) for part in attached]
+                case Text():
+                    parts += [_part(block)] if block.text else []
+                case Image() | Document():
+                    parts.append(_part(block))
+                case Thinking() | RedactedThinking() | ToolUse():
+                    pass
+                case _:
+                    assert_never(block)
+        if not parts:
+            return results
+        if all(part["type"] == "text" for part in parts):
+            text = "\n\n".join(part["text"] for part in parts)
+            if results and not self._endpoint.quirks.user_after_tool:
+                last = results[-1]
+                return [*results[:-1], {**last, "content": f"{last['content']}\n\n{text}"}]
+            return [*results, {"role": "user", "content": text}]
+        return [*results, {"role": "user", "content": parts}]
+
+
+def _thinking(field: ThinkingField, budget: int) -> dict[str, Any]:
+    """The fields that ask for reasoning, each vendor's in its own way."""
+    match field:
+        case ThinkingField.NONE:
+            return {}
+        case ThinkingField.EFFORT:
+            return {"reasoning_effort": effort(budget)}
+        case ThinkingField.BUDGET:
+            return {"reasoning": {"max_tokens": budget}}
+        case ThinkingField.SWITCH:
+            return {"thinking": {"type": "enabled"}}
+        case ThinkingField.ENABLE:
+            return {"enable_thinking": True, "thinking_budget": budget}
+
+
+def _part(block: ResultContent) -> dict[str, Any]:
+    match block:
+        case Text():
+            return {"type": "text", "text": block.text}
+        case Image():
+            return {"type": "image_url", "image_url": {"url": f"data:{block.media_type};base64,{block.data}"}}
+        case Document():
+            data = f"data:{block.media_type};base64,{block.data}"
+            return {"type": "file", "file": {"filename": block.title or "document", "file_data": data}}
+        case _:
+            assert_never(block)
+
+
+class _PromptDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _OutputDetails(msgspec.Struct):
+    reasoning_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _PromptDetails | None = None
+    completion_tokens_details: _OutputDetails | None = None
+    prompt_cache_hit_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+class _Choice(msgspec.Struct):
+    delta: Delta | None = None
+    message: Delta | None = None
+    finish_reason: str | None = None
+    usage: _Usage | None = None
+
+
+class _Extra(msgspec.Struct):
+    """Where one vendor puts the usage."""
+
+    usage: _Usage | None = None
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+    x_groq: _Extra | None = None
+    error: Any = None
+
+
+_decoder = msgspec.json.Decoder(_Chunk)
+
+
+class ChatReader:
+    """Reads one reply."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._thinking = ReasoningReader(origin(API, endpoint))
+        self._calls = CallReader()
+        self._usage = _Usage()
+        self._finish: str | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """What is known to have been billed so far."""
+        usage = self._usage
+        details = usage.prompt_tokens_details or _PromptDetails()
+        cached = count(details.cached_tokens) or count(usage.prompt_cache_hit_tokens) or count(usage.cached_tokens)
+        written = count(details.cache_write_tokens)
+        output = usage.completion_tokens_details or _OutputDetails()
+        return Usage(
+            input_tokens=count(count(usage.prompt_tokens) - cached - written),
+            output_tokens=count(usage.completion_tokens),
+            cache_read_tokens=cached,
+            cache_write_tokens=written,
+            reasoning_tokens=count(output.reasoning_tokens),
+        )
+
+    def read(self, event: SseEvent) -> Iterator[StreamEvent]:
+        """Take the next event."""
+        if event.data.strip() == DONE:  # some servers give no other sign of the end
+            self._finish = self._finish or "stop"
+            yield from self.end()
+            return
+        chunk = _decoder.decode(event.data)
+        if chunk.error is not None or event.name == "error":
+            value = msgspec.json.decode(event.data)
+            raise CallFailedError(from_problem(self._endpoint, problem_of(value if isinstance(value, dict) else {})))
+        usage = chunk.usage or (chunk.x_groq.usage if chunk.x_groq is not None else None)
+        for choice in chunk.choices or ():
+            usage = usage or choice.usage
+            delta = choice.delta or choice.message
+            if delta is not None:
+                yield from self._delta(delta)
+            if choice.finish_reason:
+                self._finish = choice.finish_reason
+        if usage is not None:
+            self._usage = usage
+
+    def end(self) -> Iterator[StreamEvent]:
+        """The end is in order once there was a finish reason; some servers never send the end marker."""
+        if self._finish is None:
+            return
+        if self._finish == "error":
+            raise CallFailedError(failure(self._endpoint, ErrorKind.SERVER, "the reply ended with an error"))
+        yield from self._thinking.finish()
+        yield from self._calls.finish()
+        reason = _STOPS.get(self._finish, ReplyStop.END_TURN)
+        if reason is ReplyStop.END_TURN and self._calls.seen:
+            reason = ReplyStop.TOOL_USE
+        yield StreamStop(reason=reason, usage=self.usage)
+
+    def _delta(self, delta: Delta) -> Iterator[StreamEvent]:
+        yield from self._thinking.read(delta)
+        for text, is_thinking in texts_of(delta):
+            if is_thinking:
+                yield from self._thinking.add(text, "")
+            else:
+                yield from self._thinking.finish()
+                yield StreamText(text=text)
+        for position, call in enumerate(delta.tool_calls or ()):
+            yield from self._thinking.finish()
+            yield from self._calls.read(call, position)

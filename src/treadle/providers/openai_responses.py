@@ -1,0 +1,306 @@
+"""The OpenAI Responses API, used without state on the server: reasoning goes back encrypted, as it came."""
+
+from collections.abc import Iterator
+from typing import Any, assert_never
+
+import msgspec
+
+from treadle.protocol.messages import (
+    ContentBlock,
+    Document,
+    Image,
+    Message,
+    RedactedThinking,
+    ResultContent,
+    Role,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    WireData,
+    text_of,
+)
+from treadle.protocol.models import (
+    ModelRequest,
+    ReplyStop,
+    StreamCallArguments,
+    StreamCallDone,
+    StreamCallStart,
+    StreamEvent,
+    StreamStop,
+    StreamText,
+    StreamThinking,
+    StreamThinkingDone,
+    Usage,
+)
+from treadle.providers.endpoint import Endpoint
+from treadle.providers.failures import CallFailedError, from_problem
+from treadle.providers.problems import problem_of
+from treadle.providers.sse import SseEvent
+from treadle.providers.wire import HttpCall, MessageCache, count, dump, effort, origin, own_data
+
+API = "openai_responses"
+DONE = b"[DONE]"
+ITEM = "item"
+KEPT = ("type", "id", "summary", "content", "encrypted_content")
+"""What of a reasoning item goes back."""
+
+
+class OpenAIResponses:
+    """Writes requests and reads replies of the Responses API."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._origin = origin(API, endpoint)
+        self._messages = MessageCache(self._encode)
+        self._tools: tuple[object, bytes] = ((), b"")
+
+    def prepare(self, request: ModelRequest) -> HttpCall:
+        """Write the request."""
+        parts = [b'{"model":', dump(request.model), b',"stream":true,"store":false']
+        if request.system.strip():
+            parts += [b',"instructions":', dump(request.system)]
+        if request.max_tokens is not None:
+            parts.append(b',"max_output_tokens":%d' % request.max_tokens)
+        if request.thinking_budget:
+            reasoning = {"effort": effort(request.thinking_budget), "summary": "auto"}
+            parts += [b',"include":["reasoning.encrypted_content"],"reasoning":', dump(reasoning)]
+        if request.tools:
+            parts += [b',"tools":', self._encode_tools(request)]
+        items = filter(None, self._messages.encode(request.messages))
+        parts += [b',"input":[', b",".join(items), b"]}"]
+        headers = self._endpoint.key_headers("authorization")
+        return HttpCall(url=self._endpoint.url("/responses"), headers=headers, body=b"".join(parts))
+
+    def reader(self) -> "ResponsesReader":
+        """Begin to read a reply."""
+        return ResponsesReader(self._endpoint)
+
+    def _encode_tools(self, request: ModelRequest) -> bytes:
+        if self._tools[0] is not request.tools:
+            tools = [
+                {
+                    "type": "function",
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.parameters,
+                    "strict": False,
+                }
+                for tool in request.tools
+            ]
+            self._tools = (request.tools, dump(tools))
+        return self._tools[1]
+
+    def _encode(self, message: Message) -> bytes:
+        """Write one message as the items that this API makes of it, joined by commas; empty where none is."""
+        if message.role is Role.USER:
+            return b",".join(dump(item) for item in _user(message))
+        items = [self._item(block) for block in message.content]
+        return b",".join(dump(item) for item in items if item is not None)
+
+    def _item(self, block: ContentBlock) -> dict[str, Any] | None:
+        """Write a block of the assistant; reasoning of other providers is left out."""
+        match block:
+            case Text():
+                return {"role": "assistant", "content": block.text} if block.text else None
+            case Thinking() | RedactedThinking():
+                item: dict[str, Any] | None = (own_data(block.wire, self._origin) or {}).get(ITEM)
+                return item
+            case ToolUse():
+                arguments = dump(block.arguments).decode()
+                call_id = block.wire_id or block.id
+                return {"type": "function_call", "call_id": call_id, "name": block.name, "arguments": arguments}
+            case Image() | Document() | ToolResult():
+                return None
+            case _:
+                assert_never(block)
+
+
+def _user(message: Message) -> list[dict[str, Any]]:
+    results: list[dict[str, Any]] = []
+    parts: list[dict[str, Any]] = []
+    for block in message.content:
+        match block:
+            case ToolResult():
+                call_id = block.wire_id or block.call_id
+                results.append({"type": "function_call_output", "call_id": call_id, "output": _output(block)})
+            case Text():
+                parts += [_part(block)] if block.text else []
+            case Image() | Document():
+                parts.append(_part(block))
+            case Thinking() | RedactedThinking() | ToolUse():
+                pass
+            case _:
+                assert_never(block)
+    return [*results, {"role": "user", "content": parts}] if parts else results
+
+
+def _output(block: ToolResult) -> str | list[dict[str, Any]]:
+    """Results of text alone are sent as text, which every server takes."""
+    if all(isinstance(part, Text) for part in block.content):
+        return text_of(block.content) or "(no output)"
+    return [_part(part) for part in block.content if not (isinstance(part, Text) and not part.text)]
+
+
+def _part(block: ResultContent) -> dict[str, Any]:
+    match block:
+        case Text():
+            return {"type": "input_text", "text": block.text}
+        case Image():
+            return {"type": "input_image", "image_url": f"data:{block.media_type};base64,{block.data}"}
+        case Document():
+            data = f"data:{block.media_type};base64,{block.data}"
+            return {"type": "input_file", "filename": block.title or "document", "file_data": data}
+        case _:
+            assert_never(block)
+
+
+class _InputDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
+class _OutputDetails(msgspec.Struct):
+    reasoning_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    input_tokens_details: _InputDetails | None = None
+    output_tokens_details: _OutputDetails | None = None
+
+
+class _Incomplete(msgspec.Struct):
+    reason: str | None = None
+
+
+class _Response(msgspec.Struct):
+    usage: _Usage | None = None
+    incomplete_details: _Incomplete | None = None
+
+
+class _Event(msgspec.Struct):
+    type: str = ""
+    output_index: int = 0
+    summary_index: int = 0
+    delta: str | dict[str, Any] | None = None
+    item: dict[str, Any] | None = None
+    response: _Response | None = None
+
+
+_decoder = msgspec.json.Decoder(_Event)
+
+
+class ResponsesReader:
+    """Reads one reply."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._origin = origin(API, endpoint)
+        self._usage = _Usage()
+        self._calls: set[int] = set()
+        self._streamed: set[int] = set()
+        self._refused = False
+
+    @property
+    def usage(self) -> Usage:
+        """What is known to have been billed so far."""
+        cached = count((self._usage.input_tokens_details or _InputDetails()).cached_tokens)
+        return Usage(
+            input_tokens=count(count(self._usage.input_tokens) - cached),
+            output_tokens=count(self._usage.output_tokens),
+            cache_read_tokens=cached,
+            reasoning_tokens=count((self._usage.output_tokens_details or _OutputDetails()).reasoning_tokens),
+        )
+
+    def read(self, event: SseEvent) -> Iterator[StreamEvent]:
+        """Take the next event; kinds that are not known are passed over."""
+        if event.data.strip() == DONE:
+            return
+        value = _decoder.decode(event.data)
+        if value.response is not None and value.response.usage is not None:
+            self._usage = value.response.usage
+        match value.type:
+            case "response.output_item.added" | "response.output_item.done" if value.item is not None:
+                yield from self._item(value.output_index, value.item, done=value.type.endswith("done"))
+            case "response.completed" | "response.incomplete":
+                yield StreamStop(reason=self._reason(value.response or _Response()), usage=self.usage)
+            case "response.failed" | "error":
+                whole = msgspec.json.decode(event.data)
+                problem = problem_of(whole.get("response") or whole)
+                raise CallFailedError(from_problem(self._endpoint, problem))
+            case _:
+                yield from self._delta(value)
+
+    def end(self) -> Iterator[StreamEvent]:
+        """Without a last event the reply was cut."""
+        return iter(())
+
+    def _reason(self, response: _Response) -> ReplyStop:
+        match (response.incomplete_details or _Incomplete()).reason:
+            case "content_filter":
+                return ReplyStop.REFUSAL
+            case None | "" if self._refused:
+                return ReplyStop.REFUSAL
+            case None | "":
+                return ReplyStop.TOOL_USE if self._calls else ReplyStop.END_TURN
+            case _:
+                return ReplyStop.MAX_TOKENS
+
+    def _delta(self, value: _Event) -> Iterator[StreamEvent]:
+        index = value.output_index
+        if value.type == "response.reasoning_summary_part.added" and value.summary_index > 0:
+            yield StreamThinking(text="\n\n")
+        if not isinstance(value.delta, str) or not value.delta:
+            return
+        match value.type:
+            case "response.output_text.delta" | "response.refusal.delta":
+                self._refused = self._refused or value.type == "response.refusal.delta"
+                self._streamed.add(index)
+                yield StreamText(text=value.delta)
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                self._streamed.add(index)
+                yield StreamThinking(text=value.delta)
+            case "response.function_call_arguments.delta" if index in self._calls:
+                self._streamed.add(index)
+                yield StreamCallArguments(index=index, text=value.delta)
+            case _:
+                pass
+
+    def _item(self, index: int, item: dict[str, Any], *, done: bool) -> Iterator[StreamEvent]:
+        match item.get("type"):
+            case "function_call":
+                yield from self._call(index, item, done=done)
+            case "reasoning" if done:
+                text = _texts(item.get("summary")) or _texts(item.get("content"))
+                if text and index not in self._streamed:
+                    yield StreamThinking(text=text)
+                yield StreamThinkingDone(wire=self._kept(item))
+            case "message" if done and index not in self._streamed:
+                text = _texts(item.get("content"))
+                if text:
+                    yield StreamText(text=text)
+            case _:
+                pass
+
+    def _call(self, index: int, item: dict[str, Any], *, done: bool) -> Iterator[StreamEvent]:
+        if index not in self._calls:
+            self._calls.add(index)
+            name, call_id = str(item.get("name") or ""), str(item.get("call_id") or item.get("id") or "")
+            yield StreamCallStart(index=index, name=name, wire_id=call_id)
+        if done:
+            arguments = item.get("arguments")
+            if isinstance(arguments, str) and arguments and index not in self._streamed:
+                yield StreamCallArguments(index=index, text=arguments)
+            yield StreamCallDone(index=index)
+
+    def _kept(self, item: dict[str, Any]) -> WireData | None:
+        """What goes back of a reasoning item; without its content a server that stores nothing cannot know it."""
+        if not item.get("encrypted_content") and not item.get("content"):
+            return None
+        return WireData(api=self._origin, data={ITEM: {key: item[key] for key in KEPT if item.get(key) is not None}})
+
+
+def _texts(parts: object) -> str:
+    texts = [part.get("text") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    return "\n\n".join(text for text in texts if isinstance(text, str))

@@ -1,0 +1,210 @@
+"""Chooses the turn that answers a request, and plays it as a neutral stream."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never
+
+from treadle.protocol.models import (
+    ModelError,
+    ReplyStop,
+    StreamCallArguments,
+    StreamCallDone,
+    StreamCallStart,
+    StreamEvent,
+    StreamFailure,
+    StreamStop,
+    StreamText,
+    StreamThinking,
+    StreamThinkingDone,
+    Usage,
+)
+from treadle.providers.scripted.script import (
+    BreakOff,
+    Cut,
+    Item,
+    MakeCall,
+    Pace,
+    Refuse,
+    SayText,
+    SayThinking,
+    Script,
+    Turn,
+    Wait,
+)
+from treadle.providers.scripted.seen import Seen, misses
+from treadle.providers.wire import dump
+
+CHARACTERS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """Nothing for some seconds."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop:
+    """The connection goes, after some more bytes."""
+
+    after_bytes: int
+
+
+Step: TypeAlias = StreamEvent | Pause | Drop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Performance:
+    """What one request gets. With a `refusal` the steps are only what passes before it.
+
+    `number` tells the replies of one conversation apart; `problem` says what the script did not expect.
+    """
+
+    number: int
+    usage: Usage
+    steps: tuple[Step, ...]
+    refusal: Refuse | None = None
+    problem: str = ""
+
+
+class Player:
+    """Plays a script. It keeps nothing but how often each turn was played, for what happens only some times."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self._played: Counter[int] = Counter()
+
+    def play(self, seen: Seen) -> Performance:
+        """Answer a request: the first turn whose condition holds, else the turn for this many assistant messages."""
+        index = self._choose(seen)
+        if index is None:
+            return _refused(seen, f"the script has no turn for a request with {seen.assistant_messages} replies in it")
+        turn = self._script.turns[index]
+        missing = misses(turn.expect, seen)
+        if missing:
+            return _refused(seen, f"turn {index + 1} of the script expected something else: " + "; ".join(missing))
+        self._played[index] += 1
+        return self._perform(turn, seen, self._played[index])
+
+    def _choose(self, seen: Seen) -> int | None:
+        turns = list(enumerate(self._script.turns))
+        chosen = next((i for i, turn in turns if turn.when is not None and not misses(turn.when, seen)), None)
+        if chosen is not None:
+            return chosen
+        plain = [i for i, turn in turns if turn.when is None]
+        return plain[seen.assistant_messages] if seen.assistant_messages < len(plain) else None
+
+    def _perform(self, turn: Turn, seen: Seen, play: int) -> Performance:
+        items = [item for item in turn.items if _happens(item, play)]
+        steps: list[Step] = []
+        calls = 0
+        for item in items:
+            if isinstance(item, Refuse):
+                usage = Usage()
+                return Performance(number=seen.assistant_messages, usage=usage, steps=tuple(steps), refusal=item)
+            steps += _steps(item, seen, calls)
+            calls += isinstance(item, MakeCall)
+        usage = turn.usage or _estimate(items, seen)
+        stop = ReplyStop.TOOL_USE if calls and seen.tools else ReplyStop.END_TURN
+        steps.append(StreamStop(reason=turn.stop or stop, usage=usage))
+        pace = turn.pace or self._script.pace
+        paced = tuple(step for whole in steps for step in _pace(whole, pace))
+        return Performance(number=seen.assistant_messages, usage=usage, steps=paced)
+
+
+def _refused(seen: Seen, problem: str) -> Performance:
+    refusal = Refuse(status=400, message=problem)
+    return Performance(number=seen.assistant_messages, usage=Usage(), steps=(), refusal=refusal, problem=problem)
+
+
+def _happens(item: Item, play: int) -> bool:
+    """Whether an item takes part when its turn is played for the n-th time."""
+    match item:
+        case Refuse() | BreakOff() | Cut():
+            return item.times == 0 or play <= item.times
+        case SayText() | SayThinking() | MakeCall() | Wait():
+            return True
+        case _:
+            assert_never(item)
+
+
+def _steps(item: Item, seen: Seen, calls: int) -> list[Step]:
+    """Turn an item into the neutral stream; `calls` counts the calls before it in this reply."""
+    match item:
+        case SayText():
+            return [StreamText(text=item.text)]
+        case SayThinking(redacted=""):
+            return [StreamThinking(text=item.text), StreamThinkingDone(signature=item.signature)]
+        case SayThinking():
+            return [StreamThinkingDone(redacted=item.redacted)]
+        case MakeCall():
+            return _call(item, seen, calls)
+        case Wait():
+            return [Pause(seconds=item.seconds)]
+        case BreakOff():
+            return [StreamFailure(error=ModelError(kind=item.kind, message=item.message))]
+        case Cut():
+            return [Drop(after_bytes=item.after_bytes)]
+        case Refuse():
+            return []
+        case _:
+            assert_never(item)
+
+
+def _call(item: MakeCall, seen: Seen, calls: int) -> list[Step]:
+    """A native call where tools are offered, else the same call as XML in the text."""
+    if not seen.tools:
+        return [StreamText(text=xml_call(item))]
+    arguments = item.raw if item.raw is not None else dump(item.arguments).decode()
+    return [
+        StreamCallStart(index=calls, name=item.name, wire_id=item.id or f"call_{seen.assistant_messages}_{calls}"),
+        StreamCallArguments(index=calls, text=arguments),
+        StreamCallDone(index=calls),
+    ]
+
+
+def xml_call(item: MakeCall) -> str:
+    """Write a call as XML text: one element a parameter; what is no text is written as JSON."""
+    if item.raw is not None:
+        return f"\n<{item.name}>\n{item.raw}\n</{item.name}>\n"
+    lines = [
+        f"<{name}>{value if isinstance(value, str) else dump(value).decode()}</{name}>"
+        for name, value in item.arguments.items()
+    ]
+    return "\n" + "\n".join([f"<{item.name}>", *lines, f"</{item.name}>"]) + "\n"
+
+
+def _estimate(items: list[Item], seen: Seen) -> Usage:
+    """Plausible figures where the script gives none: characters divided by a constant."""
+    said = sum(len(item.text) if isinstance(item, SayText | SayThinking) else 0 for item in items)
+    said += sum(len(dump(item.arguments)) for item in items if isinstance(item, MakeCall))
+    asked = len(seen.system) + len(seen.conversation)
+    return Usage(input_tokens=1 + asked // CHARACTERS_PER_TOKEN, output_tokens=1 + said // CHARACTERS_PER_TOKEN)
+
+
+def _pace(step: Step, pace: Pace) -> Iterator[Step]:
+    """Cut a step with text into the pieces that the pace asks for."""
+    match step:
+        case StreamText(text=text):
+            yield from _slow((StreamText(text=part) for part in _pieces(text, pace)), pace)
+        case StreamThinking(text=text):
+            yield from _slow((StreamThinking(text=part) for part in _pieces(text, pace)), pace)
+        case StreamCallArguments(index=index, text=text):
+            yield from _slow((StreamCallArguments(index=index, text=part) for part in _pieces(text, pace)), pace)
+        case _:
+            yield step
+
+
+def _pieces(text: str, pace: Pace) -> list[str]:
+    if pace.chunk <= 0:
+        return [text] if text else []
+    return [text[start : start + pace.chunk] for start in range(0, len(text), pace.chunk)]
+
+
+def _slow(steps: Iterator[StreamEvent], pace: Pace) -> Iterator[Step]:
+    for step in steps:
+        if pace.delay > 0:
+            yield Pause(seconds=pace.delay)
+        yield step

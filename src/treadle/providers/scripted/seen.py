@@ -1,0 +1,97 @@
+"""What a request looks like to a script, whatever the wire format."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from treadle.protocol.messages import Message, Role, Text, ToolResult, text_of
+from treadle.protocol.models import ModelRequest
+from treadle.providers.scripted.script import Match, Texts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenMessage:
+    """One message: its text, and the texts of the results in it."""
+
+    role: Role
+    text: str = ""
+    results: tuple[str, ...] = ()
+    has_error: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a script can ask about a request. The counts take neighbours of one role as one message."""
+
+    model: str
+    system: str
+    conversation: str
+    last_user: str
+    last_result: str
+    result_is_error: bool
+    tools: tuple[str, ...]
+    messages: int
+    assistant_messages: int
+
+
+def see(model: str, system: str, messages: Sequence[SeenMessage], tools: tuple[str, ...]) -> Seen:
+    """Sum up a request."""
+    roles = [role for role, _ in groupby(messages, key=_role)]
+    users = [message for message in messages if message.role is Role.USER]
+    last_user = next((message.text for message in reversed(users) if message.text), "")
+    last_results = next((message for message in reversed(users) if message.results), SeenMessage(role=Role.USER))
+    return Seen(
+        model=model,
+        system=system,
+        conversation="\n".join("\n".join((*message.results, message.text)) for message in messages),
+        last_user=last_user,
+        last_result="\n".join(last_results.results) if tools else last_user,
+        result_is_error=last_results.has_error,
+        tools=tools,
+        messages=len(roles),
+        assistant_messages=roles.count(Role.ASSISTANT),
+    )
+
+
+def _role(message: SeenMessage) -> Role:
+    return message.role
+
+
+def see_request(request: ModelRequest) -> Seen:
+    """Sum up a request in the neutral form."""
+    tools = tuple(tool.name for tool in request.tools)
+    return see(request.model, request.system, [_see_message(message) for message in request.messages], tools)
+
+
+def _see_message(message: Message) -> SeenMessage:
+    results = [block for block in message.content if isinstance(block, ToolResult)]
+    return SeenMessage(
+        role=message.role,
+        text="\n".join(block.text for block in message.content if isinstance(block, Text)),
+        results=tuple(text_of(result.content) for result in results),
+        has_error=any(result.is_error for result in results),
+    )
+
+
+def misses(match: Match, seen: Seen) -> list[str]:
+    """Say in which ways a request is not what is asked for; nothing where it is."""
+    texts = {"last_user": seen.last_user, "last_result": seen.last_result, "system": seen.system}
+    found: list[str] = []
+    for name, text in (*texts.items(), ("conversation", seen.conversation)):
+        found += _text_misses(name, getattr(match, name), text)
+    found += [f"tools lack {name!r}" for name in match.tools.contains if name not in seen.tools]
+    found += [f"tools have {name!r}" for name in match.tools.not_contains if name in seen.tools]
+    figures = (
+        ("messages", match.messages, seen.messages),
+        ("assistant_messages", match.assistant_messages, seen.assistant_messages),
+        ("result_is_error", match.result_is_error, seen.result_is_error),
+        ("model", match.model, seen.model),
+    )
+    found += [f"{name} is {have!r}, not {want!r}" for name, want, have in figures if want is not None and want != have]
+    return found
+
+
+def _text_misses(name: str, texts: Texts, text: str) -> list[str]:
+    return [f"{name} lacks {part!r}" for part in texts.contains if part not in text] + [
+        f"{name} contains {part!r}" for part in texts.not_contains if part in text
+    ]

@@ -1,0 +1,188 @@
+"""The scripted model as an HTTP server on loopback, in the wire formats of real providers."""
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import h11
+import msgspec
+
+from treadle.protocol.models import StreamFailure, StreamStop
+from treadle.providers.scripted.anthropic_format import AnthropicFormat
+from treadle.providers.scripted.chat_format import ChatFormat
+from treadle.providers.scripted.connection import Connection, Request
+from treadle.providers.scripted.gemini_format import GeminiFormat
+from treadle.providers.scripted.player import Drop, Pause, Performance, Player
+from treadle.providers.scripted.responses_format import ResponsesFormat
+from treadle.providers.scripted.script import Refuse, Script
+from treadle.providers.scripted.wire_format import WireFormat, Writer
+from treadle.providers.wire import dump
+
+FORMATS: tuple[tuple[re.Pattern[str], WireFormat], ...] = (
+    (re.compile(r"/v1/messages"), AnthropicFormat()),
+    (re.compile(r"/v1/chat/completions"), ChatFormat()),
+    (re.compile(r"/v1/responses"), ResponsesFormat()),
+    (re.compile(r"/v1beta/models/(?P<model>[^/]+):streamGenerateContent"), GeminiFormat()),
+)
+"""Which format a path speaks; one of them names the model, and that it streams, in the path."""
+
+JSON = {"content-type": "application/json"}
+EVENTS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """One request as it came; `headers` have lower-case names, `body` is empty where it was no JSON object."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+
+
+class ScriptedServer:
+    """`async with ScriptedServer(script) as server:` serves at `server.base_url` until the block ends.
+
+    `split` sends the body in pieces of so many bytes (0: as it is written). With `api_key` set, other keys are refused.
+    `requests` is what came, `violations` what was wrong with it, `connections` and
+    `hang_ups` how many clients came, and left before the end.
+    """
+
+    def __init__(self, script: Script, *, port: int = 0, split: int = 0, api_key: str = "") -> None:
+        self.requests: list[Received] = []
+        self.violations: list[str] = []
+        self.hang_ups = 0
+        self.connections = 0
+        self.base_url = ""
+        self._script = script
+        self._player = Player(script)
+        self._port = port
+        self._split = split
+        self._api_key = api_key
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self._port)
+        host, port = self._server.sockets[0].getsockname()[:2]
+        self.base_url = f"http://{host}:{port}"
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._server is not None:
+            self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._server is not None:
+            await self._server.wait_closed()
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Own a connection: its task ends with the server at the latest."""
+        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        connection = Connection(reader, writer, self._split)
+        try:
+            while (request := await connection.receive()) is not None:
+                await self._answer(connection, request)
+        except (OSError, h11.ProtocolError):
+            self.hang_ups += 1
+        finally:
+            connection.abort()
+
+    async def _answer(self, connection: Connection, request: Request) -> None:
+        body = _json_object(request.body)
+        path = request.target.partition("?")[0]
+        self.requests.append(Received(method=request.method, path=path, headers=request.headers, body=body))
+        if request.method == "GET" and path == "/v1/models":
+            models = [{"id": self._script.model, "object": "model", "owned_by": "treadle", "type": "model"}]
+            await connection.respond(200, JSON, dump({"object": "list", "data": models}))
+            return
+        found = next(((match, wire) for pattern, wire in FORMATS if (match := pattern.fullmatch(path))), None)
+        if found is None or request.method != "POST":
+            await connection.respond(404, JSON, dump({"error": {"message": f"there is no {path} here"}}))
+            return
+        match, wire = found
+        if match.groupdict():
+            body = {**body, **match.groupdict(), "stream": True}
+        refusal = self._check(wire, request.headers, body)
+        if refusal is not None:
+            await _refuse(connection, wire, refusal)
+            return
+        performance = self._player.play(wire.see(body))
+        if performance.problem:
+            self.violations.append(performance.problem)
+        await self._perform(connection, wire, body, performance)
+
+    def _check(self, wire: WireFormat, headers: Mapping[str, str], body: Mapping[str, Any]) -> Refuse | None:
+        if self._api_key and not any(value.removeprefix("Bearer ") == self._api_key for value in headers.values()):
+            return Refuse(status=401, message="invalid api key")
+        problems = [f"{name}: header is required" for name in wire.required_headers if name not in headers]
+        problems += wire.problems(body)
+        self.violations += problems
+        return Refuse(status=400, message="; ".join(problems)) if problems else None
+
+    async def _perform(
+        self, connection: Connection, wire: WireFormat, body: Mapping[str, Any], performance: Performance
+    ) -> None:
+        if performance.refusal is not None:
+            for step in performance.steps:
+                if isinstance(step, Pause):
+                    await connection.pause(step.seconds)
+            await _refuse(connection, wire, performance.refusal)
+            return
+        await connection.start(200, EVENTS)
+        await _play(connection, wire.writer(body, performance), performance)
+
+
+async def _play(connection: Connection, writer: Writer, performance: Performance) -> None:
+    """Write the steps of a reply until it ends, one way or the other."""
+    room: int | None = None
+    await connection.send(writer.begin())
+    for step in performance.steps:
+        match step:
+            case Pause():
+                await connection.pause(step.seconds)
+            case Drop():
+                room = step.after_bytes
+            case _:
+                written = writer.write(step)
+                await connection.send(written if room is None else written[:room])
+                room = None if room is None else room - len(written)
+        if room is not None and room <= 0:
+            connection.abort()
+            return
+        if isinstance(step, StreamStop | StreamFailure):
+            break
+    await connection.finish()
+
+
+async def _refuse(connection: Connection, wire: WireFormat, refusal: Refuse) -> None:
+    body = wire.refusal(refusal) if refusal.body is None else refusal.body.encode()
+    headers = JSON | {name.lower(): value for name, value in refusal.headers.items()}
+    await connection.respond(refusal.status, headers, body)
+
+
+def _json_object(raw: bytes) -> Mapping[str, Any]:
+    """The body of a request; anything but a JSON object counts as an empty one."""
+    try:
+        value = msgspec.json.decode(raw)
+    except msgspec.DecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+async def serve(script: Script, *, port: int, ready: Callable[[str], None]) -> None:
+    """Serve until cancelled; `ready` is called with the base URL. Raises `OSError` where the port is taken."""
+    async with ScriptedServer(script, port=port) as server:
+        ready(server.base_url)
+        await asyncio.Event().wait()

@@ -1,0 +1,98 @@
+"""What the scripted server needs of a wire format, and what the formats share."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from treadle.protocol.models import StreamEvent
+from treadle.providers.scripted.player import Performance
+from treadle.providers.scripted.script import Refuse
+from treadle.providers.scripted.seen import Seen
+from treadle.providers.wire import dump
+
+Json = Mapping[str, Any]
+
+
+class Writer(Protocol):
+    """Writes one reply as server-sent events."""
+
+    def begin(self) -> bytes:
+        """What comes before anything is said."""
+        ...
+
+    def write(self, event: StreamEvent) -> bytes:
+        """The bytes of one event of the neutral stream; a stop or a failure ends the reply."""
+        ...
+
+
+class WireFormat(Protocol):
+    """One wire format, from the server's side."""
+
+    @property
+    def required_headers(self) -> tuple[str, ...]:
+        """Headers without which the real API refuses."""
+        ...
+
+    def problems(self, body: Json) -> list[str]:
+        """Everything about a request that the real API would refuse."""
+        ...
+
+    def see(self, body: Json) -> Seen:
+        """Sum up a request that has no problems."""
+        ...
+
+    def refusal(self, refusal: Refuse) -> bytes:
+        """An error body in the provider's form."""
+        ...
+
+    def writer(self, body: Json, performance: Performance) -> Writer:
+        """Begin a reply."""
+        ...
+
+
+def sse(value: Json, *, name: str = "") -> bytes:
+    """One server-sent event."""
+    head = b"event: %s\n" % name.encode() if name else b""
+    return head + b"data: " + dump(value) + b"\n\n"
+
+
+def texts(content: object) -> list[str]:
+    """The texts of a content that is a string or a list of parts."""
+    if isinstance(content, str):
+        return [content]
+    parts = content if isinstance(content, list) else []
+    return [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
+
+
+def joined(content: object) -> str:
+    """The texts of a content, one under the other."""
+    return "\n".join(texts(content))
+
+
+def repeated(values: Iterable[str]) -> list[str]:
+    """The values that occur more than once."""
+    seen: set[str] = set()
+    return [value for value in values if value in seen or seen.add(value)]  # type: ignore[func-returns-value]
+
+
+def schema_problems(name: object, schema: object) -> list[str]:
+    """What is wrong with a declared tool."""
+    found = []
+    if not isinstance(name, str) or not name.replace("-", "_").isidentifier() or len(name) > 64:
+        found.append(f"{name!r} is no tool name")
+    if not isinstance(schema, dict) or schema.get("type") != "object":
+        found.append(f"the schema of tool {name!r} is no JSON Schema of an object")
+    return found
+
+
+def base_problems(body: Json, *, messages: str) -> list[str]:
+    """What every format wants: a model, messages, and a stream (the only thing the scripted server gives)."""
+    found = []
+    if not isinstance(body.get("model"), str) or not body["model"]:
+        found.append("model: a name is required")
+    if not isinstance(body.get(messages), list) or not body[messages]:
+        found.append(f"{messages}: at least one is required")
+    elif not all(isinstance(message, dict) for message in body[messages]):
+        found.append(f"{messages}: each must be an object")
+    if body.get("stream") is not True:
+        found.append("stream: the scripted server only streams")
+    return found

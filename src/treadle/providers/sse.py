@@ -1,0 +1,80 @@
+"""Server-sent events from bytes, whatever the splits; linear in the input and bounded."""
+
+from typing import NamedTuple
+
+
+class SseEvent(NamedTuple):
+    """One event: its name (empty for the default) and its data, lines joined by newlines."""
+
+    name: str
+    data: bytes
+
+
+class EventTooLargeError(Exception):
+    """One event is larger than the bound."""
+
+
+class SseDecoder:
+    """Feed it chunks of a body; it gives whole events. Lines may end in LF, CRLF or CR, mixed."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._rest = bytearray()
+        self._searched = 0
+        self._name = b""
+        self._data: list[bytes] = []
+        self._size = 0
+        self._after_cr = False
+        self._started = False
+
+    def feed(self, chunk: bytes) -> list[SseEvent]:
+        """Take the next bytes and return the events they complete; raises `EventTooLargeError`."""
+        if self._after_cr and chunk:
+            self._after_cr = False
+            chunk = chunk.removeprefix(b"\n")
+        if chunk.endswith(b"\r"):
+            self._after_cr = True
+        if b"\r" in chunk:
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        self._rest += chunk
+        events = self._lines()
+        if self._size + len(self._rest) > self._limit:
+            raise EventTooLargeError
+        return events
+
+    def _lines(self) -> list[SseEvent]:
+        """Consume the whole lines of what is held."""
+        end = self._rest.rfind(b"\n", self._searched)
+        if end < 0:
+            self._searched = len(self._rest)
+            return []
+        lines = bytes(self._rest[:end]).split(b"\n")
+        del self._rest[: end + 1]
+        self._searched = 0
+        events: list[SseEvent] = []
+        for line in lines:
+            if line:
+                self._field(line)
+            elif self._data:
+                events.append(SseEvent(self._name.decode("utf-8", "replace"), b"\n".join(self._data)))
+                self._reset()
+            else:
+                self._reset()
+        return events
+
+    def _reset(self) -> None:
+        self._name = b""
+        self._data = []
+        self._size = 0
+
+    def _field(self, line: bytes) -> None:
+        if not self._started:
+            self._started = True
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        key, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if key == b"data":
+            self._data.append(value)
+            self._size += len(value)
+        elif key == b"event":
+            self._name = value

@@ -1,0 +1,118 @@
+"""What every wire API gives: a request as bytes, a reader of the reply; and the parts they share."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from treadle.protocol.messages import Message, WireData
+from treadle.protocol.models import ModelRequest, StreamEvent, Usage
+from treadle.providers.endpoint import Endpoint
+from treadle.providers.sse import SseEvent
+
+T = TypeVar("T")
+EFFORTS = ((4096, "low"), (16384, "medium"))
+"""Up to how many tokens of thinking which effort is asked for; above it is high."""
+
+_encoder = msgspec.json.Encoder()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpCall:
+    """One POST."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class ReplyReader(Protocol):
+    """Turns the events of one reply into the neutral stream."""
+
+    @property
+    def usage(self) -> Usage:
+        """What is known to have been billed so far."""
+        ...
+
+    def read(self, event: SseEvent) -> Iterator[StreamEvent]:
+        """Take the next event. A `StreamStop` is the last item; raises `CallFailedError` or `MsgspecError`."""
+        ...
+
+    def end(self) -> Iterator[StreamEvent]:
+        """The body ended in order: give what is left. Without a `StreamStop` the reply was cut."""
+        ...
+
+
+class WireApi(Protocol):
+    """One wire API at one endpoint."""
+
+    def prepare(self, request: ModelRequest) -> HttpCall:
+        """Write the request."""
+        ...
+
+    def reader(self) -> ReplyReader:
+        """Begin to read a reply."""
+        ...
+
+
+class MessageCache(Generic[T]):
+    """Encodes each frozen message once, however often it is sent; messages are told apart by identity."""
+
+    def __init__(self, encode: Callable[[Message], T], *, room: int = 8192) -> None:
+        self._encode = encode
+        self._room = room
+        self._known: dict[int, tuple[Message, T]] = {}
+
+    def encode(self, messages: tuple[Message, ...]) -> list[T]:
+        """Give the encoded form of each message; what other requests left behind is dropped when it is too much."""
+        known = self._known
+        encoded = []
+        for message in messages:
+            entry = known.get(id(message))
+            if entry is None:
+                entry = known[id(message)] = (message, self._encode(message))
+            encoded.append(entry[1])
+        if len(known) > max(self._room, 2 * len(messages)):
+            self._known = {id(message): known[id(message)] for message in messages}
+        return encoded
+
+
+def dump(value: object) -> bytes:
+    """Encode as JSON; half characters, which JSON over UTF-8 cannot carry, become replacement characters."""
+    try:
+        return _encoder.encode(value)
+    except UnicodeEncodeError:
+        return _encoder.encode(_whole(value))
+
+
+def _whole(value: object) -> object:
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode("utf-8")
+        case dict():
+            return {_whole(key): _whole(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_whole(item) for item in value]
+        case _:
+            return value
+
+
+def origin(api: str, endpoint: Endpoint) -> str:
+    """The name under which a block's wire data is kept: it goes back only to the same API of the same provider."""
+    return f"{api}:{endpoint.name}"
+
+
+def own_data(wire: WireData | None, source: str) -> dict[str, Any] | None:
+    """The wire data of a block if it came from `source`."""
+    return wire.data if wire is not None and wire.api == source else None
+
+
+def effort(budget: int) -> str:
+    """The name of a reasoning effort for a budget in tokens, for APIs that take no number."""
+    return next((name for most, name in EFFORTS if budget <= most), "high")
+
+
+def count(value: int | None) -> int:
+    """A number of tokens as a provider gave it; missing and negative ones count as none."""
+    return max(0, value or 0)

@@ -1,0 +1,81 @@
+"""The tables, by numbered steps; `PRAGMA user_version` says which were taken."""
+
+import sqlite3
+from pathlib import Path
+
+from treadle.protocol.errors import StoreError
+
+STEPS: tuple[tuple[str, ...], ...] = (
+    (
+        """
+        CREATE TABLE sessions (
+            id TEXT PRIMARY KEY,
+            workspace TEXT NOT NULL,
+            model TEXT NOT NULL,
+            title TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
+            updated_at INTEGER NOT NULL,
+            last_seq INTEGER NOT NULL
+        ) STRICT
+        """,
+        "CREATE INDEX sessions_by_use ON sessions (workspace, updated_at)",
+        """
+        CREATE TABLE events (
+            session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+            seq INTEGER NOT NULL,
+            at INTEGER NOT NULL,
+            source BLOB NOT NULL,
+            version INTEGER NOT NULL,
+            data BLOB NOT NULL,
+            PRIMARY KEY (session_id, seq)
+        ) STRICT, WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE leases (
+            session_id TEXT PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+            owner TEXT NOT NULL,
+            beat REAL NOT NULL
+        ) STRICT
+        """,
+    ),
+    (
+        """
+        CREATE TABLE edits (
+            model TEXT NOT NULL,
+            format TEXT NOT NULL,
+            code TEXT NOT NULL,
+            repair INTEGER NOT NULL,
+            count INTEGER NOT NULL,
+            tokens INTEGER NOT NULL,
+            PRIMARY KEY (model, format, code, repair)
+        ) STRICT, WITHOUT ROWID
+        """,
+    ),
+)
+
+
+def migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring the file to the present schema; raises `StoreError` for one from a newer Treadle."""
+    if _version(connection, path) == len(STEPS):
+        return
+    connection.execute("BEGIN EXCLUSIVE")
+    try:
+        for step in STEPS[_version(connection, path) :]:
+            for statement in step:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version={len(STEPS)}")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def _version(connection: sqlite3.Connection, path: Path) -> int:
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > len(STEPS):
+        raise StoreError(
+            "store-newer",
+            f"{path} was written by a newer Treadle (schema {version}, this one knows {len(STEPS)}).",
+            fix="Update Treadle, or set TREADLE_HOME to another folder.",
+        )
+    return version

@@ -1,0 +1,291 @@
+"""The event log on SQLite: append-only, one writer for each session, safe at any byte."""
+
+import asyncio
+import os
+import socket
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from treadle.protocol.codec import decode_data, decode_source, encode
+from treadle.protocol.errors import SessionError
+from treadle.protocol.events import SCHEMA_VERSION, Event
+from treadle.store.damage import unopened, unread, unwritten
+from treadle.store.schema import migrate
+
+T = TypeVar("T")
+
+LEASE_SECONDS = 30.0
+"""How long a lease counts after its last heartbeat when its owner cannot be looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRow:
+    """A session as it is listed. Times are milliseconds since 1970, UTC."""
+
+    id: str
+    workspace: str
+    model: str
+    title: str
+    created_at: int
+    updated_at: int
+    events: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditCount:
+    """How often edits of one kind came out one way. `repair`: right after a refusal for the same file.
+
+    `tokens` are those that the model wrote for the replies with these edits.
+    """
+
+    model: str
+    format: str
+    code: str
+    repair: bool
+    count: int = 1
+    tokens: int = 0
+
+
+class Store:
+    """The database of one data directory. Reading is direct; writing goes through one thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection = _connect(path)
+        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treadle-log")
+        self._owner = f"{socket.gethostname()}:{os.getpid()}:{time.monotonic_ns()}"
+        self._durable: bool | None = None
+        self._reader: sqlite3.Connection | None = None
+
+    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` in one transaction on the writer's thread; raises `StoreError`."""
+        return await asyncio.get_running_loop().run_in_executor(self._writer, self._transact, work)
+
+    def _transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                result = work(self._connection)
+            except BaseException:
+                if self._connection.in_transaction:  # a full disk has ended it already
+                    self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise unwritten(self._path, error) from error
+        return result
+
+    def _set_durable(self, *, durable: bool) -> None:
+        if durable is not self._durable:
+            self._connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+            self._durable = durable
+
+    async def append(self, session_id: str, events: Sequence[Event], *, durable: bool) -> None:
+        """Commit events of a session in one transaction."""
+        rows = [
+            (session_id, event.seq, event.at, encode(event.source), SCHEMA_VERSION, encode(event.data))
+            for event in events
+        ]
+
+        def insert() -> None:
+            self._set_durable(durable=durable)
+            self._transact(lambda connection: _insert(connection, session_id, rows))
+
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._writer, insert)
+        except sqlite3.Error as error:
+            raise unwritten(self._path, error) from error
+
+    def read(self, session_id: str) -> list[Event]:
+        """Read the whole log of a session."""
+        rows = self._query(
+            "SELECT seq, at, source, version, data FROM events WHERE session_id = ? ORDER BY seq", (session_id,)
+        )
+        return [
+            Event(seq=seq, at=at, source=decode_source(source), data=decode_data(data, version))
+            for seq, at, source, version, data in rows
+        ]
+
+    def sessions(self, workspace: str | None = None) -> list[SessionRow]:
+        """List sessions, the last used first; of one workspace if given."""
+        condition, values = ("", ()) if workspace is None else (" WHERE workspace = ?", (workspace,))
+        rows = self._query(
+            "SELECT id, workspace, model, title, created_at, updated_at, last_seq FROM sessions"  # noqa: S608
+            f"{condition} ORDER BY updated_at DESC, id DESC",
+            values,
+        )
+        return [
+            SessionRow(
+                id=row[0],
+                workspace=row[1],
+                model=row[2],
+                title=row[3],
+                created_at=row[4],
+                updated_at=row[5],
+                events=row[6],
+            )
+            for row in rows
+        ]
+
+    def find(self, prefix: str) -> SessionRow:
+        """Find a session by its id or the beginning of it; raises `SessionError`."""
+        found = [row for row in self.sessions() if row.id.startswith(prefix)]
+        exact = [row for row in found if row.id == prefix]
+        if exact or len(found) == 1:
+            return (exact or found)[0]
+        raise SessionError(
+            "session-unknown",
+            f"{prefix!r} is not enough of an id." if found else f"{prefix!r} is the id of no session.",
+            why=f"{len(found)} ids begin with it." if found else "No id begins with it.",
+            fix="`treadle sessions --all` lists the sessions with their ids.",
+        )
+
+    async def create(self, row: SessionRow) -> None:
+        """Add a session."""
+        values = (row.id, row.workspace, row.model, row.title, row.created_at, row.updated_at)
+        await self.write(
+            lambda connection: connection.execute(
+                "INSERT INTO sessions (id, workspace, model, title, created_at, updated_at, last_seq) "
+                "VALUES (?, ?, ?, ?, ?, ?, 0)",
+                values,
+            )
+        )
+
+    async def set_title(self, session_id: str, title: str) -> None:
+        """Name a session."""
+        await self.write(
+            lambda connection: connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session_id))
+        )
+
+    async def count_edits(self, counts: Sequence[EditCount]) -> None:
+        """Add to the ledger of edits."""
+        rows = [(one.model, one.format, one.code, one.repair, one.count, one.tokens) for one in counts]
+        await self.write(
+            lambda connection: connection.executemany(
+                "INSERT INTO edits (model, format, code, repair, count, tokens) VALUES (?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET count = count + excluded.count, tokens = tokens + excluded.tokens",
+                rows,
+            )
+        )
+
+    def edit_counts(self, model: str | None = None) -> list[EditCount]:
+        """Read the ledger of edits; of one model if given."""
+        condition, values = ("", ()) if model is None else (" WHERE model = ?", (model,))
+        rows = self._query(
+            f"SELECT model, format, code, repair, count, tokens FROM edits{condition} ORDER BY 1, 2, 3, 4",  # noqa: S608
+            values,
+        )
+        return [
+            EditCount(model=model, format=form, code=code, repair=bool(repair), count=count, tokens=tokens)
+            for model, form, code, repair, count, tokens in rows
+        ]
+
+    async def acquire(self, session_id: str) -> None:
+        """Take the lease of a session, so that no other process writes it; raises `SessionError`."""
+        await self.write(lambda connection: _acquire(connection, session_id, self._owner))
+
+    async def heartbeat(self, session_id: str) -> None:
+        """Keep the lease."""
+        now = time.time()
+        await self.write(
+            lambda connection: connection.execute(
+                "UPDATE leases SET beat = ? WHERE session_id = ? AND owner = ?", (now, session_id, self._owner)
+            )
+        )
+
+    async def release(self, session_id: str) -> None:
+        """Give the lease back."""
+        await self.write(
+            lambda connection: connection.execute(
+                "DELETE FROM leases WHERE session_id = ? AND owner = ?", (session_id, self._owner)
+            )
+        )
+
+    def close(self) -> None:
+        """Wait for what is being written and close the file."""
+        self._writer.shutdown(wait=True)
+        self._connection.close()
+        if self._reader is not None:
+            self._reader.close()
+
+    def _query(self, statement: str, values: Sequence[str] = ()) -> list[Any]:
+        """Read by a connection of its own, so that a reader never sees half a transaction; raises `StoreError`."""
+        try:
+            if self._reader is None:
+                self._reader = sqlite3.connect(self._path, isolation_level=None, timeout=10.0)
+            return self._reader.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise unread(self._path, error) from error
+
+
+class SessionLog:
+    """The log of one session, as the engine's port wants it."""
+
+    def __init__(self, store: Store, session_id: str) -> None:
+        self._store = store
+        self._session_id = session_id
+
+    async def append(self, events: Sequence[Event], *, durable: bool) -> None:
+        """Commit the events in one transaction; `durable` also survives a power cut."""
+        await self._store.append(self._session_id, events, durable=durable)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection: sqlite3.Connection | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
+        path.chmod(0o600)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA foreign_keys=ON")
+        migrate(connection, path)
+    except (sqlite3.Error, OSError) as error:
+        if connection is not None:
+            connection.close()
+        raise unopened(path, error) from error
+    return connection
+
+
+def _insert(
+    connection: sqlite3.Connection, session_id: str, rows: Sequence[tuple[str, int, int, bytes, int, bytes]]
+) -> None:
+    connection.executemany(
+        "INSERT INTO events (session_id, seq, at, source, version, data) VALUES (?, ?, ?, ?, ?, ?)", rows
+    )
+    connection.execute(
+        "UPDATE sessions SET last_seq = ?, updated_at = ? WHERE id = ?", (rows[-1][1], rows[-1][2], session_id)
+    )
+
+
+def _acquire(connection: sqlite3.Connection, session_id: str, owner: str) -> None:
+    row = connection.execute("SELECT owner, beat FROM leases WHERE session_id = ?", (session_id,)).fetchone()
+    if row is not None and row[0] != owner and _alive(row[0], row[1]):
+        raise SessionError(
+            "session-busy",
+            f"Session {session_id} is busy.",
+            why=f"It is open in another process ({row[0].rsplit(':', 1)[0]}).",
+            fix="Close it there, or work in a new session.",
+        )
+    connection.execute(
+        "INSERT INTO leases (session_id, owner, beat) VALUES (?, ?, ?) "
+        "ON CONFLICT (session_id) DO UPDATE SET owner = excluded.owner, beat = excluded.beat",
+        (session_id, owner, time.time()),
+    )
+
+
+def _alive(owner: str, beat: float) -> bool:
+    host, pid, _ = owner.rsplit(":", 2)
+    if host != socket.gethostname():
+        return time.time() - beat < LEASE_SECONDS
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return int(pid) != os.getpid() or time.time() - beat < LEASE_SECONDS

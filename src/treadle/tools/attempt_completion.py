@@ -1,0 +1,68 @@
+"""attempt_completion: the result of the task, which ends the turn, and a command that shows it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from treadle.engine.ports import Output, Prepared
+from treadle.protocol.messages import Text
+from treadle.protocol.tools import (
+    CallResult,
+    Flow,
+    Outcome,
+    Preview,
+    Risk,
+    ToolEffect,
+    ToolSpec,
+    ToolTraits,
+    result_text,
+)
+from treadle.tools.declare import parameters, prompt, text
+from treadle.tools.running import Patience, access, run_line
+from treadle.workspace.workspace import Workspace
+
+_PATIENCE = Patience(120)
+
+_SPEC = ToolSpec(
+    name="attempt_completion",
+    description=prompt(__file__),
+    parameters=parameters(
+        {"result": text("The result, in Markdown."), "command": text("A shell line that shows the outcome.")},
+        optional=("command",),
+    ),
+    traits=ToolTraits(effect=ToolEffect.ONCE, flow=Flow.END_TURN),
+    risk=Risk.NONE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptCompletion:
+    """Hands the result on, after running the command if there is one."""
+
+    workspace: Workspace
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The declaration."""
+        return _SPEC
+
+    async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
+        """Show the result; a command is judged like any other."""
+        result: str = arguments["result"]
+        line: str = arguments.get("command", "").strip()
+        if not line:
+            return Prepared(accesses=(), preview=Preview(title="Result", text=result), run=partial(_finish, result))
+        return Prepared(
+            accesses=(access(self.workspace, line),),
+            preview=Preview(title="Run to show the result", text=line),
+            run=partial(self._show, result, line),
+        )
+
+    async def _show(self, result: str, line: str, output: Output) -> CallResult:
+        shown = await run_line(self.workspace, line, _PATIENCE, output)
+        return CallResult(outcome=shown.outcome, content=(Text(text=f"{result}\n\n$ {line}\n"), *shown.content))
+
+
+async def _finish(result: str, output: Output) -> CallResult:  # noqa: ARG001 - the port's shape
+    return result_text(Outcome.OK, result)

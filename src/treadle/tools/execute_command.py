@@ -1,0 +1,61 @@
+"""execute_command: a shell line in the workspace."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from treadle.engine.ports import Prepared
+from treadle.protocol.errors import ToolError
+from treadle.protocol.tools import Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
+from treadle.tools.declare import number, parameters, prompt, text
+from treadle.tools.running import Patience, access, preview, run_line
+from treadle.workspace.workspace import Workspace
+
+_PATIENCE = Patience(120, keep=True)
+_BACKGROUND = Patience(1, keep=True)
+_MOST_SECONDS = 600
+
+_SPEC = ToolSpec(
+    name="execute_command",
+    description=prompt(__file__),
+    parameters=parameters(
+        {
+            "command": text("The shell line."),
+            "timeout": number("Seconds after which it is ended.", low=1, high=_MOST_SECONDS),
+            "background": {"type": "boolean", "description": "Whether to let it go on and not wait for its end."},
+        },
+        optional=("timeout", "background"),
+    ),
+    traits=ToolTraits(kind=ToolKind.EXECUTE, effect=ToolEffect.ONCE),
+    risk=Risk.EXECUTE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteCommand:
+    """Runs commands in the workspace's root."""
+
+    workspace: Workspace
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The declaration."""
+        return _SPEC
+
+    async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
+        """Name the line; nothing is looked up before it was judged."""
+        line: str = arguments["command"]
+        if not line.strip():
+            raise ToolError("The command is empty.", invalid=True)
+        return Prepared(
+            accesses=(access(self.workspace, line),),
+            preview=preview(line),
+            run=partial(run_line, self.workspace, line, _patience(arguments)),
+        )
+
+
+def _patience(arguments: Mapping[str, Any]) -> Patience:
+    if arguments.get("background", False):
+        return _BACKGROUND
+    return Patience(arguments["timeout"]) if "timeout" in arguments else _PATIENCE

@@ -1,0 +1,47 @@
+"""plan_mode_respond: an answer in plan mode, which ends the turn."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from treadle.engine.ports import Output, Prepared
+from treadle.protocol.tools import (
+    CallResult,
+    Flow,
+    Outcome,
+    Preview,
+    Risk,
+    ToolEffect,
+    ToolSpec,
+    ToolTraits,
+    result_text,
+)
+from treadle.tools.declare import parameters, prompt, text
+
+_SPEC = ToolSpec(
+    name="plan_mode_respond",
+    description=prompt(__file__),
+    parameters=parameters({"response": text("The answer, in Markdown.")}),
+    traits=ToolTraits(effect=ToolEffect.PURE, flow=Flow.END_TURN),
+    risk=Risk.NONE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanModeRespond:
+    """Hands the answer on."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The declaration."""
+        return _SPEC
+
+    async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
+        """Show the answer."""
+        response: str = arguments["response"]
+        return Prepared(accesses=(), preview=Preview(title="Plan", text=response), run=partial(_run, response))
+
+
+async def _run(response: str, output: Output) -> CallResult:  # noqa: ARG001 - the port's shape
+    return result_text(Outcome.OK, response)

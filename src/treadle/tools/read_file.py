@@ -1,0 +1,148 @@
+"""read_file: the lines of a text file, page by page."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from treadle.engine.ports import Output, Prepared
+from treadle.protocol.errors import ToolError
+from treadle.protocol.messages import ResultContent, Text
+from treadle.protocol.tools import (
+    CallResult,
+    Outcome,
+    Preview,
+    ReadPath,
+    Risk,
+    ToolEffect,
+    ToolKind,
+    ToolSpec,
+    ToolTraits,
+)
+from treadle.tools.declare import PATH, number, parameters, prompt
+from treadle.tools.diffs import numbered
+from treadle.tools.images import image_of, is_image
+from treadle.workspace.documents import document_text, is_document
+from treadle.workspace.files import read_bytes, sha256
+from treadle.workspace.pages import Page, PageLimits, page_of, read_page
+from treadle.workspace.text import visible
+from treadle.workspace.workspace import Workspace
+
+_LIMITS = PageLimits()
+_FILES_AT_MOST = 20
+_NO_ROOM = (Text(text="[not read: the other files fill this call]"),)
+
+_SPEC = ToolSpec(
+    name="read_file",
+    description=prompt(__file__),
+    parameters=parameters(
+        {
+            "path": PATH,
+            "start_line": number("The first line to read, from 1.", low=1),
+            "end_line": number("The last line to read.", low=1),
+            "other_paths": {
+                "type": "array",
+                "items": {"type": "string"},
+                "maxItems": _FILES_AT_MOST - 1,
+                "description": "More files to read with the same call, from their beginning.",
+            },
+        },
+        optional=("start_line", "end_line", "other_paths"),
+    ),
+    traits=ToolTraits(kind=ToolKind.READ, effect=ToolEffect.PURE),
+    risk=Risk.READ,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A file and the lines of it that are wanted; `last` is None for as many as fit a page."""
+
+    path: str
+    first: int = 1
+    last: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """Reads files of the workspace or, if policy lets it, elsewhere."""
+
+    workspace: Workspace
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The declaration."""
+        return _SPEC
+
+    async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
+        """Check the range; the files are opened by the run, after they were judged."""
+        paths = self.workspace.paths
+        first, last = arguments.get("start_line", 1), arguments.get("end_line")
+        if last is not None and last < first:
+            raise ToolError(f"end_line {last} is before start_line {first}.", invalid=True)
+        path = paths.locate(arguments["path"])
+        others = dict.fromkeys(paths.locate(other) for other in arguments.get("other_paths", ()))
+        others.pop(path, None)
+        wanted = (_Wanted(path, first, last), *map(_Wanted, others))
+        return Prepared(
+            accesses=tuple(ReadPath(path=each.path) for each in wanted),
+            preview=Preview(title=f"Read {', '.join(paths.display(each.path) for each in wanted)}"),
+            run=partial(self._run, wanted),
+        )
+
+    async def _run(self, wanted: Sequence[_Wanted], output: Output) -> CallResult:  # noqa: ARG002 - the port's shape
+        if len(wanted) == 1:
+            return CallResult(outcome=Outcome.OK, content=await self._read(wanted[0], _LIMITS.characters))
+        content: list[ResultContent] = []
+        room = _LIMITS.characters
+        failed = 0
+        for each in wanted:
+            gap = "\n\n" if content else ""
+            content.append(Text(text=f"{gap}=== {self.workspace.paths.display(each.path)}\n"))
+            try:
+                section = await self._read(each, room) if room >= _LIMITS.width else _NO_ROOM
+            except ToolError as error:
+                section = (Text(text=f"[{error.text}]"),)
+                failed += 1
+            room -= sum(len(block.text) for block in section if isinstance(block, Text))
+            content += section
+        return CallResult(outcome=Outcome.FAILED if failed == len(wanted) else Outcome.OK, content=tuple(content))
+
+    async def _read(self, wanted: _Wanted, characters: int) -> tuple[ResultContent, ...]:
+        """Read a page or an image for the model, and remember that it knows the file. Raises `ToolError`."""
+        paths = self.workspace.paths
+        name, target = paths.display(wanted.path), paths.resolve(wanted.path)
+        if is_image(name):
+            return (image_of(await asyncio.to_thread(read_bytes, target, name), name),)
+        lines = _LIMITS.lines if wanted.last is None else min(_LIMITS.lines, wanted.last - wanted.first + 1)
+        limits = replace(_LIMITS, lines=lines, characters=characters)
+        if is_document(name):
+            page = await _document_page(target, name, wanted.first, limits)
+        else:
+            page = await asyncio.to_thread(read_page, target, name, first=wanted.first, limits=limits)
+        if page.digest:
+            self.workspace.seen.note(target, page.digest)
+        return (Text(text=_show(page, name, last=wanted.last)),)
+
+
+async def _document_page(path: str, name: str, first: int, limits: PageLimits) -> Page:
+    raw = await asyncio.to_thread(read_bytes, path, name)
+    return page_of(await document_text(raw, name), sha256(raw), first=first, limits=limits)
+
+
+def _show(page: Page, name: str, *, last: int | None) -> str:
+    if not page.lines:
+        if page.total:
+            raise ToolError(f"{name} has only {page.total} lines; start_line {page.first} is past its end.")
+        return f"[{name} is empty]"
+    shown = numbered(visible("\n".join(page.lines)).split("\n"), page.first)
+    notes = []
+    if page.total is None or (page.last < page.total and last != page.last):
+        total = "more" if page.total is None else f"{page.total}"
+        notes.append(f"lines {page.first}-{page.last} of {total}; read on with start_line={page.last + 1}")
+    if is_document(name):
+        notes.append("this is the text of the document, not what is in its file")
+    if page.encoding != "utf-8":
+        notes.append(f"the file's encoding is {page.encoding}")
+    return "\n".join([*shown, *(f"[{note}]" for note in notes)])

@@ -1,0 +1,47 @@
+"""replace_in_file: parts of a file, by SEARCH/REPLACE blocks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.engine.ports import Prepared
+from treadle.protocol.errors import ToolError
+from treadle.protocol.tools import EditReport, Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
+from treadle.tools.changes import Wanted, prepare_changes
+from treadle.tools.declare import PATH, parameters, prompt, text
+from treadle.tools.edit_apply import apply_blocks
+from treadle.workspace.files import TextFile, missing
+from treadle.workspace.workspace import Workspace
+
+_SPEC = ToolSpec(
+    name="replace_in_file",
+    description=prompt(__file__),
+    parameters=parameters({"path": PATH, "diff": text("One or more SEARCH/REPLACE blocks.")}),
+    traits=ToolTraits(kind=ToolKind.EDIT, effect=ToolEffect.IDEMPOTENT),
+    risk=Risk.WRITE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceInFile:
+    """Changes one existing file."""
+
+    workspace: Workspace
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The declaration."""
+        return _SPEC
+
+    async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
+        """Apply the blocks to the text as it is now."""
+        requested, diff = arguments["path"], arguments["diff"]
+        paths = self.workspace.paths
+
+        def rewrite(file: TextFile | None) -> tuple[str, EditReport]:
+            if file is None:
+                path = paths.locate(requested)
+                raise ToolError(f"{missing(path, paths.display(path))} To create a file use write_to_file.")
+            return apply_blocks(file.text, diff, paths.display(paths.locate(requested)))
+
+        return await prepare_changes(self.workspace, (Wanted(path=requested, rewrite=rewrite),), echo=True)

@@ -1,0 +1,83 @@
+"""Running shell lines for tools: to their end, for a time, or on in the background."""
+
+from dataclasses import dataclass
+
+from treadle.engine.ports import Output
+from treadle.protocol.errors import ToolError
+from treadle.protocol.tools import CallResult, Outcome, Preview, RunCommand, result_text
+from treadle.workspace.process import Command
+from treadle.workspace.workspace import Workspace
+
+_RUNNING_AT_MOST = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How many seconds to wait for a command, and whether it then goes on in the background or is ended."""
+
+    seconds: float
+    keep: bool = False
+
+
+def access(workspace: Workspace, line: str) -> RunCommand:
+    """Declare the run of a line in the workspace."""
+    return RunCommand(command=line, cwd=workspace.root)
+
+
+def preview(line: str) -> Preview:
+    """Show the exact line."""
+    return Preview(title="Run", text=line)
+
+
+async def run_line(workspace: Workspace, line: str, patience: Patience, output: Output) -> CallResult:
+    """Run a line; a status other than 0 is a failure. Raises `ToolError`; when cancelled, leaves nothing running."""
+    alive = [number for number, command in workspace.commands.all() if command.alive]
+    if len(alive) >= _RUNNING_AT_MOST:
+        numbers = ", ".join(map(str, alive))
+        raise ToolError(f"Too many commands run in the background: {numbers}. Stop one with read_command_output first.")
+    command = workspace.launcher.start(line)
+    number = workspace.commands.add(command)
+    command.show(output)
+    try:
+        await command.finish(patience.seconds, keep=patience.keep)
+    finally:
+        command.show(None)
+        if not command.alive:
+            await _forget(workspace, number, command)
+    return result_text(_outcome(command), _report(number, command))
+
+
+async def look_at(workspace: Workspace, number: int, seconds: float, *, stop: bool) -> CallResult:
+    """Wait up to `seconds` for a command in the background, or stop it, and tell its output since the last time."""
+    command = workspace.commands.get(number)
+    if command is None:
+        known = ", ".join(str(each) for each, _ in workspace.commands.all()) or "none"
+        raise ToolError(f"There is no command {number} in the background. There is: {known}.")
+    if stop:
+        await command.stop("you asked for it")
+    else:
+        await command.ended(seconds)
+    result = result_text(Outcome.OK, _report(number, command))
+    if not command.alive:
+        await _forget(workspace, number, command)
+    return result
+
+
+async def _forget(workspace: Workspace, number: int, command: Command) -> None:
+    workspace.commands.remove(number)
+    await command.close()
+
+
+def _outcome(command: Command) -> Outcome:
+    fine = command.running or (command.status == 0 and not command.why_stopped)
+    return Outcome.OK if fine else Outcome.FAILED
+
+
+def _report(number: int, command: Command) -> str:
+    """Say how the command stands, what it printed since the last time, and what outlived it."""
+    lines = [command.describe()]
+    if command.running:
+        lines = [f"Command {number} runs on in the background; read_command_output shows more of it and can stop it."]
+    elif left := command.left_behind:
+        lines.append(f"It left running: {', '.join(left)}. They end with the session, or by stopping command {number}.")
+    return "\n".join([*lines, command.take_output().rstrip("\n") or "(no output)"])

@@ -1,0 +1,156 @@
+"""What a line means that the user enters: a prompt, or a command that begins with a slash."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from treadle.protocol.events import Delivery
+from treadle.protocol.permissions import Mode
+
+HELP = (
+    ("/steer TEXT", "say something at the next step instead of after the turn (Ctrl-S sends the line so)"),
+    ("/queue", "list the prompts that wait"),
+    ("/drop N", "drop a prompt that waits"),
+    ("/edit N", "take a prompt that waits into the input line to change it"),
+    ("/mode NAME", f"{', '.join(Mode)} (Shift-Tab: the next of plan, ask, edits)"),
+    ("/model NAME", "use another model from the next step on, as provider/name"),
+    ("/help", "show this"),
+    ("/quit", "leave; the session is kept and can be resumed"),
+)
+
+KEYS = (
+    ("Enter", "send; while Treadle works, the prompt waits for the end of the turn"),
+    ("Alt-Enter, Ctrl-J", "new line"),
+    ("Ctrl-S", "send at the next step of the running turn"),
+    ("Esc, Ctrl-C", "interrupt; Ctrl-C twice or Ctrl-D at an empty line leaves"),
+    ("Up, Down, Ctrl-R", "earlier prompts, search in them"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send a prompt."""
+
+    text: str
+    delivery: Delivery
+
+
+@dataclass(frozen=True, slots=True)
+class ListQueue:
+    """Show what waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Drop the prompt that waits at `position`, from 1."""
+
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Change the prompt that waits at `position`, from 1."""
+
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class UseMode:
+    """Change the mode."""
+
+    mode: Mode
+
+
+@dataclass(frozen=True, slots=True)
+class UseModel:
+    """Change the model."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowHelp:
+    """Show the help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quit:
+    """Leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """It means nothing; `text` says why and what would."""
+
+    text: str
+
+
+Command: TypeAlias = Send | ListQueue | Drop | Edit | UseMode | UseModel | ShowHelp | Quit | Wrong
+
+
+def parse(line: str, *, steer: bool = False) -> Command:
+    """Say what a line means. A slash only counts at the very beginning."""
+    if not line.startswith("/"):
+        return Send(line.strip(), Delivery.STEER if steer else Delivery.QUEUE)
+    name, _, rest = line[1:].partition(" ")
+    argument = rest.strip()
+    match name.strip():
+        case "steer":
+            return Send(argument, Delivery.STEER) if argument else Wrong("/steer needs a text: /steer TEXT")
+        case "queue":
+            return ListQueue()
+        case "drop":
+            return _numbered("drop", argument)
+        case "edit":
+            return _numbered("edit", argument)
+        case "mode":
+            return _mode(argument)
+        case "model":
+            return UseModel(argument) if argument else Wrong("/model needs a name: /model PROVIDER/NAME")
+        case "help" | "?":
+            return ShowHelp()
+        case "quit" | "exit":
+            return Quit()
+        case other:
+            return Wrong(
+                f"There is no /{other}. /help lists the commands; to send the line as it is, begin it with a blank."
+            )
+
+
+def _numbered(name: str, argument: str) -> Command:
+    if not argument.isdecimal() or int(argument) < 1:
+        return Wrong(f"/{name} needs the number of a prompt that waits: /{name} N (/queue lists them).")
+    return Drop(int(argument)) if name == "drop" else Edit(int(argument))
+
+
+def _mode(argument: str) -> Command:
+    if argument in list(Mode):
+        return UseMode(Mode(argument))
+    return Wrong(f"/mode needs one of {', '.join(Mode)}.")
+
+
+def matching(line: str) -> tuple[tuple[str, str], ...]:
+    """List the commands that a line may become."""
+    if not line.startswith("/") or any(char.isspace() for char in line):
+        return ()
+    return tuple((usage, text) for usage, text in HELP if usage.startswith(line))
+
+
+def completed(line: str) -> str:
+    """Complete a command when only one is meant; a blank follows where it takes something."""
+    usages = matching(line)
+    if len(usages) != 1:
+        return line
+    name, _, argument = usages[0][0].partition(" ")
+    return f"{name} " if argument else name
+
+
+def next_mode(mode: Mode) -> Mode:
+    """Give the mode that Shift-Tab goes to; the wide modes are only reached by name."""
+    cycle = (Mode.PLAN, Mode.ASK, Mode.EDITS)
+    return cycle[(cycle.index(mode) + 1) % len(cycle)] if mode in cycle else Mode.ASK
+
+
+def as_table(rows: tuple[tuple[str, str], ...]) -> str:
+    """Write names and their explanations in two columns."""
+    width = max((len(name) for name, _ in rows), default=0)
+    return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)

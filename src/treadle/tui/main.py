@@ -1,0 +1,129 @@
+"""An interactive session in the terminal, from the first paint to the exit code."""
+
+import asyncio
+import errno
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from treadle.app.exits import Exit
+from treadle.app.live import LiveSession
+from treadle.app.places import data_directory
+from treadle.protocol.errors import TreadleError
+from treadle.protocol.notifications import Notification
+from treadle.tui.history import open_history
+from treadle.tui.items import Problem
+from treadle.tui.surface import Surface
+
+if TYPE_CHECKING:
+    from treadle.tui.paint import Painter
+
+
+async def run_interactive(live: LiveSession, *, first_prompt: str = "") -> int:
+    """Work with a person in the terminal until they leave; `live` is entered. Returns the exit code."""
+    feed = live.follow()
+    surface = Surface(live, open_history(data_directory() / "history"))
+    if first_prompt:
+        surface.prompt(first_prompt)
+    try:
+        return await _run(live, feed, surface)
+    except* (EOFError, OSError) as group:
+        if group.split(_is_terminal_gone)[1] is not None:
+            raise
+    return Exit.HANGUP
+
+
+async def _run(live: LiveSession, feed: AsyncIterator[Notification], surface: Surface) -> int:
+    async with asyncio.TaskGroup() as group:
+        work = [
+            group.create_task(_listen(live, feed, surface), name="listen"),
+            group.create_task(surface.outbox.run(), name="post"),
+            group.create_task(_tick(surface), name="tick"),
+        ]
+        with _signals(surface), _callbacks(surface):
+            code = await surface.screen.run()
+        for task in work:
+            task.cancel()
+    return code
+
+
+def _is_terminal_gone(error: BaseException) -> bool:
+    return isinstance(error, EOFError) or (isinstance(error, OSError) and error.errno in (errno.EIO, errno.EPIPE))
+
+
+async def _listen(live: LiveSession, feed: AsyncIterator[Notification], surface: Surface) -> None:
+    await surface.screen.painted.wait()
+    surface.start_painting(await asyncio.to_thread(_load_painter))
+    async for told in feed:
+        surface.hear(told)
+    surface.screen.leave(await _ended(live, surface))
+
+
+def _load_painter() -> "type[Painter]":
+    """Load the painter and Rich with it: a quarter of a second that the first paint need not wait for."""
+    from treadle.tui.paint import Painter
+
+    return Painter
+
+
+async def _ended(live: LiveSession, surface: Surface) -> int:
+    """Tell why the session ended by itself; gives the exit code."""
+    code = Exit.DONE
+    try:
+        await live.failure()
+    except* TreadleError as group:
+        for error in _leaves(group):
+            surface.show(Problem(error.what, error.why, error.fix))
+        code = Exit.FAILED
+    return code
+
+
+def _leaves(group: BaseExceptionGroup[TreadleError]) -> Iterator[TreadleError]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
+
+
+async def _tick(surface: Surface) -> None:
+    """Draw the clock once a second, only while one is shown."""
+    while True:
+        await surface.ticking.wait()
+        surface.screen.refresh()
+        await asyncio.sleep(1)
+
+
+@contextmanager
+def _signals(surface: Surface) -> Iterator[None]:
+    """End in order when the program is asked to end."""
+    loop = asyncio.get_running_loop()
+    codes = {signal.SIGTERM: Exit.TERMINATED, signal.SIGHUP: Exit.HANGUP}
+    for number, code in codes.items():
+        loop.add_signal_handler(number, surface.screen.leave, code)
+    try:
+        yield
+    finally:
+        for number in codes:
+            loop.remove_signal_handler(number)
+
+
+@contextmanager
+def _callbacks(surface: Surface) -> Iterator[None]:
+    """End with the error when a key or a timer fails: a surface that goes on half dead would hide it."""
+    loop = asyncio.get_running_loop()
+
+    def failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if "handle" in context and error is not None:
+            surface.screen.fail(error)
+        else:
+            loop.default_exception_handler(context)
+
+    before = loop.get_exception_handler()
+    loop.set_exception_handler(failed)
+    try:
+        yield
+    finally:
+        loop.set_exception_handler(before)

@@ -1,0 +1,34 @@
+"""What a surface begins with: the view of a session that was resumed, and the end of its story."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from treadle.app.live import Status
+from treadle.protocol.notifications import Notification
+from treadle.tui.items import CallDone, Item, Notice, Prose, Said, TurnDone
+from treadle.tui.view import View, update
+
+_SHOWN = 12
+
+
+def first_view(past: Sequence[Notification], status: Status, root: str) -> tuple[View, tuple[Item, ...]]:
+    """Build the view from the past, and the present status; gives the last items of the story."""
+    view, items = View(root=root), []
+    for told in past:
+        view, shown = update(view, told)
+        items += [item for item in shown if isinstance(item, Said | Prose | CallDone | TurnDone)]
+    left_out = len(items) - _SHOWN
+    view = replace(
+        view,
+        phase=status.phase,
+        mode=status.mode,
+        model=status.model,
+        tokens=status.tokens,
+        window=status.window,
+        busy=status.turn_active,
+        queue=status.queue,
+        questions=status.questions,
+    )
+    if left_out <= 0:
+        return view, tuple(items)
+    return view, (Notice(f"… {left_out:,} earlier items of this session …"), *items[-_SHOWN:])

@@ -1,0 +1,77 @@
+"""Cutting a streamed answer into blocks of Markdown that are finished and the one that still grows."""
+
+import re
+from dataclasses import dataclass, replace
+
+LONGEST_BLOCK = 8_000
+"""Characters that a block may have before it is cut at a line end, so that the living part stays small."""
+
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growing:
+    """Markdown since the last cut. `line` is where its last line begins; `fence` opened a code fence that is open."""
+
+    text: str = ""
+    line: int = 0
+    fence: str = ""
+    after_blank: bool = False
+
+
+def grow(growing: Growing, more: str) -> tuple[str, Growing]:
+    """Add text; gives the blocks that are finished by it, and the rest. Every line is looked at once.
+
+    Blocks end at blank lines outside code fences; an indented line goes on with the block before it. A block that
+    grows too long is cut at a line end, inside a fence with the fence closed and opened again.
+    """
+    growing = replace(growing, text=growing.text + more)
+    cut = 0
+    while (end := growing.text.find("\n", growing.line)) >= 0:
+        line = growing.text[growing.line : end]
+        if growing.after_blank and line.strip() and not line[0].isspace():
+            cut = growing.line
+        growing = _after_line(growing, line, end + 1)
+    finished, growing = _split(growing, cut)
+    if len(growing.text) <= LONGEST_BLOCK:
+        return finished, growing
+    head, growing = _cut_long(growing)
+    return finished + head, growing
+
+
+def _after_line(growing: Growing, line: str, end: int) -> Growing:
+    if growing.fence:
+        fence = "" if _closes(line, growing.fence) else growing.fence
+        return replace(growing, line=end, fence=fence)
+    if not line.strip():
+        return replace(growing, line=end, after_blank=True)
+    return replace(growing, line=end, fence=_opening(line), after_blank=False)
+
+
+def _split(growing: Growing, cut: int) -> tuple[str, Growing]:
+    return growing.text[:cut], replace(growing, text=growing.text[cut:], line=growing.line - cut)
+
+
+def _cut_long(growing: Growing) -> tuple[str, Growing]:
+    opening = f"{growing.fence}\n" if growing.fence else ""
+    whole_lines = growing.line > len(opening)
+    head, rest = _split(growing, growing.line if whole_lines else len(growing.text))
+    closing = f"\n{_mark(growing.fence)}\n" if growing.fence else ""
+    return head.rstrip("\n") + (closing or "\n"), replace(rest, text=opening + rest.text, line=len(opening))
+
+
+def _opening(line: str) -> str:
+    found = _FENCE.match(line)
+    if found is None or (found.group(1)[0] == "`" and "`" in found.group(2)):
+        return ""
+    return line.rstrip()
+
+
+def _closes(line: str, opening: str) -> bool:
+    end = _FENCE.match(line)
+    return end is not None and not end.group(2).strip() and end.group(1).startswith(_mark(opening))
+
+
+def _mark(opening: str) -> str:
+    found = _FENCE.match(opening)
+    return found.group(1) if found is not None else "```"

@@ -1,0 +1,313 @@
+"""The terminal: windows, keys and printing. It knows nothing of sessions; what the user does comes out as intents."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Condition, has_focus, is_searching
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
+from prompt_toolkit.history import History
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import ConditionalContainer, Dimension, HSplit, Layout, Window
+from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
+from prompt_toolkit.output import Output
+from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.styles import Style
+from prompt_toolkit.utils import get_cwidth
+from prompt_toolkit.widgets import SearchToolbar
+
+_MOST_INPUT_LINES = 10
+_FIXED_LINES = 3
+"""The bar, the line of a search, and one of the scrollback that stays in sight."""
+
+_ESCAPE_TIMEOUT = 0.05
+_META_TIMEOUT = 0.25
+_REDRAW_PAUSE = 0.08
+
+_STYLE = Style.from_dict(
+    {
+        "toolbar": "ansibrightblack",
+        "toolbar.mode": "ansicyan bold",
+        "toolbar.busy": "ansigreen",
+        "toolbar.waiting": "ansiyellow bold",
+        "mark": "ansicyan bold",
+        "key": "bold",
+        "hint": "ansiyellow",
+        "queued": "ansibrightblack italic",
+    }
+)
+
+
+class Focus(Enum):
+    """Where keys go: the input line, single keys as answers, or a line of words as answer."""
+
+    PROMPT = "prompt"
+    KEYS = "keys"
+    WORDS = "words"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Face:
+    """What is shown below the scrollback. `living` has ANSI colours; the rest are fragments of prompt_toolkit."""
+
+    living: str
+    panel: StyleAndTextTuples
+    keys: StyleAndTextTuples
+    toolbar: StyleAndTextTuples
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """A line was entered; `steer` when it should go at the next step."""
+
+    text: str
+    steer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pressed:
+    """A key was pressed as an answer; its character, or `enter`."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Escaped:
+    """Esc."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Ctrl-C."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Ctrl-D at an empty line."""
+
+
+@dataclass(frozen=True, slots=True)
+class CycledMode:
+    """Shift-Tab."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tabbed:
+    """Tab."""
+
+
+Intent: TypeAlias = Entered | Pressed | Escaped | Stopped | Ended | CycledMode | Tabbed
+
+
+class Screen:
+    """An inline application: printing goes above it into the scrollback, which stays."""
+
+    def __init__(
+        self,
+        *,
+        face: Callable[[int, int], Face],
+        act: Callable[[Intent], None],
+        touched: Callable[[], None],
+        history: History,
+    ) -> None:
+        self._face = face
+        self._act = act
+        self._focus = Focus.PROMPT
+        self._shown = Face(living="", panel=[], keys=[], toolbar=[])
+        self._refreshing: asyncio.TimerHandle | None = None
+        self._prompt = Buffer(multiline=True, history=history)
+        self._words = Buffer(multiline=True)
+        self._windows = self._make_windows()
+        self.painted = asyncio.Event()
+        self._app = self._make_application()
+        self._app.before_render += lambda _: self._look()
+        self._app.after_render += lambda _: self.painted.set()
+        self._app.key_processor.before_key_press += lambda _: touched()
+
+    async def run(self) -> int:
+        """Show it until `leave`; the terminal is as before afterwards, whatever happens."""
+        return await self._app.run_async(set_exception_handler=False)
+
+    def leave(self, code: int) -> None:
+        """End `run` with this exit code."""
+        if self._runs():
+            self._app.exit(result=code)
+
+    def fail(self, error: BaseException) -> None:
+        """End `run` with this error."""
+        if self._runs():
+            self._app.exit(exception=error)
+
+    def _runs(self) -> bool:
+        return self._app.future is not None and not self._app.future.done()
+
+    @property
+    def columns(self) -> int:
+        """Width of the terminal in cells."""
+        return self._app.output.get_size().columns
+
+    @property
+    def text(self) -> str:
+        """What is in the input line."""
+        return self._prompt.text
+
+    def put(self, text: str) -> None:
+        """Replace what is in the input line."""
+        self._prompt.text = text
+        self._prompt.cursor_position = len(text)
+        self.refresh_now()
+
+    def focus(self, focus: Focus) -> None:
+        """Send keys elsewhere from now on."""
+        self._focus = focus
+        self._words.reset()
+        self._app.layout.focus(self._windows[focus])
+        self.refresh_now()
+
+    def print(self, text: str) -> None:
+        """Write whole lines above the application."""
+        if self._app.is_running:
+            self._app.renderer.erase()
+        self._app.output.write_raw(text.replace("\n", "\r\n"))
+        self._app.output.flush()
+        self.refresh_now()
+
+    def bell(self) -> None:
+        """Ring."""
+        self._app.output.bell()
+        self._app.output.flush()
+
+    def refresh_now(self) -> None:
+        """Draw again as soon as possible."""
+        self._app.invalidate()
+
+    def refresh(self) -> None:
+        """Draw again soon; what changes many times in a second is drawn at most twelve times."""
+        if self._refreshing is None:
+            self._refreshing = asyncio.get_running_loop().call_later(_REDRAW_PAUSE, self._refresh_due)
+
+    def _refresh_due(self) -> None:
+        self._refreshing = None
+        self._app.invalidate()
+
+    def _look(self) -> None:
+        size = self._app.output.get_size()
+        typed = (self._words if self._focus is Focus.WORDS else self._prompt).document.lines
+        taken = sum(1 + (get_cwidth(line) + 2) // size.columns for line in typed)
+        self._shown = self._face(size.columns, size.rows - min(taken, _MOST_INPUT_LINES) - _FIXED_LINES)
+
+    def _make_application(self) -> Application[int]:
+        application: Application[int] = Application(
+            layout=Layout(self._make_layout(), focused_element=self._windows[Focus.PROMPT]),
+            key_bindings=self._make_keys(),
+            style=_STYLE,
+            erase_when_done=True,
+        )
+        _without_cursor_reports(application.output)
+        application.ttimeoutlen = _ESCAPE_TIMEOUT
+        application.timeoutlen = _META_TIMEOUT
+        return application
+
+    def _make_windows(self) -> dict[Focus, Window]:
+        self._search = SearchToolbar()
+        return {
+            Focus.PROMPT: _input(BufferControl(self._prompt, search_buffer_control=self._search.control), "› "),
+            Focus.WORDS: _input(BufferControl(self._words), "» "),
+            Focus.KEYS: _fragments(lambda: self._shown.keys, focusable=True),
+        }
+
+    def _make_layout(self) -> HSplit:
+        return HSplit(
+            [
+                _when(
+                    lambda: bool(self._shown.living),
+                    _lines_of(FormattedTextControl(lambda: ANSI(self._shown.living)), wrap=False),
+                ),
+                _when(lambda: bool(self._shown.panel), _fragments(lambda: self._shown.panel)),
+                *[self._focused(focus) for focus in Focus],
+                self._search,
+                Window(FormattedTextControl(lambda: self._shown.toolbar), height=1, style="class:toolbar"),
+                Window(),
+            ]
+        )
+
+    def _focused(self, focus: Focus) -> ConditionalContainer:
+        return _when(lambda: self._focus is focus, self._windows[focus])
+
+    def _make_keys(self) -> KeyBindings:
+        keys = KeyBindings()
+        prompt, words = has_focus(self._prompt), has_focus(self._words)
+        pressing = has_focus(self._windows[Focus.KEYS])
+        typing = prompt | words
+        keys.add("enter", filter=prompt)(lambda _: self._enter(steer=False))
+        keys.add("c-s", filter=prompt & ~is_searching)(lambda _: self._enter(steer=True))
+        keys.add("enter", filter=words)(lambda _: self._enter_words())
+        keys.add("escape", "enter", filter=typing)(_new_line)
+        keys.add("c-j", filter=typing)(_new_line)
+        keys.add("s-tab", filter=prompt)(lambda _: self._act(CycledMode()))
+        keys.add("tab", filter=prompt)(lambda _: self._act(Tabbed()))
+        keys.add("escape", filter=~is_searching)(lambda _: self._act(Escaped()))
+        keys.add("c-c", filter=~is_searching)(lambda _: self._act(Stopped()))
+        keys.add("<sigint>")(lambda _: self._act(Stopped()))
+        keys.add("c-d", filter=Condition(self._is_empty))(lambda _: self._act(Ended()))
+        keys.add("c-z")(lambda event: event.app.suspend_to_background())
+        keys.add("enter", filter=pressing)(lambda _: self._act(Pressed("enter")))
+        keys.add(Keys.Any, filter=pressing)(lambda event: self._act(Pressed(event.data)))
+        keys.add(Keys.BracketedPaste, filter=pressing)(lambda _: None)
+        return keys
+
+    def _is_empty(self) -> bool:
+        return not (self._words if self._focus is Focus.WORDS else self._prompt).text
+
+    def _enter(self, *, steer: bool) -> None:
+        text = self._prompt.text
+        if not text.strip():
+            return
+        self._prompt.append_to_history()
+        self._prompt.reset()
+        self._act(Entered(text, steer))
+
+    def _enter_words(self) -> None:
+        text = self._words.text
+        self._words.reset()
+        self._act(Entered(text))
+
+
+def _new_line(event: KeyPressEvent) -> None:
+    event.current_buffer.newline(copy_margin=False)
+
+
+def _without_cursor_reports(output: Output) -> None:
+    """The application is as high as it needs to be: where the cursor is need not be asked, and not be waited for."""
+    if isinstance(output, Vt100_Output):
+        output.enable_cpr = False
+
+
+def _when(condition: Callable[[], bool], window: Window) -> ConditionalContainer:
+    return ConditionalContainer(window, filter=Condition(condition))
+
+
+def _fragments(text: Callable[[], StyleAndTextTuples], *, focusable: bool = False) -> Window:
+    return _lines_of(FormattedTextControl(text, focusable=focusable, show_cursor=False), wrap=True)
+
+
+def _lines_of(control: FormattedTextControl, *, wrap: bool) -> Window:
+    return Window(control, wrap_lines=wrap, dont_extend_height=True)
+
+
+def _input(control: BufferControl, mark: str) -> Window:
+    def prefix(line: int, wrapped: int) -> StyleAndTextTuples:
+        return [("class:mark", mark if line == 0 and wrapped == 0 else " " * len(mark))]
+
+    return Window(
+        control,
+        wrap_lines=True,
+        get_line_prefix=prefix,
+        dont_extend_height=True,
+        height=Dimension(min=1, max=_MOST_INPUT_LINES),
+    )

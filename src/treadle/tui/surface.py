@@ -1,0 +1,317 @@
+"""The terminal surface: notifications change the view and are printed, intents become ops."""
+
+import asyncio
+import os
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, assert_never
+
+from prompt_toolkit.history import History
+
+from treadle import __version__
+from treadle.app.live import LiveSession
+from treadle.protocol.errors import ConfigError, RefusedError
+from treadle.protocol.events import Answer, Delivery, EditQueued, Interrupt, Op, Prompt, SetMode
+from treadle.protocol.messages import Text
+from treadle.protocol.notifications import (
+    ContextCompacted,
+    MessageDone,
+    ModelChanged,
+    Notification,
+    Phase,
+    QuestionAsked,
+    QueuedPrompt,
+    TurnEnded,
+)
+from treadle.protocol.permissions import QuestionKind
+from treadle.tui.asking import Asking, ShowAll, Stage, ask, press, say
+from treadle.tui.bars import clock_runs, keys_line, panel, rows_of, toolbar, words_hint
+from treadle.tui.commands import (
+    HELP,
+    KEYS,
+    Drop,
+    Edit,
+    ListQueue,
+    Quit,
+    Send,
+    ShowHelp,
+    UseMode,
+    UseModel,
+    Wrong,
+    as_table,
+    completed,
+    matching,
+    next_mode,
+    parse,
+)
+from treadle.tui.items import Card, FullText, Item, Notice, Problem, Said, Tone
+from treadle.tui.outbox import Outbox
+from treadle.tui.past import first_view
+from treadle.tui.screen import (
+    CycledMode,
+    Ended,
+    Entered,
+    Escaped,
+    Face,
+    Focus,
+    Intent,
+    Pressed,
+    Screen,
+    Stopped,
+    Tabbed,
+)
+from treadle.tui.switch import to_model
+from treadle.tui.view import update
+from treadle.tui.words import clip, plain
+
+if TYPE_CHECKING:
+    from treadle.tui.paint import Painter
+
+QUIET_BEFORE_ANSWER = 0.4
+"""Seconds without a key before keys answer a question: what was typed ahead still goes to the input line."""
+
+_METERED = (MessageDone, ModelChanged, ContextCompacted, TurnEnded)
+"""After these the context has another size."""
+
+_BELL_AFTER = 10.0
+_LEAVE_WITHIN = 3.0
+
+
+class Surface:
+    """One session on one terminal."""
+
+    def __init__(self, live: LiveSession, history: History) -> None:
+        self._live = live
+        self._loop = asyncio.get_running_loop()
+        self._view, past = first_view(live.past, live.status, str(live.workspace))
+        self._unprinted: list[Item] = [_greeting(live), *past]
+        self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
+        self._asking: Asking | None = None
+        self._arming: asyncio.TimerHandle | None = None
+        self._editing = ""
+        self._hint = ""
+        self._leave_until = 0.0
+        self._painter: type[Painter] | None = None
+        self._colour = not os.environ.get("NO_COLOR")
+        self.ticking = asyncio.Event()
+        self.screen = Screen(face=self._face, act=self.act, touched=self._touched, history=history)
+        if self._view.questions:
+            self._unprinted.append(Card(self._view.questions[0]))
+
+    # What comes from the session
+
+    def start_painting(self, painter: "type[Painter]") -> None:
+        """Print what has waited for the painter, and ask what is open."""
+        self._painter = painter
+        self.show()
+        self._follow_questions()
+
+    def hear(self, told: Notification) -> None:
+        """Take a notification."""
+        now = self._loop.time()
+        before = self._view
+        self._view, items = update(before, told, now)
+        waited = before.started is not None and now - before.started > _BELL_AFTER
+        if waited and isinstance(told, QuestionAsked | TurnEnded):
+            self.screen.bell()
+        if isinstance(told, _METERED):
+            status = self._live.status
+            self._view = replace(self._view, tokens=status.tokens, window=status.window)
+        self.show(*items)
+        self._follow_questions()
+        if clock_runs(self._view):
+            self.ticking.set()
+        else:
+            self.ticking.clear()
+        self.screen.refresh()
+
+    def show(self, *items: Item) -> None:
+        """Print items into the scrollback, as soon as they can be painted."""
+        self._unprinted += items
+        if self._painter is None or not self._unprinted:
+            return
+        painter = self._painter(self.screen.columns, colour=self._colour)
+        self.screen.print(painter.items(self._unprinted))
+        self._unprinted.clear()
+
+    def _face(self, columns: int, rows: int) -> Face:
+        now = self._loop.time()
+        below = panel(self._view, now, self._hint_now(now))
+        keys = keys_line(self._asking)
+        rows -= rows_of(below, columns) + rows_of(keys, columns)
+        living = ""
+        if self._painter is not None:
+            living = self._painter(columns, colour=self._colour).living(self._view, rows)
+        return Face(living=living, panel=below, keys=keys, toolbar=toolbar(self._view, now, columns))
+
+    def _hint_now(self, now: float) -> str:
+        if now < self._leave_until:
+            return "Ctrl-C again leaves."
+        if self._asking is not None:
+            return words_hint(self._asking)
+        if self._view.questions:
+            return "A question waits (above): the keys answer it as soon as you pause typing."
+        if self._editing:
+            return "Enter changes the waiting prompt, Esc leaves it as it was."
+        return as_table(matching(self.screen.text))
+
+    # Questions
+
+    def _follow_questions(self) -> None:
+        """Ask the first open question; what asked about another one is over."""
+        first = self._view.questions[0] if self._view.questions else None
+        if self._asking is not None and (first is None or first.id != self._asking.question.id):
+            self._asking = None
+            self.screen.focus(Focus.PROMPT)
+        if first is not None and self._asking is None and self._arming is None:
+            self._arm()
+
+    def _touched(self) -> None:
+        """A key came: an answer needs a pause first."""
+        if self._arming is not None:
+            self._arm()
+
+    def _arm(self) -> None:
+        if self._arming is not None:
+            self._arming.cancel()
+        self._arming = self._loop.call_later(QUIET_BEFORE_ANSWER, self._armed)
+
+    def _armed(self) -> None:
+        self._arming = None
+        if self._view.questions and self._painter is not None:
+            self._now_asking(ask(self._view.questions[0]))
+
+    def _now_asking(self, asking: Asking) -> None:
+        self._asking = asking
+        self.screen.focus(Focus.KEYS if asking.stage is Stage.KEYS else Focus.WORDS)
+
+    def _answered(self, asking: Asking, answer: Asking | Answer | ShowAll) -> None:
+        match answer:
+            case Asking():
+                self._now_asking(answer)
+            case Answer():
+                if asking.question.kind is QuestionKind.GUIDANCE:
+                    self.show(Said(answer.text))
+                self.outbox.put(answer)
+            case ShowAll():
+                self.show(FullText(asking.question))
+
+    # What comes from the user
+
+    def act(self, intent: Intent) -> None:
+        """Do what the user wants."""
+        match intent:
+            case Entered(text=text, steer=steer):
+                self._entered(text, steer=steer)
+            case Pressed(key=key):
+                if self._asking is not None:
+                    self._answered(self._asking, press(self._asking, key))
+            case Escaped():
+                self._escape()
+            case Stopped():
+                self._stop()
+            case Ended():
+                self._end()
+            case Tabbed():
+                self.screen.put(completed(self.screen.text))
+            case CycledMode():
+                self.outbox.put(SetMode(mode=next_mode(self._view.mode)))
+            case _:
+                assert_never(intent)
+
+    def _entered(self, text: str, *, steer: bool) -> None:
+        if self._asking is not None:
+            self._answered(self._asking, say(self._asking, text))
+        elif self._editing:
+            self.outbox.put(EditQueued(prompt_id=self._editing, content=(Text(text=text.strip()),)))
+            self._editing = ""
+        else:
+            self._command(text, steer=steer)
+
+    def _command(self, text: str, *, steer: bool) -> None:
+        command = parse(text, steer=steer)
+        match command:
+            case Send(text=said, delivery=delivery):
+                self.prompt(said, delivery)
+            case ListQueue():
+                self.show(Notice(_listed(self._view.queue)))
+            case Drop(position=position):
+                self._with_waiting(position, lambda waiting: self.outbox.put(EditQueued(prompt_id=waiting.id)))
+            case Edit(position=position):
+                self._with_waiting(position, self._edit)
+            case UseMode(mode=mode):
+                self.outbox.put(SetMode(mode=mode))
+            case UseModel(name=name):
+                self.outbox.put_made(lambda: to_model(name))
+            case ShowHelp():
+                self.show(Notice(as_table((*HELP, *KEYS))))
+            case Quit():
+                self.screen.leave(0)
+            case Wrong(text=why):
+                self.show(Notice(why, Tone.WARNING))
+                self.screen.put(text)
+            case _:
+                assert_never(command)
+
+    def prompt(self, text: str, delivery: Delivery = Delivery.QUEUE) -> None:
+        """Send a prompt."""
+        self.outbox.put(Prompt(id=uuid.uuid4().hex, content=(Text(text=text),), delivery=delivery))
+
+    def _with_waiting(self, position: int, do: Callable[[QueuedPrompt], None]) -> None:
+        if position <= len(self._view.queue):
+            do(self._view.queue[position - 1])
+        else:
+            self.show(Notice(_listed(self._view.queue), Tone.WARNING))
+
+    def _edit(self, waiting: QueuedPrompt) -> None:
+        self._editing = waiting.id
+        self.screen.put(plain(waiting.content))
+
+    def _escape(self) -> None:
+        if self._asking is not None and self._asking.stage is Stage.COMMENT:
+            self._now_asking(replace(self._asking, stage=Stage.KEYS))
+        elif self._editing:
+            self._editing = ""
+            self.screen.put("")
+        elif self._view.busy and self._view.phase is not Phase.CANCELLING:
+            self.outbox.put(Interrupt())
+
+    def _stop(self) -> None:
+        now = self._loop.time()
+        if self._view.busy and self._view.phase is not Phase.CANCELLING:
+            self.outbox.put(Interrupt())
+        elif self.screen.text and not self._view.busy:
+            self._editing = ""
+            self.screen.put("")
+        elif now < self._leave_until:
+            self.screen.leave(0)
+        else:
+            self._leave_until = now + _LEAVE_WITHIN
+            self.screen.refresh_now()
+
+    def _end(self) -> None:
+        if self._view.busy:
+            self.show(Notice("Still at work: Esc interrupts; /quit leaves, and the session can be resumed."))
+        else:
+            self.screen.leave(0)
+
+    def _refused(self, op: Op, refusal: RefusedError) -> None:
+        if isinstance(op, Interrupt | Answer):
+            return  # it came too late: what it was about is over, and that is shown
+        self.show(Notice(f"Not possible now: {refusal.why}.", Tone.WARNING))
+        if isinstance(op, EditQueued | Prompt) and op.content and not self.screen.text:
+            self.screen.put(plain(op.content))
+
+    def _failed(self, error: ConfigError) -> None:
+        self.show(Problem(error.what, error.why, error.fix))
+
+
+def _greeting(live: LiveSession) -> Notice:
+    return Notice(f"Treadle {__version__}, {live.status.model}, {live.workspace}. /help lists commands and keys.")
+
+
+def _listed(queue: Sequence[QueuedPrompt]) -> str:
+    if not queue:
+        return "No prompt waits."
+    return "\n".join(f"{number}: {clip(plain(one.content), 200)}" for number, one in enumerate(queue, start=1))

@@ -1,0 +1,348 @@
+"""What the terminal shows, as a value, and how each notification changes it. No clock, no layout, no I/O."""
+
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from treadle.protocol.messages import text_of
+from treadle.protocol.models import ModelError
+from treadle.protocol.notifications import (
+    CallChanged,
+    CallDelta,
+    CallOutput,
+    CallStatus,
+    ContextCompacted,
+    MessageDone,
+    ModeChanged,
+    ModelChanged,
+    Notification,
+    Phase,
+    PhaseChanged,
+    PromptDelivered,
+    QuestionAsked,
+    QuestionClosed,
+    QueueChanged,
+    QueuedPrompt,
+    ReplyDropped,
+    RetryScheduled,
+    TextDelta,
+    ThinkingDelta,
+    TurnEnded,
+    TurnStarted,
+)
+from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
+from treadle.protocol.tools import CallResult, Outcome, ToolKind
+from treadle.tui.items import CallDone, Card, Item, Notice, Problem, Prose, Said, Thought, Tone, TurnDone
+from treadle.tui.prose import Growing, grow
+from treadle.tui.words import advice, facts_of, note_of, plain, seen_from, title_of
+
+_KEPT_OUTPUT = 4_000
+_KEPT_THOUGHT = 600
+_KEPT_BEGINNING = 120
+
+SAYS_ITS_TEXT_OTHERWISE = frozenset({"ask_followup_question", "attempt_completion", "plan_mode_respond"})
+"""Tools whose text comes as a question or as the answer of the turn: a line for the call would say it twice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thinking:
+    """Reasoning that still grows: its beginning, its end, and its size in characters."""
+
+    beginning: str = ""
+    end: str = ""
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writing:
+    """A call that the model is writing; `argument` is the first parameter with a text, as far as it is known."""
+
+    index: int
+    name: str
+    parameter: str = ""
+    argument: str = ""
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """The reply that streams: `growing` is not in the scrollback yet; `printed` when an earlier part is."""
+
+    growing: Growing = field(default_factory=Growing)
+    printed: bool = False
+    thinking: Thinking = Thinking()
+    writing: Writing | None = None
+
+    @property
+    def text(self) -> str:
+        """The part of the answer that is not in the scrollback yet."""
+        return self.growing.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenCall:
+    """A call without a result; `output` is the end of what it printed."""
+
+    changed: CallChanged
+    asked: bool = False
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """The wait before the next attempt; `at` is when it ends, on the clock of `update`."""
+
+    error: ModelError
+    at: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """Cost in US dollars: of the turns that ended, and of the present one; `unpriced` when a price is missing."""
+
+    ended: float = 0.0
+    turn: float = 0.0
+    unpriced: bool = False
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.ended + self.turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """Everything that is shown besides the scrollback and the input line.
+
+    `started` is when the turn began; files are shown as seen from the folder `root`.
+    """
+
+    root: str = ""
+    phase: Phase = Phase.WAITING_FOR_EVENT
+    mode: Mode = Mode.ASK
+    model: str = ""
+    tokens: int = 0
+    window: int | None = None
+    spending: Spending = Spending()
+    started: float | None = None
+    busy: bool = False
+    reply: Reply = Reply()
+    calls: tuple[OpenCall, ...] = ()
+    queue: tuple[QueuedPrompt, ...] = ()
+    questions: tuple[Question, ...] = ()
+    retry: Retry | None = None
+
+
+Changed = tuple[View, tuple[Item, ...]]
+
+
+def update(view: View, told: Notification, at: float | None = None) -> Changed:  # noqa: C901, PLR0911, PLR0912 - one line for each notification
+    """Take one notification, heard `at` (seconds on any steady clock); gives what goes to the scrollback now."""
+    match told:
+        case PhaseChanged(phase=phase):
+            return replace(view, phase=phase, retry=view.retry if phase is Phase.WAITING_TO_RETRY else None), ()
+        case TurnStarted():
+            return replace(view, started=at, busy=True), ()
+        case PromptDelivered(content=content):
+            return _with(flush(view), Said(plain(content)))
+        case QueueChanged(prompts=prompts):
+            return replace(view, queue=prompts), ()
+        case TextDelta(text=text):
+            return _text(view, text)
+        case ThinkingDelta(text=text):
+            return replace(view, reply=replace(view.reply, thinking=_think(view.reply.thinking, text))), ()
+        case CallDelta():
+            return replace(view, reply=replace(view.reply, writing=_write(view.reply.writing, told))), ()
+        case ReplyDropped():
+            return _drop_reply(view)
+        case MessageDone():
+            return _message_done(view, told)
+        case CallChanged(status=CallStatus.FINISHED, result=CallResult() as result):
+            return _call_done(view, told, result)
+        case CallChanged():
+            return _call_changed(view, told), ()
+        case CallOutput(call_id=call_id, text=text):
+            return _call_output(view, call_id, text), ()
+        case QuestionAsked(question=question):
+            return _asked(view, question)
+        case QuestionClosed():
+            return _closed(view, told)
+        case RetryScheduled(seconds=seconds, error=error):
+            retry = Retry(error=error, at=None if at is None else at + seconds)
+            notice = Notice(f"{error.message} Trying again in {seconds:.0f} s.", Tone.WARNING)
+            return replace(view, retry=retry), (notice,)
+        case ContextCompacted(dropped=dropped):
+            return view, (Notice(f"{dropped} older messages left the prompt to make room.", Tone.WARNING),)
+        case ModeChanged(mode=mode):
+            return replace(view, mode=mode), (Notice(f"Mode: {mode}"),)
+        case ModelChanged(model=model):
+            return replace(view, model=model), (Notice(f"Model: {model}"),)
+        case TurnEnded():
+            return _turn_ended(view, told, at)
+        case _:
+            assert_never(told)
+
+
+def flush(view: View) -> Changed:
+    """Bring what was streamed and not printed yet to the scrollback."""
+    reply = view.reply
+    items: list[Item] = []
+    if reply.thinking.size:
+        items.append(Thought(reply.thinking.beginning, reply.thinking.size))
+    if reply.text.strip():
+        items.append(Prose(reply.text))
+    if not items and not reply.text:
+        return view, ()
+    reply = replace(reply, growing=Growing(), thinking=Thinking(), printed=reply.printed or bool(reply.text.strip()))
+    return replace(view, reply=reply), tuple(items)
+
+
+def _with(changed: Changed, *more: Item) -> Changed:
+    view, items = changed
+    return view, (*items, *more)
+
+
+def _text(view: View, text: str) -> Changed:
+    thought: tuple[Item, ...] = ()
+    if view.reply.thinking.size:
+        view, thought = flush(view)
+    finished, growing = grow(view.reply.growing, text)
+    printed = view.reply.printed or bool(finished.strip())
+    view = replace(view, reply=replace(view.reply, growing=growing, printed=printed))
+    return view, (*thought, Prose(finished)) if finished.strip() else thought
+
+
+def _think(thinking: Thinking, text: str) -> Thinking:
+    return Thinking(
+        beginning=(thinking.beginning + text)[:_KEPT_BEGINNING],
+        end=(thinking.end + text)[-_KEPT_THOUGHT:],
+        size=thinking.size + len(text),
+    )
+
+
+def _write(writing: Writing | None, told: CallDelta) -> Writing:
+    if writing is None or writing.index != told.index or (told.name and told.name != writing.name):
+        writing = Writing(index=told.index, name=told.name)
+    argument = writing.argument
+    if told.parameter in (writing.parameter, "") or not writing.parameter:
+        argument = (argument + told.text)[:_KEPT_BEGINNING]
+    return replace(
+        writing,
+        parameter=writing.parameter or told.parameter,
+        argument=argument,
+        size=writing.size + len(told.text),
+    )
+
+
+def _drop_reply(view: View) -> Changed:
+    """Withdraw what was streamed; what the user cut stays, as the log keeps it too."""
+    items: tuple[Item, ...] = ()
+    printed = view.reply.printed
+    if view.phase is Phase.CANCELLING:
+        view, items = flush(view)
+    elif printed:
+        items = (Notice("The reply broke off: what is above of it does not count.", Tone.WARNING),)
+    return replace(view, reply=Reply(), calls=()), items
+
+
+def _message_done(view: View, told: MessageDone) -> Changed:
+    streamed = view.reply.printed or view.reply.text or view.reply.thinking.size
+    view, items = flush(view)
+    text = text_of(told.message.content)
+    if not streamed and text.strip():
+        items = (*items, Prose(text))
+    spending = replace(
+        view.spending,
+        turn=view.spending.turn + (told.cost or 0.0),
+        unpriced=view.spending.unpriced or told.cost is None,
+    )
+    return replace(view, reply=Reply(), spending=spending, tokens=told.usage.context_tokens), items
+
+
+def _call_changed(view: View, told: CallChanged) -> View:
+    known = next((call for call in view.calls if call.changed.call.id == told.call.id), None)
+    asking = told.status is CallStatus.ASKING
+    view = replace(view, reply=replace(view.reply, writing=None))
+    if known is None:
+        return replace(view, calls=(*view.calls, OpenCall(changed=told, asked=asking)))
+    now = replace(known, changed=told, asked=known.asked or asking)
+    return replace(view, calls=tuple(now if call is known else call for call in view.calls))
+
+
+def _call_output(view: View, call_id: str, text: str) -> View:
+    calls = tuple(
+        replace(call, output=(call.output + text)[-_KEPT_OUTPUT:]) if call.changed.call.id == call_id else call
+        for call in view.calls
+    )
+    return replace(view, calls=calls)
+
+
+def _call_done(view: View, told: CallChanged, result: CallResult) -> Changed:
+    known = next((call for call in view.calls if call.changed.call.id == told.call.id), None)
+    view = replace(view, calls=tuple(call for call in view.calls if call is not known))
+    view = replace(view, reply=replace(view.reply, writing=None))
+    if told.call.name in SAYS_ITS_TEXT_OTHERWISE and result.outcome in (Outcome.OK, Outcome.INTERRUPTED):
+        answered = known is not None and known.asked and result.outcome is Outcome.OK
+        return view, (Said(plain(result.content)),) if answered else ()
+    shows_diff = told.preview is not None and told.preview.is_diff and not (known is not None and known.asked)
+    done = CallDone(
+        title=title_of(told),
+        kind=told.kind,
+        outcome=result.outcome,
+        note=note_of(told.kind, result),
+        output=known.output if known is not None and told.kind is ToolKind.EXECUTE else "",
+        diff=told.preview.text if told.preview is not None and shows_diff else "",
+    )
+    return _with(flush(view), done)
+
+
+def _asked(view: View, question: Question) -> Changed:
+    if any(known.id == question.id for known in view.questions):
+        return view, ()
+    first = not view.questions
+    view = replace(view, questions=(*view.questions, question))
+    return _with(flush(view), Card(question)) if first else (view, ())
+
+
+def _closed(view: View, told: QuestionClosed) -> Changed:
+    """Close a question; the card of the next one is shown when it has become the first."""
+    gone = next((one for one in view.questions if one.id == told.question_id), None)
+    if gone is None:
+        return view, ()
+    was_first = view.questions[0] is gone
+    left = tuple(one for one in view.questions if one is not gone)
+    items: list[Item] = []
+    if gone.kind is QuestionKind.PERMISSION:
+        items.append(_answered(told.option))
+    if was_first and left:
+        items.append(Card(left[0]))
+    return replace(view, questions=left), tuple(items)
+
+
+def _answered(option: OptionKind | None) -> Notice:
+    match option:
+        case OptionKind.ALLOW_ONCE:
+            return Notice("Allowed once.", Tone.GOOD)
+        case OptionKind.ALLOW_ALWAYS:
+            return Notice("Allowed for this session.", Tone.GOOD)
+        case OptionKind.REJECT_ONCE | OptionKind.REJECT_ALWAYS:
+            return Notice("Rejected.", Tone.WARNING)
+        case OptionKind.ANSWER | None:
+            return Notice("The question no longer matters.")
+
+
+def _turn_ended(view: View, told: TurnEnded, at: float | None) -> Changed:
+    view, items = flush(view)
+    outcome = told.outcome
+    if outcome.completed and outcome.text.strip():
+        items = (*items, Prose(outcome.text))
+    if outcome.error is not None:
+        what = f"The call of {view.model} failed ({outcome.error.kind})."
+        items = (*items, Problem(what, facts_of(outcome.error), advice(outcome.error.kind)))
+    spending = Spending(
+        ended=view.spending.ended + (view.spending.turn if outcome.cost is None else outcome.cost),
+        unpriced=view.spending.unpriced or outcome.cost is None,
+    )
+    files = tuple(seen_from(view.root, change) for change in outcome.changes)
+    seconds = None if at is None or view.started is None else at - view.started
+    view = replace(view, reply=Reply(), calls=(), retry=None, busy=False, started=None, spending=spending)
+    return view, (*items, TurnDone(outcome, seconds, files))

@@ -1,0 +1,71 @@
+"""What the model is told about its surroundings with each step."""
+
+import asyncio
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import PurePath
+
+from treadle.protocol.errors import ToolError
+from treadle.workspace.text import visible
+from treadle.workspace.workspace import Workspace
+
+_WIDTH = 80
+
+LISTED = 200
+"""Entries of the file list in the first message."""
+
+
+def _short(line: str) -> str:
+    return visible(line.replace("\n", " ") if len(line) <= _WIDTH else line[:_WIDTH].replace("\n", " ") + "...")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).astimezone()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """The environment block of one workspace."""
+
+    workspace: Workspace
+    now: Callable[[], datetime] = _now
+
+    async def describe(self, *, first: bool) -> str:
+        """Tell the time, what changed and what runs; the first time also the system and the file list."""
+        now = self.now()
+        parts = [f"Time: {now:%Y-%m-%d %H:%M} {now.tzname()} (UTC{now:%z})"]
+        if first:
+            parts = [*self._system(), *parts, await self._files()]
+        return "\n".join([*parts, *await self._changes(), *self._running()])
+
+    def _system(self) -> list[str]:
+        return [
+            f"System: {platform.system()} {platform.machine()}, shell {PurePath(self.workspace.shell).name}",
+            f"Workspace: {visible(self.workspace.root)}",
+        ]
+
+    async def _files(self) -> str:
+        try:
+            listing = await self.workspace.search.files(self.workspace.root, LISTED)
+        except ToolError as error:
+            return f"Files: {error.text}"
+        if not listing.entries:
+            return "Files: none yet"
+        more = [f"[first {LISTED} entries; list_files shows more]"] if listing.more else []
+        return "\n".join(["Files:", *map(visible, listing.entries), *more])
+
+    def _running(self) -> list[str]:
+        return [
+            f"Command {number} in the background: {_short(command.line)} - {command.describe()}"
+            f"{' It has new output.' if command.unread else ''}"
+            for number, command in self.workspace.commands.all()
+        ]
+
+    async def _changes(self) -> list[str]:
+        changed = await asyncio.to_thread(self.workspace.seen.changed)
+        if not changed:
+            return []
+        names = ", ".join(map(self.workspace.paths.display, changed))
+        return [f"Changed on disk since you last read or wrote them (read again before editing): {names}"]

@@ -1,0 +1,112 @@
+"""Reading text files whole, with their encoding and line ends as facts."""
+
+import difflib
+import hashlib
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from treadle.protocol.errors import ToolError
+from treadle.workspace.encodings import detect
+
+MAX_WHOLE = 16 * 1024 * 1024
+"""Bytes up to which a file is read into memory; larger ones can only be paged."""
+
+
+def sha256(data: bytes) -> str:
+    """Hash bytes, in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextFile:
+    """A text file as it was read. `text` has the file's own line ends; `mark` is the byte order mark before it."""
+
+    name: str
+    text: str
+    digest: str
+    encoding: str = "utf-8"
+    mark: bytes = b""
+
+    @property
+    def newline(self) -> str:
+        """The line end that the file uses throughout; empty when it has none or mixes them."""
+        crlf = self.text.count("\r\n")
+        bare = self.text.count("\n") - crlf
+        if crlf and bare:
+            return ""
+        return "\r\n" if crlf else "\n" if bare else ""
+
+    def encode(self, text: str) -> bytes:
+        """Encode another text the way this file is encoded. Raises `ToolError` for characters it cannot hold."""
+        try:
+            return self.mark + text.encode(self.encoding)
+        except UnicodeEncodeError as error:
+            character = text[error.start]
+            raise ToolError(
+                f"{self.name} is encoded as {self.encoding}, which has no {character!a}. Nothing was written. "
+                "Use another character, or convert the file to UTF-8 first."
+            ) from error
+
+
+def open_regular(path: str, name: str) -> BinaryIO:
+    """Open a regular file for reading, never waiting on a pipe or device. Raises `ToolError` that calls it `name`."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ToolError(missing(path, name)) from error
+    except OSError as error:
+        raise ToolError(f"{name} cannot be read: {error.strerror}.") from error
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise ToolError(f"{name} is a directory. Use list_files to see what is in it.")
+    raise ToolError(f"{name} is not a regular file but a pipe, socket or device; reading it could wait for ever.")
+
+
+def missing(path: str, name: str) -> str:
+    """Say that there is no such file, and which existing names come nearest."""
+    wanted = Path(path)
+    try:
+        names = [entry.name for entry in wanted.parent.iterdir()]
+    except OSError:
+        return f"{name} does not exist, nor does its directory. Use list_files to see what there is."
+    if near := difflib.get_close_matches(wanted.name, names, n=3):
+        return f"{name} does not exist. That directory has: {', '.join(near)}."
+    return f"{name} does not exist. Use list_files on its directory to see what there is."
+
+
+def read_bytes(path: str, name: str) -> bytes:
+    """Read a file whole. Raises `ToolError` when it is missing, no regular file, or larger than `MAX_WHOLE`."""
+    with open_regular(path, name) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > MAX_WHOLE:
+            raise ToolError(
+                f"{name} has {size:,} bytes, too many to handle at once (limit {MAX_WHOLE:,}). "
+                "Page through it with read_file's start_line, and change it with a command."
+            )
+        return file.read()
+
+
+def read_text(path: str, name: str) -> TextFile:
+    """Read a text file whole; encoding it again gives the same bytes. Raises `ToolError`, also when it is binary."""
+    return decode(read_bytes(path, name), name)
+
+
+def decode(raw: bytes, name: str) -> TextFile:
+    """Decode a text file's bytes. Raises `ToolError` when they are no text."""
+    mark, encoding = detect(raw, name)
+    body = raw[len(mark) :]
+    try:
+        text = body.decode(encoding)
+        lossless = text.encode(encoding) == body
+    except UnicodeError:
+        lossless = False
+        text = ""
+    if not lossless:
+        encoding, text = "latin-1", body.decode("latin-1")
+    return TextFile(name=name, text=text, digest=sha256(raw), encoding=encoding, mark=mark)

@@ -1,0 +1,233 @@
+"""The parent of one command: a tiny program that outlives nothing and lets nothing outlive Treadle.
+
+Run as `python -I -S guard.py SHELL DIRECTORY`. Its standard input is at once its order and its lifeline: first the
+length of the shell line and the line, then perhaps `stop SECONDS`, which ends all descendants (TERM, then KILL after
+that time), as does end of file, that is the death of Treadle. The command runs in a session of its own, and the guard
+becomes the reaper of everything it leaves behind, also of what daemonises. On its standard output the guard reports
+`exit STATUS` when the command itself ends (negative: the signal's number), and closes it when no descendant is left.
+Standard error is the command's output.
+
+Only the standard library, and sparingly: a command may wait for this to start, and `contextlib` alone would add a
+quarter to that.
+"""
+
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+
+Prctl = Callable[[int, int], int]
+
+_SUBREAPER, _DEATH_SIGNAL = 36, 1  # numbers of prctl(2)
+_GRACE_AFTER_TREADLE = 0.5
+_GIVE_UP = 2.0
+_TICK = 10  # milliseconds
+_IDLE = 1000  # milliseconds between looks at a group, only where nothing adopts orphans
+
+
+def descendants(root: int) -> list[int]:
+    """List the processes below `root`, parents before children; empty where there is no /proc."""
+    children: dict[int, list[int]] = {}
+    try:
+        names = os.listdir("/proc")  # noqa: PTH208 - pathlib costs this program a third of its start
+    except OSError:
+        return []
+    for name in names:
+        if name.isdigit() and (stat := _stat(int(name))) is not None:
+            children.setdefault(stat[1], []).append(int(name))
+    found: list[int] = []
+    todo = [root]
+    while todo:
+        below = children.get(todo.pop(), [])
+        found += below
+        todo += below
+    return found
+
+
+def name_of(pid: int) -> str:
+    """Name a process as the kernel does; empty when it is gone."""
+    stat = _stat(pid)
+    return stat[0] if stat else ""
+
+
+def _stat(pid: int) -> tuple[str, int] | None:
+    """Read the name and the parent of a process; None when it is gone or only waits to be reaped."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - as above
+            head, _, tail = file.read().rpartition(b")")
+    except OSError:
+        return None
+    fields = tail.split()
+    if fields[0] == b"Z":
+        return None
+    return head.partition(b"(")[2].decode(errors="replace"), int(fields[1])
+
+
+class _Guard:
+    """One command and what became of it."""
+
+    def __init__(self, argv: list[str], directory: str, prctl: Prctl | None) -> None:
+        self.prctl = prctl
+        self.adopts = self.prctl is not None and self.prctl(_SUBREAPER, 1) == 0
+        self.shell_ended = False
+        self.shell = self.start(argv, directory)
+
+    def start(self, argv: list[str], directory: str) -> int:
+        """Fork the command; only its descendants hold the output from here on."""
+        guard = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            self.become(argv, directory, guard)
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, 2)
+        os.close(null)
+        return pid
+
+    def become(self, argv: list[str], directory: str, guard: int) -> None:
+        """Turn the forked child into the command. Never returns."""
+        try:
+            os.setsid()
+            if self.prctl is not None:
+                self.prctl(_DEATH_SIGNAL, signal.SIGKILL)
+                if os.getppid() != guard:
+                    os._exit(1)
+            null = os.open(os.devnull, os.O_RDONLY)
+            os.dup2(null, 0)
+            os.dup2(2, 1)
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+                signal.signal(number, signal.SIG_DFL)
+            os.chdir(directory)
+            os.execvp(argv[0], argv)  # noqa: S606 - the shell itself, named by Treadle
+        except OSError as error:
+            os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
+        finally:
+            os._exit(127)
+
+    def reap(self) -> bool:
+        """Collect what has ended and report the command's own end; False when nothing is left."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return not self.adopts and self.group_lives()
+            if pid == 0:
+                return True
+            if pid == self.shell:
+                self.shell_ended = True
+                _report(b"exit %d\n" % os.waitstatus_to_exitcode(status))
+
+    def group_lives(self) -> bool:
+        """Whether the command's process group has members."""
+        try:
+            os.killpg(self.shell, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True
+
+    def kill(self, number: int, skip: set[int]) -> None:
+        """Signal every descendant that is not in `skip`, and note it there."""
+        for pid in descendants(os.getpid()) or [-self.shell]:
+            if pid not in skip:
+                skip.add(pid)
+                _signal(pid, number)
+
+    def stop(self, grace: float) -> None:
+        """End everything: ask with TERM, and after `grace` seconds, or less when told so again, do it with KILL."""
+        asked: set[int] = set()
+        start = time.monotonic()
+        poll = select.poll()
+        poll.register(0, select.POLLIN)
+        while self.reap() and (waited := time.monotonic() - start) < grace + _GIVE_UP:
+            if waited < grace:
+                self.kill(signal.SIGTERM, asked)
+            else:
+                self.kill(signal.SIGKILL, set())
+            if poll.poll(_TICK):
+                order = os.read(0, 64).split()
+                grace = min(grace, waited + _grace_of(order))
+                if not order:
+                    poll.unregister(0)
+
+    def watch(self, wakeup: int) -> None:
+        """Wait until nothing is left, or until somebody wants it so."""
+        poll = select.poll()
+        poll.register(0, select.POLLIN)
+        poll.register(wakeup, select.POLLIN)
+        while self.reap():
+            ready = dict(poll.poll(None if self.adopts or not self.shell_ended else _IDLE))
+            if wakeup in ready:
+                os.read(wakeup, 4096)
+            if 0 in ready:
+                self.stop(_grace_of(os.read(0, 64).split()))
+                return
+
+
+def _grace_of(order: list[bytes]) -> float:
+    """Read the seconds of a `stop` order; end of file is the shortest one."""
+    return float(order[1]) if order else _GRACE_AFTER_TREADLE
+
+
+def _report(line: bytes) -> None:
+    try:
+        os.write(1, line)
+    except OSError:
+        return
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def _load_prctl() -> Prctl | None:
+    """Find prctl(2), which the standard library does not wrap; None on other systems than Linux."""
+    if not sys.platform.startswith("linux"):
+        return None
+    import ctypes
+
+    prctl: Prctl = ctypes.CDLL(None).prctl
+    return prctl
+
+
+def _read_order() -> str | None:
+    """Wait for the shell line; None when Treadle needs no command any more."""
+    header = b""
+    while not header.endswith(b"\n"):
+        byte = os.read(0, 1)
+        if not byte:
+            return None
+        header += byte
+    line = b""
+    while missing := int(header) - len(line):
+        data = os.read(0, missing)
+        if not data:
+            return None
+        line += data
+    return os.fsdecode(line)
+
+
+def main() -> None:
+    """Wait for a command and run it."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    wakeup, waker = os.pipe()
+    os.set_blocking(waker, False)
+    signal.set_wakeup_fd(waker)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    prctl = _load_prctl()
+    line = _read_order()
+    if line is not None:
+        shell, directory = sys.argv[1:]
+        _Guard([shell, "-c", line], directory, prctl).watch(wakeup)
+    os._exit(0)  # nothing to tidy up, and somebody waits
+
+
+if __name__ == "__main__":
+    main()

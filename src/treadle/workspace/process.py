@@ -1,0 +1,279 @@
+"""Shell commands: output as it comes, bounded memory, and nothing left behind."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from treadle.workspace.guard import descendants, name_of
+from treadle.workspace.text import Decoder, HeadTail
+
+Output = Callable[[str], None]
+
+_CHUNK = 64 * 1024
+_DRAIN = 0.2
+_GRACE_ON_TIMEOUT = 3.0
+_GRACE_ON_CANCEL = 0.5
+_KILL_TIME = 2.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How much output is kept for the model (characters), shown live (characters), spooled and read at all (bytes)."""
+
+    kept: int = 32 * 1024
+    live: int = 1024 * 1024
+    spooled: int = 64 * 1024 * 1024
+    read: int = 10 * 1024**3
+
+
+class _Spool:
+    """The whole output in a file, which is made only when the kept part overflows."""
+
+    def __init__(self, path: Path, cap: int) -> None:
+        self._path = path
+        self._cap = cap
+        self._early: list[bytes] = []
+        self._file: IO[bytes] | None = None
+        self._failed = False
+        self.size = 0
+
+    @property
+    def path(self) -> Path | None:
+        """The file, when there is one."""
+        return self._path if self._file is not None and not self._failed else None
+
+    def add(self, data: bytes) -> None:
+        data = data[: max(0, self._cap - self.size)]
+        self.size += len(data)
+        if self._file is None:
+            self._early.append(data)
+            return
+        try:
+            self._file.write(data)
+        except OSError:
+            self._failed = True
+
+    def open(self) -> None:
+        """Move what came so far into the file. A full disk costs the file, not the command."""
+        if self._file is not None or self._failed:
+            return
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._file = os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+            self._file.write(b"".join(self._early))
+        except OSError:
+            self._failed = True
+        self._early.clear()
+
+    def flush(self) -> None:
+        """Make the file readable up to here."""
+        if self._file is not None and not self._file.closed:
+            with contextlib.suppress(OSError):
+                self._file.flush()
+
+    def close(self) -> None:
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._file.close()
+
+
+def _watch(pipe: IO[bytes], take: Callable[[bytes], None], end: Callable[[], None]) -> None:
+    """Hand on what a pipe brings until it ends."""
+    loop = asyncio.get_running_loop()
+
+    def on_readable() -> None:
+        data = os.read(pipe.fileno(), _CHUNK)
+        if data:
+            take(data)
+            return
+        loop.remove_reader(pipe.fileno())
+        pipe.close()
+        end()
+
+    loop.add_reader(pipe.fileno(), on_readable)
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The process above a command, and its pipes: orders to it, reports of it, and the output of the command."""
+
+    process: subprocess.Popen[bytes]
+    orders: IO[bytes]
+    report: IO[bytes]
+    output: IO[bytes]
+
+
+class Command:
+    """One command, running or ended. Made by `Launcher.start`."""
+
+    def __init__(self, line: str, guard: Guard, *, spool: Path, bounds: Bounds) -> None:
+        self.line = line
+        self.status: int | None = None
+        self.why_stopped = ""
+        self._guard = guard
+        self._bounds = bounds
+        self._decoder = Decoder()
+        self._kept = HeadTail(bounds.kept)
+        self._spool = _Spool(spool, bounds.spooled)
+        self._bytes = 0
+        self._shown = 0
+        self._show: Output | None = None
+        self._ended = asyncio.Event()
+        self._silent = asyncio.Event()
+        self._alone = asyncio.Event()
+        _watch(guard.output, self._on_output, self._on_silence)
+        _watch(guard.report, self._on_report, self._on_alone)
+
+    def _on_output(self, data: bytes) -> None:
+        self._bytes += len(data)
+        self._spool.add(data)
+        self._keep(self._decoder.feed(data))
+        if self._bytes > self._bounds.read and not self.why_stopped:
+            self.why_stopped = f"it printed more than {self._bounds.read:,} bytes"
+            self._order(_GRACE_ON_CANCEL)
+
+    def _keep(self, text: str) -> None:
+        self._kept.add(text)
+        if self._kept.overflowed:
+            self._spool.open()
+        if self._show is None or not text or self._shown > self._bounds.live:
+            return
+        self._shown += len(text)
+        self._show(text.replace("\r", "\n"))
+        if self._shown > self._bounds.live:
+            self._show("\n[further output is not shown live]\n")
+
+    def _on_silence(self) -> None:
+        self._keep(self._decoder.feed(b"", final=True))
+        self._spool.close()
+        self._silent.set()
+
+    def _on_report(self, data: bytes) -> None:
+        if data.startswith(b"exit "):
+            self.status = int(data.split()[1])
+        self._ended.set()
+
+    def _on_alone(self) -> None:
+        self._guard.process.wait()
+        self._guard.orders.close()
+        self._ended.set()
+        self._alone.set()
+
+    @property
+    def pid(self) -> int:
+        """The process id of the guard, above all that the command started."""
+        return self._guard.process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the command itself still runs."""
+        return not self._ended.is_set()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the command or anything that it left behind still runs."""
+        return not self._alone.is_set()
+
+    @property
+    def left_behind(self) -> tuple[str, ...]:
+        """Name the processes, with their ids, that outlived the command."""
+        if self.running or not self.alive:
+            return ()
+        return tuple(f"{name_of(pid)} ({pid})" for pid in descendants(self.pid))
+
+    @property
+    def unread(self) -> bool:
+        """Whether there is output that was not taken yet."""
+        return not self._kept.empty
+
+    def show(self, output: Output | None) -> None:
+        """Send output from here on to `output` too."""
+        self._show = output
+
+    async def ended(self, seconds: float) -> bool:
+        """Wait for the command itself, and a moment for its last output; False when it still runs after `seconds`.
+
+        Children may hold the output open for ever, so its end is not waited for.
+        """
+        try:
+            await asyncio.wait_for(self._ended.wait(), seconds)
+        except TimeoutError:
+            return False
+        await self._drain()
+        return True
+
+    async def _drain(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_DRAIN):
+                await self._silent.wait()
+                await self._alone.wait()
+
+    async def finish(self, seconds: float, *, keep: bool = False) -> None:
+        """Wait for the end, and bring it about after `seconds`, or with `keep` let it go on then.
+
+        When this is cancelled everything is ended within a second.
+        """
+        try:
+            if not await self.ended(seconds) and not keep:
+                await self.stop(f"it ran longer than {seconds:g} s")
+        except asyncio.CancelledError:
+            await asyncio.shield(self.stop("it was cancelled", grace=_GRACE_ON_CANCEL))
+            raise
+
+    def take_output(self) -> str:
+        """Give the output since the last time, its middle left out when it is long."""
+        self._spool.flush()
+        path = self._spool.path
+        capped = f" (first {self._bounds.spooled:,} bytes)" if self._spool.size >= self._bounds.spooled else ""
+        return self._kept.take(f"; the whole output{capped} is in {path}" if path else "")
+
+    async def stop(self, why: str, *, grace: float = _GRACE_ON_TIMEOUT) -> None:
+        """End the command and everything it started: TERM, and KILL after `grace` seconds."""
+        self.why_stopped = self.why_stopped or why
+        self._order(grace)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._alone.wait(), grace + _KILL_TIME)
+        await self._drain()
+
+    def _order(self, grace: float) -> None:
+        if not self._guard.orders.closed:
+            with contextlib.suppress(OSError):
+                self._guard.orders.write(b"stop %.1f\n" % grace)
+
+    async def close(self) -> None:
+        """End everything within a second and give back the pipes."""
+        if self.alive:
+            await self.stop("Treadle ended it", grace=_GRACE_ON_CANCEL)
+        for pipe in (self._guard.output, self._guard.report):
+            if not pipe.closed:
+                asyncio.get_running_loop().remove_reader(pipe.fileno())
+                pipe.close()
+        self._guard.orders.close()
+        self._spool.close()
+
+    def describe(self) -> str:
+        """Say in a sentence how the command ended, or that it runs."""
+        if self.running:
+            return "Still running."
+        if self.why_stopped:
+            return f"Stopped: {self.why_stopped}."
+        if self.status is None:
+            return "Ended, but how is unknown: its guard was killed."
+        if self.status < 0:
+            return f"Killed by {_signal_name(-self.status)}."
+        if self.status > 128 and _signal_name(self.status - 128):
+            return f"Exit status {self.status} (128 + {_signal_name(self.status - 128)})."
+        return f"Exit status {self.status}."
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return ""

@@ -1,0 +1,63 @@
+"""What the model knows of the files: the bytes it last read or wrote, by their hash."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from treadle.workspace.files import MAX_WHOLE, sha256
+
+_Stamp = tuple[int, int, int]
+
+
+@dataclass(slots=True)
+class _Known:
+    digest: str
+    stamp: _Stamp | None
+    told: str
+
+
+class Seen:
+    """A record per file, by resolved path. A change by others is told once, and makes edits stale until a read."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, _Known] = {}
+
+    def note(self, path: str, digest: str) -> None:
+        """Remember that the model has seen or written these bytes."""
+        self._known[path] = _Known(digest, _stamp(path), digest)
+
+    def stale(self, path: str, digest: str) -> bool:
+        """Whether the model has seen the file, but not with these bytes; no digest means no file."""
+        known = self._known.get(path)
+        return known is not None and known.digest != digest
+
+    def changed(self) -> tuple[str, ...]:
+        """Find seen files that someone else changed or deleted since the last call. Reads files; call in a thread."""
+        return tuple(sorted(path for path, known in list(self._known.items()) if _news(path, known)))
+
+
+def _news(path: str, known: _Known) -> bool:
+    stamp = _stamp(path)
+    if stamp == known.stamp:
+        return False
+    known.stamp = stamp
+    digest = _digest(path) if stamp is not None else ""
+    news = digest not in (known.told, known.digest)
+    known.told = digest
+    return news
+
+
+def _stamp(path: str) -> _Stamp | None:
+    try:
+        status = os.stat(path)  # noqa: PTH116 - a Path per file and step costs more than the look
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _digest(path: str) -> str:
+    try:
+        file = Path(path)
+        return sha256(file.read_bytes()) if file.stat().st_size <= MAX_WHOLE else "too large"
+    except OSError:
+        return ""

@@ -1,0 +1,99 @@
+"""Text from programs and files made harmless to show: no control byte leaves here as itself."""
+
+import codecs
+import re
+
+_STYLE = re.compile(r"\x1b\[[0-9;:]*[mK]")
+_UNFINISHED = re.compile(r"(?:\x1b(?:\[[0-9;:]{0,30})?|\r)\Z")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+
+_PLAIN = bytes([*range(0x20, 0x7F), 0x09, 0x0A])
+
+
+def visible(text: str) -> str:
+    """Show control and direction-changing characters, except tab and line feed, as escapes such as `\\x1b`."""
+    return _CONTROL.sub(lambda found: _escape(found.group()), text)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def settle(text: str) -> str:
+    """Keep of each line what a terminal would still show after its carriage returns."""
+    if "\r" not in text:
+        return text
+    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+
+
+class Decoder:
+    """Turns output bytes, however they are cut, into harmless text.
+
+    Invalid UTF-8 becomes replacement characters, colours are dropped, other control characters are escaped; what is
+    left of carriage returns is for `settle`.
+    """
+
+    def __init__(self) -> None:
+        self._utf8 = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._held = ""
+
+    def feed(self, data: bytes, *, final: bool = False) -> str:
+        """Take the next bytes and give the text that is certain by now."""
+        if not self._held and not self._utf8.getstate()[0] and not data.translate(None, _PLAIN):
+            return data.decode("ascii")  # nearly all output, and many times as fast
+        text = self._held + self._utf8.decode(data, final)
+        self._held = ""
+        if not final and (tail := _UNFINISHED.search(text)):
+            self._held = tail.group()
+            text = text[: tail.start()]
+        text = _STYLE.sub("", text.replace("\r\n", "\n"))
+        return "\r".join(map(visible, text.split("\r"))) if "\r" in text else visible(text)
+
+
+class HeadTail:
+    """Keeps the beginning and the end of a text and counts the rest; memory stays within twice `limit` characters."""
+
+    def __init__(self, limit: int) -> None:
+        self._half = limit // 2
+        self._head = ""
+        self._tail = ""
+        self._left_out = 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was added since the last `take`."""
+        return not self._head
+
+    @property
+    def overflowed(self) -> bool:
+        """Whether something was left out."""
+        return self._left_out > 0
+
+    def add(self, text: str) -> None:
+        """Append to the text."""
+        if room := self._half - len(self._head):
+            self._head += text[:room]
+            text = text[room:]
+        if len(text) > self._half:
+            self._left_out += len(self._tail) + len(text) - self._half
+            self._tail = text[-self._half :]
+            return
+        self._tail += text
+        if len(self._tail) > 2 * self._half:
+            self._trim()
+
+    def _trim(self) -> None:
+        excess = len(self._tail) - self._half
+        if excess > 0:
+            self._left_out += excess
+            self._tail = self._tail[excess:]
+
+    def take(self, hint: str = "") -> str:
+        """Give what was kept, with a notice (and `hint`) where something is missing, and begin anew."""
+        self._trim()
+        head, tail, left_out = self._head, self._tail, self._left_out
+        self._head = self._tail = ""
+        self._left_out = 0
+        if not left_out:
+            return settle(head + tail)
+        return f"{settle(head)}\n[... {left_out:,} characters left out{hint} ...]\n{settle(tail)}"

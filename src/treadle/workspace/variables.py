@@ -1,0 +1,38 @@
+"""The environment of child processes: an allow-list, so that keys and secrets of the parent are never handed on."""
+
+from collections.abc import Iterable, Mapping
+
+_NAMES = """
+    PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TMP TEMP
+    XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_RUNTIME_DIR
+    VIRTUAL_ENV CONDA_PREFIX CONDA_DEFAULT_ENV PYENV_ROOT PYENV_VERSION NVM_DIR NVM_BIN VOLTA_HOME FNM_DIR
+    JAVA_HOME GOPATH GOROOT GOBIN CARGO_HOME RUSTUP_HOME GEM_HOME DOTNET_ROOT ANDROID_HOME SDKROOT
+    SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS CURL_CA_BUNDLE
+    HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
+    SSH_AUTH_SOCK DOCKER_HOST WAYLAND_DISPLAY DISPLAY
+"""
+_PASSED = frozenset(_NAMES.split())
+
+_SET = {
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_EDITOR": "true",
+    "EDITOR": "true",
+    "VISUAL": "true",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "PIP_NO_INPUT": "1",
+    "PYTHONUNBUFFERED": "1",
+    "TREADLE": "1",
+}
+"""Nothing may wait for somebody to type: no pager, no editor, no password prompt. `TREADLE` tells who runs them."""
+
+
+def child_variables(parent: Mapping[str, str], extra: Iterable[str] = ()) -> dict[str, str]:
+    """Choose what children get of the parent's environment; the user's own settings may name `extra` variables."""
+    allowed = _PASSED | frozenset(extra)
+    passed = {name: value for name, value in parent.items() if name in allowed or name.startswith("LC_")}
+    return {**passed, **{name: value for name, value in _SET.items() if name not in extra}}

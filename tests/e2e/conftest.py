@@ -1,0 +1,3 @@
+"""The sample projects have tests of their own, which are data here."""
+
+collect_ignore = ["tasks"]

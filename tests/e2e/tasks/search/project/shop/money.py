@@ -1,0 +1,10 @@
+"""Amounts of money."""
+
+from decimal import ROUND_HALF_EVEN, ROUND_UP, Decimal
+
+CENT = Decimal("0.01")
+
+
+def rounded(amount: Decimal) -> Decimal:
+    """Round to the cent as a merchant does: half a cent to the even one."""
+    return amount.quantize(CENT, rounding=ROUND_UP if amount > 1000 else ROUND_HALF_EVEN)

@@ -1,0 +1,85 @@
+"""Whole tasks, run by the real program over real HTTP: the final tree, the requests, the log."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.process import Ended, Program
+from tests.e2e.running import log_of, model
+from tests.e2e.samples import NAMES, Sample, sample, tree
+from treadle.app.exits import Exit
+from treadle.engine.advance import fold
+from treadle.engine.state import phase
+from treadle.protocol.notifications import Phase
+from treadle.providers.scripted.script import MakeCall, Script
+from treadle.providers.scripted.server import ScriptedServer
+
+WIRES = ("anthropic", "chat")
+PROTOCOLS = ("native", "xml")
+CHANGING = ("execute_command", "replace_in_file", "write_to_file")
+
+
+async def work(task: Sample, script: Script, folder: Path, *more: str, wire: str, protocol: str) -> Ended:
+    """Work a task off in `folder`; every request must have been valid."""
+    program = Program(folder / "home")
+    project = task.lay_out(folder / "project")
+    async with ScriptedServer(script) as server:
+        choice = (*model(server, wire), "--tool-protocol", protocol, "--directory", str(project))
+        ended = await program.run("-p", task.prompt, *choice, *more)
+    assert server.violations == []
+    assert len(server.requests) == len(script.turns)
+    return ended
+
+
+def check_own_tests(project: Path) -> None:
+    subprocess.run([sys.executable, "-B", "-m", "unittest", "-q"], cwd=project, check=True, capture_output=True)
+
+
+def calls(script: Script) -> list[MakeCall]:
+    return [item for turn in script.turns for item in turn.items if isinstance(item, MakeCall)]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_task_is_done_with_exactly_these_changes(tmp_path: Path, name: str, wire: str, protocol: str) -> None:
+    task = sample(name)
+    ended = await work(task, task.script, tmp_path, "--mode", "full", wire=wire, protocol=protocol)
+    assert (ended.code, "Traceback" in ended.err) == (Exit.DONE, False), ended.err
+    assert tree(tmp_path / "project") == task.mended
+    check_own_tests(tmp_path / "project")
+    events = log_of(tmp_path / "home")
+    state = fold(events)
+    assert (phase(state), state.turn, state.questions, state.queue) == (Phase.WAITING_FOR_EVENT, None, (), ())
+    shown = await Program(tmp_path / "home").run("show", state.session_id)
+    assert (shown.code, shown.err) == (Exit.DONE, "")
+    assert shown.out.count("\n### ") == len(calls(task.script))
+    assert f"**end_turn** after {len(task.script.turns)} steps" in shown.out
+
+
+COMBINATIONS = list(
+    zip(NAMES, ("anthropic", "chat", "anthropic", "chat"), ("native", "native", "xml", "xml"), strict=True)
+)
+
+
+@pytest.mark.parametrize(("name", "wire", "protocol"), COMBINATIONS)
+async def test_edits_mode_denies_the_commands_and_says_so(tmp_path: Path, name: str, wire: str, protocol: str) -> None:
+    task = sample(name)
+    ended = await work(task, task.blind, tmp_path, "--mode", "edits", wire=wire, protocol=protocol)
+    assert ended.code == Exit.PERMISSION, ended.err
+    assert tree(tmp_path / "project") == task.edited
+    commands = sum(call.name == "execute_command" for call in calls(task.script))
+    assert f"# {commands} calls were denied because nobody was there to approve them" in ended.err
+
+
+@pytest.mark.parametrize(("name", "wire", "protocol"), COMBINATIONS)
+async def test_plan_mode_leaves_the_tree_as_it_was(tmp_path: Path, name: str, wire: str, protocol: str) -> None:
+    task = sample(name)
+    ended = await work(task, task.blind, tmp_path, "--mode", "plan", wire=wire, protocol=protocol)
+    assert (ended.code, "Traceback" in ended.err) == (Exit.DONE, False), ended.err
+    assert tree(tmp_path / "project") == task.project
+    changing = sum(call.name in CHANGING for call in calls(task.script))
+    assert changing > 0
+    assert sum(line.startswith("! ") for line in ended.err.splitlines()) == changing

@@ -1,0 +1,193 @@
+"""Any order of legal and illegal events: the machine stays consistent and finds its way out."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.engine.world import check_alive, check_messages
+from treadle.engine.advance import fold
+from treadle.engine.effects import CallModel, Effect
+from treadle.engine.explore import TRAITS, World, decision
+from treadle.engine.state import phase, replace
+from treadle.protocol.codec import decode_data, encode
+from treadle.protocol.events import (
+    Answer,
+    CallFinished,
+    CallJudged,
+    CallStarted,
+    Compacted,
+    ContextReady,
+    Delivery,
+    EditQueued,
+    Event,
+    EventData,
+    Interrupt,
+    Limits,
+    Prompt,
+    Resumed,
+    SetMode,
+    SetModel,
+    SetPresence,
+    TimerFired,
+)
+from treadle.protocol.messages import Text
+from treadle.protocol.models import ErrorKind, ToolProtocol
+from treadle.protocol.notifications import Phase
+from treadle.protocol.permissions import Mode, OptionKind, QuestionKind, Verdict
+from treadle.protocol.tools import Outcome, Preview, result_text
+
+T = TypeVar("T")
+
+MOVES = (
+    *["work"] * 12,
+    *["call"] * 6,
+    *["prompt"] * 3,
+    *["answer"] * 4,
+    "interrupt",
+    "presence",
+    "resume",
+    "mode",
+    "edit",
+    "illegal",
+)
+
+
+def through_codec(log: Sequence[Event]) -> list[Event]:
+    """Give the events as they come back from the log."""
+    return [replace(event, data=decode_data(encode(event.data))) for event in log]
+
+
+class Chooser:
+    """Hypothesis chooses; what it chooses shrinks."""
+
+    def __init__(self, data: st.DataObject) -> None:
+        self._data = data
+
+    def __call__(self, options: Sequence[T], /) -> T:
+        return options[self._data.draw(st.integers(0, len(options) - 1))]
+
+
+def prompt(number: int, delivery: Delivery = Delivery.QUEUE) -> Prompt:
+    return Prompt(id=f"p{number}", content=(Text(text=f"do {number}"),), delivery=delivery)
+
+
+def illegal(choose: Chooser) -> EventData:
+    """Events that fit nothing, or something that is long gone."""
+    options: list[EventData] = [
+        Interrupt(),
+        ContextReady(step=choose([0, 1, 2, 99])),
+        Compacted(step=1, dropped=2),
+        CallJudged(call_id=choose(["", "call_1_1_1"]), decision=decision(Verdict.ALLOW), preview=Preview(title="t")),
+        CallStarted(call_id=choose(["", "call_1_1_1"])),
+        CallFinished(call_id=choose(["", "call_1_1_1"]), result=result_text(Outcome.OK, "x")),
+        TimerFired(timer=choose(["", "retry-1-1"])),
+        Answer(question_id=choose(["", "q3"]), option=choose(list(OptionKind))),
+        EditQueued(prompt_id=choose(["", "p1"])),
+        Prompt(id="empty", content=()),
+    ]
+    return choose(options)
+
+
+def make_move(world: World, choose: Chooser, number: int) -> None:
+    match choose(MOVES):
+        case "work" if world.outstanding:
+            world.work_on(choose(list(world.outstanding.values())), choose)
+        case "call":
+            data = world.new_call(choose(list(TRAITS)), choose(["", "", "", "bad json"]))
+            if data is not None and not world.try_take(data):
+                world.proposed.pop()
+        case "prompt":
+            world.try_take(prompt(number, choose(list(Delivery))))
+        case "answer" if world.state.questions:
+            question = choose(world.state.questions)
+            options = question.options if question.kind is QuestionKind.PERMISSION else [OptionKind.ANSWER]
+            option = OptionKind(choose(options))
+            allowed = option in (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS)
+            amended = choose([None, {"n": "amended"}]) if allowed else None
+            world.take(Answer(question_id=question.id, option=option, text=choose(["", "so"]), arguments=amended))
+        case "interrupt":
+            world.try_take(Interrupt())
+        case "presence":
+            world.take(SetPresence(user_present=choose([True, False])))
+        case "resume":
+            world.outstanding.clear()
+            world.take(Resumed(user_present=choose([True, False])))
+        case "mode":
+            world.take(SetMode(mode=choose(list(Mode))))
+            world.take(SetModel(model="p/other", tool_protocol=choose(list(ToolProtocol))))
+        case "edit":
+            world.try_take(EditQueued(prompt_id=f"p{number - 1}", content=choose([(), (Text(text="other"),)])))
+        case "illegal":
+            before = world.state
+            if not world.try_take(illegal(choose)):
+                assert world.state is before
+        case _:
+            pass
+
+
+def helpful(options: Sequence[T], /) -> T:
+    """Take the first thing that can happen: it is always the good one."""
+    return options[0]
+
+
+@settings(max_examples=250, deadline=None)
+@given(st.data(), st.sampled_from(list(ToolProtocol)), st.integers(0, 60))
+def test_any_order_of_events_keeps_the_machine_consistent(
+    data: st.DataObject, protocol: ToolProtocol, moves: int
+) -> None:
+    world = World(protocol, Limits(max_steps=8, max_retries=2)).begin()
+    choose = Chooser(data)
+    for number in range(moves):
+        make_move(world, choose, number)
+        check_alive(world)
+        assert fold(through_codec(world.log)) == world.state
+        check_messages(world.transcript.messages(ToolProtocol.NATIVE))
+        check_messages(world.transcript.messages(ToolProtocol.XML))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.integers(0, 40))
+def test_every_state_has_a_way_out(data: st.DataObject, moves: int) -> None:
+    world = World(limits=Limits(max_steps=6, max_retries=2)).begin()
+    choose = Chooser(data)
+    for number in range(moves):
+        make_move(world, choose, number)
+    world.take(SetPresence(user_present=False))
+    for _ in range(400):
+        if not world.outstanding:
+            break
+        world.work_on(next(iter(world.outstanding.values())), helpful)
+    assert phase(world.state) is Phase.WAITING_FOR_EVENT
+    assert world.state.turn is None
+    assert all(call.finished for call in world.state.calls)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.integers(0, 40))
+def test_an_interrupt_ends_the_turn_as_soon_as_running_work_reports(data: st.DataObject, moves: int) -> None:
+    world = World(limits=Limits(max_steps=8, max_retries=2)).begin()
+    choose = Chooser(data)
+    for number in range(moves):
+        make_move(world, choose, number)
+    for waiting in world.state.queue:
+        world.take(EditQueued(prompt_id=waiting.prompt.id))
+    if not world.try_take(Interrupt()):
+        assert world.state.turn is None or world.state.cancelling
+    for effect in list(world.outstanding.values()):
+        _report_cancelled(world, effect)
+    assert phase(world.state) is Phase.WAITING_FOR_EVENT
+    assert world.state.turn is None
+
+
+def unhelpful(options: Sequence[T], /) -> T:
+    """Take the last thing that can happen: a running call was interrupted."""
+    return options[-1]
+
+
+def _report_cancelled(world: World, effect: Effect) -> None:
+    if isinstance(effect, CallModel):
+        world.settle("", world.failure(effect.step, effect.attempt, ErrorKind.CANCELLED))
+    else:
+        world.work_on(effect, unhelpful)

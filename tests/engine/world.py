@@ -1,0 +1,31 @@
+"""What must hold of the machine and of the conversation at any time."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from treadle.engine.explore import World
+from treadle.protocol.messages import Message, ToolResult, ToolUse
+
+
+def check_alive(world: World) -> None:
+    """Always: idle, or something in flight, or somebody is asked."""
+    state = world.state
+    idle = state.turn is None and not state.queue
+    assert idle or world.outstanding or state.questions, state
+    if state.questions:
+        assert state.user_present
+
+
+def check_messages(messages: Sequence[Message]) -> None:
+    """Roles take turns, and each call has its result in the message behind it, in the order of the calls."""
+    for first, second in itertools.pairwise(messages):
+        assert first.role is not second.role
+    for index, message in enumerate(messages):
+        uses = [block.id for block in message.content if isinstance(block, ToolUse)]
+        if not uses or index + 1 == len(messages):
+            continue
+        assert list(_results(messages[index + 1])) == uses
+
+
+def _results(message: Message) -> Iterator[str]:
+    return (block.call_id for block in message.content if isinstance(block, ToolResult))

@@ -1,0 +1,170 @@
+"""Refusals of many vendors, as they word them, sorted into one tree."""
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treadle.protocol.models import ErrorKind, ModelError
+from treadle.providers.endpoint import Endpoint
+from treadle.providers.failures import MAX_MESSAGE, from_response, retry_after
+from treadle.providers.problems import Problem, kind_of, problem_in
+
+NOW = 1_800_000_000.0
+PLACE = Endpoint(name="acme", base_url="https://api.example.org/v1", api_key="sk-secret")
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after": "-3"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "9" * 400}, 1e11 - NOW),
+        ({"retry-after": ""}, None),
+        ({"retry-after": "1800000030"}, 30.0),
+        ({"retry-after": "1700000000"}, 0.0),
+        ({"retry-after": "1800000030000"}, 30.0),
+        ({"retry-after": "Fri, 15 Jan 2027 08:00:20 GMT"}, 20.0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"retry-after-ms": "250", "retry-after": "1"}, 0.25),
+        ({"x-ratelimit-reset-requests": "1m30s", "x-ratelimit-remaining-requests": "0"}, 90.0),
+        ({"x-ratelimit-reset-tokens": "6ms", "x-ratelimit-remaining-tokens": "0"}, 0.006),
+        ({"x-ratelimit-reset-tokens": "6m", "x-ratelimit-remaining-tokens": "9"}, None),
+        ({"x-ratelimit-reset": "1800000005000"}, 5.0),
+        ({}, None),
+    ],
+)
+def test_the_wait_is_read_in_every_form(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers, now=NOW) == (seconds if seconds is None else pytest.approx(seconds))
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.text(max_size=30))
+def test_no_wait_is_negative_or_breaks(text: str) -> None:
+    wait = retry_after({"retry-after": text}, now=NOW)
+    assert wait is None or wait >= 0
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "prompt is too long: 210000 tokens > 200000 maximum",
+        "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens.",
+        "Your input exceeds the context window of this model. Please adjust your input and try again.",
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length",
+        "This endpoint's maximum context length is 32768 tokens.",
+        "the request exceeds the available context size, try increasing it",
+        "Please reduce the length of the messages or completion.",
+        "Input is too long for requested model.",
+        "This model's maximum prompt length is 131072 but the request contains 140000 tokens.",
+        "Range of input length should be [1, 30720]",
+        "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+        "tokens in request more than max tokens allowed: exceeds the maximum number of tokens",
+        "Trying to keep the first 9000 tokens when context the overflows. The context length is only 4096 tokens",
+    ],
+)
+def test_a_context_that_is_too_long_is_recognised_in_every_wording(message: str) -> None:
+    assert kind_of(400, Problem(message=message)) is ErrorKind.CONTEXT_TOO_LONG
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "text"),
+    [
+        (
+            429,
+            '{"error":{"code":429,"message":"Quota exceeded","status":"RESOURCE_EXHAUSTED"}}',
+            ErrorKind.RATE_LIMIT,
+            "Quota exceeded",
+        ),
+        (
+            400,
+            '[{"error":{"message":"API key not valid.","status":"INVALID_ARGUMENT"}}]',
+            ErrorKind.AUTHENTICATION,
+            "API",
+        ),
+        (429, '{"error":{"code":"1113","message":"Insufficient balance"}}', ErrorKind.BALANCE, "Insufficient"),
+        (
+            402,
+            '{"error":{"message":"Insufficient Balance","code":"invalid_request_error"}}',
+            ErrorKind.BALANCE,
+            "Insuff",
+        ),
+        (
+            429,
+            '{"error":{"message":"Provider returned error","metadata":{"raw":"upstream busy"}}}',
+            ErrorKind.RATE_LIMIT,
+            "busy",
+        ),
+        (
+            429,
+            '{"error":{"message":"Request too large: tokens per minute","code":"rate_limit_exceeded"}}',
+            ErrorKind.RATE_LIMIT,
+            "",
+        ),
+        (404, '{"detail":"Not Found"}', ErrorKind.NOT_FOUND, "Not Found"),
+        (422, '{"detail":[{"msg":"field required","loc":["model"]}]}', ErrorKind.BAD_REQUEST, "field required"),
+        (
+            422,
+            '{"object":"error","message":{"detail":[{"msg":"Extra inputs"}]}}',
+            ErrorKind.BAD_REQUEST,
+            "Extra inputs",
+        ),
+        (400, '{"error":"model is required"}', ErrorKind.BAD_REQUEST, "model is required"),
+        (400, '{"message":"The provided model identifier is invalid."}', ErrorKind.BAD_REQUEST, "identifier"),
+        (500, '{"type":"error","error":{"type":"api_error","message":"Internal"}}', ErrorKind.SERVER, "Internal"),
+        (400, '{"error":{"code":"content_filter","message":"flagged"}}', ErrorKind.CONTENT_FILTER, "flagged"),
+        (418, "short and stout", ErrorKind.BAD_REQUEST, "short and stout"),
+        (500, "", ErrorKind.SERVER, "HTTP status 500"),
+    ],
+)
+def test_error_bodies_of_many_vendors_are_understood(status: int, body: str, kind: ErrorKind, text: str) -> None:
+    error = from_response(PLACE, status, {}, body.encode(), now=NOW)
+    assert (error.kind, error.status) == (kind, status)
+    assert text in error.message
+
+
+def test_the_wait_of_a_body_is_used_where_no_header_gives_one() -> None:
+    body = b'{"error":{"message":"Slow","details":[{"retryDelay":"34.5s"}],"status":"RESOURCE_EXHAUSTED"}}'
+    assert from_response(PLACE, 429, {}, body, now=NOW).retry_after == 34.5
+    assert from_response(PLACE, 429, {"retry-after": "2"}, body, now=NOW).retry_after == 2.0
+
+
+def test_a_refusal_says_who_what_and_why_with_its_request_id() -> None:
+    body = b'{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}'
+    assert from_response(PLACE, 529, {"retry-after": "3"}, body, now=NOW) == ModelError(
+        kind=ErrorKind.OVERLOADED,
+        message="acme is overloaded: Overloaded",
+        status=529,
+        request_id="req_1",
+        retry_after=3.0,
+    )
+    assert from_response(PLACE, 500, {"x-request-id": "r-2"}, b"", now=NOW).request_id == "r-2"
+
+
+def test_messages_are_bounded_and_free_of_the_key() -> None:
+    body = b'{"error":{"message":"sk-secret ' + b"x" * 10_000 + b'"}}'
+    message = from_response(PLACE, 400, {}, body, now=NOW).message
+    assert "sk-secret" not in message
+    assert len(message) <= MAX_MESSAGE + 4
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["error", "message", "code", "detail", "metadata", "details"]), inner, max_size=4
+            )
+        ),
+        max_leaves=12,
+    )
+)
+def test_no_json_breaks_the_reading_of_a_refusal(value: object) -> None:
+    body = msgspec.json.encode(value)
+    problem_in(body)
+    assert from_response(PLACE, 400, {}, body, now=NOW).status == 400

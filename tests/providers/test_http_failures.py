@@ -1,0 +1,196 @@
+"""What goes wrong below the wire API: time limits, redirects, web pages, sizes, certificates, headers."""
+
+import asyncio
+import shutil
+import ssl
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.providers.support import KEY, collect, failure_of, fixed_server, provider_at, raw_server, request, response
+
+from treadle.protocol.models import ErrorKind, ModelError, StreamFailure, StreamStop, StreamText, Usage
+from treadle.providers.endpoint import StreamLimits
+
+EVENTS = {"Content-Type": "text/event-stream"}
+HELLO = b'data: {"choices":[{"delta":{"content":"Hello"}}]}\n\n'
+STOP = b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+
+
+async def test_a_web_page_is_named_as_such_and_not_retried() -> None:
+    page = b"<!DOCTYPE html><html><body>Sign in to the Wi-Fi</body></html>"
+    async with fixed_server("200 OK", {"Content-Type": "text/html"}, page) as url:
+        failed = await failure_of(provider_at("chat", url), request())
+    why = f"the server answered HTML, not the API; check the base URL ({url}/v1)"
+    assert failed.error == ModelError(
+        kind=ErrorKind.BAD_REQUEST, message=f"chat refused the request: {why}", status=200
+    )
+    assert not failed.error.retryable
+
+
+async def test_a_web_page_that_claims_to_be_a_stream_is_found_out() -> None:
+    async with fixed_server("200 OK", EVENTS, b"<html><body>Hello</body></html>") as url:
+        failed = await failure_of(provider_at("chat", url), request())
+    assert "answered HTML" in failed.error.message
+
+
+@pytest.mark.parametrize(("status", "kind"), [("404 Not Found", "bad_request"), ("502 Bad Gateway", "server")])
+async def test_an_error_page_of_a_gateway_keeps_the_class_of_its_status(status: str, kind: str) -> None:
+    async with fixed_server(status, {"Content-Type": "text/html"}, b"<html>nginx</html>") as url:
+        failed = await failure_of(provider_at("chat", url), request())
+    assert failed.error.kind == kind
+    assert "nginx" not in failed.error.message
+
+
+async def test_a_body_of_another_type_is_refused_with_the_type() -> None:
+    async with fixed_server("200 OK", {"Content-Type": "application/pdf"}, b"%PDF") as url:
+        failed = await failure_of(provider_at("chat", url), request())
+    assert "application/pdf, not an event stream" in failed.error.message
+
+
+async def test_an_error_with_status_200_is_an_error() -> None:
+    body = b'{"error":{"message":"Slow down","code":"rate_limit_exceeded"}}'
+    async with fixed_server("200 OK", {"Content-Type": "application/json"}, body) as url:
+        failed = await failure_of(provider_at("chat", url), request())
+    assert failed.error.kind is ErrorKind.RATE_LIMIT
+
+
+async def test_a_redirect_is_not_followed_but_named_without_its_query() -> None:
+    headers = {"Location": f"https://evil.example/v1?key={KEY}", "Content-Length": "0"}
+    async with fixed_server("307 Temporary Redirect", headers, b"") as url:
+        failed = await failure_of(provider_at("chat", url), request())
+    assert (failed.error.kind, failed.error.status) == (ErrorKind.BAD_REQUEST, 307)
+    assert "https://evil.example/v1," in failed.error.message
+
+
+async def test_nothing_listening_is_a_network_error() -> None:
+    async with fixed_server("200 OK", EVENTS, b"") as url:
+        pass
+    failed = await failure_of(provider_at("chat", url), request())
+    assert failed.error.kind is ErrorKind.NETWORK
+
+
+async def test_an_unknown_host_is_a_network_error() -> None:
+    failed = await failure_of(provider_at("chat", "http://nowhere.invalid"), request())
+    assert failed.error.kind is ErrorKind.NETWORK
+
+
+@pytest.mark.parametrize("url", ["", "ftp://example.org", "http://", "no url at all", "http://[::1"])
+async def test_a_base_url_that_is_none_is_a_bad_request(url: str) -> None:
+    failed = await failure_of(provider_at("anthropic", url), request())
+    assert failed.error.kind is ErrorKind.BAD_REQUEST
+
+
+@pytest.mark.parametrize("key", ["sk-\nnew", "sk-ключ"])
+async def test_a_key_that_cannot_be_sent_is_said_without_showing_it(key: str) -> None:
+    failed = await failure_of(provider_at("chat", "http://127.0.0.1:9", api_key=key), request())
+    assert failed.error.kind is ErrorKind.AUTHENTICATION
+    assert key not in failed.error.message
+
+
+async def test_keys_in_headers_and_urls_stay_out_of_messages() -> None:
+    secret = "header-secret-value"
+    body = f"You sent {secret} and {KEY} and pa55word".encode()
+    async with fixed_server("400 Bad Request", {"Content-Type": "text/plain"}, body) as url:
+        with_password = url.replace("http://", "http://me:pa55word@")
+        failed = await failure_of(provider_at("chat", with_password, headers={"X-Key": secret}), request())
+    assert failed.error.message == "chat refused the request: You sent [secret] and [secret] and [secret]"
+
+
+async def test_a_server_that_stays_silent_runs_into_the_first_limit() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    async with raw_server(answer) as url:
+        provider = provider_at("chat", url, limits=StreamLimits(connect=0.01, first_byte=0.02))
+        failed = await failure_of(provider, request())
+    assert failed.error.kind is ErrorKind.TIMEOUT
+
+
+@pytest.mark.parametrize("first", [b"", HELLO])
+async def test_a_body_that_stands_still_runs_into_a_limit(first: bytes) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(response("200 OK", EVENTS, first))
+        await reader.read()
+
+    async with raw_server(answer) as url:
+        failed = await failure_of(provider_at("chat", url, limits=StreamLimits(first_byte=0.2, idle=0.2)), request())
+    assert failed.error.kind is ErrorKind.TIMEOUT
+
+
+async def test_comments_keep_a_slow_stream_alive() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(response("200 OK", EVENTS, b""))
+        for byte in b": wait\n\n: wait\n\n" + HELLO + STOP:
+            await asyncio.sleep(0.001)
+            writer.write(bytes([byte]))
+            await writer.drain()
+
+    async with raw_server(answer) as url:
+        events = await collect(provider_at("chat", url, limits=StreamLimits(idle=5.0)), request())
+    assert [type(event) for event in events] == [StreamText, StreamStop]
+
+
+async def test_one_huge_event_and_a_huge_body_are_refused() -> None:
+    small = StreamLimits(event=10_000, body=50_000)
+    async with fixed_server("200 OK", EVENTS, b"data: " + b"x" * 20_000) as url:
+        failed = await failure_of(provider_at("chat", url, limits=small), request())
+    assert (failed.error.kind, "an event is larger" in failed.error.message) == (ErrorKind.MALFORMED_STREAM, True)
+    async with fixed_server("200 OK", EVENTS, HELLO * 2_000) as url:
+        failed = await failure_of(provider_at("chat", url, limits=small), request())
+    assert (failed.error.kind, "the reply is larger" in failed.error.message) == (ErrorKind.MALFORMED_STREAM, True)
+
+
+@pytest.mark.parametrize("body", [HELLO, b"", b"data: {not json}\n\n", b'data: {"choices": 7}\n\n', b"data: \xff\n\n"])
+async def test_a_body_that_ends_early_or_is_no_json_is_malformed(body: bytes) -> None:
+    async with fixed_server("200 OK", EVENTS, body) as url:
+        failed = await failure_of(provider_at("chat", url), request())
+    assert failed.error.kind is ErrorKind.MALFORMED_STREAM
+
+
+async def test_what_was_billed_before_a_failure_is_kept() -> None:
+    body = b'data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2}}\n\n'
+    async with fixed_server("200 OK", EVENTS, HELLO + body) as url:
+        events = await collect(provider_at("chat", url), request())
+    assert isinstance(events[-1], StreamFailure)
+    assert events[-1].usage == Usage(input_tokens=5, output_tokens=2)
+
+
+async def test_a_reply_is_whole_at_its_last_event_even_if_the_server_keeps_the_connection_open() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(response("200 OK", EVENTS, HELLO + STOP))
+        await reader.read()
+
+    async with raw_server(answer) as url:
+        events = await collect(provider_at("chat", url), request())
+    assert isinstance(events[-1], StreamStop)
+
+
+async def test_an_untrusted_certificate_is_not_retried(tmp_path: Path) -> None:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"]
+    names = ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run([*command, *names], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(response("200 OK", EVENTS, HELLO + STOP))
+        await writer.drain()
+
+    async with raw_server(answer, context) as url:
+        place = url.replace("127.0.0.1", "localhost")
+        for written in (place, place.replace("https", "HTTPS")):
+            failed = await failure_of(provider_at("chat", written), request())
+            assert (failed.error.kind, "cannot be trusted" in failed.error.message) == (ErrorKind.BAD_REQUEST, True)
+        events = await collect(provider_at("chat", place, ca_file=str(certificate)), request())
+        assert isinstance(events[-1], StreamStop)
+
+
+async def test_a_ca_file_or_proxy_that_cannot_be_used_is_said() -> None:
+    for wrong in ({"ca_file": "/nowhere/ca.pem"}, {"proxy": "what://is:this"}):
+        failed = await failure_of(provider_at("chat", "https://localhost:9", **wrong), request())
+        assert (failed.error.kind, "CA file or the proxy" in failed.error.message) == (ErrorKind.BAD_REQUEST, True)

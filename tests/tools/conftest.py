@@ -1,0 +1,17 @@
+"""A workspace in a temporary directory, with nothing left running."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from treadle.workspace.workspace import Workspace, open_workspace
+
+
+@pytest.fixture
+async def workspace(tmp_path: Path) -> AsyncIterator[Workspace]:
+    root = tmp_path / "root"
+    root.mkdir()
+    workspace = open_workspace(root, spool=tmp_path / "spool")
+    yield workspace
+    await workspace.close()

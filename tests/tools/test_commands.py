@@ -1,0 +1,142 @@
+"""execute_command, and the command of attempt_completion."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.tools.calls import call, prepare, text
+from tests.workspace.processes import lasting, living, until
+
+from treadle.protocol.errors import ToolError
+from treadle.protocol.messages import Text
+from treadle.protocol.tools import CallResult, Outcome, Preview, RunCommand, result_text
+from treadle.tools.running import Patience, run_line
+from treadle.workspace.workspace import Workspace
+
+
+async def test_a_command_is_shown_exactly_and_runs_in_the_root(workspace: Workspace) -> None:
+    prepared = await prepare(workspace, "execute_command", command="echo  hi; pwd")
+    assert prepared.accesses == (RunCommand(command="echo  hi; pwd", cwd=workspace.root),)
+    assert prepared.preview == Preview(title="Run", text="echo  hi; pwd")
+    live: list[str] = []
+    assert await prepared.run(live.append) == result_text(Outcome.OK, f"Exit status 0.\nhi\n{workspace.root}")
+    assert "".join(live) == f"hi\n{workspace.root}\n"
+    assert workspace.commands.all() == ()
+
+
+async def test_a_failing_command_is_a_failure_with_its_output(workspace: Workspace) -> None:
+    assert await call(workspace, "execute_command", command="echo no >&2; exit 3") == result_text(
+        Outcome.FAILED, "Exit status 3.\nno"
+    )
+    assert await text(workspace, "execute_command", command="true") == "Exit status 0.\n(no output)"
+
+
+async def test_a_command_over_its_time_says_so(workspace: Workspace) -> None:
+    result = await call(workspace, "execute_command", command="echo begun; sleep 100", timeout=1)
+    assert result == result_text(Outcome.FAILED, "Stopped: it ran longer than 1 s.\nbegun")
+
+
+async def test_an_empty_command_is_the_models_mistake(workspace: Workspace) -> None:
+    with pytest.raises(ToolError) as caught:
+        await prepare(workspace, "execute_command", command="  ")
+    assert caught.value.invalid
+
+
+async def test_what_a_command_leaves_running_is_named_and_ends_with_the_session(workspace: Workspace) -> None:
+    sleep = lasting()
+    said = await text(workspace, "execute_command", command=f"{sleep} & echo on")
+    assert said.startswith("Exit status 0.\nIt left running: sleep (")
+    assert said.endswith("). They end with the session, or by stopping command 1.\non")
+    assert living(sleep) == 1
+    await workspace.close()
+    assert living(sleep) == 0
+
+
+async def test_a_cancelled_command_leaves_nothing_running(workspace: Workspace) -> None:
+    sleep = lasting()
+    prepared = await prepare(workspace, "execute_command", command=f"yes | (trap '' TERM; {sleep} & cat)")
+    task = asyncio.ensure_future(prepared.run(lambda _: None))
+    await until(sleep, 1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (living(sleep), workspace.commands.all()) == (0, ())
+
+
+async def test_completion_hands_on_its_result(workspace: Workspace) -> None:
+    prepared = await prepare(workspace, "attempt_completion", result="Done.")
+    assert (prepared.accesses, prepared.preview) == ((), Preview(title="Result", text="Done."))
+    assert await prepared.run(lambda _: None) == result_text(Outcome.OK, "Done.")
+
+
+async def test_completion_runs_its_command_as_a_judged_access(workspace: Workspace) -> None:
+    prepared = await prepare(workspace, "attempt_completion", result="Done.", command="echo shown")
+    assert prepared.accesses == (RunCommand(command="echo shown", cwd=workspace.root),)
+    assert await prepared.run(lambda _: None) == CallResult(
+        outcome=Outcome.OK, content=(Text(text="Done.\n\n$ echo shown\n"), Text(text="Exit status 0.\nshown"))
+    )
+
+
+async def test_a_plan_is_handed_on_and_a_question_cannot_be_run(workspace: Workspace) -> None:
+    assert await call(workspace, "plan_mode_respond", response="First.") == result_text(Outcome.OK, "First.")
+    prepared = await prepare(workspace, "ask_followup_question", question="Which?", options=["a", "b"])
+    assert (prepared.accesses, prepared.preview) == ((), Preview(title="Question", text="Which?"))
+    with pytest.raises(ToolError, match="could not be put to the user"):
+        await prepared.run(lambda _: None)
+
+
+async def test_a_command_in_the_background_is_read_waited_for_and_forgotten(workspace: Workspace) -> None:
+    line = "echo up; while ! test -e go; do sleep 0.02; done; echo down; exit 2"
+    begun = await call(workspace, "execute_command", command=line, background=True)
+    assert begun == result_text(
+        Outcome.OK,
+        "Command 1 runs on in the background; read_command_output shows more of it and can stop it.\nup",
+    )
+    assert (await text(workspace, "read_command_output", command_number=1)).endswith("\n(no output)")
+    Path(workspace.root, "go").touch()
+    assert await text(workspace, "read_command_output", command_number=1, wait=60) == "Exit status 2.\ndown"
+    assert workspace.commands.all() == ()
+    with pytest.raises(ToolError, match="no command 1 in the background"):
+        await call(workspace, "read_command_output", command_number=1)
+
+
+async def test_a_command_in_the_background_can_be_stopped(workspace: Workspace) -> None:
+    sleep = lasting()
+    await call(workspace, "execute_command", command=f"{sleep} & {sleep}", background=True)
+    assert await text(workspace, "read_command_output", command_number=1, stop=True) == (
+        "Stopped: you asked for it.\n(no output)"
+    )
+    assert living(sleep) == 0
+
+
+async def test_what_a_command_left_running_can_be_stopped_too(workspace: Workspace) -> None:
+    sleep = lasting()
+    await call(workspace, "execute_command", command=f"{sleep} &")
+    assert (await text(workspace, "read_command_output", command_number=1, stop=True)).startswith("Stopped")
+    assert living(sleep) == 0
+
+
+async def test_a_cancelled_look_leaves_the_command_running(workspace: Workspace) -> None:
+    sleep = lasting()
+    await call(workspace, "execute_command", command=sleep, background=True)
+    prepared = await prepare(workspace, "read_command_output", command_number=1, wait=600)
+    task = asyncio.ensure_future(prepared.run(lambda _: None))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert living(sleep) == 1
+
+
+async def test_a_long_command_goes_on_in_the_background(workspace: Workspace) -> None:
+    sleep = lasting()
+    result = await run_line(workspace, sleep, Patience(0.05, keep=True), lambda _: None)
+    assert result.outcome is Outcome.OK
+    assert await until(sleep, 1) == 1
+
+
+async def test_only_so_many_commands_run_in_the_background(workspace: Workspace) -> None:
+    for _ in range(16):
+        await run_line(workspace, "sleep 1000", Patience(0, keep=True), lambda _: None)
+    with pytest.raises(ToolError, match="Too many commands run in the background: 1, 2, "):
+        await call(workspace, "execute_command", command="true")

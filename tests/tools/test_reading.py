@@ -1,0 +1,164 @@
+"""read_file, list_files and search_files."""
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+from tests.tools.calls import call, prepare, text
+
+from treadle.protocol.errors import ToolError
+from treadle.protocol.messages import Image, text_of
+from treadle.protocol.tools import Outcome, ReadPath, result_text
+from treadle.workspace.files import sha256
+from treadle.workspace.workspace import Workspace
+
+
+def _write(workspace: Workspace, name: str, content: str | bytes) -> Path:
+    path = Path(workspace.root, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+async def test_a_file_is_read_with_line_numbers_and_remembered(workspace: Workspace) -> None:
+    path = _write(workspace, "a.py", "one\r\n\ttwo\x1b\r\n")
+    prepared = await prepare(workspace, "read_file", path="a.py")
+    assert prepared.accesses == (ReadPath(path=str(path)),)
+    assert await prepared.run(lambda _: None) == result_text(Outcome.OK, "1 | one\n2 | \ttwo\\x1b")
+    assert workspace.seen.stale(str(path), "other bytes")
+    assert not workspace.seen.stale(str(path), sha256(path.read_bytes()))
+
+
+async def test_a_long_file_comes_in_pages(workspace: Workspace) -> None:
+    _write(workspace, "long", "".join(f"{n}\n" for n in range(1, 4502)))
+    first = await text(workspace, "read_file", path="long")
+    assert first.startswith("1 | 1\n2 | 2\n")
+    assert first.endswith("2000 | 2000\n[lines 1-2000 of 4501; read on with start_line=2001]")
+    last = await text(workspace, "read_file", path="long", start_line=4001)
+    assert last.endswith("4501 | 4501")
+
+
+async def test_a_range_is_read_without_a_note_when_it_is_all_there(workspace: Workspace) -> None:
+    _write(workspace, "a", "1\n2\n3\n4\n")
+    assert await text(workspace, "read_file", path="a", start_line=2, end_line=3) == "2 | 2\n3 | 3"
+
+
+async def test_ranges_that_cannot_be_read_are_explained(workspace: Workspace) -> None:
+    _write(workspace, "a", "1\n2\n")
+    with pytest.raises(ToolError, match="only 2 lines; start_line 9 is past its end"):
+        await call(workspace, "read_file", path="a", start_line=9)
+    with pytest.raises(ToolError, match="end_line 1 is before start_line 2"):
+        await call(workspace, "read_file", path="a", start_line=2, end_line=1)
+
+
+async def test_an_empty_file_and_a_foreign_encoding_are_said(workspace: Workspace) -> None:
+    _write(workspace, "empty", "")
+    _write(workspace, "latin", "naïve rôle déjà\n".encode("latin-1"))
+    assert await text(workspace, "read_file", path="empty") == "[empty is empty]"
+    assert await text(workspace, "read_file", path="latin") == "1 | naïve rôle déjà\n[the file's encoding is cp1252]"
+
+
+async def test_nothing_is_looked_at_before_the_call_is_judged(workspace: Workspace) -> None:
+    for name in ("read_file", "list_files"):
+        assert (await prepare(workspace, name, path="/no/such/place")).accesses[0] == ReadPath(
+            path="/no/such/place", listing=name == "list_files"
+        )
+
+
+async def test_a_directory_is_listed_with_hidden_entries(workspace: Workspace) -> None:
+    for name in ("b/c.py", ".hidden", "a.py"):
+        _write(workspace, name, "")
+    assert await text(workspace, "list_files", path=".") == ".hidden\na.py\nb/"
+    assert await text(workspace, "list_files", path=".", recursive=True) == "a.py\nb/\nb/c.py"
+
+
+async def test_listings_that_cannot_be_made_are_explained(workspace: Workspace) -> None:
+    _write(workspace, "file", "")
+    Path(workspace.root, "none").mkdir()
+    assert await text(workspace, "list_files", path="none") == "[none has no entries]"
+    with pytest.raises(ToolError, match="file is a file, not a directory"):
+        await call(workspace, "list_files", path="file", recursive=True)
+    with pytest.raises(ToolError, match="That directory has: file"):
+        await call(workspace, "list_files", path="fil")
+
+
+async def test_a_long_listing_is_cut(workspace: Workspace) -> None:
+    for number in range(501):
+        _write(workspace, f"d/{number:03}", "")
+    for arguments in ({}, {"recursive": True}):
+        lines = (await text(workspace, "list_files", path="d", **arguments)).split("\n")
+        assert (len(lines), lines[-1]) == (501, "[only the first 500 entries; list a directory further down]")
+
+
+async def test_matches_are_shown_by_file_with_numbers(workspace: Workspace) -> None:
+    _write(workspace, "a.py", "x\nneedle one\ny\nz\nz\nneedle two\n")
+    _write(workspace, "b.txt", "needle\n")
+    assert await text(workspace, "search_files", path=".", regex="needle") == (
+        "a.py\n1- x\n2: needle one\n3- y\n...\n5- z\n6: needle two\n\nb.txt\n1: needle"
+    )
+    assert await text(workspace, "search_files", path=".", regex="ne{2}dle", file_pattern="*.txt", context_lines=0) == (
+        "b.txt\n1: needle"
+    )
+
+
+async def test_a_search_without_a_match_says_where_it_looked(workspace: Workspace) -> None:
+    assert await text(workspace, "search_files", path=".", regex="x", file_pattern="*.c") == (
+        "[no match in . in files that match *.c]"
+    )
+    with pytest.raises(ToolError, match="nowhere does not exist"):
+        await call(workspace, "search_files", path="nowhere", regex="x")
+
+
+async def test_many_matches_are_bounded(workspace: Workspace) -> None:
+    _write(workspace, "many", ("x" * 400 + "\n") * 1000)
+    found = await text(workspace, "search_files", path=".", regex="x", context_lines=0)
+    assert len(found) < 34_000
+    assert found.endswith("[only the first 300 matches; narrow the path, the pattern or the expression]")
+
+
+async def test_several_files_come_with_one_call_and_a_missing_one_spoils_nothing(workspace: Workspace) -> None:
+    paths = [_write(workspace, name, f"{name}\n") for name in ("a", "b")]
+    prepared = await prepare(workspace, "read_file", path="a", start_line=1, other_paths=["b", "c", "b"])
+    assert prepared.accesses == tuple(ReadPath(path=f"{workspace.root}/{name}") for name in "abc")
+    result = await prepared.run(lambda _: None)
+    assert (result.outcome, text_of(result.content)) == (
+        Outcome.OK,
+        (
+            "=== a\n1 | a\n\n=== b\n1 | b\n\n=== c\n"
+            "[c does not exist. Use list_files on its directory to see what there is.]"
+        ),
+    )
+    assert all(workspace.seen.stale(str(path), "") for path in paths)
+
+
+async def test_several_files_share_the_room_of_one_call(workspace: Workspace) -> None:
+    for name in ("a", "b", "c"):
+        _write(workspace, name, "x" * 999 + "\n" + ("y" * 999 + "\n") * 99)
+    said = await text(workspace, "read_file", path="a", other_paths=["b", "c"])
+    assert len(said) < 140_000
+    assert "lines 1-3" in said.partition("=== b")[2]
+    assert said.endswith("=== c\n[not read: the other files fill this call]")
+
+
+async def test_a_call_of_which_no_file_can_be_read_fails(workspace: Workspace) -> None:
+    assert (await call(workspace, "read_file", path="x", other_paths=["y"])).outcome is Outcome.FAILED
+
+
+async def test_an_image_comes_as_one(workspace: Workspace) -> None:
+    raw = b"\x89PNG\r\n\x1a\n rest"
+    _write(workspace, "a.png", raw)
+    _write(workspace, "b.gif", b"no image")
+    result = await call(workspace, "read_file", path="a.png")
+    assert result.content == (Image(media_type="image/png", data=base64.b64encode(raw).decode()),)
+    with pytest.raises(ToolError, match="not the image that its name says"):
+        await call(workspace, "read_file", path="b.gif")
+
+
+async def test_a_document_is_read_as_its_text(workspace: Workspace) -> None:
+    notebook = {"cells": [{"cell_type": "code", "source": ["x = 1\n", "x"], "outputs": [{"text": "1"}]}]}
+    _write(workspace, "a.ipynb", json.dumps(notebook))
+    assert await text(workspace, "read_file", path="a.ipynb") == (
+        "1 | # Cell 1 (code)\n2 | x = 1\n3 | x\n4 | # Output\n5 | 1\n"
+        "[this is the text of the document, not what is in its file]"
+    )

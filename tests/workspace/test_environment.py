@@ -1,0 +1,50 @@
+"""The environment block."""
+
+import asyncio
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+
+from treadle.workspace.environment import Surroundings
+from treadle.workspace.workspace import Workspace
+
+
+def _noon() -> datetime:
+    return datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
+
+
+async def test_the_first_block_has_the_system_and_the_files(workspace: Workspace) -> None:
+    Path(workspace.root, "src").mkdir()
+    Path(workspace.root, "src/a\x1b.py").touch()
+    assert await Surroundings(workspace=workspace, now=_noon).describe(first=True) == (
+        f"System: {platform.system()} {platform.machine()}, shell {Path(workspace.shell).name}\n"
+        f"Workspace: {workspace.root}\n"
+        "Time: 2026-05-04 12:00 UTC (UTC+0000)\n"
+        "Files:\nsrc/\nsrc/a\\x1b.py"
+    )
+
+
+async def test_later_blocks_have_the_time_and_what_others_changed(workspace: Workspace) -> None:
+    surroundings = Surroundings(workspace=workspace, now=_noon)
+    workspace.seen.note(f"{workspace.root}/gone.py", "some digest")
+    Path(workspace.root, "gone.py").write_text("x")
+    time = "Time: 2026-05-04 12:00 UTC (UTC+0000)"
+    assert await surroundings.describe(first=False) == (
+        f"{time}\nChanged on disk since you last read or wrote them (read again before editing): gone.py"
+    )
+    assert await surroundings.describe(first=False) == time
+
+
+async def test_an_empty_workspace_says_so(workspace: Workspace) -> None:
+    assert (await Surroundings(workspace=workspace).describe(first=True)).endswith("Files: none yet")
+
+
+async def test_commands_in_the_background_are_listed(workspace: Workspace) -> None:
+    command = workspace.launcher.start("echo up;\nsleep 1000")
+    workspace.commands.add(command)
+    while not command.unread:
+        await asyncio.sleep(0.01)
+    block = await Surroundings(workspace=workspace, now=_noon).describe(first=False)
+    assert block.split("\n")[1:] == [
+        "Command 1 in the background: echo up; sleep 1000 - Still running. It has new output."
+    ]

@@ -1,0 +1,246 @@
+"""Real commands: what they print, how they end, and that nothing outlives them."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from tests.workspace.processes import lasting, living, until
+
+from treadle.protocol.errors import ToolError
+from treadle.workspace.guard import descendants
+from treadle.workspace.process import Bounds, Command
+from treadle.workspace.workspace import Workspace
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
+
+
+async def _run(workspace: Workspace, line: str, seconds: float = 60) -> tuple[str, str]:
+    command = workspace.launcher.start(line)
+    await command.finish(seconds)
+    described = command.describe(), command.take_output()
+    await command.close()
+    return described
+
+
+@pytest.mark.parametrize(
+    ("line", "described"),
+    [
+        ("true", "Exit status 0."),
+        ("exit 7", "Exit status 7."),
+        ("exit 300", "Exit status 44."),
+        ("kill -SEGV $$", "Killed by SIGSEGV."),
+        ("exit 137", "Exit status 137 (128 + SIGKILL)."),
+        ("no-such-program-here 2>/dev/null", "Exit status 127."),
+    ],
+)
+async def test_the_end_of_a_command_is_described(workspace: Workspace, line: str, described: str) -> None:
+    assert await _run(workspace, line) == (described, "")
+
+
+async def test_output_and_errors_come_in_order_and_live(workspace: Workspace) -> None:
+    command = workspace.launcher.start("echo one; echo two >&2; printf three")
+    live: list[str] = []
+    command.show(live.append)
+    await command.finish(60)
+    assert ("".join(live), command.take_output(), command.alive) == ("one\ntwo\nthree",) * 2 + (False,)
+
+
+async def test_invalid_bytes_and_escape_codes_come_harmless(workspace: Workspace) -> None:
+    output = (await _run(workspace, r"printf '\033[31mred\033[0m \377 \007 10%%\r20%%\n\xe2\x82'; printf '\xac'"))[1]
+    assert output == "20%\n€"
+    assert (await _run(workspace, r"printf '\033[31mred\033[0m \377 \007'"))[1] == "red \ufffd \\x07"
+
+
+async def test_a_command_that_reads_or_asks_for_a_password_does_not_hang(workspace: Workspace) -> None:
+    assert await _run(workspace, "cat; read -r word || echo nothing to read") == ("Exit status 0.", "nothing to read\n")
+    assert (await _run(workspace, "(: </dev/tty) 2>/dev/null || echo no terminal"))[1] == "no terminal\n"
+    assert (await _run(workspace, "tty"))[1] == "not a tty\n"
+
+
+async def test_provider_keys_do_not_reach_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
+    from treadle.workspace.workspace import open_workspace
+
+    workspace = open_workspace(tmp_path)
+    assert (await _run(workspace, "env | grep -c secret"))[1] == "0\n"
+    await workspace.close()
+
+
+async def test_a_child_that_keeps_the_output_open_does_not_keep_the_result(workspace: Workspace) -> None:
+    sleep = lasting()
+    command = workspace.launcher.start(f"{sleep} & echo started")
+    await command.finish(60)
+    assert (command.status, command.take_output(), command.alive) == (0, "started\n", True)
+    assert [name.split()[0] for name in command.left_behind] == ["sleep"]
+    await command.close()
+    assert living(sleep) == 0
+
+
+async def test_what_daemonises_is_reported_and_ended_too(workspace: Workspace) -> None:
+    sleep = lasting()
+    command = workspace.launcher.start(f"(setsid {sleep} >/dev/null 2>&1 &) ; setsid -f {sleep} >/dev/null 2>&1")
+    await command.finish(60)
+    assert (command.status, len(command.left_behind)) == (0, 2)
+    await command.close()
+    assert living(sleep) == 0
+
+
+async def test_output_of_late_writers_can_be_read_later(workspace: Workspace) -> None:
+    command = workspace.launcher.start("(while ! test -e go; do sleep 0.05; done; echo late) & echo early")
+    await command.finish(60)
+    assert command.take_output() == "early\n"
+    Path(workspace.root, "go").touch()
+    while command.alive:
+        await asyncio.sleep(0.02)
+    assert command.take_output() == "late\n"
+    await command.close()
+
+
+async def test_a_command_over_its_time_is_ended_with_its_children(workspace: Workspace) -> None:
+    sleep = lasting()
+    described = await _run(workspace, f"echo begun; {sleep} & {sleep}", 0.3)
+    assert described == ("Stopped: it ran longer than 0.3 s.", "begun\n")
+    assert living(sleep) == 0
+
+
+async def test_a_cancelled_command_leaves_nothing_even_if_it_ignores_the_request_to_end(workspace: Workspace) -> None:
+    sleep = lasting()
+    line = f"trap '' TERM; setsid {sleep} & (trap '' TERM; {sleep}) & while :; do {sleep}; done"
+    command = workspace.launcher.start(line)
+    task = asyncio.ensure_future(command.finish(60))
+    assert await until(sleep, 3) == 3
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (living(sleep), command.alive) == (0, False)
+    await command.close()
+
+
+async def test_a_cancel_during_the_grace_after_the_time_limit_shortens_it(workspace: Workspace) -> None:
+    sleep = lasting()
+    command = workspace.launcher.start(f"trap '' TERM; {sleep}; {sleep}; {sleep}")
+    task = asyncio.ensure_future(command.finish(0.1))
+    await until(sleep, 1)
+    while not command.why_stopped:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (living(sleep), command.alive) == (0, False)
+    await command.close()
+
+
+async def test_endless_output_stays_within_bounds(workspace: Workspace, tmp_path: Path) -> None:
+    bounds = Bounds(kept=1000, live=5000, spooled=100_000, read=3_000_000)
+    command = workspace.launcher.start("yes", bounds)
+    live: list[str] = []
+    command.show(live.append)
+    await command.finish(60)
+    output = command.take_output()
+    await command.close()
+    assert command.describe() == "Stopped: it printed more than 3,000,000 bytes."
+    assert output.startswith("y\n" * 250)
+    assert output.endswith("y\n" * 240)
+    (spool,) = (tmp_path / "spool").iterdir()
+    assert f"; the whole output (first 100,000 bytes) is in {spool} ...]" in output
+    assert len(output) < 1200
+    assert spool.stat().st_size == 100_000
+    assert spool.stat().st_mode & 0o777 == 0o600
+    assert len("".join(live)) < 5000 + 128 * 1024
+    assert live[-1] == "\n[further output is not shown live]\n"
+
+
+async def test_short_output_makes_no_file(workspace: Workspace, tmp_path: Path) -> None:
+    await _run(workspace, "echo hi")
+    assert not (tmp_path / "spool").exists()
+
+
+async def test_long_output_is_all_in_the_file(workspace: Workspace, tmp_path: Path) -> None:
+    output = (await _run(workspace, "seq 20000"))[1]
+    (spooled,) = (tmp_path / "spool").iterdir()
+    assert spooled.read_text() == "".join(f"{n}\n" for n in range(1, 20001))
+    assert f"the whole output is in {spooled}" in output
+    assert output.endswith("19999\n20000\n")
+
+
+async def test_a_directory_that_is_gone_is_said_and_one_that_comes_back_is_used(workspace: Workspace) -> None:
+    assert (await _run(workspace, "pwd"))[1] == f"{workspace.root}\n"
+    Path(workspace.root).rmdir()
+    with pytest.raises(ToolError, match="is gone"):
+        workspace.launcher.start("true")
+    Path(workspace.root).mkdir()
+    Path(workspace.root, "new").touch()
+    assert (await _run(workspace, "ls"))[1] == "new\n"
+
+
+async def test_a_line_with_a_nul_byte_or_too_long_is_refused(workspace: Workspace) -> None:
+    with pytest.raises(ToolError, match="NUL byte"):
+        workspace.launcher.start("echo a\0b")
+    with pytest.raises(ToolError, match=r"longer than 131,071 bytes"):
+        workspace.launcher.start("x" * 131_072)
+    assert await _run(workspace, f": {'x' * 131_000}; echo long") == ("Exit status 0.", "long\n")
+
+
+async def test_a_guard_kept_ready_that_was_killed_is_replaced(workspace: Workspace) -> None:
+    await _run(workspace, "true")
+    while not descendants(os.getpid()):
+        await asyncio.sleep(0.01)
+    for pid in descendants(os.getpid()):
+        os.kill(pid, signal.SIGKILL)
+    while descendants(os.getpid()):
+        await asyncio.sleep(0.01)
+    assert await _run(workspace, "echo on") == ("Exit status 0.", "on\n")
+
+
+async def test_closing_the_workspace_ends_every_command(workspace: Workspace) -> None:
+    sleep = lasting()
+    for _ in range(3):
+        workspace.commands.add(workspace.launcher.start(sleep))
+    assert await until(sleep, 3) == 3
+    await workspace.close()
+    assert (living(sleep), workspace.commands.all()) == (0, ())
+
+
+async def test_nothing_outlives_treadle_when_it_is_killed(tmp_path: Path) -> None:
+    sleep = lasting()
+    program = (
+        "import asyncio\n"
+        "from treadle.workspace.workspace import open_workspace\n"
+        "async def main():\n"
+        f"    open_workspace({str(tmp_path)!r}).launcher.start('setsid {sleep} & {sleep} & trap \"\" TERM; {sleep}')\n"
+        "    await asyncio.sleep(60)\n"
+        "asyncio.run(main())\n"
+    )
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", program)
+    assert await until(sleep, 3) == 3
+    process.send_signal(signal.SIGKILL)
+    await process.wait()
+    assert await until(sleep, 0) == 0
+
+
+async def test_a_command_whose_guard_is_killed_ends_and_says_so(workspace: Workspace) -> None:
+    sleep = lasting()
+    command = workspace.launcher.start(f"exec {sleep}")
+    await until(sleep, 1)
+    os.kill(command.pid, signal.SIGKILL)
+    await command.finish(60)
+    assert command.describe() == "Ended, but how is unknown: its guard was killed."
+    assert await until(sleep, 0) == 0
+    await command.close()
+
+
+def _numbers(commands: tuple[tuple[int, Command], ...]) -> list[int]:
+    return [number for number, _ in commands]
+
+
+async def test_commands_keep_their_numbers(workspace: Workspace) -> None:
+    numbers = [workspace.commands.add(workspace.launcher.start("true")) for _ in range(3)]
+    assert numbers == _numbers(workspace.commands.all()) == [1, 2, 3]
+    command = workspace.commands.get(2)
+    assert command is not None
+    workspace.commands.remove(2)
+    assert _numbers(workspace.commands.all()) == [1, 3]
+    await command.close()

@@ -1,0 +1,103 @@
+"""Searching and listing, with ripgrep and with its stand-in."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from treadle.protocol.errors import ToolError
+from treadle.workspace.search import FoundIn, Line, Listing, Query, Search, find_ripgrep
+
+_RIPGREP = find_ripgrep({})
+
+
+@pytest.fixture(params=["ripgrep", "stand-in"])
+def search(request: pytest.FixtureRequest) -> Search:
+    if request.param == "ripgrep" and not _RIPGREP:
+        pytest.skip("ripgrep is not installed")
+    return Search(ripgrep=_RIPGREP if request.param == "ripgrep" else "")
+
+
+def _tree(root: Path) -> None:
+    (root / "src/deep").mkdir(parents=True)
+    (root / ".hidden").mkdir()
+    (root / "src/a.py").write_text("one\ntwo\nthree\nfour\nfive\ntwo\n")
+    (root / "src/deep/b.txt").write_bytes(b"two: \xff\r\n")
+    (root / "z.bin").write_bytes(b"two\0two\n")
+    (root / ".hidden/c.py").write_text("two\n")
+
+
+async def test_matches_come_by_file_with_context_in_blocks(search: Search, tmp_path: Path) -> None:
+    _tree(tmp_path)
+    found = await search.lines(Query(path=str(tmp_path), regex="tw.", context=1))
+    first = (Line(1, "one", False), Line(2, "two", True), Line(3, "three", False))
+    second = (Line(5, "five", False), Line(6, "two", True))
+    assert found == (
+        (
+            FoundIn(f"{tmp_path}/src/a.py", (first, second)),
+            FoundIn(f"{tmp_path}/src/deep/b.txt", ((Line(1, "two: \ufffd", True),),)),
+        ),
+        False,
+    )
+
+
+async def test_a_glob_narrows_the_search(search: Search, tmp_path: Path) -> None:
+    _tree(tmp_path)
+    found, more = await search.lines(Query(path=str(tmp_path), regex="two", pattern="*.txt"))
+    assert ([each.path for each in found], more) == ([f"{tmp_path}/src/deep/b.txt"], False)
+
+
+async def test_one_file_can_be_searched(search: Search, tmp_path: Path) -> None:
+    _tree(tmp_path)
+    found, _ = await search.lines(Query(path=f"{tmp_path}/src/a.py", regex="four", context=0))
+    assert found == (FoundIn(f"{tmp_path}/src/a.py", ((Line(4, "four", True),),)),)
+
+
+async def test_more_matches_than_the_limit_are_said_to_be_there(search: Search, tmp_path: Path) -> None:
+    (tmp_path / "many").write_text("x\n" * 200_000)
+    found, more = await search.lines(Query(path=str(tmp_path), regex="x", context=0, limit=5))
+    assert (sum(len(block) for each in found for block in each.blocks), more) == (5, True)
+
+
+async def test_an_invalid_expression_is_said(search: Search, tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="The search failed:"):
+        await search.lines(Query(path=str(tmp_path), regex="(unclosed"))
+
+
+async def test_an_expression_that_looks_like_an_option_is_searched_for(search: Search, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("--pre=evil\n")
+    found, _ = await search.lines(Query(path=str(tmp_path), regex="--pre=evil"))
+    assert [each.path for each in found] == [f"{tmp_path}/a"]
+
+
+async def test_secret_files_are_not_searched(search: Search, tmp_path: Path) -> None:
+    (tmp_path / "id_rsa").write_text("two\n")
+    guarded = Search(ripgrep=search.ripgrep, hidden=("**/id_rsa",))
+    assert await guarded.lines(Query(path=str(tmp_path), regex="two")) == ((), False)
+
+
+async def test_files_are_listed_breadth_first_with_their_directories(search: Search, tmp_path: Path) -> None:
+    _tree(tmp_path)
+    entries = ("src/", "z.bin", "src/a.py", "src/deep/", "src/deep/b.txt")
+    assert await search.files(str(tmp_path), 10) == Listing(entries=entries, more=False)
+    assert await search.files(str(tmp_path), 2) == Listing(entries=entries[:2], more=True)
+
+
+async def test_ignore_files_are_honoured(tmp_path: Path) -> None:
+    if not _RIPGREP:
+        pytest.skip("ripgrep is not installed")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitignore").write_text("out/\n")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/a").touch()
+    (tmp_path / "kept").touch()
+    assert (await Search(ripgrep=_RIPGREP).files(str(tmp_path), 10)).entries == ("kept",)
+
+
+def test_ripgrep_is_found_by_setting_then_path(tmp_path: Path) -> None:
+    for name in ("mine", "rg"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(stat.S_IRWXU)
+    assert find_ripgrep({"TREADLE_RG": str(tmp_path / "mine"), "PATH": str(tmp_path)}) == str(tmp_path / "mine")
+    assert find_ripgrep({"PATH": str(tmp_path)}) == str(tmp_path / "rg")
+    assert find_ripgrep({"TREADLE_RG": "/no/such/rg", "PATH": str(tmp_path)}) == ""

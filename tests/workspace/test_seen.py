@@ -1,0 +1,45 @@
+"""What the model knows of the files."""
+
+import itertools
+import os
+from pathlib import Path
+
+from treadle.workspace.files import sha256
+from treadle.workspace.seen import Seen
+
+_ticks = itertools.count(1)
+
+
+def _write(path: Path, data: bytes) -> str:
+    path.write_bytes(data)
+    # A clock tick is too coarse to tell two writes in one test apart.
+    os.utime(path, ns=(0, next(_ticks) * 10**9))
+    return sha256(data)
+
+
+def test_a_change_by_someone_else_is_told_once_and_stays_stale_until_read(tmp_path: Path) -> None:
+    seen, path = Seen(), tmp_path / "a"
+    seen.note(str(path), _write(path, b"one"))
+    assert seen.changed() == ()
+    after = _write(path, b"two")
+    assert seen.changed() == (str(path),)
+    assert seen.changed() == ()
+    assert seen.stale(str(path), after)
+    seen.note(str(path), after)
+    assert not seen.stale(str(path), after)
+
+
+def test_a_touched_file_with_the_same_bytes_is_no_news(tmp_path: Path) -> None:
+    seen, path = Seen(), tmp_path / "a"
+    seen.note(str(path), _write(path, b"one"))
+    _write(path, b"one")
+    assert seen.changed() == ()
+
+
+def test_a_deleted_file_is_told_and_a_file_never_seen_is_never_stale(tmp_path: Path) -> None:
+    seen, path = Seen(), tmp_path / "a"
+    seen.note(str(path), _write(path, b"one"))
+    path.unlink()
+    assert seen.changed() == (str(path),)
+    assert seen.stale(str(path), "")
+    assert not seen.stale(str(tmp_path / "b"), "anything")
