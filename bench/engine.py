@@ -189,7 +189,7 @@ def main() -> None:
             taken, waited = per_step(provider.cpu, step), per_step(provider.at, step)
             ratio = f"{taken / first:5.2f}x of step {WINDOWS[0]}"
             print(
-                f"  step {step:>5}   {taken * 1000:6.2f} ms of processor time   {ratio}   ({waited * 1000:6.2f} ms in all)"
+                f"  step {step:>5}   {taken * 1000:6.2f} ms of processor   {ratio}   ({waited * 1000:6.2f} ms in all)"
             )
         print(f"  the last request had {provider.sent:,} bytes")
         count, taken = resume(Path(temporary))
