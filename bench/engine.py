@@ -13,6 +13,7 @@ from typing import Any
 
 from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.session import Session
+from treadle.policy.secrets import known_secrets
 from treadle.protocol.events import Limits, Prompt, SessionStarted, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.models import (
@@ -118,6 +119,7 @@ def make_ports(store: Store, provider: Steady) -> Ports:
         log=SessionLog(store, "bench"),
         environment=Nowhere(),
         judge=allow,
+        redactor=lambda: known_secrets({}),
         tools={"look": Look()},
         offered=lambda _: ("look",),
         provider=lambda _: provider,

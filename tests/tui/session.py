@@ -10,6 +10,7 @@ from typing import Any
 from treadle.app.live import LiveSession
 from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.session import Session
+from treadle.policy.secrets import known_secrets
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import Event, EventData, Prompt, Resumed, SessionStarted, SetPresence
 from treadle.protocol.messages import Text
@@ -202,6 +203,7 @@ async def session(
         log=log,
         environment=FakeEnvironment(),
         judge=_judge,
+        redactor=lambda: known_secrets({}),
         tools=tools(diff),
         offered=lambda _: tools(diff),
         provider=lambda _: provider,

@@ -19,7 +19,7 @@ from treadle.app.rules import load_rules
 from treadle.app.settings import Settings
 from treadle.context.system import system_prompt
 from treadle.engine.advance import fold
-from treadle.engine.ports import Judge, Ports, Tool
+from treadle.engine.ports import Judge, Ports, Redactor, Tool
 from treadle.engine.session import Session
 from treadle.engine.state import State, replace
 from treadle.protocol.errors import ConfigError, SessionError
@@ -158,6 +158,7 @@ def _live(parts: _Parts, first: Sequence[EventData], history: Sequence[Event]) -
         log=LedgerLog(SessionLog(parts.store, parts.row.id), parts.store, history),
         environment=Surroundings(workspace=workspace),
         judge=_judge(workspace),
+        redactor=_redactor,
         tools=tools,
         offered=offered,
         provider=parts.models.provider,
@@ -191,6 +192,14 @@ def _offered(tools: Mapping[str, Tool], store: Store) -> Callable[[str], Collect
         return frozenset(tools) - (EDIT_TOOLS - {edit_tool})
 
     return offered
+
+
+@cache
+def _redactor() -> Redactor:
+    """Hide the values of secret variables and what looks like a secret; loaded with the first call that runs."""
+    from treadle.policy.secrets import known_secrets
+
+    return known_secrets(os.environ)
 
 
 def _judge(workspace: Workspace) -> Judge:
