@@ -78,7 +78,8 @@ column = -txeJLnm -s: -c: -o: -N: -R: -H: -l: --table --separator: --output-sepa
     --table-columns: --table-right: | READ*
 pr = -dFfJmrtT0123456789 -h: -l: -o: -w: -W: --header: --length: --width: --omit-header | READ*
 tsort = | READ
-shuf = -erz -i: -n: -o> --echo --input-range: --head-count: --output> --random-source< --repeat --zero-terminated | READ*
+shuf = -erz -i: -n: -o> --echo --input-range: --head-count: --output> --random-source< --repeat --zero-terminated
+    | READ*
 bc = -lqsw --mathlib --quiet --standard | READ*
 stty = -ag | NONE
 look = -bdf -t: | TEXT READ
@@ -203,7 +204,8 @@ VERSION_BANNERS = frozenset(
     split_words("""
     python python3 python2 node npm gcc g++ clang clang++ cc c++ make cmake ninja git gh docker podman ruby perl php lua
     java javac kotlin scala go cargo rustc rustup swift deno bun bash zsh sh dash fish curl wget ssh tar rsync sqlite3
-    psql mysql redis-cli jq yq sed awk gawk find tmux vim nvim emacs gdb lldb valgrind strace pandoc ffmpeg helm openssl ruff
+    psql mysql redis-cli jq yq sed awk gawk find tmux vim nvim emacs gdb lldb valgrind strace pandoc
+        ffmpeg helm openssl ruff
     black uv shellcheck xargs env nice timeout patch cp mv rm mkdir touch tee chmod
 """)
 )
