@@ -205,8 +205,7 @@ VERSION_BANNERS = frozenset(
     python python3 python2 node npm gcc g++ clang clang++ cc c++ make cmake ninja git gh docker podman ruby perl php lua
     java javac kotlin scala go cargo rustc rustup swift deno bun bash zsh sh dash fish curl wget ssh tar rsync sqlite3
     psql mysql redis-cli jq yq sed awk gawk find tmux vim nvim emacs gdb lldb valgrind strace pandoc
-        ffmpeg helm openssl ruff
-    black uv shellcheck xargs env nice timeout patch cp mv rm mkdir touch tee chmod
+    ffmpeg helm openssl ruff black uv shellcheck xargs env nice timeout patch cp mv rm mkdir touch tee chmod
 """)
 )
 """Programs that may be asked for their version or help; not those that run project code even for that."""
