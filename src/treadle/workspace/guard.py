@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 
 _SUBREAPER, _DEATH_SIGNAL = 36, 1  # numbers of prctl(2)
+_SANDBOX = "bwrap"
 _GRACE_AFTER_TREADLE = 0.5
 _GIVE_UP = 2.0
 _TICK = 10  # milliseconds
@@ -124,11 +125,15 @@ class _Guard:
         return True
 
     def kill(self, number: int, skip: set[int]) -> None:
-        """Signal every descendant that is not in `skip`, and note it there."""
+        """Signal every descendant that is not in `skip`, and note it there.
+
+        A sandbox is not asked to end: it would kill at once what is in it. It ends with what is in it.
+        """
         for pid in descendants(os.getpid()) or [-self.shell]:
             if pid not in skip:
                 skip.add(pid)
-                _signal(pid, number)
+                if number != signal.SIGTERM or name_of(pid) != _SANDBOX:
+                    _signal(pid, number)
 
     def stop(self, grace: float) -> None:
         """End everything: ask with TERM, and after `grace` seconds, or less when told so again, do it with KILL."""

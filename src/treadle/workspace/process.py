@@ -14,6 +14,7 @@ from typing import IO
 from treadle.protocol.errors import ToolError
 from treadle.workspace import guard
 from treadle.workspace.text import Decoder, HeadTail
+from treadle.workspace.wrapping import PLAIN, Wrapping
 
 Output = Callable[[str], None]
 
@@ -282,18 +283,26 @@ def _signal_name(number: int) -> str:
 
 
 def start(
-    line: str, *, shell: str, cwd: str, env: Mapping[str, str], spool: Path, bounds: Bounds | None = None
+    line: str,
+    *,
+    shell: str,
+    cwd: str,
+    env: Mapping[str, str],
+    spool: Path,
+    bounds: Bounds | None = None,
+    wrapping: Wrapping = PLAIN,
 ) -> Command:
     """Start a shell line in its own session, without a terminal and with empty input; needs a running event loop.
 
-    `env` is the whole environment. Raises `ToolError` when it cannot be started.
+    `env` is the whole environment; `wrapping` may put a sandbox around. Raises `ToolError` when it cannot be started.
     """
     if "\0" in line:
         raise ToolError("The command holds a NUL byte; the shell would not see what follows it.")
     read_end, write_end = os.pipe()
     output = os.fdopen(read_end, "rb", buffering=0)
     try:
-        process = _spawn((shell, "-c", line), cwd, env, write_end)
+        argv = wrapping.around((sys.executable, "-I", "-S", guard.__file__), (shell, "-c", line))
+        process = _spawn(argv, cwd, env, write_end)
     except OSError as error:
         output.close()
         raise ToolError(f"The command could not be started in {cwd}: {error.strerror}.") from error
@@ -304,7 +313,7 @@ def start(
 
 def _spawn(argv: Sequence[str], cwd: str, env: Mapping[str, str], output: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        (sys.executable, "-I", "-S", guard.__file__, *argv),
+        argv,
         bufsize=0,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
