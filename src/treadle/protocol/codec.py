@@ -45,8 +45,11 @@ def decode_data(raw: bytes, version: int = SCHEMA_VERSION) -> EventData:
 
 
 def decode_source(raw: bytes) -> Source:
-    """Decode where an event came from."""
-    return _source_decoder.decode(raw)
+    """Decode where an event came from; raises `StoreError`."""
+    try:
+        return _source_decoder.decode(raw)
+    except msgspec.MsgspecError as error:
+        raise StoreError("log-damaged", "An event of the log cannot be read.", why=str(error)) from error
 
 
 def decode_notification(raw: bytes) -> Notification:
