@@ -14,7 +14,7 @@ from treadle.workspace.paths import Paths
 from treadle.workspace.process import Command, start
 from treadle.workspace.search import Search, find_ripgrep
 from treadle.workspace.seen import Seen
-from treadle.workspace.variables import child_variables
+from treadle.workspace.variables import child_variables, path_outside
 
 
 class Commands:
@@ -86,11 +86,12 @@ def open_workspace(
     """
     variables = os.environ if variables is None else variables
     resolved = os.path.realpath(root)
+    search_path = path_outside(variables.get("PATH", os.defpath), resolved)
     return Workspace(
         root=resolved,
-        shell=shutil.which("bash", path=variables.get("PATH")) or "/bin/sh",
+        shell=shutil.which("bash", path=search_path) or "/bin/sh",
         variables=child_variables(variables, pass_on),
         spool=spool or Path(tempfile.gettempdir()) / f"treadle-{os.getuid()}-{secrets.token_hex(6)}",
         paths=Paths(resolved),
-        search=Search(ripgrep=find_ripgrep(variables), hidden=tuple(secret_globs)),
+        search=Search(ripgrep=find_ripgrep({**variables, "PATH": search_path}), hidden=tuple(secret_globs)),
     )
