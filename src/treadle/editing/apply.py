@@ -113,7 +113,9 @@ class Application:
                     return replace(refuse_escaped("an escape", Block((), tuple(added))), block=number)
         changes = self._work.changes()
         if not changes:
-            return EditError(ErrorCode.NO_CHANGE, "The blocks of this edit undo each other; nothing would change.")
+            return EditError(
+                ErrorCode.NO_CHANGE, "The blocks of this edit undo each other; nothing would change."
+            )
         return EditResult(self._work.text(), tuple(self._blocks), changes)
 
     def text(self) -> str:
@@ -172,7 +174,9 @@ def _apply_operations(
 ) -> EditResult | EditError:
     if isinstance(parsed, EditError):
         return parsed
-    chosen = parsed[0] if len(parsed) == 1 else next((each for each in parsed if _names(each, file_name)), None)
+    chosen = (
+        parsed[0] if len(parsed) == 1 else next((each for each in parsed if _names(each, file_name)), None)
+    )
     if not isinstance(chosen, UpdateFile):
         return EditError(ErrorCode.WRONG_FILE, f"The patch does not update {file_name or 'this file'}.")
     return apply_sections(pre, chosen.sections)

@@ -50,7 +50,9 @@ def readings_without_drift(block: Block) -> Iterator[Reading]:
 def _without_fence(block: Block) -> Iterator[Reading]:
     search = _unfenced(block.search)
     if search is not None:
-        yield Reading(Tier.FENCE, replace(block, search=search, replace=_unfenced(block.replace) or block.replace))
+        yield Reading(
+            Tier.FENCE, replace(block, search=search, replace=_unfenced(block.replace) or block.replace)
+        )
 
 
 def _unfenced(lines: tuple[str, ...]) -> tuple[str, ...] | None:

@@ -71,14 +71,18 @@ def anchor_line(anchors: Sequence[str], views: TextViews) -> int | None:
         wanted = anchor.strip()
         places = [at for at, key in enumerate(views.stripped.keys) if at >= below and key == wanted]
         if not places:
-            places = [at for at, key in enumerate(views.stripped.keys) if at >= below and key.startswith(wanted)]
+            places = [
+                at for at, key in enumerate(views.stripped.keys) if at >= below and key.startswith(wanted)
+            ]
         if len(places) != 1:
             return None
         below = places[0] + 1
     return below - 1
 
 
-def complete_blanks(search: Sequence[str], pairs: list[int | None], lines: Sequence[str]) -> tuple[int | None, ...]:
+def complete_blanks(
+    search: Sequence[str], pairs: list[int | None], lines: Sequence[str]
+) -> tuple[int | None, ...]:
     """Pair the blank lines of SEARCH with those that stand at the same place in the file."""
     for at, line in enumerate(search):
         before = pairs[at - 1] if at else None

@@ -44,7 +44,9 @@ class MarkerParser:
         if self.open is None:
             return self._outside(line, start)
         if start is not None:
-            return _error(ErrorCode.MALFORMED, "A block starts inside another one: the one before has no end marker.")
+            return _error(
+                ErrorCode.MALFORMED, "A block starts inside another one: the one before has no end marker."
+            )
         if _END.fullmatch(line) is not None:
             section = finished_section(self.open)
             self.open = None
@@ -87,7 +89,9 @@ class MarkerParser:
             if hint is not None:
                 block.hint = int(hint[1])
                 return
-            if _END_LINE.fullmatch(line) is not None or (block.hint is not None and _RULE.fullmatch(line) is not None):
+            if _END_LINE.fullmatch(line) is not None or (
+                block.hint is not None and _RULE.fullmatch(line) is not None
+            ):
                 return
         if _SEPARATOR.fullmatch(line) is not None:
             block.separators.append(len(block.body))
@@ -126,7 +130,9 @@ def finished_section(block: OpenBlock) -> Section | EditError:
         for at in (likely or block.separators)
     )
     if not readings:
-        return _error(ErrorCode.MALFORMED, "A block has no `=======` between the search text and the replacement.")
+        return _error(
+            ErrorCode.MALFORMED, "A block has no `=======` between the search text and the replacement."
+        )
     return Section(readings, block.path)
 
 

@@ -159,7 +159,11 @@ def _is_done(block: Block, views: TextViews) -> bool:
 
 def _also_inside_lines(block: Block, found: Alignment, views: TextViews) -> bool:
     """Whether SEARCH, read as a string, fits more places than the one found by whole lines."""
-    if block.lines_only or block.hint is not None or found.tier not in (Tier.EXACT, Tier.TRAILING, Tier.INDENTATION):
+    if (
+        block.lines_only
+        or block.hint is not None
+        or found.tier not in (Tier.EXACT, Tier.TRAILING, Tier.INDENTATION)
+    ):
         return False
     return views.exact.joined.count("\n".join(block.search)) > 1
 
@@ -222,7 +226,9 @@ def _chains(parts: Sequence[Block], views: TextViews) -> list[tuple[Alignment, .
     chains: list[tuple[Alignment, ...]] = [()]
     for part in parts:
         found = _find_strictly(part, views)
-        chains = [(*chain, each) for chain in chains for each in found if not chain or chain[-1].last < each.first]
+        chains = [
+            (*chain, each) for chain in chains for each in found if not chain or chain[-1].last < each.first
+        ]
         if len(chains) > 400:
             return []
     return chains

@@ -54,7 +54,9 @@ class Region:
     new_high: int
 
 
-def find_region(block: Block, found: Alignment, change: Opcode, lines: Sequence[str]) -> Region | Conflict | None:
+def find_region(
+    block: Block, found: Alignment, change: Opcode, lines: Sequence[str]
+) -> Region | Conflict | None:
     """The region of one change; a conflict where it is open; None for blank lines the file has not."""
     return _RegionFinder(block, found, lines).find(change)
 
@@ -157,7 +159,11 @@ class _RegionFinder:
         after = next((pair for pair in pairs[region.high :] if pair is not None), None)
         if before is None or after is None:
             at = after if before is None else before + 1
-            return Conflict(ErrorCode.NOT_FOUND, self.found.first) if at is None else replace(region, start=at, end=at)
+            return (
+                Conflict(ErrorCode.NOT_FOUND, self.found.first)
+                if at is None
+                else replace(region, start=at, end=at)
+            )
         outer_before, outer_after = self._context(region.low, region.high)
         low = before if outer_before is None else outer_before
         high = after if outer_after is None else outer_after

@@ -38,7 +38,9 @@ def find_similar(block: Block, views: TextViews) -> list[Alignment]:
     scored.sort(key=lambda each: -each[0])
     if not scored or scored[0][0] < _BLOCK_ALIKE:
         return []
-    rivals = [pairs for score, pairs in scored if score > scored[0][0] - _LEAD and score > _BLOCK_ALIKE - _LEAD]
+    rivals = [
+        pairs for score, pairs in scored if score > scored[0][0] - _LEAD and score > _BLOCK_ALIKE - _LEAD
+    ]
     found = [Alignment(Tier.SIMILAR, complete_blanks(keys, pairs, views.lines)) for pairs in rivals]
     return list({each.first: each for each in found}.values())
 
@@ -102,7 +104,9 @@ def _place_resembling(wanted: set[str], places: dict[str, list[int]], views: Tex
         places[key].extend(at for _, _, at in best)
 
 
-def _align(keys: Sequence[str], lines: Sequence[str], low: int, high: int) -> tuple[list[int | None], list[float]]:
+def _align(
+    keys: Sequence[str], lines: Sequence[str], low: int, high: int
+) -> tuple[list[int | None], list[float]]:
     """Pair `keys` with lines `low` to `high` in order: equal ones, then resembling ones between them."""
     pairs: list[int | None] = [None] * len(keys)
     scores = [0.0] * len(keys)

@@ -9,8 +9,8 @@ import pytest
 
 from treadle.workspace.process import Command, start
 from treadle.workspace.sandbox import Profile, SandboxState, prepare, probe
+from treadle.workspace.sandbox.backend import Backend
 from treadle.workspace.sandbox.confine import version
-from treadle.workspace.sandbox.probe import Backend
 from treadle.workspace.variables import child_variables
 
 LANDLOCK = SandboxState(backend=Backend.LANDLOCK)
@@ -78,4 +78,5 @@ class Box:
 
     def tree(self) -> list[str]:
         """List what the workspace holds."""
-        return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*"))
+        found = [Path(folder, name) for folder, *names in os.walk(self.root) for name in (*names[0], *names[1])]
+        return sorted(str(path.relative_to(self.root)) for path in found)

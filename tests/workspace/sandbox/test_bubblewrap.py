@@ -14,7 +14,7 @@ import pytest
 from tests.workspace.processes import lasting, living, until
 from tests.workspace.sandbox.running import Box, bubblewrap
 
-from treadle.workspace.sandbox import Limits, Right, RightKind, allow
+from treadle.workspace.sandbox import Limits, Right, RightKind, Surroundings, allow, survey, usual_profile
 from treadle.workspace.sandbox.profile import Profile
 
 READ_ONLY = "Read-only file system\n"
@@ -316,3 +316,18 @@ async def test_one_more_path_can_be_written_when_allowed(box: Box, tmp_path: Pat
     agents = allow(profile, Right(RightKind.WRITE, f"{box.root}/AGENTS.md"))
     assert (await box.run("echo x > AGENTS.md", agents))[0] == 0
     assert (box.root / "AGENTS.md").read_text() == "x\n"
+
+
+async def test_the_usual_profile_lets_a_project_be_worked_on(box: Box) -> None:
+    home = box.folder / "home"
+    (home / ".ssh").mkdir(parents=True)
+    (home / ".cache/old").mkdir(parents=True)
+    around = Surroundings(
+        home=str(home), data=str(box.folder / "data"), private=str(box.folder / "data/session"), variables=os.environ
+    )
+    found = survey(str(box.root), is_control=lambda _: False, is_secret=lambda _: False)
+    profile = replace(usual_profile(str(box.root), around, found), readable=(str(home),))
+    line = f"echo 'print(1 + 1)' > new.py && python3 new.py && ls {home}/.ssh && echo x > {home}/.cache/x && mktemp -d"
+    status, output = await box.run(line, profile)
+    assert (status, output.startswith("2\n/tmp/")) == (0, True)
+    assert (box.tree(), list((home / ".cache").iterdir())) == (["new.py", "sub"], [home / ".cache/old"])

@@ -15,12 +15,13 @@ from treadle.workspace.sandbox import (
     Right,
     RightKind,
     SandboxState,
+    Surroundings,
     Survey,
     allow,
-    covered_names,
     find_denial,
     prepare,
     survey,
+    usual_profile,
 )
 from treadle.workspace.sandbox.bubblewrap import bubblewrap
 from treadle.workspace.sandbox.ground import Ground, Kind, Place
@@ -126,6 +127,11 @@ def test_control_files_and_secrets_of_a_workspace_are_found(tmp_path: Path) -> N
     )
 
 
-def test_folders_among_the_covered_names_say_so() -> None:
-    names = covered_names("/w")
-    assert {"/w/.git/", "/w/.mcp.json", "/w/.github/workflows/", "/w/AGENTS.md"} <= set(names)
+def test_the_usual_profile_keeps_what_every_command_must_leave_alone() -> None:
+    around = Surroundings(
+        home="/h", data="/h/.local/share/treadle", private="/p", variables={"PATH": "/usr/bin:/tmp/tools:rel"}
+    )
+    profile = usual_profile("/w", around, Survey(protected=("/w/a/.npmrc",), masked=("/w/.env",), complete=True))
+    assert {"/w/.git/", "/w/.mcp.json", "/w/.github/workflows/", "/w/AGENTS.md", "/w/a/.npmrc"} <= {*profile.protected}
+    assert {"/h/.ssh", "/h/.local/share/treadle", "/w/.env"} <= {*profile.masked}
+    assert (profile.network, profile.change_root, profile.readable) == (False, True, ("/tmp/tools",))

@@ -66,6 +66,11 @@ class _Placeholders:
         for path in self.folders:
             os.utime(path, (_MARK, _MARK))
 
+    @property
+    def none(self) -> bool:
+        """Whether there is nothing to do afterwards."""
+        return not (self.files or self.folders or self.links)
+
     def remove(self) -> None:
         """Take away what still is as it was made, and put links back that were replaced."""
         for path in self.files:
@@ -170,6 +175,8 @@ def main() -> None:
     status = _REFUSED
     try:
         _prepare(_options(sys.argv[2:end]), placeholders)
+        if placeholders.none:
+            os.execv(sys.argv[end + 1], sys.argv[end + 1 :])  # noqa: S606 - named by Treadle
         status = _run(sys.argv[end + 1 :])
     except (OSError, ValueError) as error:
         os.write(2, f"The sandbox could not be set up: {error}\n".encode())

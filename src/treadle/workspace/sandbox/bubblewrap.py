@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import PurePosixPath
 
-from treadle.workspace.sandbox.ground import Ground, Kind, Place
+from treadle.workspace.sandbox.ground import TMP, Ground, Kind, Place
 from treadle.workspace.sandbox.profile import Profile, is_within
 
 _ISOLATION = (
@@ -14,7 +14,6 @@ _ISOLATION = (
 _KERNEL = ("/proc/sys", "/proc/sysrq-trigger", "/proc/acpi", "/proc/driver", "/proc/fs", "/proc/mtrr", "/proc/scsi")
 """Settings of the whole system: a process of root writes them without any capability."""
 
-_TMP = "/tmp"  # noqa: S108 - the place that a private folder is shown at
 _RESOLVER = "/run/systemd/resolve"
 SECCOMP_FD = 9
 """The descriptor on which bubblewrap reads the filter of system calls."""
@@ -28,20 +27,26 @@ def bubblewrap(program: str, profile: Profile, ground: Ground, *, seccomp: bool)
         *(("--share-net",) if profile.network else ()),
         *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
         *chain.from_iterable(("--ro-bind-try", path, path) for path in _KERNEL),
-        *chain.from_iterable(("--tmpfs", folder) for folder in sorted(ground.folders)),
+        *_hide(profile, ground),
         *(("--ro-bind-try", _RESOLVER, _RESOLVER) if profile.network else ()),
-        *("--bind", profile.tmp, _TMP),
-        *chain.from_iterable(("--ro-bind", place.path, place.path) for place in ground.readable),
         *("--bind" if profile.change_root else "--ro-bind", profile.root, profile.root),
         *(_protect(profile, ground) if profile.change_root else ()),
         *chain.from_iterable(("--bind", place.path, place.path) for place in ground.writable),
         *chain.from_iterable(map(_mask, ground.masked)),
         *chain.from_iterable(("--ro-bind-try", "/dev/null", path) for path in _reachable(profile, ground)),
-        *("--setenv", "TMPDIR", _TMP),
+        *("--setenv", "TMPDIR", TMP),
         *("--chdir", profile.root),
         *(("--seccomp", str(SECCOMP_FD)) if seccomp else ()),
         "--",
     )
+
+
+def _hide(profile: Profile, ground: Ground) -> Iterator[str]:
+    """Cover folders with empty ones, and show in them what must be found; the outer before the inner."""
+    mounts = {folder: ("--tmpfs", folder) for folder in ground.folders} | {TMP: ("--bind", profile.tmp, TMP)}
+    shown = {place.path: ("--ro-bind", place.path, place.path) for place in ground.readable}
+    for _, mount in sorted((mounts | shown).items()):
+        yield from mount
 
 
 def _protect(profile: Profile, ground: Ground) -> Iterator[str]:
@@ -70,5 +75,5 @@ def _mask(place: Place) -> tuple[str, ...]:
 
 def _reachable(profile: Profile, ground: Ground) -> list[str]:
     """Give the sockets that nothing hides yet; those in the workspace may be the command's own business."""
-    hidden = (_TMP, profile.root, *ground.folders, *(place.path for place in ground.masked))
+    hidden = (TMP, profile.root, *ground.folders, *(place.path for place in ground.masked))
     return [path for path in ground.sockets if not any(is_within(path, folder) for folder in hidden)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from treadle.workspace.sandbox.probe import Backend
+from treadle.workspace.sandbox.backend import Backend
 from treadle.workspace.sandbox.profile import Profile, Right, RightKind, is_within
 
 _NETWORK = re.compile(

@@ -41,7 +41,10 @@ class Ground:
     sockets: tuple[str, ...]
 
 
-HIDDEN_FOLDERS = ("/run", "/var/tmp")  # noqa: S108 - to be hidden, not to be used
+TMP = "/tmp"  # noqa: S108 - to be hidden, not to be used
+"""The folder in whose place a private one is shown."""
+
+HIDDEN_FOLDERS = ("/run", "/var/tmp")  # noqa: S108 - as above
 """Folders where other programs leave sockets and files; a sandboxed command has empty ones of its own."""
 
 

