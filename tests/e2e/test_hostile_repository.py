@@ -148,12 +148,17 @@ async def test_tools_that_read_start_nothing_of_the_folder(hostile: Hostile) -> 
 
 
 async def test_nothing_of_the_folder_configures_the_program(hostile: Hostile) -> None:
-    opened = await open_folder(hostile, MakeCall(name="execute_command", arguments={"command": "git status"}))
+    opened = await open_folder(hostile, MakeCall(name="execute_command", arguments={"command": "make"}))
     assert (opened.code, hostile.marked) == (Exit.PERMISSION, []), opened.err
     wanted = ("src/main.py", "AGENTS.md")
     read = {os.path.relpath(path, hostile.folder) for path in opened.opened}
     assert read - {*wanted} == set()
     assert "from-the-folder" not in opened.sent
+
+
+async def test_git_does_not_run_where_the_folder_has_programs_for_it(hostile: Hostile) -> None:
+    opened = await open_folder(hostile, MakeCall(name="execute_command", arguments={"command": "git status"}))
+    assert (opened.code, hostile.marked) == (Exit.PERMISSION, []), opened.err
 
 
 async def test_the_installed_program_loads_no_module_of_the_folder(hostile: Hostile) -> None:

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.editing.keys import is_blank
 from treadle.editing.results import Block, Tier
@@ -11,12 +13,12 @@ from treadle.editing.results import Block, Tier
 _NUMBERED = tuple(
     re.compile(pattern)
     for pattern in (
-        r"\s*(\d+)\t(.*)",
-        r"\s*(\d+)\s*[|│](?: (.*)|$)",
-        r"\s*(\d+)\s*[|│](.*)",
-        r"\s*(\d+)→(.*)",
-        r"\s*(\d+):(?: (.*)|$)",
-        r"\s*(\d+):(.*)",
+        r"\s*(\d{1,9})\t(.*)",
+        r"\s*(\d{1,9})\s*[|│](?: (.*)|$)",
+        r"\s*(\d{1,9})\s*[|│](.*)",
+        r"\s*(\d{1,9})→(.*)",
+        r"\s*(\d{1,9}):(?: (.*)|$)",
+        r"\s*(\d{1,9}):(.*)",
     )
 )
 PAIRED_QUOTES = re.compile(r"(?<!\\)(?:\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)")
@@ -30,8 +32,7 @@ _BACKSLASHED = re.compile(r"\\([\"'\\/nrt])")
 _BACKSLASH_CHARS = {"n": "\n", "r": "", "t": "\t"}
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """A block as the model may have meant it, and the drift that was taken out of it."""
 
     tier: Tier
@@ -50,9 +51,7 @@ def readings_without_drift(block: Block) -> Iterator[Reading]:
 def _without_fence(block: Block) -> Iterator[Reading]:
     search = _unfenced(block.search)
     if search is not None:
-        yield Reading(
-            Tier.FENCE, replace(block, search=search, replace=_unfenced(block.replace) or block.replace)
-        )
+        yield Reading(Tier.FENCE, replace(block, search=search, replace=_unfenced(block.replace) or block.replace))
 
 
 def _unfenced(lines: tuple[str, ...]) -> tuple[str, ...] | None:

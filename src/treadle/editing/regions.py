@@ -1,11 +1,11 @@
 """Which of the file's lines a change between SEARCH and REPLACE stands for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
-from rapidfuzz import fuzz
+from msgspec import Struct
+from msgspec.structs import replace
 
-from treadle.editing.keys import is_blank
+from treadle.editing.keys import is_blank, likeness
 from treadle.editing.results import Block, ErrorCode, Tier
 
 _ALIKE = 60.0
@@ -13,8 +13,7 @@ _ALIKE = 60.0
 Opcode = tuple[str, int, int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Alignment:
+class Alignment(Struct, frozen=True):
     """Where SEARCH stands: for each of its lines the file's line (from 0), None for one the file has not."""
 
     tier: Tier
@@ -31,16 +30,14 @@ class Alignment:
         return next(pair for pair in reversed(self.pairs) if pair is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(Struct, frozen=True):
     """Why a found block cannot be merged; `line` is the file's line (from 0) that stands in the way."""
 
     code: ErrorCode
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(Struct, frozen=True):
     """REPLACE lines `new_low` to `new_high` go where the file's lines `start` to `end` are (from 0).
 
     They stand for the SEARCH lines `low` to `high`.
@@ -54,15 +51,12 @@ class Region:
     new_high: int
 
 
-def find_region(
-    block: Block, found: Alignment, change: Opcode, lines: Sequence[str]
-) -> Region | Conflict | None:
+def find_region(block: Block, found: Alignment, change: Opcode, lines: Sequence[str]) -> Region | Conflict | None:
     """The region of one change; a conflict where it is open; None for blank lines the file has not."""
     return _RegionFinder(block, found, lines).find(change)
 
 
-@dataclass(frozen=True, slots=True)
-class _RegionFinder:
+class _RegionFinder(Struct, frozen=True):
     block: Block
     found: Alignment
     lines: Sequence[str]
@@ -159,11 +153,7 @@ class _RegionFinder:
         after = next((pair for pair in pairs[region.high :] if pair is not None), None)
         if before is None or after is None:
             at = after if before is None else before + 1
-            return (
-                Conflict(ErrorCode.NOT_FOUND, self.found.first)
-                if at is None
-                else replace(region, start=at, end=at)
-            )
+            return Conflict(ErrorCode.NOT_FOUND, self.found.first) if at is None else replace(region, start=at, end=at)
         outer_before, outer_after = self._context(region.low, region.high)
         low = before if outer_before is None else outer_before
         high = after if outer_after is None else outer_after
@@ -183,4 +173,4 @@ class _RegionFinder:
 
 
 def _alike(old: str, new: str) -> bool:
-    return fuzz.ratio(old.strip(), new.strip()) >= _ALIKE
+    return likeness(old.strip(), new.strip()) >= _ALIKE

@@ -1,8 +1,10 @@
 """Follow an edit while a model writes it: what it changes so far, in time linear in the text."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.editing.apply import Application, apply_edit
 from treadle.editing.markers import MarkerParser
@@ -19,12 +21,11 @@ class BlockState(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True)
-class BlockPreview:
+class BlockPreview(Struct, frozen=True):
     """One block of a growing edit, counted from 1.
 
-    `lines` is its place in the text as the blocks before it left it, known while the block grows when its
-    search text fits exactly. `arrived` holds the replacement lines that came with the last chunk, not those before.
+    `lines` is its place in the text as the blocks before it left it, known while the block grows when
+    its search text fits exactly. `arrived` holds the replacement lines that came with the last chunk only.
     """
 
     number: int
@@ -84,7 +85,22 @@ class EditStream:
 
     def finish(self) -> EditResult | EditError:
         """The same as `apply_edit` on the whole text."""
-        return apply_edit(self._form, self._pre, "".join(self._parts), file_name=self._file_name)
+        text = "".join(self._parts)
+        if self._form is EditFormat.SEARCH_REPLACE and self._failed is None and self._blocks:
+            return self._finish_marked(text)
+        return apply_edit(self._form, self._pre, text, file_name=self._file_name)
+
+    def _finish_marked(self, text: str) -> EditResult | EditError:
+        """The blocks are applied already, but for a last one that no newline ends."""
+        if not text.endswith("\n"):
+            self._take("".join(self._tail))
+            self._tail = []
+        last = self._parser.close(ended=text.endswith("\n"))
+        if isinstance(last, Section):
+            self._apply(last)
+        if self._failed is not None or isinstance(last, EditError):
+            return apply_edit(self._form, self._pre, text, file_name=self._file_name)
+        return self._application.result()
 
     def _take_marked(self, line: str) -> None:
         if self._failed is not None:

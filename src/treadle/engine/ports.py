@@ -1,8 +1,9 @@
 """What the engine needs from outside, as Protocols; adapters implement them without importing the engine's insides."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from treadle.protocol.events import Event
 from treadle.protocol.models import ModelRequest, ModelSpec, StreamEvent, ToolProtocol
@@ -29,8 +30,7 @@ class Provider(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class Prepared(Struct, frozen=True, kw_only=True):
     """A call made ready: what it will touch (judged), what a person is shown, and the run itself.
 
     `run` does exactly what was prepared or raises `ToolError`; it checks by itself that files to change are still
@@ -91,16 +91,16 @@ class OutputHandler(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
-    """Everything from outside that a session works with."""
+class Ports(Struct, frozen=True, kw_only=True):
+    """Everything from outside that a session works with. `offered` names the tools that a model is told of."""
 
     log: EventLog
     environment: Environment
     judge: Judge
     tools: Mapping[str, Tool]
+    offered: Callable[[str], Collection[str]]
     provider: Callable[[str], Provider]
     model: Callable[[str], ModelSpec]
-    system: Callable[[ToolProtocol], str]
+    system: Callable[[str, ToolProtocol], str]
     clock: Callable[[], int]
     chance: Callable[[], float]

@@ -1,16 +1,15 @@
 """What a provider says when it refuses: its message and codes, found in the error shapes of many vendors."""
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from treadle.protocol.models import ErrorKind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(Struct, frozen=True, kw_only=True):
     """A refusal as the provider put it. `status` is the HTTP status that the body itself names."""
 
     message: str = ""
@@ -160,7 +159,7 @@ def _text(value: dict[str, Any], *keys: str) -> str:
         if isinstance(found, list):
             found = "; ".join(str(item.get("msg", item)) if isinstance(item, dict) else str(item) for item in found)
         if isinstance(found, dict):
-            found = _text(found, "message", "error", "msg")
+            found = _text(found, "message", "error", "msg", "detail")
         if isinstance(found, str) and found:
             return found
     return ""

@@ -1,10 +1,10 @@
 """What every wire API gives: a request as bytes, a reader of the reply; and the parts they share."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from treadle.protocol.messages import Message, WireData
 from treadle.protocol.models import ModelRequest, StreamEvent, Usage
@@ -12,11 +12,13 @@ from treadle.providers.endpoint import Endpoint
 from treadle.providers.sse import SseEvent
 
 T = TypeVar("T")
+EFFORTS = ((4096, "low"), (16384, "medium"))
+"""Up to how many tokens of thinking which effort is asked for; above it is high."""
+
 _encoder = msgspec.json.Encoder()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpCall:
+class HttpCall(Struct, frozen=True, kw_only=True):
     """One POST."""
 
     url: str
@@ -103,6 +105,11 @@ def origin(api: str, endpoint: Endpoint) -> str:
 def own_data(wire: WireData | None, source: str) -> dict[str, Any] | None:
     """The wire data of a block if it came from `source`."""
     return wire.data if wire is not None and wire.api == source else None
+
+
+def effort(budget: int) -> str:
+    """The name of a reasoning effort for a budget in tokens, for APIs that take no number."""
+    return next((name for most, name in EFFORTS if budget <= most), "high")
 
 
 def count(value: int | None) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from treadle.protocol.errors import StoreError
+from treadle.store.damage import is_broken, suspicion, unopened
 from treadle.store.recovery import recover
 from treadle.store.schema import migrate
 
@@ -17,7 +17,6 @@ _MAGIC = b"SQLite format 3\0"
 _HEADER = 100
 _CHECKED_AT_MOST = 64 * 1024 * 1024
 """Bytes up to which a file is looked through after a crash: about a quarter of a second."""
-_BROKEN = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,29 +42,7 @@ def open_database(path: Path) -> tuple[sqlite3.Connection, Mended | None]:
         mended = _mend(path)
         return _connect(path), mended
     except (sqlite3.Error, OSError) as error:
-        raise StoreError(
-            "log-unreadable",
-            f"The session log {path} cannot be opened.",
-            why=str(error),
-            fix="Check the folder's permissions and free space, or set TREADLE_HOME to another folder.",
-        ) from error
-
-
-def unreadable(path: Path, error: sqlite3.Error | TypeError) -> StoreError:
-    """Map a failure of reading; where the file is broken, the next opening looks through it."""
-    if isinstance(error, TypeError) or is_broken(error):
-        _suspicion(path).touch(mode=0o600)
-    return StoreError(
-        "log-damaged",
-        f"The session log {path} cannot be read.",
-        why=str(error),
-        fix="Start again: a broken file is set aside then, and what is whole in it is recovered.",
-    )
-
-
-def is_broken(error: sqlite3.Error) -> bool:
-    """Whether an error says that the file itself is broken, not that it is busy or out of reach."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BROKEN
+        raise unopened(path, error) from error
 
 
 def find_trouble(path: Path) -> str:
@@ -78,11 +55,11 @@ def find_trouble(path: Path) -> str:
         return ""
     unclosed = _side(path, "-wal").exists() and _side(path, "-wal").stat().st_size > 0
     trouble = _judge_header(path, unclosed=unclosed)
-    if trouble or not (unclosed or _suspicion(path).exists()) or path.stat().st_size > _CHECKED_AT_MOST:
+    if trouble or not (unclosed or suspicion(path).exists()) or path.stat().st_size > _CHECKED_AT_MOST:
         return trouble
     trouble = _look_through(path)
     if not trouble:
-        _suspicion(path).unlink(missing_ok=True)
+        suspicion(path).unlink(missing_ok=True)
     return trouble
 
 
@@ -123,7 +100,7 @@ def _mend(path: Path) -> Mended | None:
         if _side(path, "-wal").exists():
             _side(path, "-wal").rename(_side(aside, "-wal"))
         path.rename(aside)
-        _suspicion(path).unlink(missing_ok=True)
+        suspicion(path).unlink(missing_ok=True)
         with closing(_connect(path)) as fresh:
             recovered = recover(aside, fresh)
         return Mended(why=why, aside=aside, whole=recovered.whole, shortened=recovered.shortened)
@@ -154,11 +131,6 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _side(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
-
-
-def _suspicion(path: Path) -> Path:
-    """Name the file whose presence says that reading found the database broken."""
-    return _side(path, "-suspect")
 
 
 @contextmanager

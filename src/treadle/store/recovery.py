@@ -12,7 +12,7 @@ from treadle.protocol.errors import StoreError
 from treadle.protocol.events import SessionStarted
 from treadle.store.chain import Row, beginning, link
 
-_CHAINED = 2
+_CHAINED = 3
 """The first schema whose rows have a chain."""
 
 

@@ -58,6 +58,19 @@ STEPS: tuple[tuple[Work, ...], ...] = (
         ) STRICT
         """,
     ),
+    (
+        """
+        CREATE TABLE edits (
+            model TEXT NOT NULL,
+            format TEXT NOT NULL,
+            code TEXT NOT NULL,
+            repair INTEGER NOT NULL,
+            count INTEGER NOT NULL,
+            tokens INTEGER NOT NULL,
+            PRIMARY KEY (model, format, code, repair)
+        ) STRICT, WITHOUT ROWID
+        """,
+    ),
     ("ALTER TABLE events ADD COLUMN chain BLOB NOT NULL DEFAULT x''", _chain_rows),
 )
 

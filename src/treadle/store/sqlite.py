@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from treadle.protocol.codec import decode_data, decode_source, encode
-from treadle.protocol.errors import SessionError, StoreError
+from treadle.protocol.errors import SessionError
 from treadle.protocol.events import SCHEMA_VERSION, Event
 from treadle.store.chain import Row, beginning, first_break, link
-from treadle.store.opening import Mended, open_database, unreadable
+from treadle.store.damage import unread, unwritten
+from treadle.store.opening import Mended, open_database
 
 T = TypeVar("T")
 
@@ -38,6 +39,21 @@ class SessionRow:
     created_at: int
     updated_at: int
     events: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditCount:
+    """How often edits of one kind came out one way. `repair`: right after a refusal for the same file.
+
+    `tokens` are those that the model wrote for the replies with these edits.
+    """
+
+    model: str
+    format: str
+    code: str
+    repair: bool
+    count: int = 1
+    tokens: int = 0
 
 
 class Store:
@@ -67,11 +83,12 @@ class Store:
             try:
                 result = work(self._connection)
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                if self._connection.in_transaction:  # a full disk has ended it already
+                    self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
-            raise _unwritable(self._path, error) from error
+            raise unwritten(self._path, error) from error
         return result
 
     def _set_durable(self, *, durable: bool) -> None:
@@ -91,7 +108,7 @@ class Store:
         try:
             await asyncio.get_running_loop().run_in_executor(self._writer, insert)
         except sqlite3.Error as error:
-            raise _unwritable(self._path, error) from error
+            raise unwritten(self._path, error) from error
 
     def read(self, session_id: str) -> list[Event]:
         """Read the whole log of a session."""
@@ -104,7 +121,7 @@ class Store:
                 for seq, at, source, version, data in rows
             ]
         except TypeError as error:
-            raise unreadable(self._path, error) from error
+            raise unread(self._path, error) from error
 
     def chains(self, session_id: str) -> list[bytes]:
         """Read the hashes of a session's rows, in the order of `read`."""
@@ -146,8 +163,12 @@ class Store:
         exact = [row for row in found if row.id == prefix]
         if exact or len(found) == 1:
             return (exact or found)[0]
-        what = f"No session begins with {prefix!r}." if not found else f"{len(found)} sessions begin with {prefix!r}."
-        raise SessionError("session-unknown", what, fix="`treadle sessions` lists them.")
+        raise SessionError(
+            "session-unknown",
+            f"{prefix!r} is not enough of an id." if found else f"{prefix!r} is the id of no session.",
+            why=f"{len(found)} ids begin with it." if found else "No id begins with it.",
+            fix="`treadle sessions --all` lists the sessions with their ids.",
+        )
 
     async def create(self, row: SessionRow) -> None:
         """Add a session."""
@@ -165,6 +186,29 @@ class Store:
         await self.write(
             lambda connection: connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session_id))
         )
+
+    async def count_edits(self, counts: Sequence[EditCount]) -> None:
+        """Add to the ledger of edits."""
+        rows = [(one.model, one.format, one.code, one.repair, one.count, one.tokens) for one in counts]
+        await self.write(
+            lambda connection: connection.executemany(
+                "INSERT INTO edits (model, format, code, repair, count, tokens) VALUES (?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET count = count + excluded.count, tokens = tokens + excluded.tokens",
+                rows,
+            )
+        )
+
+    def edit_counts(self, model: str | None = None) -> list[EditCount]:
+        """Read the ledger of edits; of one model if given."""
+        condition, values = ("", ()) if model is None else (" WHERE model = ?", (model,))
+        rows = self._query(
+            f"SELECT model, format, code, repair, count, tokens FROM edits{condition} ORDER BY 1, 2, 3, 4",  # noqa: S608
+            values,
+        )
+        return [
+            EditCount(model=model, format=form, code=code, repair=bool(repair), count=count, tokens=tokens)
+            for model, form, code, repair, count, tokens in rows
+        ]
 
     async def acquire(self, session_id: str) -> None:
         """Take the lease of a session, so that no other process writes it; raises `SessionError`."""
@@ -195,17 +239,14 @@ class Store:
         with suppress(sqlite3.Error):
             self._connection.close()
 
-    def _reading(self) -> sqlite3.Connection:
-        """Give a connection of its own, so that a reader never sees half a transaction."""
-        if self._reader is None:
-            self._reader = sqlite3.connect(self._path, isolation_level=None, timeout=10.0)
-        return self._reader
-
-    def _query(self, query: str, values: tuple[str, ...]) -> list[Any]:
+    def _query(self, statement: str, values: Sequence[str] = ()) -> list[Any]:
+        """Read by a connection of its own, so that a reader never sees half a transaction; raises `StoreError`."""
         try:
-            return self._reading().execute(query, values).fetchall()
+            if self._reader is None:
+                self._reader = sqlite3.connect(self._path, isolation_level=None, timeout=10.0)
+            return self._reader.execute(statement, values).fetchall()
         except sqlite3.Error as error:
-            raise unreadable(self._path, error) from error
+            raise unread(self._path, error) from error
 
 
 class SessionLog:
@@ -218,15 +259,6 @@ class SessionLog:
     async def append(self, events: Sequence[Event], *, durable: bool) -> None:
         """Commit the events in one transaction; `durable` also survives a power cut."""
         await self._store.append(self._session_id, events, durable=durable)
-
-
-def _unwritable(path: Path, error: sqlite3.Error) -> StoreError:
-    return StoreError(
-        "log-unwritable",
-        f"The session log {path} cannot be written.",
-        why=str(error),
-        fix="Make room on the disk or check the permissions; then resume the session: nothing that was logged is lost.",
-    )
 
 
 def _insert(connection: sqlite3.Connection, session_id: str, rows: Sequence[Row], head: Head | None) -> Head:
@@ -254,7 +286,8 @@ def _acquire(connection: sqlite3.Connection, session_id: str, owner: str) -> Non
     if row is not None and row[0] != owner and _alive(row[0], row[1]):
         raise SessionError(
             "session-busy",
-            f"Session {session_id} is open in another process ({row[0].rsplit(':', 1)[0]}).",
+            f"Session {session_id} is busy.",
+            why=f"It is open in another process ({row[0].rsplit(':', 1)[0]}).",
             fix="Close it there, or work in a new session.",
         )
     connection.execute(

@@ -1,6 +1,6 @@
 """Running shell lines for tools: to their end, for a time, or on in the background."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from treadle.engine.ports import Output
 from treadle.protocol.errors import ToolError
@@ -11,8 +11,7 @@ from treadle.workspace.workspace import Workspace
 _RUNNING_AT_MOST = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
+class Patience(Struct, frozen=True):
     """How many seconds to wait for a command, and whether it then goes on in the background or is ended."""
 
     seconds: float
@@ -35,7 +34,7 @@ async def run_line(workspace: Workspace, line: str, patience: Patience, output: 
     if len(alive) >= _RUNNING_AT_MOST:
         numbers = ", ".join(map(str, alive))
         raise ToolError(f"Too many commands run in the background: {numbers}. Stop one with read_command_output first.")
-    command = workspace.start(line)
+    command = workspace.launcher.start(line)
     number = workspace.commands.add(command)
     command.show(output)
     try:

@@ -5,16 +5,14 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from treadle.protocol.errors import ToolError
-from treadle.workspace import guard
+from msgspec import Struct
+
+from treadle.workspace.guard import descendants, name_of
 from treadle.workspace.text import Decoder, HeadTail
-from treadle.workspace.wrapping import PLAIN, Wrapping
 
 Output = Callable[[str], None]
 
@@ -25,8 +23,7 @@ _GRACE_ON_CANCEL = 0.5
 _KILL_TIME = 2.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class Bounds(Struct, frozen=True, kw_only=True):
     """How much output is kept for the model (characters), shown live (characters), spooled and read at all (bytes)."""
 
     kept: int = 32 * 1024
@@ -102,16 +99,23 @@ def _watch(pipe: IO[bytes], take: Callable[[bytes], None], end: Callable[[], Non
     loop.add_reader(pipe.fileno(), on_readable)
 
 
-class Command:
-    """One command, running or ended. Made by `start`."""
+class Guard(Struct, frozen=True):
+    """The process above a command, and its pipes: orders to it, reports of it, and the output of the command."""
 
-    def __init__(
-        self, line: str, process: subprocess.Popen[bytes], output: IO[bytes], *, spool: Path, bounds: Bounds
-    ) -> None:
+    process: subprocess.Popen[bytes]
+    orders: IO[bytes]
+    report: IO[bytes]
+    output: IO[bytes]
+
+
+class Command:
+    """One command, running or ended. Made by `Launcher.start`."""
+
+    def __init__(self, line: str, guard: Guard, *, spool: Path, bounds: Bounds) -> None:
         self.line = line
         self.status: int | None = None
         self.why_stopped = ""
-        self._process = process
+        self._guard = guard
         self._bounds = bounds
         self._decoder = Decoder()
         self._kept = HeadTail(bounds.kept)
@@ -122,10 +126,8 @@ class Command:
         self._ended = asyncio.Event()
         self._silent = asyncio.Event()
         self._alone = asyncio.Event()
-        self._output = output
-        self._report, self._orders = _both(process)
-        _watch(self._output, self._on_output, self._on_silence)
-        _watch(self._report, self._on_report, self._on_alone)
+        _watch(guard.output, self._on_output, self._on_silence)
+        _watch(guard.report, self._on_report, self._on_alone)
 
     def _on_output(self, data: bytes) -> None:
         self._bytes += len(data)
@@ -157,15 +159,15 @@ class Command:
         self._ended.set()
 
     def _on_alone(self) -> None:
-        self._process.wait()
-        self._orders.close()
+        self._guard.process.wait()
+        self._guard.orders.close()
         self._ended.set()
         self._alone.set()
 
     @property
     def pid(self) -> int:
         """The process id of the guard, above all that the command started."""
-        return self._process.pid
+        return self._guard.process.pid
 
     @property
     def running(self) -> bool:
@@ -182,7 +184,7 @@ class Command:
         """Name the processes, with their ids, that outlived the command."""
         if self.running or not self.alive:
             return ()
-        return tuple(f"{guard.name_of(pid)} ({pid})" for pid in guard.descendants(self.pid))
+        return tuple(f"{name_of(pid)} ({pid})" for pid in descendants(self.pid))
 
     @property
     def unread(self) -> bool:
@@ -239,19 +241,19 @@ class Command:
         await self._drain()
 
     def _order(self, grace: float) -> None:
-        if not self._orders.closed:
+        if not self._guard.orders.closed:
             with contextlib.suppress(OSError):
-                self._orders.write(b"stop %.1f\n" % grace)
+                self._guard.orders.write(b"stop %.1f\n" % grace)
 
     async def close(self) -> None:
         """End everything within a second and give back the pipes."""
         if self.alive:
             await self.stop("Treadle ended it", grace=_GRACE_ON_CANCEL)
-        for pipe in (self._output, self._report):
+        for pipe in (self._guard.output, self._guard.report):
             if not pipe.closed:
                 asyncio.get_running_loop().remove_reader(pipe.fileno())
                 pipe.close()
-        self._orders.close()
+        self._guard.orders.close()
         self._spool.close()
 
     def describe(self) -> str:
@@ -269,56 +271,8 @@ class Command:
         return f"Exit status {self.status}."
 
 
-def _both(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
-    if process.stdout is None or process.stdin is None:
-        raise AssertionError("the guard is always started with pipes")
-    return process.stdout, process.stdin
-
-
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
         return ""
-
-
-def start(
-    line: str,
-    *,
-    shell: str,
-    cwd: str,
-    env: Mapping[str, str],
-    spool: Path,
-    bounds: Bounds | None = None,
-    wrapping: Wrapping = PLAIN,
-) -> Command:
-    """Start a shell line in its own session, without a terminal and with empty input; needs a running event loop.
-
-    `env` is the whole environment; `wrapping` may put a sandbox around. Raises `ToolError` when it cannot be started.
-    """
-    if "\0" in line:
-        raise ToolError("The command holds a NUL byte; the shell would not see what follows it.")
-    read_end, write_end = os.pipe()
-    output = os.fdopen(read_end, "rb", buffering=0)
-    try:
-        argv = wrapping.around((sys.executable, "-I", "-S", guard.__file__), (shell, "-c", line))
-        process = _spawn(argv, cwd, env, write_end)
-    except OSError as error:
-        output.close()
-        raise ToolError(f"The command could not be started in {cwd}: {error.strerror}.") from error
-    finally:
-        os.close(write_end)
-    return Command(line, process, output, spool=spool, bounds=bounds or Bounds())
-
-
-def _spawn(argv: Sequence[str], cwd: str, env: Mapping[str, str], output: int) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        argv,
-        bufsize=0,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=output,
-        cwd=cwd,
-        env=dict(env),
-        start_new_session=True,
-    )

@@ -7,11 +7,13 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct, field
+
+from treadle.workspace.launcher import Launcher
 from treadle.workspace.paths import Paths
-from treadle.workspace.process import Command, start
+from treadle.workspace.process import Command
 from treadle.workspace.search import Search, find_ripgrep
 from treadle.workspace.seen import Seen
 from treadle.workspace.variables import child_variables, path_outside
@@ -48,26 +50,20 @@ class Commands:
         self._commands.clear()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workspace:
-    """A directory that is worked in. `root` is absolute and resolved; `spool` holds output too long to keep."""
+class Workspace(Struct, frozen=True, kw_only=True):
+    """A directory that is worked in; `root` is absolute and resolved."""
 
     root: str
     shell: str
-    variables: Mapping[str, str]
-    spool: Path
     paths: Paths
     search: Search
+    launcher: Launcher
     seen: Seen = field(default_factory=Seen)
     commands: Commands = field(default_factory=Commands)
 
-    def start(self, line: str) -> Command:
-        """Start a shell line in the root. Raises `ToolError`; needs a running event loop."""
-        spool = self.spool / f"output-{secrets.token_hex(6)}.txt"
-        return start(line, shell=self.shell, cwd=self.root, env=self.variables, spool=spool)
-
     async def close(self) -> None:
         """End everything that runs."""
+        self.launcher.close()
         await self.commands.close()
 
 
@@ -87,11 +83,16 @@ def open_workspace(
     variables = os.environ if variables is None else variables
     resolved = os.path.realpath(root)
     search_path = path_outside(variables.get("PATH", os.defpath), resolved)
+    shell = shutil.which("bash", path=search_path) or "/bin/sh"
     return Workspace(
         root=resolved,
-        shell=shutil.which("bash", path=search_path) or "/bin/sh",
-        variables=child_variables(variables, pass_on),
-        spool=spool or Path(tempfile.gettempdir()) / f"treadle-{os.getuid()}-{secrets.token_hex(6)}",
+        shell=shell,
         paths=Paths(resolved),
         search=Search(ripgrep=find_ripgrep({**variables, "PATH": search_path}), hidden=tuple(secret_globs)),
+        launcher=Launcher(
+            shell=shell,
+            directory=resolved,
+            variables=child_variables(variables, pass_on),
+            spool=spool or Path(tempfile.gettempdir()) / f"treadle-{os.getuid()}-{secrets.token_hex(6)}",
+        ),
     )

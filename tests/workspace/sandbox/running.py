@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from treadle.workspace.process import Command, start
+from treadle.workspace.launcher import Launcher
+from treadle.workspace.process import Command
 from treadle.workspace.sandbox import Profile, SandboxState, prepare, probe
 from treadle.workspace.sandbox.backend import Backend
 from treadle.workspace.sandbox.confine import version
@@ -56,17 +57,15 @@ class Box:
 
     def start(self, line: str, profile: Profile) -> Command:
         """Start a line."""
-        wrapping = prepare(profile, self.state)
-        variables = child_variables(os.environ)
-        spool = self.folder / "spool" / "output"
-        return start(
-            line,
+        launcher = Launcher(
             shell="/bin/bash",
-            cwd=profile.root,
-            env=variables,
-            spool=spool,
-            wrapping=wrapping,
+            directory=profile.root,
+            variables=child_variables(os.environ),
+            spool=self.folder / "spool",
         )
+        command = launcher.start(line, wrapping=prepare(profile, self.state))
+        launcher.close()
+        return command
 
     async def run(self, line: str, profile: Profile | None = None, seconds: float = 60) -> tuple[int | None, str]:
         """Run a line to its end and give its status and output."""

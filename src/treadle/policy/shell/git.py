@@ -1,0 +1,289 @@
+"""git: what reads, what destroys, and what the repository's own configuration would run."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.marks import UNKNOWN, is_static
+from treadle.policy.operations import PathOp
+from treadle.policy.repository import surprising_settings
+from treadle.policy.shell.git_tables import (
+    DANGEROUS,
+    LISTING,
+    READING_FORMS,
+    STANDING_ALONE,
+    harmful_options,
+    reader_table,
+)
+from treadle.policy.shell.options import Arguments, Given, Role, read_arguments, read_table
+from treadle.policy.shell.scene import Scene
+from treadle.protocol.tools import Risk
+
+_GLOBAL = read_table(
+    """
+    -pPvh -C: -c: --no-pager --paginate --no-optional-locks --literal-pathspecs --glob-pathspecs
+    --no-replace-objects --bare --git-dir! --work-tree! --exec-path! --config-env! --namespace: --attr-source:
+    --version --help --icase-pathspecs
+"""
+)
+_CONFIG_READ_FLAGS = frozenset(
+    {"--get", "--get-all", "--show-origin", "--show-scope", "--local", "--global", "--type", "--null", "-z"}
+)
+_NAMES_ONLY = frozenset({"check-ignore", "check-attr", "ls-files", "status"})
+"""Subcommands that show that a file is there, never what it holds."""
+
+_HARMLESS_KEYS = re.compile(
+    r"(user|color|advice|branch|column|pull|init\.defaultbranch|log|status|core\.(quotepath|abbrev|autocrlf|filemode|ignorecase"
+    r"|safecrlf|precomposeunicode|eol)|push\.(default|autosetupremote)|fetch\.prune|rerere|merge\.conflictstyle|diff\.(algorithm"
+    r"|renames|context|mnemonicprefix|colormoved))(\..*)?",
+    re.IGNORECASE,
+)
+
+
+def judge_git(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge one git command line."""
+    outer = read_arguments(_GLOBAL, words, permute=False)
+    findings = _judge_global(outer, scene)
+    if any("::" in word and re.match(r"(ext|fd)::", word) for word in words):
+        findings.append(dangerous("git-transport", "the address runs a command"))
+    if not outer.operands:
+        tells = outer.has("--version", "-v", "--help", "-h") and not outer.strange and len(outer.given) == 1
+        return [
+            *findings,
+            Finding(Risk.READ, "version", "git tells about itself") if tells else unclear("git", "no command"),
+        ]
+    command, *rest = outer.operands
+    if not is_static(command):
+        return [*findings, dangerous("unknown-program", "the git command is unknown until it runs")]
+    if outer.strange:
+        findings.extend(
+            found for word in rest for found in _judge_git_command(word, rest, scene) if found.risk is Risk.CRITICAL
+        )
+    return findings + _judge_git_command(command, rest, scene)
+
+
+def _judge_global(outer: Arguments, scene: Scene) -> list[Finding]:
+    findings = [unclear("unknown-option", f"git: {word!r} is not a known option") for word in outer.strange]
+    for option in outer.given:
+        if option.role is Role.HARM:
+            findings.append(dangerous("git-option", f"git {option.name} uses other programs or another repository"))
+        if option.name == "-C" and option.value is not None:
+            found = scene.path(option.value, PathOp.LIST)
+            findings.extend([*found, unclear("git-option", "git -C works in another directory")])
+        if option.name in ("-p", "--paginate"):
+            findings.append(unclear("git-option", "git starts a pager"))
+        if option.name == "-c":
+            findings.append(_judge_setting(option.value or ""))
+    return findings
+
+
+def _judge_setting(setting: str) -> Finding:
+    key = setting.partition("=")[0]
+    if is_static(setting) and _HARMLESS_KEYS.fullmatch(key):
+        return unclear("git-option", f"git -c {key} overrides a setting")
+    return dangerous("git-option", f"git -c {key} can make git run something")
+
+
+def _judge_git_command(command: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    findings = [Finding(Risk.EXECUTE, "git", f"git {command}")]
+    if command in DANGEROUS:
+        findings.append(dangerous("git", f"git {command} {DANGEROUS[command]}"))
+    harmful = _harmful_option(command, words)
+    if harmful is not None:
+        findings.append(dangerous("git-option", f"git {command} {harmful} destroys, leaks or runs something"))
+    if command not in _NAMES_ONLY:
+        findings.extend(_secret_operands(words, scene))
+    reading = _reading(command, words, scene)
+    if reading is not None:
+        return [*findings[1:], *reading, *_repository(command, scene)]
+    special = _SPECIAL.get(command)
+    found = special(words, scene) if special is not None else []
+    return [*findings[any(finding.rule == "git-read" for finding in found) :], *found]
+
+
+def _harmful_option(command: str, words: Sequence[str]) -> str | None:
+    """Find an option that does harm, also abbreviated or in a cluster of short ones."""
+    for word in words:
+        if word == "--":
+            return None
+        for option in harmful_options(command):
+            name = word.partition("=")[0]
+            if word == option or (name.startswith("--") and len(name) > 3 and option.startswith(name)):
+                return option
+            cluster = len(option) == 2 and option[0] == "-" and re.match(r"-[A-Za-z]+", word)
+            if cluster and option[1] in word[1:] and not word.startswith(("-m", "-n", "-C", "-F")):
+                return option
+    return None
+
+
+def _secret_operands(words: Sequence[str], scene: Scene) -> list[Finding]:
+    found = (finding for word in words for finding in scene.mentions(word))
+    return [finding for finding in found if finding.rule == "secret-read"]
+
+
+def _reading(command: str, words: Sequence[str], scene: Scene) -> list[Finding] | None:
+    """Judge a subcommand that reads; None when this use of it is none."""
+    for form in READING_FORMS.get(command, ()):
+        if tuple(words[: len(form)]) == form and (len(words) == len(form) or form not in STANDING_ALONE):
+            return [Finding(Risk.READ, "git-read", f"git {command} only shows"), *_plain_rest(words[len(form) :])]
+    table = reader_table(command)
+    if table is None:
+        return None
+    arguments = read_arguments(table, words)
+    needed = LISTING.get(command)
+    if needed is not None and arguments.operands and not arguments.has(*needed.split()):
+        return None
+    findings = [Finding(Risk.READ, "git-read", f"git {command} only reads")]
+    findings.extend(unclear("unknown-option", f"git {command}: {word!r} is not known") for word in arguments.strange)
+    for option in arguments.given:
+        findings.extend(_git_option(command, option, scene))
+    for operand in arguments.operands:
+        findings.extend(_git_operand(operand, scene, is_path="--no-index" in words))
+    if arguments.has("--batch", "--batch-check"):
+        findings.append(unclear("git", "the objects are named by the input"))
+    return findings
+
+
+def _plain_rest(words: Sequence[str]) -> list[Finding]:
+    plain = re.compile(r"-p|-u|--stat|--patch|--name-only|--porcelain|-z|stash@\{\d+\}|\d+|[A-Za-z][\w./-]*")
+    return [unclear("unknown-option", f"git: {word!r} is not known") for word in words if not plain.fullmatch(word)]
+
+
+def _git_option(command: str, option: Given, scene: Scene) -> list[Finding]:
+    name, value = option.name, option.value
+    if option.role is Role.HARM:
+        return [dangerous("git-option", f"git {command} {name} runs a program")]
+    if value is None:
+        return []
+    if option.role is Role.WRITE:
+        return scene.path(value, PathOp.WRITE)
+    if option.role is Role.READ:
+        return scene.path(value, PathOp.READ)
+    checks = "%G" in value or "signature" in value or not is_static(value)
+    if name in ("--format", "--pretty") and checks:
+        return [unclear("git-option", "the format checks signatures with another program")]
+    return []
+
+
+def _git_operand(operand: str, scene: Scene, *, is_path: bool) -> list[Finding]:
+    if is_path or operand.startswith(("/", "../")) or operand == "..":
+        return scene.path(operand, PathOp.READ)
+    if UNKNOWN in operand:
+        return [unclear("unknown-operand", "the revision or path is unknown until it runs")]
+    return []
+
+
+def _repository(command: str, scene: Scene) -> list[Finding]:
+    """Ask before git runs in a folder that is not trusted, or whose own settings would make git run something."""
+    if command == "version":
+        return []
+    if not scene.context.trusted:
+        return [Finding(Risk.EXECUTE, "untrusted", "git runs what the folder's own settings name")]
+    return [
+        Finding(Risk.EXECUTE, "git-settings", f"the repository sets {setting}")
+        for cwd in scene.cwds
+        for setting in surprising_settings(cwd, scene.context.files)
+    ]
+
+
+def _clean(words: Sequence[str], _scene: Scene) -> list[Finding]:
+    if any(re.fullmatch(r"-\w*n\w*|--dry-run", word) for word in words):
+        return []
+    return [dangerous("git", "git clean deletes untracked files")]
+
+
+def _checkout(words: Sequence[str], _scene: Scene) -> list[Finding]:
+    paths = "--" in words or any(word == "." or word.startswith(("./", ":/", "*")) for word in words)
+    plain = [word for word in words if not word.startswith("-")]
+    if paths or (len(plain) > 1 and "-b" not in words and "--orphan" not in words and "-t" not in words):
+        return [dangerous("git", "git checkout of paths discards uncommitted changes")]
+    return []
+
+
+def _restore(words: Sequence[str], _scene: Scene) -> list[Finding]:
+    staged = any(word in ("--staged", "-S") for word in words)
+    if staged and not any(word in ("--worktree", "-W", "-SW", "-WS") for word in words):
+        return []
+    return [dangerous("git", "git restore discards uncommitted changes")]
+
+
+def _push(words: Sequence[str], _scene: Scene) -> list[Finding]:
+    findings = [Finding(Risk.REMOTE, "network", "git push publishes commits")]
+    if any("://" in word or re.match(r"[\w.-]+@[\w.-]+:", word) for word in words):
+        findings.append(dangerous("git", "git push publishes to an address that is no remote of the repository"))
+    if any(word.startswith(("+", ":")) for word in words) or any(not is_static(word) for word in words):
+        findings.append(dangerous("git", "git push rewrites or deletes what is published"))
+    return findings
+
+
+def _over_network(words: Sequence[str], scene: Scene) -> list[Finding]:
+    findings = [Finding(Risk.REMOTE, "network", "git talks to another repository")]
+    for word in words:
+        if word.startswith(("/", "~", "../", "file:")):
+            findings.extend(scene.path(word, PathOp.READ))
+    return findings
+
+
+def _clone(words: Sequence[str], scene: Scene) -> list[Finding]:
+    return [Finding(Risk.REMOTE, "download", "git clone fetches from the network"), *_over_network(words, scene)]
+
+
+def _config(words: Sequence[str], scene: Scene) -> list[Finding]:
+    flags = {word.partition("=")[0] for word in words if word.startswith("-")}
+    plain = [word for word in words if not word.startswith("-")]
+    if flags & {"-f", "--file", "--blob"}:
+        return [dangerous("git-config", "git config works on another file")]
+    if flags & {"-l", "--list", "--get-regexp"} or plain[:1] == ["list"]:
+        return [unclear("git-config", "a list of settings may show tokens in headers and addresses")]
+    if flags & {"--get", "--get-all"} or plain[:1] == ["get"] or (len(plain) == 1 and flags <= {"--global", "--local"}):
+        return _config_read(flags, plain, scene)
+    if flags & {"--global", "--system", "--worktree"}:
+        return [dangerous("git-config", "changes the settings of every repository")]
+    key = next((word for word in plain if "." in word), "")
+    if not _HARMLESS_KEYS.fullmatch(key):
+        return [dangerous("git-config", f"the setting {key} can make git run something")]
+    return []
+
+
+def _config_read(flags: set[str], plain: Sequence[str], scene: Scene) -> list[Finding]:
+    if any(re.search(r"token|password|credential|extraheader", word, re.IGNORECASE) for word in plain):
+        return [dangerous("git-config", "shows stored credentials")]
+    if not flags <= _CONFIG_READ_FLAGS or not all(is_static(word) for word in plain):
+        return [unclear("git-config", "git config with something unknown")]
+    return [Finding(Risk.READ, "git-read", "git config shows a setting"), *_repository("config", scene)]
+
+
+def _foreach(words: Sequence[str], scene: Scene) -> list[Finding]:
+    rest = [word for word in words if not word.startswith("-")]
+    if rest[:1] == ["foreach"]:
+        return scene.script(" ".join(rest[1:]))
+    return [Finding(Risk.REMOTE, "network", "git talks to another repository")]
+
+
+def _bisect(words: Sequence[str], scene: Scene) -> list[Finding]:
+    return scene.command(tuple(words[1:])) if list(words[:1]) == ["run"] else []
+
+
+def _worktree(words: Sequence[str], scene: Scene) -> list[Finding]:
+    paths = [word for word in words[1:] if not word.startswith("-")]
+    return [finding for path in paths[:1] for finding in scene.path(path, PathOp.WRITE)]
+
+
+def _change_files(words: Sequence[str], scene: Scene) -> list[Finding]:
+    return [found for word in words if not word.startswith("-") for found in scene.path(word, PathOp.WRITE)]
+
+
+_SPECIAL: dict[str, Callable[[Sequence[str], Scene], list[Finding]]] = {
+    "clean": _clean,
+    "checkout": _checkout,
+    "restore": _restore,
+    "push": _push,
+    "mv": _change_files,
+    "rm": _change_files,
+    "worktree": _worktree,
+    "config": _config,
+    "submodule": _foreach,
+    "bisect": _bisect,
+    "clone": _clone,
+    **dict.fromkeys(("fetch", "pull", "ls-remote"), _over_network),
+}

@@ -1,0 +1,57 @@
+"""What to say when the database cannot be opened, read or written; and how to tell that the file itself is broken."""
+
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+
+from treadle.protocol.errors import StoreError
+
+_BROKEN = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_ELSEWHERE = "set TREADLE_HOME to another folder"
+
+
+def unopened(path: Path, error: sqlite3.Error | OSError) -> StoreError:
+    """Explain why the log cannot be opened."""
+    return StoreError(
+        "log-unreadable",
+        f"The session log {path} cannot be opened.",
+        why=str(error),
+        fix=f"Check the folder's permissions and free space, or {_ELSEWHERE}.",
+    )
+
+
+def unread(path: Path, error: sqlite3.Error | TypeError) -> StoreError:
+    """Explain why the log cannot be read; where the file is broken, the next opening looks through it."""
+    if not isinstance(error, TypeError) and not is_broken(error):
+        return unopened(path, error)
+    with suppress(OSError):
+        suspicion(path).touch(mode=0o600)
+    return StoreError(
+        "log-damaged",
+        f"The session log {path} is damaged.",
+        why=str(error),
+        fix="Start again: a broken file is set aside then, and what is whole in it is recovered.",
+    )
+
+
+def unwritten(path: Path, error: sqlite3.Error) -> StoreError:
+    """Explain why the log cannot be written; where the file is broken, the next opening looks through it."""
+    if is_broken(error):
+        return unread(path, error)
+    return StoreError(
+        "log-unwritable",
+        f"The session log {path} cannot be written.",
+        why=str(error),
+        fix="Make room on the disk or check the permissions; then resume the session: nothing that was logged is lost.",
+    )
+
+
+def is_broken(error: sqlite3.Error) -> bool:
+    """Whether an error says that the file itself is broken, not that it is busy or out of reach."""
+    # The low byte is the kind of error; what is above it only tells more of it.
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BROKEN
+
+
+def suspicion(path: Path) -> Path:
+    """Name the file whose presence says that reading found the database broken."""
+    return path.with_name(f"{path.name}-suspect")
