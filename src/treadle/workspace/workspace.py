@@ -16,7 +16,7 @@ from treadle.workspace.paths import Paths
 from treadle.workspace.process import Command
 from treadle.workspace.search import Search, find_ripgrep
 from treadle.workspace.seen import Seen
-from treadle.workspace.variables import child_variables
+from treadle.workspace.variables import child_variables, path_outside
 
 
 class Commands:
@@ -82,12 +82,13 @@ def open_workspace(
     """
     variables = os.environ if variables is None else variables
     resolved = os.path.realpath(root)
-    shell = shutil.which("bash", path=variables.get("PATH")) or "/bin/sh"
+    search_path = path_outside(variables.get("PATH", os.defpath), resolved)
+    shell = shutil.which("bash", path=search_path) or "/bin/sh"
     return Workspace(
         root=resolved,
         shell=shell,
         paths=Paths(resolved),
-        search=Search(ripgrep=find_ripgrep(variables), hidden=tuple(secret_globs)),
+        search=Search(ripgrep=find_ripgrep({**variables, "PATH": search_path}), hidden=tuple(secret_globs)),
         launcher=Launcher(
             shell=shell,
             directory=resolved,
