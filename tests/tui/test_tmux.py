@@ -26,6 +26,14 @@ SCRIPT = {
 }
 
 
+AMENDED = {
+    "turns": [
+        {"items": [{"type": "call", "name": "write_to_file", "arguments": {"path": "a.txt", "content": "a\nb\n"}}]},
+        {"items": [{"type": "call", "name": "attempt_completion", "arguments": {"result": "All *done*."}}]},
+    ]
+}
+
+
 class Tmux:
     """One pane on a server of its own."""
 
@@ -35,6 +43,7 @@ class Tmux:
             **{name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TMUX")},
             "TREADLE_HOME": str(folder / "home"),
             "LC_ALL": "C.UTF-8",
+            "VISUAL": "sed -i s/a/x/",
         }
 
     def run(self, *arguments: str) -> str:
@@ -87,3 +96,19 @@ def test_a_session_in_a_real_terminal(tmux: Tmux, tmp_path: Path) -> None:
     tmux.keys("C-d")
     tmux.until("code 0", " icanon", " echo")
     assert "I write it." in tmux.shown
+
+
+def test_a_call_is_amended_in_an_editor_of_a_real_terminal(tmux: Tmux, tmp_path: Path) -> None:
+    workspace, script = tmp_path / "ws", tmp_path / "script.json"
+    workspace.mkdir()
+    script.write_text(json.dumps(AMENDED))
+    command = f"{sys.executable} -m treadle -C {workspace} --model scripted/{script}; sleep 1000"
+    tmux.run("new-session", "-d", "-x", "90", "-y", "30", "-s", "t", command)
+    tmux.until("ask · ready")
+    tmux.keys("write it", "Enter")
+    tmux.until("Allow: Create a.txt", "[e] edit first")
+    tmux.keys("e")
+    tmux.until("Approved with this content: x b", "✓ Create a.txt", "■ done")
+    assert (workspace / "a.txt").read_text() == "x\nb\n"
+    tmux.keys("still here")
+    tmux.until("› still here")
