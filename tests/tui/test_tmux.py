@@ -112,3 +112,19 @@ def test_a_call_is_amended_in_an_editor_of_a_real_terminal(tmux: Tmux, tmp_path:
     assert (workspace / "a.txt").read_text() == "x\nb\n"
     tmux.keys("still here")
     tmux.until("› still here")
+
+
+def test_a_log_that_cannot_be_written_is_told_once(tmux: Tmux, tmp_path: Path) -> None:
+    workspace, script = tmp_path / "ws", tmp_path / "script.json"
+    workspace.mkdir()
+    script.write_text(json.dumps({"turns": [{"items": [{"type": "text", "text": "long " * 20_000}]}]}))
+    limit = (
+        "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (120_000,) * 2); "
+        "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    )
+    program = f"{sys.executable} -c '{limit}' -m treadle -C {workspace} --model scripted/{script}"
+    tmux.run("new-session", "-d", "-x", "90", "-y", "30", "-s", "t", f"{program}; echo code $?; sleep 1000")
+    tmux.until("ask · ready")
+    tmux.keys("write it", "Enter")
+    tmux.until("code 1")
+    assert tmux.shown.count("fix: Make room on the disk") == 1, tmux.shown
