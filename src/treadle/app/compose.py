@@ -6,12 +6,12 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treadle.app.ledger import EDIT_TOOLS, LedgerLog, LedgerRow, choose_edit_tool, ledger_rows
-from treadle.app.live import LiveSession
+from treadle.app.live import LiveSession, ModelFinder
 from treadle.app.models import Models
 from treadle.app.places import config_file, data_directory, database
 from treadle.app.prompts import load_parts
@@ -132,14 +132,18 @@ def _changed_settings(opening: Opening, models: Models, state: State) -> Iterato
     """Give what the command line changes of a session that is resumed; its model must still be there."""
     given = opening.given
     if {"model", "base_url", "tool_protocol"} & given:
-        choice = models.choose()
-        yield SetModel(model=choice.spec.ref, tool_protocol=choice.tool_protocol)
+        yield _set_model(models)
     else:
         models.provider(state.model)
     if "max_steps" in given:
         yield SetLimits(limits=replace(state.limits, max_steps=opening.settings.max_steps))
     if "mode" in given:
         yield SetMode(mode=opening.settings.mode)
+
+
+def _set_model(models: Models, ref: str = "") -> SetModel:
+    choice = models.choose(ref)
+    return SetModel(model=choice.spec.ref, tool_protocol=choice.tool_protocol)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +182,7 @@ def _live(parts: _Parts, first: Sequence[EventData], history: Sequence[Event]) -
         engine=Session(ports, history),
         store=parts.store,
         first=first,
-        model=parts.models.spec,
+        models=ModelFinder(spec=parts.models.spec, choose=partial(_set_model, parts.models)),
         clean_up=clean_up,
     )
 

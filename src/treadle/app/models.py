@@ -59,9 +59,9 @@ class Models:
         self._environment = os.environ if environment is None else environment
         self._open: dict[str, Provider] = {}
 
-    def choose(self) -> Choice:
-        """Find the model of the settings, or that of the first provider with a key; raises `ConfigError`."""
-        ref = self._settings.model or self._first_with_key()
+    def choose(self, ref: str = "") -> Choice:
+        """Find a model: `ref`, else that of the settings or of the first provider with a key; raises `ConfigError`."""
+        ref = ref or self._settings.model or self._first_with_key()
         spec = self.spec(ref)
         self.provider(ref)
         override = self._override(ref)
