@@ -41,6 +41,7 @@ from treadle.store.sqlite import SessionLog, SessionRow, Store
 from treadle.tools.catalogue import builtin_tools
 from treadle.workspace.environment import Surroundings
 from treadle.workspace.workspace import Workspace, open_workspace
+from treadle.workspace.wrapping import Wrapping
 
 if TYPE_CHECKING:
     from treadle.policy.context import PolicyContext
@@ -155,7 +156,15 @@ class _Parts:
 
 
 def _live(parts: _Parts, first: Sequence[EventData], history: Sequence[Event]) -> LiveSession:
-    workspace = open_workspace(parts.workspace, spool=data_directory() / "output" / parts.row.id)
+    private = data_directory() / "output" / parts.row.id
+    running: list[Session] = []
+
+    def confine_command() -> Wrapping:
+        from treadle.app.confinement import confine
+
+        return confine(running[0].state.mode, workspace.root, data_directory(), private)
+
+    workspace = open_workspace(parts.workspace, spool=private, confine=confine_command)
     tools = {tool.spec.name: tool for tool in builtin_tools(workspace)}
     offered = _offered(tools, parts.store)
     ports = Ports(
@@ -176,10 +185,11 @@ def _live(parts: _Parts, first: Sequence[EventData], history: Sequence[Event]) -
         await workspace.close()
         await parts.models.close()
 
+    running.append(Session(ports, history))
     return LiveSession(
         session_id=parts.row.id,
         workspace=parts.workspace,
-        engine=Session(ports, history),
+        engine=running[0],
         store=parts.store,
         first=first,
         models=ModelFinder(spec=parts.models.spec, choose=partial(_set_model, parts.models)),
@@ -211,16 +221,17 @@ def _judge(workspace: Workspace) -> Judge:
     home = str(Path.home())
 
     def judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], mode: str) -> Decision:
+        from treadle.app.confinement import confines
         from treadle.policy.decide import decide
 
-        return decide(
-            spec, arguments, accesses, policy_context(root=workspace.root, mode=mode, home=home, trusted=True)
-        )
+        sandboxed = confines(Mode(mode))
+        context = policy_context(root=workspace.root, mode=mode, home=home, trusted=True, sandboxed=sandboxed)
+        return decide(spec, arguments, accesses, context)
 
     return judge
 
 
-def policy_context(*, root: str, mode: str, home: str, trusted: bool) -> "PolicyContext":
+def policy_context(*, root: str, mode: str, home: str, trusted: bool, sandboxed: bool = False) -> "PolicyContext":
     """Put together what the policy knows of a workspace at `root`, which is absolute and resolved."""
     from treadle.app.file_view import DiskView
     from treadle.policy.context import PolicyContext
@@ -235,6 +246,8 @@ def policy_context(*, root: str, mode: str, home: str, trusted: bool) -> "Policy
         state=() if chosen else state,
         own=state if chosen else (),
         trusted=trusted,
+        sandboxed=sandboxed,
+        sandbox="usual" if sandboxed else "",
     )
 
 

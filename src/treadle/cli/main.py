@@ -16,6 +16,7 @@ COMMANDS = MappingProxyType(
         "show": "show what happened in a session",
         "edits": "show how well models edit; apply an edit without a model",
         "parse": "read model replies without a model",
+        "audit": "check the logs, or show what was judged and run",
         "policy": "ask the security layer what it would say, and why",
         "docs": "print generated pages: states, schema",
         "scripted": "serve a scripted model over HTTP",
