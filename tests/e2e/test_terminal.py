@@ -16,7 +16,7 @@ from treadle.protocol.notifications import Phase
 from treadle.providers.scripted.script import MakeCall
 from treadle.providers.scripted.server import ScriptedServer
 
-KEYS = "[y] yes, once"
+KEYS = "[y] yes"
 DONE = "■ done · "
 
 

@@ -249,7 +249,7 @@ async def _hung_up(server: ScriptedServer) -> None:
         await asyncio.sleep(0.001)
 
 
-@APIS
+@pytest.mark.parametrize("api", ["anthropic", "chat"])
 async def test_twenty_thousand_chunks_come_through(api: str) -> None:
     text = "0123456789" * 2_000
     async with ScriptedServer(script(SayText(text=text), pace=Pace(chunk=1))) as server:

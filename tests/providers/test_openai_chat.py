@@ -137,6 +137,13 @@ def test_each_vendor_is_asked_to_think_in_its_own_way(field: ThinkingField, expe
     assert {key: value for key, value in body.items() if "think" in key or "reason" in key} == expected
 
 
+def test_where_no_user_may_follow_a_tool_the_text_joins_the_last_result() -> None:
+    place = Endpoint(name="x", base_url="https://x", quirks=Quirks(user_after_tool=False))
+    answer = Message(role=Role.USER, content=(result("a"), Text(text="Go on.")))
+    messages = body_of(request(called(), answer, system=""), place)["messages"]
+    assert messages[1:] == [{"role": "tool", "tool_call_id": "call_0_0", "content": "a\n\nGo on."}]
+
+
 def test_reasoning_goes_back_into_its_own_field_of_its_own_provider_only() -> None:
     own = WireData(api=SOURCE, data={"field": "reasoning_content"})
     details = WireData(api=SOURCE, data={"reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}]})

@@ -32,10 +32,12 @@ class _Stream(io.StringIO):
         self.screen = pyte.Screen(_COLUMNS, _ROWS)
         self._feed = pyte.Stream(self.screen)
         self.writes = 0
+        self.bells = 0
 
     def write(self, data: str, /) -> int:
         self._feed.feed(data)
         self.writes += 1
+        self.bells += data.count("\a")
         return len(data)
 
 
@@ -60,6 +62,11 @@ class Terminal:
     def writes(self) -> int:
         """How often something was written to the terminal."""
         return self._stream.writes
+
+    @property
+    def bells(self) -> int:
+        """How often it rang."""
+        return self._stream.bells
 
     def type(self, keys: str) -> Self:
         """Press keys, all at once."""

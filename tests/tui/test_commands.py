@@ -14,7 +14,9 @@ from treadle.tui.commands import (
     UseMode,
     UseModel,
     Wrong,
-    help_text,
+    as_table,
+    completed,
+    matching,
     next_mode,
     parse,
 )
@@ -60,4 +62,16 @@ def test_every_listed_command_is_known() -> None:
     for name, _ in HELP:
         command = parse(name.split()[0])
         assert not isinstance(command, Wrong) or "There is no" not in command.text
-        assert name in help_text()
+
+
+def test_commands_are_listed_while_they_are_typed_and_completed() -> None:
+    assert matching("/") == HELP
+    assert [usage for usage, _ in matching("/mo")] == ["/mode NAME", "/model NAME"]
+    assert (completed("/m"), completed("/qui"), completed("/model")) == ("/m", "/quit", "/model ")
+    assert (completed("/d"), completed("/nope"), completed("a\tb")) == ("/drop ", "/nope", "a\tb")
+    assert matching("/drop 1") == ()
+
+
+def test_a_table_has_two_columns() -> None:
+    assert as_table((("a", "one"), ("long", "two"))) == "a     one\nlong  two"
+    assert as_table(()) == ""

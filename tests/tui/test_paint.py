@@ -49,7 +49,9 @@ def test_what_the_user_said_and_what_was_done_are_one_line_each() -> None:
 def test_the_end_of_a_turn_lists_the_files() -> None:
     changes = (FileChange(path="a.py", before="", after="1", added=3, removed=1),)
     outcome = TurnOutcome(stop=TurnStop.END_TURN, steps=2, cost=0.25, changes=changes)
-    assert plain(TurnDone(outcome, 65.0)) == ("\n  a.py  +3 -1\n■ done · 1 file +3 -1 · 2 steps · $0.2500 · 1m 05s\n")
+    assert plain(TurnDone(outcome, 65.0, changes)) == (
+        "\n  a.py  +3 -1\n■ done · 1 file +3 -1 · 2 steps · $0.2500 · 1m 05s\n"
+    )
 
 
 def test_an_error_has_its_reason_and_remedy() -> None:

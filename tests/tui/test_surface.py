@@ -10,7 +10,7 @@ from treadle.protocol.codec import encode
 from treadle.protocol.errors import StoreError
 from treadle.protocol.models import ErrorKind, ModelError, StreamFailure
 from treadle.protocol.notifications import Phase
-from treadle.tui.surface import SOURCE
+from treadle.tui.outbox import SOURCE
 
 READY = "/help"
 ASKED = "[y] yes"
@@ -184,7 +184,7 @@ async def test_a_model_that_is_not_known_is_refused_before_the_session_hears_of_
     async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
         await term.until(READY)
         term.type(f"/model nobody/nothing{ENTER}")
-        await term.until("The provider 'nobody' is not known.")
+        await term.until("✗", "'nobody'")
         assert rig.live.status.model == "fake/one"
 
 
@@ -232,3 +232,54 @@ async def test_an_idle_terminal_draws_nothing(tmp_path: Path) -> None:
         before = term.writes
         await asyncio.sleep(1.5)
         assert term.writes == before
+
+
+async def test_a_defect_in_a_key_handler_ends_the_surface_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    async with session(tmp_path) as rig, terminal(rig.live) as (term, code):
+        await term.until(READY)
+        monkeypatch.setattr("treadle.tui.surface.next_mode", broken)
+        term.type(SHIFT_TAB)
+        with pytest.raises(ExceptionGroup) as caught:
+            await code
+        assert caught.group_contains(ZeroDivisionError)
+
+
+async def test_the_bell_rings_for_a_question_of_a_long_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with session(tmp_path, calls("edit", "{}"), says(text("ok"))) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        monkeypatch.setattr("treadle.tui.surface._BELL_AFTER", 3600.0)
+        term.type(f"go{ENTER}")
+        await term.until(ASKED)
+        assert term.bells == 0
+        monkeypatch.setattr("treadle.tui.surface._BELL_AFTER", 0.0)
+        term.type("y")
+        await term.until("■ done")
+        assert term.bells == 1
+
+
+async def test_earlier_prompts_come_back_in_the_next_session_and_nobody_else_reads_them(tmp_path: Path) -> None:
+    async with session(tmp_path, says(text("yes"))) as rig, terminal(rig.live) as (term, code):
+        await term.until(READY)
+        term.type(f"remember me{ENTER}")
+        await term.until("■ done")
+        term.type(CTRL_D)
+        assert await code == 0
+    assert (tmp_path / "home/history").stat().st_mode & 0o777 == 0o600
+    async with session(tmp_path, resume=True) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        term.type("\x1b[A")
+        await term.when(lambda: term.shown.count("› remember me") == 2, "the prompt in the input line")
+
+
+async def test_tab_completes_a_command(tmp_path: Path) -> None:
+    async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        term.type("/mo")
+        await term.until("/mode NAME", "/model NAME")
+        term.type(f"del\tplan{ENTER}")
+        await term.until("✗", "'plan'")

@@ -16,6 +16,7 @@ COMMANDS = MappingProxyType(
         "show": "show what happened in a session",
         "edits": "show how well models edit; apply an edit without a model",
         "parse": "read model replies without a model",
+        "policy": "ask the security layer what it would say, and why",
         "docs": "print generated pages: states, schema",
         "scripted": "serve a scripted model over HTTP",
         "start": "work interactively if a model is configured, else run the demo",

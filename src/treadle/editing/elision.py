@@ -10,6 +10,7 @@ from treadle.editing.results import Block
 
 _LEADER = re.compile(r"^(?://+|#+|--+|;+|%+|/\*+|<!--+|\{/\*+|\*|'|rem\b|\(\*|\"\"\"|\[|\(|\{-)\s*", re.IGNORECASE)
 _CLOSER = re.compile(r"\s*(?:\*+/\}?|--+>|\*\)|\"\"\"|\]|\)|-\})$")
+_LONGEST_COMMENT = 200
 _DOTS = r"(?:\.{3,}|…)"
 _WORDS = re.compile(
     r"\b(existing|unchanged|rest|remain\w*|same|omitted|elided|previous|other|keep|kept|code|lines?|implementation|"
@@ -25,6 +26,8 @@ _PLAIN = re.compile(
 def is_elision(line: str) -> bool:
     """Whether the line stands for omitted lines: bare dots, or a comment that says so."""
     text = line.strip()
+    if len(text) > _LONGEST_COMMENT:
+        return False
     if re.fullmatch(_DOTS, text):
         return True
     leader = _LEADER.match(text)

@@ -1,7 +1,6 @@
 """Find a block's SEARCH among the lines of a file, from strict to lax."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from treadle.editing.keys import KeyedLines, TextViews, fold, indent_of, is_blank
 from treadle.editing.regions import Alignment
@@ -139,8 +138,3 @@ def _scope_end(at: int, lines: Sequence[str]) -> int:
         if not is_blank(line) and len(indent_of(line)) <= depth and line.strip()[0] not in ")]}{":
             return below
     return len(lines)
-
-
-def with_tier(found: list[Alignment], tier: Tier) -> list[Alignment]:
-    """The same places under another tier's name."""
-    return [replace(each, tier=tier) for each in found]

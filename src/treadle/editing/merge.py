@@ -11,7 +11,9 @@ from treadle.editing.regions import Alignment, Conflict, Opcode, Region, find_re
 from treadle.editing.results import Block, ErrorCode, Tier
 from treadle.editing.source import Hunk
 
-_MOST_DIFF_CELLS = 1_000_000
+_MOST_CELLS = 1_000_000
+# How the lines of an exact match are divided changes nothing, so little time is spent on it.
+_MOST_EXACT_CELLS = 40_000
 
 _CURLY = frozenset("“”‘’")
 
@@ -49,8 +51,8 @@ def _written(region: Region, block: Block, repair: "_Repair | None") -> tuple[st
     return kept if len(kept) == len(lines) else None
 
 
-def line_changes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
-    """The opcodes (as in difflib, without `equal`) from old to new; bounded for huge inputs."""
+def line_changes(old: Sequence[str], new: Sequence[str], *, most: int = _MOST_CELLS) -> list[Opcode]:
+    """The opcodes (as in difflib, without `equal`) from old to new; a single one beyond `most` pairs."""
     low, most = 0, min(len(old), len(new))
     while low < most and old[low] == new[low]:
         low += 1
@@ -60,7 +62,7 @@ def line_changes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
     old_end, new_end = len(old) - high, len(new) - high
     if low == old_end and low == new_end:
         return []
-    if (old_end - low) * (new_end - low) > _MOST_DIFF_CELLS or low in (old_end, new_end):
+    if (old_end - low) * (new_end - low) > most or low in (old_end, new_end):
         return [("replace", low, old_end, low, new_end)]
     matcher = SequenceMatcher(None, old[low:old_end], new[low:new_end], autojunk=False)
     return [
@@ -74,7 +76,7 @@ def _difference(block: Block, found: Alignment, lines: Sequence[str]) -> tuple[l
     A model often copies SEARCH wrongly but writes REPLACE well; then REPLACE is compared with the file.
     """
     if found.tier is Tier.EXACT:
-        return line_changes(block.search, block.replace), False
+        return line_changes(block.search, block.replace, most=_MOST_EXACT_CELLS), False
     search = [line.rstrip() for line in block.search]
     replace = [line.rstrip() for line in block.replace]
     own = [line if pair is None else lines[pair].rstrip() for line, pair in zip(search, found.pairs, strict=True)]

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rapidfuzz import fuzz
-
-from treadle.editing.keys import is_blank
+from treadle.editing.keys import is_blank, likeness
 from treadle.editing.results import Block, ErrorCode, Tier
 
 _ALIKE = 60.0
@@ -177,4 +175,4 @@ class _RegionFinder:
 
 
 def _alike(old: str, new: str) -> bool:
-    return fuzz.ratio(old.strip(), new.strip()) >= _ALIKE
+    return likeness(old.strip(), new.strip()) >= _ALIKE

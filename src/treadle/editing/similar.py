@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 
 from rapidfuzz import fuzz, process
 
-from treadle.editing.keys import MAX_PLACES, TextViews
+from treadle.editing.keys import MAX_PLACES, TextViews, likeness
 from treadle.editing.locate import complete_blanks
 from treadle.editing.regions import Alignment
 from treadle.editing.results import Block, Tier
@@ -17,6 +17,7 @@ _FEW_KEYS = 30
 _MOST_SEARCH_LINES = 400
 _MOST_GAP_CELLS = 400
 _SLACK = 6
+_LONGEST_GUESSED = 120
 
 _LINE_ALIKE = 75.0
 _BLOCK_ALIKE = 0.78
@@ -104,8 +105,9 @@ def _places(wanted: set[str], views: TextViews) -> dict[str, list[int]]:
 
 def _place_resembling(wanted: set[str], places: dict[str, list[int]], views: TextViews) -> None:
     """Where no line of SEARCH is in the file: the places of the lines most like its two most telling ones."""
+    starts = [key[:_LONGEST_GUESSED] for key in views.stripped.keys]
     for key in sorted(wanted, key=_weight, reverse=True)[:2]:
-        best = process.extract(key, views.stripped.keys, scorer=fuzz.ratio, score_cutoff=60, limit=3)
+        best = process.extract(key[:_LONGEST_GUESSED], starts, scorer=fuzz.ratio, score_cutoff=60, limit=3)
         places[key].extend(at for _, _, at in best)
 
 
@@ -136,8 +138,8 @@ def _resembling(keys: Sequence[str], lines: Sequence[str]) -> list[tuple[int, in
         row, row_chosen = [0.0] * width, [chosen[0]] * width
         for place, line in enumerate(lines):
             options = [(best[place + 1], chosen[place + 1]), (row[place], row_chosen[place])]
-            like = fuzz.ratio(key, line, score_cutoff=_LINE_ALIKE) if key and line else 0.0
-            if like:
+            like = likeness(key, line) if key and line else 0.0
+            if like >= _LINE_ALIKE:
                 options.append((best[place] + like, [*chosen[place], (at, place, like / 100)]))
             row[place + 1], row_chosen[place + 1] = max(options, key=lambda option: option[0])
         best, chosen = row, row_chosen

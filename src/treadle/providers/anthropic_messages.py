@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import islice
 from typing import Any, NamedTuple, assert_never
 
 import msgspec
@@ -62,12 +62,19 @@ _STOPS = {
 
 
 class _Encoded(NamedTuple):
-    """A message's blocks, each list joined by commas; the API wants results before anything else."""
+    """A message as JSON (empty without content), and its blocks: the API wants results before anything else."""
 
     role: Role
+    whole: bytes
     results: bytes
     rest: bytes
     calls_unexplained: bool
+
+
+def _encoded(role: Role, results: list[bytes], rest: list[bytes], *, calls_unexplained: bool) -> _Encoded:
+    blocks = b",".join((*results, *rest))
+    whole = b'{"role":"%s","content":[%s]}' % (role.value.encode(), blocks) if blocks else b""
+    return _Encoded(role, whole, b",".join(results), b",".join(rest), calls_unexplained)
 
 
 class AnthropicMessages:
@@ -127,10 +134,10 @@ class AnthropicMessages:
         sent = [(block, value) for block, value in blocks if value is not None]
         calls = any(isinstance(block, ToolUse) for block, _ in sent)
         explained = any(isinstance(block, Thinking | RedactedThinking) for block, _ in sent)
-        return _Encoded(
-            role=message.role,
-            results=b",".join(dump(value) for block, value in sent if isinstance(block, ToolResult)),
-            rest=b",".join(dump(value) for block, value in sent if not isinstance(block, ToolResult)),
+        return _encoded(
+            message.role,
+            [dump(value) for block, value in sent if isinstance(block, ToolResult)],
+            [dump(value) for block, value in sent if not isinstance(block, ToolResult)],
             calls_unexplained=calls and not explained,
         )
 
@@ -190,19 +197,23 @@ def _call_id(wire_id: str, own_id: str) -> str:
 
 def _join(encoded: list[_Encoded]) -> list[bytes]:
     """Merge neighbours of one role and mark the last user messages for the prompt cache."""
-    merged: list[tuple[Role, bytes]] = []
-    for role, group in groupby((message for message in encoded if message.results or message.rest), _role):
-        messages = list(group)
-        parts = [part.results for part in messages] + [part.rest for part in messages]
-        merged.append((role, b",".join(filter(None, parts))))
-    users = [index for index, (role, _) in enumerate(merged) if role is Role.USER]
-    for index in users[-MARKED_MESSAGES:]:
-        merged[index] = (Role.USER, _mark(merged[index][1]))
-    return [b'{"role":"%s","content":[%s]}' % (role.value.encode(), blocks) for role, blocks in merged]
+    merged: list[_Encoded] = []
+    for message in encoded:
+        if merged and message.role is merged[-1].role and message.whole:
+            merged[-1] = _merge(merged[-1], message)
+        elif message.whole:
+            merged.append(message)
+    parts = [message.whole for message in merged]
+    users = (index for index in range(len(merged) - 1, -1, -1) if merged[index].role is Role.USER)
+    for index in islice(users, MARKED_MESSAGES):
+        parts[index] = _mark(parts[index].removesuffix(b"]}")) + b"]}"
+    return parts
 
 
-def _role(message: _Encoded) -> Role:
-    return message.role
+def _merge(first: _Encoded, second: _Encoded) -> _Encoded:
+    results = [part.results for part in (first, second) if part.results]
+    rest = [part.rest for part in (first, second) if part.rest]
+    return _encoded(first.role, results, rest, calls_unexplained=first.calls_unexplained or second.calls_unexplained)
 
 
 def _mark(blocks: bytes) -> bytes:

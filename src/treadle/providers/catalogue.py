@@ -38,7 +38,12 @@ def parse_ref(ref: str) -> tuple[ProviderRow, str]:
 def fill_base_url(row: ProviderRow, environ: Mapping[str, str]) -> str:
     """The base URL with the variables of the environment filled in; raises `ConfigError` where one is missing."""
     if not row.base_url:
-        raise ConfigError("base-url-missing", f"{row.title} needs a base URL.", fix="Set base_url for this provider.")
+        raise ConfigError(
+            "base-url-missing",
+            f"{row.title} needs a base URL.",
+            why=f"The provider {row.name} has no address of its own.",
+            fix=f"Give one with --base-url, or as base_url in [providers.{row.name}] of the settings.",
+        )
     names = [name for _, name, _, _ in Formatter().parse(row.base_url) if name]
     missing = [name for name in names if not environ.get(name)]
     if missing:

@@ -165,7 +165,7 @@ ROWS: tuple[ProviderRow, ...] = (
         "Mistral",
         "https://api.mistral.ai/v1",
         "MISTRAL_API_KEY",
-        quirks=Quirks(stream_usage=False, call_ids=CallIds.NINE),
+        quirks=Quirks(stream_usage=False, call_ids=CallIds.NINE, user_after_tool=False),
     ),
     _row("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY", quirks=EFFORT),
     _row("groq", "Groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", quirks=EFFORT),

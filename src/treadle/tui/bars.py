@@ -1,6 +1,7 @@
 """The lines around the input: the bar at the bottom, what waits, the keys of a question."""
 
-from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.formatted_text import StyleAndTextTuples, fragment_list_to_text
+from prompt_toolkit.utils import get_cwidth
 
 from treadle.protocol.notifications import Phase, QueuedPrompt
 from treadle.tui.asking import Asking, Stage, choices
@@ -33,8 +34,9 @@ def toolbar(view: View, now: float, columns: int) -> StyleAndTextTuples:
     shown: StyleAndTextTuples = []
     room = columns - 1
     for style, text in parts:
-        room -= len(text) + 3
-        if text and room >= -3:
+        width = len(text) + 3
+        if text and width <= room + 3:
+            room -= width
             shown += [("class:toolbar", " · "), (style, text)] if shown else [(style, text)]
     return shown
 
@@ -61,6 +63,12 @@ def panel(view: View, now: float, hint: str) -> StyleAndTextTuples:
     if hint:
         lines.append(("class:hint", f"{hint}\n"))
     return _without_last_line_feed(lines)
+
+
+def rows_of(fragments: StyleAndTextTuples, columns: int) -> int:
+    """Count the rows that fragments take when they are wrapped."""
+    text = fragment_list_to_text(fragments)
+    return sum(1 + get_cwidth(line) // columns for line in text.split("\n")) if text else 0
 
 
 def _queue_lines(queue: tuple[QueuedPrompt, ...]) -> list[str]:

@@ -5,7 +5,7 @@ import errno
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from treadle.app.exits import Exit
 from treadle.app.live import LiveSession
@@ -38,10 +38,10 @@ async def _run(live: LiveSession, feed: AsyncIterator[Notification], surface: Su
     async with asyncio.TaskGroup() as group:
         work = [
             group.create_task(_listen(live, feed, surface), name="listen"),
-            group.create_task(surface.post_all(), name="post"),
+            group.create_task(surface.outbox.run(), name="post"),
             group.create_task(_tick(surface), name="tick"),
         ]
-        with _signals(surface):
+        with _signals(surface), _callbacks(surface):
             code = await surface.screen.run()
         for task in work:
             task.cancel()
@@ -107,3 +107,23 @@ def _signals(surface: Surface) -> Iterator[None]:
     finally:
         for number in codes:
             loop.remove_signal_handler(number)
+
+
+@contextmanager
+def _callbacks(surface: Surface) -> Iterator[None]:
+    """End with the error when a key or a timer fails: a surface that goes on half dead would hide it."""
+    loop = asyncio.get_running_loop()
+
+    def failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if "handle" in context and error is not None:
+            surface.screen.fail(error)
+        else:
+            loop.default_exception_handler(context)
+
+    before = loop.get_exception_handler()
+    loop.set_exception_handler(failed)
+    try:
+        yield
+    finally:
+        loop.set_exception_handler(before)

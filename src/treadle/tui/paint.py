@@ -61,10 +61,10 @@ class Painter:
         return ["", *_without_blank_ends(lines)] if isinstance(item, _BLOCKS) else lines
 
     def living(self, view: View, rows: int) -> str:
-        """Paint what still changes, at most `rows` lines of it, the end."""
+        """Paint what still changes, at most `rows` lines of it, the end of it."""
         lines = self._answer(view.reply, rows)
         lines += [line for part in _working(view) for line in self._lines(part)]
-        return "\n".join(lines[-rows:])
+        return "\n".join(lines[-rows:] if rows > 0 else [])
 
     def _answer(self, reply: Reply, rows: int) -> list[str]:
         if not reply.text.strip():
@@ -185,7 +185,7 @@ def _turn_done(done: TurnDone) -> RenderableType:
     line = Text(f"■ {' · '.join(fact for fact in facts if fact)}", style="dim" if good else "yellow")
     files = [
         Text(f"  {printable(one.path)}  +{one.added} -{one.removed}", style="dim", overflow="ellipsis", no_wrap=True)
-        for one in outcome.changes
+        for one in done.files
     ]
     return Group(*files, line)
 

@@ -2,6 +2,8 @@
 
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from treadle.protocol.messages import Document, Image, ResultContent, Text
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import CallChanged, Phase, TurnStop
@@ -61,6 +63,11 @@ def note_of(kind: ToolKind, result: CallResult) -> str:
         count = text.count("\n") + 1
         return "1 line" if count == 1 else f"{count:,} lines"
     return ""
+
+
+def seen_from(root: str, change: FileChange) -> FileChange:
+    """Name a changed file as seen from a folder."""
+    return replace(change, path=change.path.removeprefix(f"{root}/")) if root else change
 
 
 def changed_lines(changes: tuple[FileChange, ...]) -> str:

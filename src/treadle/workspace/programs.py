@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import os
+import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 
@@ -15,8 +17,10 @@ async def program(*argv: str) -> AsyncIterator[Process]:
     try:
         yield process
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
+        if process.returncode is None:
+            # Not by `process.kill`: that asks for the exit status behind the back of asyncio, which then complains.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
         # What is still in the pipes has to be taken out, or the end of the process goes unnoticed.
         await asyncio.shield(process.communicate())
 
