@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -59,11 +60,18 @@ _KEY_HELP = (
 )
 
 
+_NO_KEYS: Mapping[str, str] = MappingProxyType({})
+
+
 class Models:
     """Models by the name a user types, `provider/model`; providers are opened once and shared."""
 
-    def __init__(self, settings: Settings, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, settings: Settings, environment: Mapping[str, str] | None = None, *, keys: Mapping[str, str] = _NO_KEYS
+    ) -> None:
+        """`keys` are those of providers that are tried before they are stored."""
         self._settings = settings
+        self._keys = keys
         self._environment = os.environ if environment is None else environment
         self._open: dict[str, Provider] = {}
         self._local: dict[str, LocalModel] = {}
@@ -137,15 +145,35 @@ class Models:
 
     def rows(self) -> Iterator[ProviderRow]:
         """Give every provider: those that Treadle knows, and those that the settings add."""
-        yield from ROWS
+        yield from (self.row(row.name) for row in ROWS)
         known = {name for row in ROWS for name in (row.name, *row.aliases)}
-        yield from (_own_row(name, said) for name, said in self._settings.providers.items() if name not in known)
+        yield from (self.row(name) for name in self._settings.providers if name not in known)
+
+    def row(self, name: str) -> ProviderRow:
+        """Find a provider by its name: of the settings, or of those that Treadle knows; raises `ConfigError`."""
+        said = self._settings.providers.get(name)
+        known = next((row for row in ROWS if name in (row.name, *row.aliases)), None)
+        if said is None or (known is not None and not said.wire_api):
+            return resolve(name)
+        return _own_row(name, said, known)
+
+    def usual_model(self, row: ProviderRow) -> str:
+        """Name a model of a provider: that of the settings, the usual, or the cheapest one; empty for none."""
+        if self._settings.model.partition("/")[0] in (row.name, *row.aliases):
+            return self._settings.model
+        if row.name in _DEFAULTS:
+            return f"{row.name}/{_DEFAULTS[row.name]}"
+        specs = (model_spec(row, name) for name in model_names(row))
+        priced = [(spec.prices.output, spec.ref) for spec in specs if spec.prices is not None and spec.native_tools]
+        return min(priced)[1] if priced else ""
 
     def key(self, row: ProviderRow) -> Key | None:
         """Find the key of a provider: in its variables, or the one that the settings name; else the stored one.
 
         Raises `ConfigError` where the stored keys cannot be read.
         """
+        if row.name in self._keys:
+            return Key(value=self._keys[row.name], origin="given")
         said = self._said(row)
         return find_key(row.name, (said.api_key_env,) if said.api_key_env else row.keys, self._environment)
 
@@ -174,10 +202,7 @@ class Models:
             )
         if provider == SCRIPTED:
             return None, name
-        said = self._settings.providers.get(provider)
-        if said is not None and said.wire_api:
-            return _own_row(provider, said), name
-        return resolve(provider), name
+        return self.row(provider), name
 
     def _open_row(self, row: ProviderRow) -> Provider:
         own_address = self._settings.base_url or self._said(row).base_url
@@ -251,7 +276,7 @@ def _open_script(path: str) -> Provider:
     return ScriptedProvider(load_script(Path(path).expanduser()))
 
 
-def _own_row(name: str, said: ProviderSettings) -> ProviderRow:
+def _own_row(name: str, said: ProviderSettings, known: ProviderRow | None) -> ProviderRow:
     """Make the row of a provider that the settings describe; raises `ConfigError`."""
     try:
         wire = Wire(said.wire_api or Wire.OPENAI_CHAT)
@@ -261,7 +286,6 @@ def _own_row(name: str, said: ProviderSettings) -> ProviderRow:
             f"{said.wire_api!r} of [providers.{name}] is not a wire API.",
             fix=f"Take one of {', '.join(one.value for one in Wire)}.",
         ) from error
-    known = next((row for row in ROWS if name in (row.name, *row.aliases)), None)
     if known is not None:
         return replace(known, wire=wire)
     return ProviderRow(name=name, title=name, base_url=said.base_url, wire=wire, key_optional=True)
