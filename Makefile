@@ -49,6 +49,7 @@ bench: $(VENV)/.dev ## Print the speed figures, each as a ratio measured side by
 
 docs: $(VENV)/.dev ## Write the generated pages of docs/
 	@$(BIN)/treadle docs states > docs/states.md
+	@$(BIN)/treadle docs errors > docs/errors.md
 
 clean: ## Remove what was set up
 	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

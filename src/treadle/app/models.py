@@ -178,17 +178,12 @@ class Models:
         return find_key(row.name, (said.api_key_env,) if said.api_key_env else row.keys, self._environment)
 
     def base_url(self, row: ProviderRow) -> str:
-        """Find the address of a provider; raises `ConfigError`."""
-        said = self._settings.base_url or self._said(row).base_url
-        url = said or fill_base_url(row, self._environment)
-        if not url.startswith(("http://", "https://")):
-            raise ConfigError(
-                "base-url-invalid",
-                f"{url!r} is not a base URL.",
-                why="It must begin with http:// or https://.",
-                fix="Give it like --base-url http://localhost:8000/v1.",
-            )
-        return url
+        """Find the address of a model's provider; --base-url counts over the provider's own. Raises `ConfigError`."""
+        return _checked_url(self._settings.base_url) if self._settings.base_url else self.provider_url(row)
+
+    def provider_url(self, row: ProviderRow) -> str:
+        """Find the address of a provider, without regard to --base-url; raises `ConfigError`."""
+        return _checked_url(self._said(row).base_url or fill_base_url(row, self._environment))
 
     def _parse(self, ref: str) -> tuple[ProviderRow | None, str]:
         """Split a model's name; None stands for the scripted model. Raises `ConfigError`."""
@@ -289,6 +284,17 @@ def _own_row(name: str, said: ProviderSettings, known: ProviderRow | None) -> Pr
     if known is not None:
         return replace(known, wire=wire)
     return ProviderRow(name=name, title=name, base_url=said.base_url, wire=wire, key_optional=True)
+
+
+def _checked_url(url: str) -> str:
+    if url.startswith(("http://", "https://")):
+        return url
+    raise ConfigError(
+        "base-url-invalid",
+        f"{url!r} is not a base URL.",
+        why="It must begin with http:// or https://.",
+        fix="Give it like --base-url http://localhost:8000/v1.",
+    )
 
 
 def _limits(row: ProviderRow, said: ProviderSettings) -> StreamLimits:

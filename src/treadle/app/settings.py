@@ -1,7 +1,7 @@
 """What a user can set, and the layers it comes from: defaults, user, workspace, environment, command line."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -121,7 +121,7 @@ def read_layers(
     return tuple(layers)
 
 
-def merge(layers: "tuple[Layer, ...] | list[Layer]") -> Settings:
+def merge(layers: Sequence[Layer]) -> Settings:
     """Let the last layer that speaks win, value by value."""
     values: dict[str, Any] = {}
     for layer in layers:
