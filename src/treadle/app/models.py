@@ -94,9 +94,9 @@ class Models:
         notices = tuple(text for text in (notice, self._notices.get(ref, "")) if text)
         return Choice(spec=spec, tool_protocol=protocol, thinking_budget=budget, notices=notices)
 
-    async def ask_local(self, mode: Mode | None = None) -> None:
-        """If the chosen model is on a local server, ask that what the model holds and can; others are not asked."""
-        ref = self._settings.in_mode(self._settings.mode if mode is None else mode).model
+    async def ask_local(self, ref: str = "") -> None:
+        """If a model (by default the chosen one) is on a local server, ask that what the model holds and can do."""
+        ref = ref or self._settings.in_mode(self._settings.mode).model
         row, name = self._parse(ref) if ref else (None, "")
         if row is None or row.name not in LOCAL:
             return
