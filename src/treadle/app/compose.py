@@ -64,7 +64,7 @@ async def open_session(opening: Opening) -> LiveSession:
     store = Store(database())
     try:
         if opening.resume:
-            return _resume(opening, store)
+            return await _resume(opening, store)
         return await _start(opening, store)
     except BaseException:
         store.close()
@@ -91,6 +91,7 @@ def last_session(workspace: Path) -> str:
 async def _start(opening: Opening, store: Store) -> LiveSession:
     workspace = check_workspace(opening.workspace)
     models = Models(opening.settings)
+    await models.ask_local()
     choice = models.choose()
     now = _clock()
     session_id = _new_id(now)
@@ -116,7 +117,7 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
     return _live(_Parts(row=row, workspace=workspace, models=models, store=store), first, ())
 
 
-def _resume(opening: Opening, store: Store) -> LiveSession:
+async def _resume(opening: Opening, store: Store) -> LiveSession:
     row = store.find(opening.resume)
     workspace = check_workspace(Path(row.workspace))
     models = Models(opening.settings)
@@ -128,10 +129,13 @@ def _resume(opening: Opening, store: Store) -> LiveSession:
     if "max_steps" in given:
         first.insert(0, SetLimits(limits=Limits(max_steps=opening.settings.max_steps)))
     if {"model", "base_url", "tool_protocol"} & given:
+        await models.ask_local()
         choice = models.choose()
         first.insert(0, SetModel(model=choice.spec.ref, tool_protocol=choice.tool_protocol))
     else:
-        models.provider(fold(history).model)
+        model = fold(history).model
+        models.provider(model)
+        await models.ask_local(model)
     return _live(_Parts(row=row, workspace=workspace, models=models, store=store), first, history)
 
 
