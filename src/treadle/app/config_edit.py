@@ -39,6 +39,7 @@ def _path(key: str) -> tuple[str, ...]:
         raise ConfigError(
             "config-key",
             f"{key!r} is not a key of the settings.",
+            why="A key is one name, or several with dots between them.",
             fix="Write it like modes.plan.model, with quotes around names that have dots or slashes.",
         ) from error
     return path

@@ -111,7 +111,8 @@ def _read() -> _Stored:
             raise ConfigError(
                 "keys-exposed",
                 f"Others on this machine may read the keys in {file}.",
-                fix=f"Run: chmod 600 {file} (and think of the keys in it as known).",
+                why="Keys that others can read are not used; think of them as known.",
+                fix=f"Run: chmod 600 {file}",
             )
         return msgspec.json.decode(file.read_bytes(), type=_Stored)
     except FileNotFoundError:
@@ -121,6 +122,7 @@ def _read() -> _Stored:
         raise ConfigError(
             "keys-unreadable",
             f"The file of keys {file} cannot be read.",
+            why="It is damaged, or its permissions are wrong; its content is not shown.",
             fix="Mend its permissions, or remove it and store the keys again with `treadle login PROVIDER`.",
         ) from None
 

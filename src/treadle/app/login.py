@@ -32,6 +32,7 @@ async def try_key(settings: Settings, provider: str, key: str, model: str = "") 
         raise ConfigError(
             "check-model",
             f"No model of {row.title} is known to try the key with.",
+            why="The catalogue has none, and the settings choose none.",
             fix="Name one with --model NAME, or store the key untried with --no-check.",
         )
     try:

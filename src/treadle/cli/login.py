@@ -40,6 +40,7 @@ def _read_key(provider: str, *, from_stdin: bool) -> str:
         raise ConfigError(
             "no-terminal",
             "A key is asked for in a terminal only, where it is not shown.",
+            why="Standard input is not a terminal.",
             fix=f"In a script: treadle login {provider} --key-stdin",
         )
     from getpass import getpass
