@@ -89,7 +89,10 @@ def test_the_environment_counts_before_what_is_stored() -> None:
     assert find_key("groq", (), {}) is None
 
 
-def test_without_a_keyring_the_key_is_in_a_file_of_the_owner_alone() -> None:
+@pytest.mark.parametrize("exists", [False, True])
+def test_without_a_keyring_the_key_is_in_a_file_of_the_owner_alone(exists: bool) -> None:
+    if exists:
+        key_file().parent.mkdir(mode=0o755)
     assert store_key("openai", SECRET) == str(key_file())
     assert stat.S_IMODE(key_file().stat().st_mode) == 0o600
     assert stat.S_IMODE(key_file().parent.stat().st_mode) == 0o700

@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.app.local_servers import http_server, ollama
@@ -54,6 +55,13 @@ def test_a_model_that_cannot_think_gets_no_budget() -> None:
     choice = Models(Settings(model="openai/gpt-4o", thinking_budget=2000), KEYS).choose()
     assert choice.thinking_budget is None
     assert choice.notices == ("openai/gpt-4o cannot think; its thinking budget of 2,000 tokens is left out.",)
+
+
+def test_a_model_that_nothing_is_known_of_gets_the_budget_as_it_is() -> None:
+    facts = ModelSettings(context_window=100_000)
+    settings = Settings(model="openai-compatible/m", base_url="http://h/v1", thinking_budget=2000)
+    choice = Models(msgspec.structs.replace(settings, models={"openai-compatible/m": facts}), {}).choose()
+    assert (choice.thinking_budget, choice.notices) == (2000, ())
 
 
 def test_a_stored_key_makes_its_provider_the_one_that_is_taken() -> None:

@@ -130,7 +130,9 @@ def _read() -> _Stored:
 def _write(stored: _Stored) -> None:
     from treadle.app.private_file import write_private
 
-    write_private(key_file(), msgspec.json.format(msgspec.json.encode(stored)) + b"\n")
+    file = key_file()
+    write_private(file, msgspec.json.format(msgspec.json.encode(stored)) + b"\n")
+    file.parent.chmod(0o700)
 
 
 def _put(backend: Any, provider: str, value: str) -> bool:

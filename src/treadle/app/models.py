@@ -252,13 +252,18 @@ class Models:
         """Bring a thinking budget to what the model can, and say so; a quarter of its output is left to the reply."""
         if not wanted:
             return None, ""
-        known = spec.context_window is not None or spec.max_output is not None
-        if known and not spec.thinking:
+        if not spec.thinking and self._knows_thinking(spec.ref):
             return None, f"{spec.ref} cannot think; its thinking budget of {wanted:,} tokens is left out."
         limit = wanted if spec.max_output is None else spec.max_output - spec.max_output // 4
         if wanted <= limit:
             return wanted, ""
         return limit, f"{spec.ref} can think {limit:,} tokens at most; its budget of {wanted:,} is cut to that."
+
+    def _knows_thinking(self, ref: str) -> bool:
+        """Whether it is known that a model thinks, or that it does not."""
+        row, name = self._parse(ref)
+        local = self._local.get(ref)
+        return (local is not None and local.thinking is not None) or (row is not None and name in model_names(row))
 
     def _override(self, ref: str) -> ModelSettings:
         return self._settings.models.get(ref, ModelSettings())

@@ -124,7 +124,7 @@ def _zsh(table: Mapping[str, Words]) -> Iterator[str]:
     yield "  compadd -- ${=chosen}"
     yield "  _files"
     yield "}"
-    yield "compdef _treadle treadle"
+    yield 'if [[ "${funcstack[1]}" == _treadle ]]; then _treadle "$@"; else compdef _treadle treadle; fi'
 
 
 def _fish(table: Mapping[str, Words]) -> Iterator[str]:
