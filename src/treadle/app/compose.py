@@ -1,9 +1,10 @@
 """Composition: the only place that knows every class, and the only one (with the command line) that imports lazily."""
 
+import os
 import random
 import secrets
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,7 @@ from treadle.context.system import system_prompt
 from treadle.engine.advance import fold
 from treadle.engine.ports import Judge, Ports, Tool
 from treadle.engine.session import Session
+from treadle.engine.state import State, replace
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import (
     Event,
@@ -117,26 +119,33 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
     return _live(_Parts(row=row, workspace=workspace, models=models, store=store), first, ())
 
 
+_MODEL_FLAGS = {"model", "base_url", "tool_protocol"}
+"""Settings on the command line that choose the model of a session that is resumed."""
+
+
 async def _resume(opening: Opening, store: Store) -> LiveSession:
     row = store.find(opening.resume)
     workspace = check_workspace(Path(row.workspace))
     models = Models(opening.settings)
     history = store.read(row.id)
-    first: list[EventData] = [Resumed(user_present=opening.user_present)]
-    given = opening.given
-    if "mode" in given:
-        first.insert(0, SetMode(mode=opening.settings.mode))
-    if "max_steps" in given:
-        first.insert(0, SetLimits(limits=Limits(max_steps=opening.settings.max_steps)))
-    if {"model", "base_url", "tool_protocol"} & given:
-        await models.ask_local()
-        choice = models.choose()
-        first.insert(0, SetModel(model=choice.spec.ref, tool_protocol=choice.tool_protocol))
-    else:
-        model = fold(history).model
-        models.provider(model)
-        await models.ask_local(model)
+    state = fold(history)
+    await models.ask_local("" if _MODEL_FLAGS & opening.given else state.model)
+    first: list[EventData] = [*_changed_settings(opening, models, state), Resumed(user_present=opening.user_present)]
     return _live(_Parts(row=row, workspace=workspace, models=models, store=store), first, history)
+
+
+def _changed_settings(opening: Opening, models: Models, state: State) -> Iterator[EventData]:
+    """Give what the command line changes of a session that is resumed; its model must still be there."""
+    given = opening.given
+    if _MODEL_FLAGS & given:
+        choice = models.choose()
+        yield SetModel(model=choice.spec.ref, tool_protocol=choice.tool_protocol)
+    else:
+        models.provider(state.model)
+    if "max_steps" in given:
+        yield SetLimits(limits=replace(state.limits, max_steps=opening.settings.max_steps))
+    if "mode" in given:
+        yield SetMode(mode=opening.settings.mode)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +219,16 @@ def policy_context(*, root: str, mode: str, home: str, trusted: bool) -> "Policy
     from treadle.policy.context import PolicyContext
 
     state = (str(data_directory()), str(config_file().parent))
-    return PolicyContext(mode=Mode(mode), roots=(root,), files=DiskView(), home=home, state=state, trusted=trusted)
+    chosen = bool(os.environ.get("TREADLE_HOME"))
+    return PolicyContext(
+        mode=Mode(mode),
+        roots=(root,),
+        files=DiskView(),
+        home=home,
+        state=() if chosen else state,
+        own=state if chosen else (),
+        trusted=trusted,
+    )
 
 
 def _system(

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -287,7 +286,7 @@ def _own_row(name: str, said: ProviderSettings, known: ProviderRow | None) -> Pr
             fix=f"Take one of {', '.join(one.value for one in Wire)}.",
         ) from error
     if known is not None:
-        return replace(known, wire=wire)
+        return msgspec.structs.replace(known, wire=wire)
     return ProviderRow(name=name, title=name, base_url=said.base_url, wire=wire, key_optional=True)
 
 

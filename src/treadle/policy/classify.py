@@ -8,13 +8,14 @@ from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, 
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path
-from treadle.policy.shell.expand import Variables
+from treadle.policy.shell.expand import ExpansionBudgetError, Variables
 from treadle.policy.shell.grammar import grammar_commands
 from treadle.policy.shell.outline import command_names
 from treadle.policy.shell.parse import parse
 from treadle.policy.shell.precheck import has_lookalikes, hidden_characters
 from treadle.policy.shell.programs import MAX_NESTING, judge_command
-from treadle.policy.shell.scene import Scene
+from treadle.policy.shell.scene import Scene, Trace
+from treadle.policy.shell.sequences import judge_sequence
 from treadle.policy.shell.sweep import sweep
 from treadle.policy.shell.syntax import ShellSyntaxError
 from treadle.policy.shell.walk import JudgedCommand, PartsBudgetError, Walk
@@ -22,16 +23,18 @@ from treadle.protocol.tools import Risk
 
 MAX_LINE_BYTES = 64 * 1024
 
-_RUNS_A_FILE = frozenset({"own-program", "shell", "interpreter", "mode"})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandJudgement:
-    """A shell line's class, its commands with what was found about each, and what was found about the whole."""
+    """A shell line's class, its commands with what was found about each, and what was found about the whole.
+
+    `trace` is what may be run and touched by text that could only be searched.
+    """
 
     command_class: CommandClass
     parts: tuple[JudgedCommand, ...]
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...]
+    trace: Trace
 
     def all_findings(self) -> tuple[Finding, ...]:
         """Give every finding once: the line's own first, then those of its parts in order."""
@@ -48,48 +51,24 @@ def classify_command(command: str, cwd: str, context: PolicyContext) -> CommandJ
         judge_argv=judge_command,
     )
     findings = _precheck(command, cwd, context)
+    parts: list[JudgedCommand] = []
     if len(command.encode(errors="replace")) > MAX_LINE_BYTES:
         findings.append(unfollowed("budget", f"the line is longer than {MAX_LINE_BYTES} bytes"))
-        return _judgement(
-            (), [*findings, *sweep(command[:MAX_LINE_BYTES], scene), *sweep(command[-MAX_LINE_BYTES:], scene)]
-        )
-    parts, more = _walk(command, scene)
-    more += _written_and_run(command, parts, scene)
+        findings += [*sweep(command[:MAX_LINE_BYTES], scene), *sweep(command[-MAX_LINE_BYTES:], scene)]
+    else:
+        parts, more = _walk(command, scene)
+        findings += more
     if scene.effort.left < 0:
-        more += sweep(command, scene)
-    judgement = _judgement(parts, findings + more)
-    if judgement.command_class is CommandClass.READ_ONLY:
-        second = _second_opinion(command)
-        return _judgement(parts, [*findings, *more, *second])
-    return judgement
+        findings += sweep(command[:MAX_LINE_BYTES], scene)
+    if _class(parts, findings) is CommandClass.READ_ONLY:
+        findings += _second_opinion(command)
+    return CommandJudgement(
+        command_class=_class(parts, findings), parts=tuple(parts), findings=tuple(findings), trace=scene.trace
+    )
 
 
-def _judgement(parts: Sequence[JudgedCommand], findings: Sequence[Finding]) -> CommandJudgement:
-    findings = [*findings, *_downloaded_and_run(parts)]
-    together = [*findings, *(found for part in parts for found in part.findings)]
-    return CommandJudgement(command_class=class_of(together), parts=tuple(parts), findings=tuple(findings))
-
-
-def _downloaded_and_run(parts: Sequence[JudgedCommand]) -> list[Finding]:
-    """Find a part that runs a file after another part could have fetched it."""
-    fetched = False
-    for part in parts:
-        rules = {finding.rule for finding in part.findings}
-        if fetched and rules & _RUNS_A_FILE:
-            return [dangerous("download-and-run", "runs a file behind a download")]
-        fetched |= "download" in rules
-    return []
-
-
-def _written_and_run(command: str, parts: Sequence[JudgedCommand], scene: Scene) -> list[Finding]:
-    """Look through the texts of a line that writes a file and runs one: they may be the program."""
-    writes = False
-    for part in parts:
-        rules = {finding.rule for finding in part.findings}
-        if writes and rules & _RUNS_A_FILE:
-            return [finding for finding in sweep(command, scene) if finding.risk is Risk.CRITICAL]
-        writes |= "write-inside" in rules
-    return []
+def _class(parts: Sequence[JudgedCommand], findings: Sequence[Finding]) -> CommandClass:
+    return class_of([*findings, *(found for part in parts for found in part.findings)])
 
 
 def _precheck(command: str, cwd: str, context: PolicyContext) -> list[Finding]:
@@ -113,13 +92,14 @@ def _walk(command: str, scene: Scene) -> tuple[list[JudgedCommand], list[Finding
         walk.script(script, scene)
     except ShellSyntaxError as failure:
         return walk.parts, [unfollowed("syntax", f"the line is not understood: {failure}"), *sweep(command, scene)]
-    except PartsBudgetError:
-        return walk.parts, [unfollowed("budget", "the line holds too many commands"), *sweep(command, scene)]
+    except (PartsBudgetError, ExpansionBudgetError):
+        return walk.parts, [unfollowed("budget", "the line holds too many commands or words"), *sweep(command, scene)]
+    together = judge_sequence(walk.parts, scene)
     if not joined:
-        return walk.parts, []
+        return walk.parts, together
     # The shell takes the break out before it looks at words, so what stands around it may be one word.
     parts, findings = _walk(command.replace("\\\n", ""), scene)
-    return [*walk.parts, *parts], [unfollowed("syntax", "a line break stands inside a word"), *findings]
+    return [*walk.parts, *parts], [unfollowed("syntax", "a line break stands inside a word"), *together, *findings]
 
 
 def _judge_script(text: str, scene: Scene) -> list[Finding]:
@@ -129,6 +109,8 @@ def _judge_script(text: str, scene: Scene) -> list[Finding]:
     if UNKNOWN in text:
         text = text.replace(UNKNOWN, "$unknown")
     parts, findings = _walk(text, scene)
+    for part in parts:
+        scene.trace.add(part.trace)
     return [*findings, *(found for part in parts for found in part.findings)]
 
 

@@ -11,16 +11,16 @@ ALWAYS: dict[str, str] = {
     for why, names in {
         "gains other rights": "sudo su doas pkexec runuser sudoedit sg newgrp chroot unshare nsenter setpriv run0",
         "changes disks or file systems": (
-            "mkfs mkfs.* mke2fs mkswap fdisk sfdisk cfdisk gdisk sgdisk parted wipefs blkdiscard hdparm badblocks shred "
-            "srm wipe mount umount losetup swapon swapoff cryptsetup lvremove vgremove pvremove lvcreate mdadm zpool "
-            "zfs dmsetup debugfs tune2fs resize2fs fsck fsck.* e2fsck diskutil mkdosfs newfs"
+            "mkfs mkfs.* mke2fs mkswap fdisk sfdisk cfdisk gdisk sgdisk parted wipefs blkdiscard hdparm badblocks "
+            "shred srm wipe mount umount losetup swapon swapoff cryptsetup lvremove vgremove pvremove lvcreate "
+            "mdadm zpool zfs dmsetup debugfs tune2fs resize2fs fsck fsck.* e2fsck diskutil mkdosfs newfs"
         ),
         "stops or reconfigures the machine": (
             "shutdown reboot halt poweroff init telinit kexec insmod rmmod modprobe sysctl grub-install nvram csrutil "
             "spctl setenforce apparmor_parser bcdedit timedatectl hwclock hostnamectl localectl loginctl"
         ),
         "makes something run later": (
-            "at batch atrm launchctl systemd-run chkconfig update-rc.d rc-update anacron schtasks dbus-send"
+            "at batch atrm crontab launchctl systemd-run chkconfig update-rc.d rc-update anacron schtasks dbus-send"
         ),
         "changes accounts": (
             "useradd userdel usermod groupadd groupdel groupmod adduser deluser addgroup delgroup passwd chpasswd "
@@ -35,13 +35,13 @@ ALWAYS: dict[str, str] = {
         "opens a raw connection": "nc ncat netcat nc.openbsd nc.traditional socat cryptcat websocat chisel ngrok "
         "cloudflared localtunnel lt tailscale autossh sshuttle",
         "reads or changes stored credentials": (
-            "security secret-tool pass gopass op bw lpass vault keyring ssh-add ssh-copy-id ssh-agent aws-vault doppler "
-            "chamber sops age-keygen kinit klist mimikatz"
+            "security secret-tool pass gopass op bw lpass vault keyring ssh-add ssh-copy-id ssh-agent aws-vault "
+            "doppler chamber sops age-keygen kinit klist mimikatz"
         ),
         "changes packages of the system": (
             "apt apt-get aptitude dpkg rpm yum dnf zypper pacman apk emerge snap flatpak brew port choco winget scoop"
         ),
-        "controls the desktop": "osascript xdotool wmctrl ydotool defaults dconf gsettings xdg-mime pbcopy pbpaste xclip",
+        "controls the desktop": "osascript xdotool wmctrl ydotool defaults dconf gsettings pbcopy pbpaste xclip",
         "controls another program or agent": "treadle gdbserver reptyr dtach expect",
     }.items()
     for name in names.split()
@@ -63,6 +63,7 @@ _READ_FORMS = {
     "route": {"", "-n"},
     "timedatectl": {"", "status"},
     "hostnamectl": {"", "status"},
+    "crontab": {"-l"},
     "treadle": {"--version", "--help", "help", "doctor"},
     "ssh-agent": set(),
 }
@@ -70,8 +71,8 @@ _READ_FORMS = {
 
 _PATTERNS_TEXT = """
 npm pnpm yarn bun = publish ; unpublish ; deprecate ; owner ; token ; login ; adduser ; access ; dist-tag ; config set ;
-    config delete ; config edit ; set registry ; -g install ; --global install ; -g i ; hook ; star ; team ; profile ;
-    global add
+    config delete ; config edit ; set ; -g install ; --global install ; -g i ; hook ; star ; team ; profile ;
+    global add ; -g add ; --global add
 cargo = publish ; yank ; owner ; login
 twine = upload
 poetry uv hatch flit pdm rye = publish ; config pypi-token
@@ -81,15 +82,18 @@ dotnet nuget = push
 lerna changeset nx vsce ovsx = publish
 goreleaser semantic-release release-it np = release ;
 pip pip3 = config set ; config edit ; config unset ; --break-system-packages install ;
-    install --index-url ; install --extra-index-url ; install -i ; install --trusted-host ; install --find-links
-docker podman nerdctl = system prune ; volume rm ; volume prune ; container prune ; image prune ; network prune ;
+    --index-url ; --extra-index-url ; install -i ; --trusted-host ; --find-links
+conda mamba micromamba = config
+xattr = -d ; -c ; -w
+docker podman nerdctl = system prune ; system reset ; volume rm ; volume prune ; container prune ;
+    image prune ; network prune ;
     builder prune ; --privileged ; push ; login ; swarm ; exec --privileged ; compose down -v ; compose down --volumes ;
     --pid=host ; --network=host ; --net=host ; --ipc=host ; --uts=host ; --userns=host ; --cap-add ; --device ;
     --security-opt ; rm -f ; rmi -f ; rm --force ; stack rm ; secret ; context ; plugin install ; kill ; trust ;
     volume remove
 docker-compose = down -v ; down --volumes ; rm -f
-kubectl oc k3s = delete ; drain ; cordon ; taint ; apply ; create ; replace ; patch ; edit ; scale ; exec ; cp ; attach ;
-    port-forward ; proxy ; rollout ; set ; label ; annotate ; run ; expose ; debug ; get secret ; get secrets ;
+kubectl oc k3s = delete ; drain ; cordon ; taint ; apply ; create ; replace ; patch ; edit ; scale ; exec ; cp ;
+    attach ; port-forward ; proxy ; rollout ; set ; label ; annotate ; run ; expose ; debug ; get secret ; get secrets ;
     describe secret ; describe secrets ; config view --raw ; config set ; config set-credentials ; auth ;
     create token ; certificate
 helm = install ; upgrade ; uninstall ; delete ; rollback ; push ; plugin
@@ -98,7 +102,8 @@ terraform tofu terragrunt = apply ; destroy ; import ; taint ; untaint ; state r
 pulumi cdk serverless sls sst = up ; deploy ; destroy ; remove ; rm ; refresh ; import ; cancel ; config --show-secrets
 ansible-playbook ansible ansible-vault = ;
 vercel netlify firebase wrangler flyctl fly railway render surge now eas fastlane gcloud heroku eb cap amplify =
-    deploy ; publish ; --prod ; --production ; secret ; secrets ; env ; login ; token ; auth ; config ; submit ; release
+    deploy ; up ; publish ; --prod ; --production ; secret ; secrets ; env ; login ; token ; auth ; config ; submit ;
+    release
 aws = configure ; s3 rm ; s3 rb ; s3 mv ; s3 cp ; s3 sync ; iam ; sts ; secretsmanager ; ssm ; kms ; lambda invoke ;
     lambda update-function-code ; ecr get-login-password ; sso ; cloudformation deploy ; organizations ; s3api ; logs
 gcloud = auth ; secrets ; iam ; projects ; compute ssh ; kms
@@ -108,9 +113,9 @@ gh = auth ; secret ; repo delete ; repo archive ; repo rename ; repo edit ; gist
     issue delete ; cache delete ; run cancel ; run delete ; config set ; api --method ; api -X ; api -f ; api -F ;
     api --field ; api --raw-field ; api --input ; api graphql ; repo create ; repo sync ; pr close ; label delete
 glab hub = auth ; token ; delete ; release ; api ; variable ; merge
-crontab = -r ; -e ; -i ; - ; -u
-systemctl service rc-service = start ; stop ; restart ; reload ; enable ; disable ; mask ; unmask ; kill ; edit ; daemon-reload ;
-    set-default ; isolate ; reboot ; poweroff ; halt ; suspend ; link ; import-environment ; set-environment
+systemctl service rc-service = start ; stop ; restart ; reload ; enable ; disable ; mask ; unmask ; kill ; edit ;
+    daemon-reload ; set-default ; isolate ; reboot ;
+    poweroff ; halt ; suspend ; link ; import-environment ; set-environment
 journalctl = --vacuum-size ; --vacuum-time ; --rotate ; --flush
 ip = link set ; addr add ; addr del ; route add ; route del ; netns ; tuntap ; rule
 history = -c ; -d ; -w ; -a ; -r ; -n ; -p ; -s
@@ -121,7 +126,8 @@ bind = -x ; -f
 mapfile readarray = -C
 set = +o
 ssh-keygen = -p ; -R ; -y ; -A
-gpg gpg2 = --export-secret-keys ; --export-secret-subkeys ; --delete-secret-keys ; --delete-keys ; --decrypt ; -d ; --import
+gpg gpg2 = --export-secret-keys ; --export-secret-subkeys ; --delete-secret-keys ; --delete-keys ; --decrypt ; -d ;
+    --import
 openssl = rsa ; pkey ; pkcs12 ; enc ; s_client ; s_server ; genrsa ; ec
 dropdb dropuser createuser = ;
 mysqladmin = drop ; shutdown ; password ; kill ; flush-privileges
@@ -196,7 +202,7 @@ CODE = re.compile(
     r"""
     rm\s+-\w*[rf]|rmtree|\bunlink|os\.remove|os\.rmdir|removedirs|shutil|rimraf|rmSync|rmdirSync|unlinkSync|FileUtils|remove_tree
     |os\.system|subprocess|popen|child_process|\bexec|\bspawn|\beval\b|__import__|importlib|compile\(|\bfork\b|\bpty\b
-    |\bsystem\b|shell_exec|passthru|proc_open|\bqx\b|`|os\.exec|execSync|Runtime\.getRuntime|ProcessBuilder|Deno\.run
+    |\bsystem\b|\bdelete\b|\bremove\b|shell_exec|passthru|proc_open|\bqx\b|`|os\.exec|execSync|Runtime\.getRuntime|ProcessBuilder|Deno\.run
     |socket|urllib|requests|http\.client|httpx|aiohttp|\bfetch\(|https?://|net/http|net\.connect|LWP|open-uri|TCPSocket|ftplib
     |smtplib|paramiko|base64|fromhex|b64decode|unpack|fromCharCode|atob|codecs|ctypes|\bffi\b|dlopen|pickle|marshal|\bzlib\b
     |os\.environ|getenv|process\.env|\bENV\b|\$ENV|%ENV|setuid|chmod|chown|os\.kill|process\.kill|/dev/tcp|authorized_keys
@@ -204,7 +210,7 @@ CODE = re.compile(
     """,
     re.VERBOSE,
 )
-"""Words in a program given as text that mean: it deletes, runs others, talks to the network, decodes or reads secrets."""
+"""Words in program text that mean: it deletes, runs others, talks to the network, decodes or reads secrets."""
 
 SQL = re.compile(
     r"\b(drop|delete|truncate|alter|update|insert|replace\s+into|grant|revoke|create|copy|flushall|flushdb|shutdown|config"
@@ -219,8 +225,8 @@ SQL_CLIENTS = frozenset(
 """)
 )
 DESTRUCTIVE_VERBS = re.compile(
-    r"(.*[:-])?(delete|destroy|terminate|purge|drop|wipe|nuke|revoke|remove|rm|rb|prune|reset|flush|fresh|erase|uninstall|truncate|"
-    r"force-\w+)([:-].*)?",
+    r"(.*[:_-])?(delete|destroy|terminate|purge|drop|wipe|nuke|revoke|remove|rm|rb|prune|reset|flush|fresh|erase|uninstall|truncate|rollback|"
+    r"force-\w+)([:_-].*)?",
     re.IGNORECASE,
 )
 VERB_PROGRAMS = frozenset(

@@ -3,7 +3,8 @@
 A table is one line of text: `-abc` are flags, `-n:` takes a value, `-f<` a path that is read, `-o>` a path that is
 written, `-x!` runs something or does harm, `--color?` takes a value only when glued with `=`. After the bar stand the
 operands in order, the last one repeated when it ends in `*`: `TEXT`, `LIST` (names shown, contents not), `READ`,
-`WRITE`, `HARM` (changes the system), or `RAW` for a program that prints its arguments and knows no options worth telling apart.
+`WRITE`, `HARM` (changes the system), or `RAW` for a program that prints its arguments and knows no options worth
+telling apart.
 """
 
 import re
@@ -13,7 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN
+from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_glob
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
@@ -190,7 +191,7 @@ def _place(operands: tuple[str, ...], place: int) -> str:
 def _judge_operand(name: str, kind: str, operand: str, scene: Scene) -> list[Finding]:
     match kind:
         case "TEXT":
-            return []
+            return scene.path(operand, PathOp.LIST) if is_glob(operand) else []
         case "LIST":
             return scene.path(operand, PathOp.LIST)
         case "READ":

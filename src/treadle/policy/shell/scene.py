@@ -41,6 +41,12 @@ class Trace:
     paths: list[tuple[PathOp, str]] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
 
+    def add(self, other: "Trace") -> None:
+        """Take over what was met in a script that the command runs."""
+        self.commands.extend(other.commands)
+        self.paths.extend(other.paths)
+        self.hosts.extend(other.hosts)
+
 
 @dataclass(slots=True)
 class Effort:
@@ -51,7 +57,10 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """The surroundings of one command. `cwds` are all the directories it may run in; `is_search` marks a guess at a command."""
+    """The surroundings of one command.
+
+    `cwds` are all the directories it may run in, `is_search` marks a guess at a command, `depth` counts nesting.
+    """
 
     context: PolicyContext
     cwds: tuple[str, ...]
@@ -80,6 +89,13 @@ class Scene:
     def path(self, text: str, op: PathOp) -> list[Finding]:
         """Judge an operand that names a file, from every directory the command may run in."""
         return [finding for cwd in self.cwds for finding in _judge_path(text, op, cwd, self)]
+
+    def expands_plainly(self, text: str) -> bool:
+        """Whether a leading glob stands for files that are there, none of which looks like an option."""
+        if self.cwd == UNKNOWN:
+            return False
+        matches, whole = _matches(self.cwd, text.split("/")[:1], self)
+        return bool(matches) and whole and not any(posixpath.basename(path).startswith("-") for path in matches)
 
     def mentions(self, text: str) -> list[Finding]:
         """Judge a word of a program whose options are not known: does any part of it name a protected file?"""
