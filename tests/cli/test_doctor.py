@@ -63,6 +63,7 @@ async def test_each_configured_provider_is_called_once(
     assert sorted(calls) == ["grok-4", "openai/gpt-oss-120b"]
     assert checks["key groq"] == ("ok", "from GROQ_API_KEY")
     assert checks["call xai/grok-4"][0] == "fail"
+    assert checks["call groq/openai/gpt-oss-120b"][0] == "warn", "its variable may be there for other reasons"
 
 
 async def test_a_small_window_of_a_local_server_is_a_warning(treadle: Command, home: Path) -> None:

@@ -59,20 +59,34 @@ async def _local(models: Models) -> AsyncIterator[Check]:
 async def _calls(settings: Settings) -> list[Check]:
     """Call each provider that is configured, all at the same time."""
     models = Models(settings)
-    refs = list(_refs(models, settings))
+    chosen, refs = _chosen(models, settings), list(_refs(models, settings))
     try:
-        return list(map(_told, await asyncio.gather(*(check_call(models, ref) for ref in refs))))
+        calls = await asyncio.gather(*(check_call(models, ref) for ref in refs))
     finally:
         await models.close()
+    return [_told(call, needed=_provider(call.ref) in chosen) for call in calls]
+
+
+def _chosen(models: Models, settings: Settings) -> frozenset[str]:
+    """Name the providers that are meant to be used: a variable such as GITHUB_TOKEN may be there for other reasons."""
+    stored = {line.name for line in provider_lines(models) if line.key_origin not in ("", *line.key_variables)}
+    named = {_provider(ref) for ref in _named(settings)}
+    taken = {models.choose().spec.provider} if models.configured() else set()
+    return frozenset(stored | named | taken)
+
+
+def _named(settings: Settings) -> Iterator[str]:
+    yield from filter(None, (settings.model, *(said.model for said in settings.modes.values())))
+
+
+def _provider(ref: str) -> str:
+    return ref.partition("/")[0]
 
 
 def _refs(models: Models, settings: Settings) -> Iterator[str]:
     """Name a model of each provider with a key, and those that the settings choose; each provider once."""
-    chosen = [settings.model, *(said.model for said in settings.modes.values())]
-    seen = set()
-    for ref in filter(None, chosen):
-        seen.add(ref.partition("/")[0])
-        yield ref
+    yield from _named(settings)
+    seen = {_provider(ref) for ref in _named(settings)}
     for line in provider_lines(models):
         if line.key_origin and line.configured and line.name not in seen and line.name not in LOCAL:
             ref = models.usual_model(models.row(line.name))
@@ -80,8 +94,8 @@ def _refs(models: Models, settings: Settings) -> Iterator[str]:
                 yield ref
 
 
-def _told(call: CallCheck) -> Check:
-    name, login = f"call {call.ref}", f"Store a new key: treadle login {call.ref.partition('/')[0]}"
+def _told(call: CallCheck, *, needed: bool) -> Check:
+    name, broken = f"call {call.ref}", fail if needed else warn
     match call.outcome:
         case Outcome.WORKS:
             return ok(name, call.text)
@@ -90,8 +104,8 @@ def _told(call: CallCheck) -> Check:
         case Outcome.UNCLEAR:
             return warn(name, call.text, "Check the model's name and the base URL: `treadle config` shows them.")
         case Outcome.REFUSED:
-            return fail(name, call.text, login)
+            return broken(name, call.text, f"Store a new key: treadle login {_provider(call.ref)}")
         case Outcome.UNREACHABLE:
-            return fail(name, call.text, "Check the network, the proxy and the base URL.")
+            return broken(name, call.text, "Check the network, the proxy and the base URL.")
         case _:
             assert_never(call.outcome)
