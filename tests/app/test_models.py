@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -130,3 +133,14 @@ async def test_no_server_is_asked_for_a_model_elsewhere_or_when_it_is_silent() -
         models = Models(settings, KEYS)
         await models.ask_local()
         assert models.choose().notices == ()
+
+
+def test_choosing_a_model_loads_nothing_that_can_wait(tmp_path: Path) -> None:
+    code = (
+        "import sys; from treadle.app.models import Models; from treadle.app.settings import load_settings;"
+        "Models(load_settings({'model': 'openai/gpt-5'}), {}).spec('openai/gpt-5');"
+        "sys.exit(', '.join({'tomllib', 'tomlkit', 'httpx2', 'keyring', 'rapidfuzz'} & sys.modules.keys()) or 0)"
+    )
+    environment = {**os.environ, "TREADLE_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], check=False, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
