@@ -67,7 +67,7 @@ async def open_session(opening: Opening) -> LiveSession:
     store = Store(database())
     try:
         if opening.resume:
-            return _resume(opening, store)
+            return await _resume(opening, store)
         return await _start(opening, store)
     except BaseException:
         store.close()
@@ -94,6 +94,7 @@ def last_session(workspace: Path) -> str:
 async def _start(opening: Opening, store: Store) -> LiveSession:
     workspace = check_workspace(opening.workspace)
     models = Models(opening.settings)
+    await models.ask_local()
     choice = models.choose()
     now = _clock()
     session_id = _new_id(now)
@@ -119,12 +120,17 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
     return _live(_Parts(row=row, workspace=workspace, models=models, store=store), first, ())
 
 
-def _resume(opening: Opening, store: Store) -> LiveSession:
+_MODEL_FLAGS = {"model", "base_url", "tool_protocol"}
+"""Settings on the command line that choose the model of a session that is resumed."""
+
+
+async def _resume(opening: Opening, store: Store) -> LiveSession:
     row = store.find(opening.resume)
     workspace = check_workspace(Path(row.workspace))
     models = Models(opening.settings)
     history = store.read(row.id)
     state = fold(history)
+    await models.ask_local("" if _MODEL_FLAGS & opening.given else state.model)
     first: list[EventData] = [*_changed_settings(opening, models, state), Resumed(user_present=opening.user_present)]
     return _live(_Parts(row=row, workspace=workspace, models=models, store=store), first, history)
 
@@ -132,7 +138,7 @@ def _resume(opening: Opening, store: Store) -> LiveSession:
 def _changed_settings(opening: Opening, models: Models, state: State) -> Iterator[EventData]:
     """Give what the command line changes of a session that is resumed; its model must still be there."""
     given = opening.given
-    if {"model", "base_url", "tool_protocol"} & given:
+    if _MODEL_FLAGS & given:
         yield _set_model(models)
     else:
         models.provider(state.model)
