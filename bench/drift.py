@@ -56,10 +56,7 @@ def read_commit(pre: str, post: str, *, context: int = CONTEXT) -> Commit | None
     for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(context):
         low, high, new_low, new_high = group[0][1], group[-1][2], group[0][3], group[-1][4]
         shared = tuple(
-            (i1 - low + k, j1 - new_low + k)
-            for tag, i1, i2, j1, _ in group
-            if tag == "equal"
-            for k in range(i2 - i1)
+            (i1 - low + k, j1 - new_low + k) for tag, i1, i2, j1, _ in group if tag == "equal" for k in range(i2 - i1)
         )
         spots.append(Spot(tuple(old[low:high]), tuple(new[new_low:new_high]), low, shared))
     if not spots or any(pre.count(spot.edit.old) != 1 or not spot.edit.old.strip() for spot in spots):
@@ -92,9 +89,7 @@ def _change(rng: random.Random, lines: list[str]) -> None:
             source = rng.randrange(0, max(1, len(lines) - size))
             lines[at:at] = [_renamed(rng, line) for line in lines[source : source + size]]
         case "rewrite":
-            lines[at : at + size] = [_renamed(rng, line) for line in lines[at : at + size]] + [
-                _renamed(rng, lines[at])
-            ]
+            lines[at : at + size] = [_renamed(rng, line) for line in lines[at : at + size]] + [_renamed(rng, lines[at])]
         case _:
             lines[at] = _renamed(rng, lines[at])
 
@@ -111,28 +106,20 @@ Mutation = Callable[[random.Random, Commit], DriftCase | None]
 
 
 def _context(rng: random.Random, spot: Spot, wanted: Callable[[str], bool]) -> tuple[int, int] | None:
-    inner = [
-        pair for pair in spot.shared if 0 < pair[0] < len(spot.old) - 1 and 0 < pair[1] < len(spot.new) - 1
-    ]
+    inner = [pair for pair in spot.shared if 0 < pair[0] < len(spot.old) - 1 and 0 < pair[1] < len(spot.new) - 1]
     fitting = [pair for pair in inner if wanted(spot.old[pair[0]])]
     return rng.choice(fitting) if fitting else None
 
 
-def _case(
-    kind: str, commit: Commit, edits: Sequence[Edit], *posts: str, may_refuse: bool = True
-) -> DriftCase | None:
+def _case(kind: str, commit: Commit, edits: Sequence[Edit], *posts: str, may_refuse: bool = True) -> DriftCase | None:
     plain = tuple(spot.edit for spot in commit.spots)
     if tuple(edits) == plain and kind not in ("exact", "out_of_order"):
         return None
     return DriftCase(kind, commit.pre, tuple(edits), posts or (commit.post,), may_refuse)
 
 
-def _each(
-    kind: str, commit: Commit, change: Callable[[str], str], *, new: bool, may_refuse: bool
-) -> DriftCase | None:
-    edits = [
-        Edit(change(spot.edit.old), change(spot.edit.new) if new else spot.edit.new) for spot in commit.spots
-    ]
+def _each(kind: str, commit: Commit, change: Callable[[str], str], *, new: bool, may_refuse: bool) -> DriftCase | None:
+    edits = [Edit(change(spot.edit.old), change(spot.edit.new) if new else spot.edit.new) for spot in commit.spots]
     return _case(kind, commit, edits, may_refuse=may_refuse)
 
 
@@ -227,20 +214,14 @@ def _one_context_line(
     if pair is None:
         return None
     line = spot.old[pair[0]]
-    lines = (
-        (_typo(rng, line),) if written is None else tuple(line if each == "@" else each for each in written)
-    )
+    lines = (_typo(rng, line),) if written is None else tuple(line if each == "@" else each for each in written)
     old = (*spot.old[: pair[0]], *lines, *spot.old[pair[0] + 1 :])
     new = (*spot.new[: pair[1]], *lines, *spot.new[pair[1] + 1 :])
     edits = [each.edit for each in commit.spots]
     edits[number] = Edit("\n".join(old), "\n".join(new))
-    literal = (
-        commit.post.replace(spot.edit.new, edits[number].new) if commit.post.count(spot.edit.new) == 1 else ""
-    )
+    literal = commit.post.replace(spot.edit.new, edits[number].new) if commit.post.count(spot.edit.new) == 1 else ""
     blank_only = kind.startswith("blank")
-    return _case(
-        kind, commit, edits, commit.post, *([literal] if blank_only else []), may_refuse=not blank_only
-    )
+    return _case(kind, commit, edits, commit.post, *([literal] if blank_only else []), may_refuse=not blank_only)
 
 
 def blank_extra(rng: random.Random, commit: Commit) -> DriftCase | None:
@@ -276,9 +257,7 @@ def deleted_typo(rng: random.Random, commit: Commit) -> DriftCase | None:
         return None
     at = rng.choice(gone)
     old = (*spot.old[:at], _typo(rng, spot.old[at]), *spot.old[at + 1 :])
-    return _case(
-        "deleted_typo", commit, [Edit("\n".join(old), spot.edit.new), *(s.edit for s in commit.spots[1:])]
-    )
+    return _case("deleted_typo", commit, [Edit("\n".join(old), spot.edit.new), *(s.edit for s in commit.spots[1:])])
 
 
 def line_numbers(rng: random.Random, commit: Commit) -> DriftCase | None:
@@ -300,9 +279,7 @@ def entities(_: random.Random, commit: Commit) -> DriftCase | None:
 
 
 def escaped_newlines(_: random.Random, commit: Commit) -> DriftCase | None:
-    return _each(
-        "escaped_newlines", commit, lambda text: text.replace("\n", "\\n"), new=True, may_refuse=True
-    )
+    return _each("escaped_newlines", commit, lambda text: text.replace("\n", "\\n"), new=True, may_refuse=True)
 
 
 def escaped_quotes(_: random.Random, commit: Commit) -> DriftCase | None:
@@ -367,18 +344,14 @@ def refused_stale(rng: random.Random, commit: Commit) -> DriftCase | None:
         return None
     at = rng.choice(inside)
     theirs = "\n".join((*spot.old[:at], "    user_line = True  # theirs", *spot.old[at:]))
-    return DriftCase(
-        "refused_stale", commit.pre.replace(spot.edit.old, theirs), (spot.edit,), (), may_refuse=True
-    )
+    return DriftCase("refused_stale", commit.pre.replace(spot.edit.old, theirs), (spot.edit,), (), may_refuse=True)
 
 
 def refused_ambiguous(rng: random.Random, commit: Commit) -> DriftCase | None:
     spot = commit.spots[0]
     drift = rng.choice((str, _by_line(lambda line: "   " + line)))
     pre = commit.pre + spot.edit.old + "\n"
-    return DriftCase(
-        "refused_ambiguous", pre, (Edit(drift(spot.edit.old), drift(spot.edit.new)),), (), may_refuse=True
-    )
+    return DriftCase("refused_ambiguous", pre, (Edit(drift(spot.edit.old), drift(spot.edit.new)),), (), may_refuse=True)
 
 
 ALIKE: tuple[Mutation, ...] = (
@@ -401,9 +374,7 @@ def drift_cases(commits: Sequence[Commit], seed: int) -> Iterator[DriftCase]:
         if other.pre != commit.pre and commit.spots[0].edit.old not in other.pre:
             edits = tuple(spot.edit for spot in commit.spots)
             yield DriftCase("refused_wrong_file", other.pre, edits, (), may_refuse=True)
-        crlf = [
-            replace(each, pre=each.pre.replace("\n", "\r\n")) for each in [commit] if "\r" not in each.pre
-        ]
+        crlf = [replace(each, pre=each.pre.replace("\n", "\r\n")) for each in [commit] if "\r" not in each.pre]
         for each in crlf:
             edits = tuple(spot.edit for spot in commit.spots)
             yield DriftCase("crlf_file", each.pre, edits, (commit.post.replace("\n", "\r\n"),))

@@ -117,9 +117,10 @@ def make_ports(store: Store, provider: Steady) -> Ports:
         environment=Nowhere(),
         judge=allow,
         tools={"look": Look()},
+        offered=lambda _: ("look",),
         provider=lambda _: provider,
         model=lambda _: ModelSpec(provider="bench", name="model"),
-        system=lambda _: "You are a coding agent.",
+        system=lambda *_: "You are a coding agent.",
         clock=lambda: time.time_ns() // 1_000_000,
         chance=lambda: 0.5,
     )

@@ -33,9 +33,9 @@ class Program:
         return {**kept, "TREADLE_HOME": str(self.home), "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1", **self.extra}
 
     async def start(
-        self, *arguments: str, command: Sequence[str] = TREADLE, cwd: Path | None = None
+        self, *arguments: str, command: Sequence[str] = TREADLE, cwd: Path | None = None, limit: int = 2**16
     ) -> asyncio.subprocess.Process:
-        """Start it with pipes."""
+        """Start it with pipes; `limit` is the longest line that can be read from them."""
         return await asyncio.create_subprocess_exec(
             *command,
             *arguments,
@@ -44,6 +44,7 @@ class Program:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            limit=limit,
         )
 
     async def run(self, *arguments: str, command: Sequence[str] = TREADLE, cwd: Path | None = None) -> Ended:

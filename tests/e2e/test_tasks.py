@@ -7,24 +7,18 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.process import Ended, Program
+from tests.e2e.running import log_of, model
 from tests.e2e.samples import NAMES, Sample, sample, tree
 from treadle.app.exits import Exit
 from treadle.engine.advance import fold
 from treadle.engine.state import phase
-from treadle.protocol.events import Event
 from treadle.protocol.notifications import Phase
 from treadle.providers.scripted.script import MakeCall, Script
 from treadle.providers.scripted.server import ScriptedServer
-from treadle.store.sqlite import Store
 
-WIRES = {"anthropic": ("anthropic-compatible", ""), "chat": ("openai-compatible", "/v1")}
+WIRES = ("anthropic", "chat")
 PROTOCOLS = ("native", "xml")
 CHANGING = ("execute_command", "replace_in_file", "write_to_file")
-
-
-def flags(server: ScriptedServer, wire: str, protocol: str) -> tuple[str, ...]:
-    provider, path = WIRES[wire]
-    return ("--model", f"{provider}/scripted", "--base-url", server.base_url + path, "--tool-protocol", protocol)
 
 
 async def work(task: Sample, script: Script, folder: Path, *more: str, wire: str, protocol: str) -> Ended:
@@ -32,20 +26,11 @@ async def work(task: Sample, script: Script, folder: Path, *more: str, wire: str
     program = Program(folder / "home")
     project = task.lay_out(folder / "project")
     async with ScriptedServer(script) as server:
-        choice = (*flags(server, wire, protocol), "--directory", str(project))
+        choice = (*model(server, wire), "--tool-protocol", protocol, "--directory", str(project))
         ended = await program.run("-p", task.prompt, *choice, *more)
     assert server.violations == []
     assert len(server.requests) == len(script.turns)
     return ended
-
-
-def log_of(home: Path) -> list[Event]:
-    store = Store(home / "sessions.db")
-    try:
-        (row,) = store.sessions()
-        return store.read(row.id)
-    finally:
-        store.close()
 
 
 def check_own_tests(project: Path) -> None:

@@ -159,6 +159,33 @@ def test_thinking_fits_below_the_output_limit(
     assert (body["max_tokens"], body.get("thinking", {}).get("budget_tokens")) == expected
 
 
+@pytest.mark.parametrize(
+    ("model", "adaptive"),
+    [
+        ("claude-3-7-sonnet-20250219", False),
+        ("claude-sonnet-4-20250514", False),
+        ("claude-opus-4-5", False),
+        ("claude-haiku-4-5-20251001", False),
+        ("claude-opus-4-6", True),
+        ("anthropic.claude-sonnet-4.6", True),
+        ("claude-opus-4-7", True),
+        ("claude-sonnet-5", True),
+        ("claude-fable-5-1", True),
+        ("claude-mythos-preview", True),
+        ("MiniMax-M3", False),
+    ],
+)
+def test_newer_models_are_asked_to_think_by_effort(model: str, adaptive: bool) -> None:
+    asked = msgspec.structs.replace(request(), model=model, thinking_budget=2000)
+    body = body_of(asked)
+    if adaptive:
+        assert body["thinking"] == {"type": "adaptive", "display": "summarized"}
+        assert body["output_config"] == {"effort": "low"}
+    else:
+        assert body["thinking"] == {"type": "enabled", "budget_tokens": 2000}
+        assert "output_config" not in body
+
+
 def test_thinking_stays_off_after_calls_that_another_provider_made() -> None:
     answer = Message(role=Role.USER, content=(result("a"),))
     asked = msgspec.structs.replace(request(user("Hi"), called(), answer), thinking_budget=2000)

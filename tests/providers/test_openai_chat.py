@@ -21,7 +21,7 @@ from treadle.protocol.models import (
     StreamThinkingDone,
     Usage,
 )
-from treadle.providers.endpoint import CallIds, Endpoint, Quirks
+from treadle.providers.endpoint import CallIds, Endpoint, Quirks, ThinkingField
 from treadle.providers.openai_chat import OpenAIChat
 from treadle.providers.sse import SseEvent
 
@@ -119,6 +119,29 @@ def test_quirks_change_the_request() -> None:
     ids = [message["tool_call_id"] for message in body["messages"][1:]]
     assert body["messages"][0]["tool_calls"][0]["id"] == ids[0]
     assert (len(ids[0]), ids[1]) == (9, "abcDEF123")
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        (ThinkingField.NONE, {}),
+        (ThinkingField.EFFORT, {"reasoning_effort": "medium"}),
+        (ThinkingField.BUDGET, {"reasoning": {"max_tokens": 5000}}),
+        (ThinkingField.SWITCH, {"thinking": {"type": "enabled"}}),
+        (ThinkingField.ENABLE, {"enable_thinking": True, "thinking_budget": 5000}),
+    ],
+)
+def test_each_vendor_is_asked_to_think_in_its_own_way(field: ThinkingField, expected: dict[str, Any]) -> None:
+    place = Endpoint(name="x", base_url="https://x", quirks=Quirks(thinking=field))
+    body = body_of(msgspec.structs.replace(request(), thinking_budget=5000), place)
+    assert {key: value for key, value in body.items() if "think" in key or "reason" in key} == expected
+
+
+def test_where_no_user_may_follow_a_tool_the_text_joins_the_last_result() -> None:
+    place = Endpoint(name="x", base_url="https://x", quirks=Quirks(user_after_tool=False))
+    answer = Message(role=Role.USER, content=(result("a"), Text(text="Go on.")))
+    messages = body_of(request(called(), answer, system=""), place)["messages"]
+    assert messages[1:] == [{"role": "tool", "tool_call_id": "call_0_0", "content": "a\n\nGo on."}]
 
 
 def test_reasoning_goes_back_into_its_own_field_of_its_own_provider_only() -> None:

@@ -9,7 +9,7 @@ from tests.tools.calls import call, prepare, text
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Text
-from treadle.protocol.tools import CallResult, FileChange, Outcome, Preview, ReadPath, WritePath
+from treadle.protocol.tools import CallResult, EditReport, FileChange, Outcome, Preview, ReadPath, WritePath
 from treadle.workspace.files import sha256
 from treadle.workspace.workspace import Workspace
 
@@ -33,6 +33,7 @@ async def test_a_new_file_is_shown_and_then_made(workspace: Workspace) -> None:
         outcome=Outcome.OK,
         content=(Text(text="Created new/a.py (+2 -0 lines)."),),
         changes=(FileChange(path=str(path), before="", after=after, added=2, removed=0),),
+        edits=(EditReport(path="new/a.py", format="whole"),),
     )
     assert path.read_bytes() == b"one\ntwo\n"
 
@@ -152,7 +153,7 @@ async def test_own_edits_do_not_make_a_file_stale(workspace: Workspace) -> None:
     [
         ({"path": "a.txt", "diff": _block("nowhere\n", "x\n")}, "Refused [not_found] (block 1)"),
         ({"path": "a.txt", "diff": _block("one\n", "x\n")}, "Refused [ambiguous] (block 1)"),
-        ({"path": "a.txt", "diff": "------- SEARCH\none\n"}, "Refused [truncated]"),
+        ({"path": "a.txt", "diff": "------- SEARCH\none\n"}, "Refused [truncated]: "),
         (
             {"path": "b.txt", "diff": _block("one\n", "x\n")},
             "b.txt does not exist. That directory has: a.txt.",
@@ -171,10 +172,11 @@ async def test_an_edit_that_cannot_be_applied_is_judged_as_a_read_and_then_expla
     assert Path(workspace.root, "a.txt").read_text() == "one\none\n"
 
 
-async def test_a_change_to_nothing_new_is_refused(workspace: Workspace) -> None:
-    Path(workspace.root, "a.txt").write_text("one\n")
-    with pytest.raises(ToolError, match="already has this text"):
-        await call(workspace, "write_to_file", path="a.txt", content="one\n")
+@pytest.mark.parametrize("content", ["one\n", ""])
+async def test_a_change_to_nothing_new_is_refused(workspace: Workspace, content: str) -> None:
+    Path(workspace.root, "a.txt").write_text(content)
+    with pytest.raises(ToolError, match="already has"):
+        await call(workspace, "write_to_file", path="a.txt", content=content)
 
 
 async def test_a_binary_file_is_not_replaced(workspace: Workspace) -> None:
@@ -205,3 +207,37 @@ async def test_a_cancelled_save_is_finished_and_said(workspace: Workspace, monke
 async def test_a_whole_file_that_was_written_can_be_read_back(workspace: Workspace) -> None:
     await call(workspace, "write_to_file", path="a.txt", content="x\ny\n")
     assert await text(workspace, "read_file", path="a.txt") == "1 | x\n2 | y"
+
+
+PATCH = """*** Begin Patch
+*** Update File: a.txt
+*** Move to: sub/b.txt
+@@
+ one
+-two
++zwei
+*** Add File: new.txt
++fresh
+*** Delete File: old.txt
+*** End Patch
+"""
+
+
+async def test_a_patch_moves_adds_and_deletes_in_one_call(workspace: Workspace) -> None:
+    root = Path(workspace.root)
+    (root / "a.txt").write_text("one\ntwo\nthree\n")
+    (root / "old.txt").write_text("old\n")
+    result = await call(workspace, "apply_patch", patch=PATCH)
+    found = {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
+    assert found == {"sub/b.txt": "one\nzwei\nthree\n", "new.txt": "fresh\n"}
+    assert [Path(change.path).name for change in result.changes] == ["b.txt", "a.txt", "new.txt", "old.txt"]
+
+
+async def test_a_patch_that_fails_in_one_file_changes_none(workspace: Workspace) -> None:
+    root = Path(workspace.root)
+    (root / "a.txt").write_text("one\nother\n")
+    (root / "old.txt").write_text("old\n")
+    with pytest.raises(ToolError, match="not_found"):
+        await call(workspace, "apply_patch", patch=PATCH)
+    assert (root / "old.txt").exists()
+    assert not (root / "new.txt").exists()

@@ -1,11 +1,14 @@
 """read_file, list_files and search_files."""
 
+import base64
+import json
 from pathlib import Path
 
 import pytest
 from tests.tools.calls import call, prepare, text
 
 from treadle.protocol.errors import ToolError
+from treadle.protocol.messages import Image, text_of
 from treadle.protocol.tools import Outcome, ReadPath, result_text
 from treadle.workspace.files import sha256
 from treadle.workspace.workspace import Workspace
@@ -118,10 +121,13 @@ async def test_several_files_come_with_one_call_and_a_missing_one_spoils_nothing
     paths = [_write(workspace, name, f"{name}\n") for name in ("a", "b")]
     prepared = await prepare(workspace, "read_file", path="a", start_line=1, other_paths=["b", "c", "b"])
     assert prepared.accesses == tuple(ReadPath(path=f"{workspace.root}/{name}") for name in "abc")
-    assert await prepared.run(lambda _: None) == result_text(
+    result = await prepared.run(lambda _: None)
+    assert (result.outcome, text_of(result.content)) == (
         Outcome.OK,
-        "=== a\n1 | a\n\n=== b\n1 | b\n\n=== c\n"
-        "[c does not exist. Use list_files on its directory to see what there is.]",
+        (
+            "=== a\n1 | a\n\n=== b\n1 | b\n\n=== c\n"
+            "[c does not exist. Use list_files on its directory to see what there is.]"
+        ),
     )
     assert all(workspace.seen.stale(str(path), "") for path in paths)
 
@@ -137,3 +143,22 @@ async def test_several_files_share_the_room_of_one_call(workspace: Workspace) ->
 
 async def test_a_call_of_which_no_file_can_be_read_fails(workspace: Workspace) -> None:
     assert (await call(workspace, "read_file", path="x", other_paths=["y"])).outcome is Outcome.FAILED
+
+
+async def test_an_image_comes_as_one(workspace: Workspace) -> None:
+    raw = b"\x89PNG\r\n\x1a\n rest"
+    _write(workspace, "a.png", raw)
+    _write(workspace, "b.gif", b"no image")
+    result = await call(workspace, "read_file", path="a.png")
+    assert result.content == (Image(media_type="image/png", data=base64.b64encode(raw).decode()),)
+    with pytest.raises(ToolError, match="not the image that its name says"):
+        await call(workspace, "read_file", path="b.gif")
+
+
+async def test_a_document_is_read_as_its_text(workspace: Workspace) -> None:
+    notebook = {"cells": [{"cell_type": "code", "source": ["x = 1\n", "x"], "outputs": [{"text": "1"}]}]}
+    _write(workspace, "a.ipynb", json.dumps(notebook))
+    assert await text(workspace, "read_file", path="a.ipynb") == (
+        "1 | # Cell 1 (code)\n2 | x = 1\n3 | x\n4 | # Output\n5 | 1\n"
+        "[this is the text of the document, not what is in its file]"
+    )

@@ -40,7 +40,7 @@ async def test_an_empty_workspace_says_so(workspace: Workspace) -> None:
 
 
 async def test_commands_in_the_background_are_listed(workspace: Workspace) -> None:
-    command = workspace.start("echo up;\nsleep 1000")
+    command = workspace.launcher.start("echo up;\nsleep 1000")
     workspace.commands.add(command)
     while not command.unread:
         await asyncio.sleep(0.01)

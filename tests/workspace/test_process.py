@@ -10,14 +10,15 @@ import pytest
 from tests.workspace.processes import lasting, living, until
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.process import Bounds, Command, start
+from treadle.workspace.guard import descendants
+from treadle.workspace.process import Bounds, Command
 from treadle.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
 
 
 async def _run(workspace: Workspace, line: str, seconds: float = 60) -> tuple[str, str]:
-    command = workspace.start(line)
+    command = workspace.launcher.start(line)
     await command.finish(seconds)
     described = command.describe(), command.take_output()
     await command.close()
@@ -40,7 +41,7 @@ async def test_the_end_of_a_command_is_described(workspace: Workspace, line: str
 
 
 async def test_output_and_errors_come_in_order_and_live(workspace: Workspace) -> None:
-    command = workspace.start("echo one; echo two >&2; printf three")
+    command = workspace.launcher.start("echo one; echo two >&2; printf three")
     live: list[str] = []
     command.show(live.append)
     await command.finish(60)
@@ -65,11 +66,12 @@ async def test_provider_keys_do_not_reach_the_command(tmp_path: Path, monkeypatc
 
     workspace = open_workspace(tmp_path)
     assert (await _run(workspace, "env | grep -c secret"))[1] == "0\n"
+    await workspace.close()
 
 
 async def test_a_child_that_keeps_the_output_open_does_not_keep_the_result(workspace: Workspace) -> None:
     sleep = lasting()
-    command = workspace.start(f"{sleep} & echo started")
+    command = workspace.launcher.start(f"{sleep} & echo started")
     await command.finish(60)
     assert (command.status, command.take_output(), command.alive) == (0, "started\n", True)
     assert [name.split()[0] for name in command.left_behind] == ["sleep"]
@@ -79,7 +81,7 @@ async def test_a_child_that_keeps_the_output_open_does_not_keep_the_result(works
 
 async def test_what_daemonises_is_reported_and_ended_too(workspace: Workspace) -> None:
     sleep = lasting()
-    command = workspace.start(f"(setsid {sleep} >/dev/null 2>&1 &) ; setsid -f {sleep} >/dev/null 2>&1")
+    command = workspace.launcher.start(f"(setsid {sleep} >/dev/null 2>&1 &) ; setsid -f {sleep} >/dev/null 2>&1")
     await command.finish(60)
     assert (command.status, len(command.left_behind)) == (0, 2)
     await command.close()
@@ -87,7 +89,7 @@ async def test_what_daemonises_is_reported_and_ended_too(workspace: Workspace) -
 
 
 async def test_output_of_late_writers_can_be_read_later(workspace: Workspace) -> None:
-    command = workspace.start("(while ! test -e go; do sleep 0.05; done; echo late) & echo early")
+    command = workspace.launcher.start("(while ! test -e go; do sleep 0.05; done; echo late) & echo early")
     await command.finish(60)
     assert command.take_output() == "early\n"
     Path(workspace.root, "go").touch()
@@ -107,7 +109,7 @@ async def test_a_command_over_its_time_is_ended_with_its_children(workspace: Wor
 async def test_a_cancelled_command_leaves_nothing_even_if_it_ignores_the_request_to_end(workspace: Workspace) -> None:
     sleep = lasting()
     line = f"trap '' TERM; setsid {sleep} & (trap '' TERM; {sleep}) & while :; do {sleep}; done"
-    command = workspace.start(line)
+    command = workspace.launcher.start(line)
     task = asyncio.ensure_future(command.finish(60))
     assert await until(sleep, 3) == 3
     task.cancel()
@@ -119,7 +121,7 @@ async def test_a_cancelled_command_leaves_nothing_even_if_it_ignores_the_request
 
 async def test_a_cancel_during_the_grace_after_the_time_limit_shortens_it(workspace: Workspace) -> None:
     sleep = lasting()
-    command = workspace.start(f"trap '' TERM; {sleep}; {sleep}; {sleep}")
+    command = workspace.launcher.start(f"trap '' TERM; {sleep}; {sleep}; {sleep}")
     task = asyncio.ensure_future(command.finish(0.1))
     await until(sleep, 1)
     while not command.why_stopped:
@@ -133,8 +135,7 @@ async def test_a_cancel_during_the_grace_after_the_time_limit_shortens_it(worksp
 
 async def test_endless_output_stays_within_bounds(workspace: Workspace, tmp_path: Path) -> None:
     bounds = Bounds(kept=1000, live=5000, spooled=100_000, read=3_000_000)
-    spool, shell = tmp_path / "s/o.txt", workspace.shell
-    command = start("yes", shell=shell, cwd=workspace.root, env=workspace.variables, spool=spool, bounds=bounds)
+    command = workspace.launcher.start("yes", bounds)
     live: list[str] = []
     command.show(live.append)
     await command.finish(60)
@@ -143,6 +144,7 @@ async def test_endless_output_stays_within_bounds(workspace: Workspace, tmp_path
     assert command.describe() == "Stopped: it printed more than 3,000,000 bytes."
     assert output.startswith("y\n" * 250)
     assert output.endswith("y\n" * 240)
+    (spool,) = (tmp_path / "spool").iterdir()
     assert f"; the whole output (first 100,000 bytes) is in {spool} ...]" in output
     assert len(output) < 1200
     assert spool.stat().st_size == 100_000
@@ -151,36 +153,52 @@ async def test_endless_output_stays_within_bounds(workspace: Workspace, tmp_path
     assert live[-1] == "\n[further output is not shown live]\n"
 
 
-async def test_short_output_makes_no_file(workspace: Workspace) -> None:
+async def test_short_output_makes_no_file(workspace: Workspace, tmp_path: Path) -> None:
     await _run(workspace, "echo hi")
-    assert not workspace.spool.exists()
+    assert not (tmp_path / "spool").exists()
 
 
-async def test_long_output_is_all_in_the_file(workspace: Workspace) -> None:
+async def test_long_output_is_all_in_the_file(workspace: Workspace, tmp_path: Path) -> None:
     output = (await _run(workspace, "seq 20000"))[1]
-    (spooled,) = workspace.spool.iterdir()
+    (spooled,) = (tmp_path / "spool").iterdir()
     assert spooled.read_text() == "".join(f"{n}\n" for n in range(1, 20001))
     assert f"the whole output is in {spooled}" in output
     assert output.endswith("19999\n20000\n")
 
 
-async def test_a_directory_that_is_gone_is_said(workspace: Workspace) -> None:
+async def test_a_directory_that_is_gone_is_said_and_one_that_comes_back_is_used(workspace: Workspace) -> None:
+    assert (await _run(workspace, "pwd"))[1] == f"{workspace.root}\n"
     Path(workspace.root).rmdir()
-    with pytest.raises(ToolError, match=r"could not be started in .*: No such file or directory"):
-        workspace.start("true")
+    with pytest.raises(ToolError, match="is gone"):
+        workspace.launcher.start("true")
+    Path(workspace.root).mkdir()
+    Path(workspace.root, "new").touch()
+    assert (await _run(workspace, "ls"))[1] == "new\n"
 
 
 async def test_a_line_with_a_nul_byte_or_too_long_is_refused(workspace: Workspace) -> None:
     with pytest.raises(ToolError, match="NUL byte"):
-        workspace.start("echo a\0b")
-    with pytest.raises(ToolError, match="Argument list too long"):
-        workspace.start("x" * 5_000_000)
+        workspace.launcher.start("echo a\0b")
+    with pytest.raises(ToolError, match=r"longer than 131,071 bytes"):
+        workspace.launcher.start("x" * 131_072)
+    assert await _run(workspace, f": {'x' * 131_000}; echo long") == ("Exit status 0.", "long\n")
+
+
+async def test_a_guard_kept_ready_that_was_killed_is_replaced(workspace: Workspace) -> None:
+    await _run(workspace, "true")
+    while not descendants(os.getpid()):
+        await asyncio.sleep(0.01)
+    for pid in descendants(os.getpid()):
+        os.kill(pid, signal.SIGKILL)
+    while descendants(os.getpid()):
+        await asyncio.sleep(0.01)
+    assert await _run(workspace, "echo on") == ("Exit status 0.", "on\n")
 
 
 async def test_closing_the_workspace_ends_every_command(workspace: Workspace) -> None:
     sleep = lasting()
     for _ in range(3):
-        workspace.commands.add(workspace.start(sleep))
+        workspace.commands.add(workspace.launcher.start(sleep))
     assert await until(sleep, 3) == 3
     await workspace.close()
     assert (living(sleep), workspace.commands.all()) == (0, ())
@@ -192,7 +210,7 @@ async def test_nothing_outlives_treadle_when_it_is_killed(tmp_path: Path) -> Non
         "import asyncio\n"
         "from treadle.workspace.workspace import open_workspace\n"
         "async def main():\n"
-        f"    open_workspace({str(tmp_path)!r}).start('setsid {sleep} & {sleep} & trap \"\" TERM; {sleep}')\n"
+        f"    open_workspace({str(tmp_path)!r}).launcher.start('setsid {sleep} & {sleep} & trap \"\" TERM; {sleep}')\n"
         "    await asyncio.sleep(60)\n"
         "asyncio.run(main())\n"
     )
@@ -205,7 +223,7 @@ async def test_nothing_outlives_treadle_when_it_is_killed(tmp_path: Path) -> Non
 
 async def test_a_command_whose_guard_is_killed_ends_and_says_so(workspace: Workspace) -> None:
     sleep = lasting()
-    command = workspace.start(f"exec {sleep}")
+    command = workspace.launcher.start(f"exec {sleep}")
     await until(sleep, 1)
     os.kill(command.pid, signal.SIGKILL)
     await command.finish(60)
@@ -219,7 +237,7 @@ def _numbers(commands: tuple[tuple[int, Command], ...]) -> list[int]:
 
 
 async def test_commands_keep_their_numbers(workspace: Workspace) -> None:
-    numbers = [workspace.commands.add(workspace.start("true")) for _ in range(3)]
+    numbers = [workspace.commands.add(workspace.launcher.start("true")) for _ in range(3)]
     assert numbers == _numbers(workspace.commands.all()) == [1, 2, 3]
     command = workspace.commands.get(2)
     assert command is not None

@@ -3,23 +3,23 @@
 import random
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from treadle.app.ledger import EDIT_TOOLS, LedgerLog, LedgerRow, choose_edit_tool, ledger_rows
 from treadle.app.live import LiveSession
 from treadle.app.models import Models
-from treadle.app.places import data_directory, database
+from treadle.app.places import config_file, data_directory, database
 from treadle.app.prompts import load_parts
 from treadle.app.rules import load_rules
 from treadle.app.settings import Settings
 from treadle.context.system import system_prompt
 from treadle.engine.advance import fold
-from treadle.engine.ports import Judge, Ports
+from treadle.engine.ports import Judge, Ports, Tool
 from treadle.engine.session import Session
-from treadle.policy.decide import PolicyContext, decide
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import (
     Event,
@@ -39,6 +39,9 @@ from treadle.store.sqlite import SessionLog, SessionRow, Store
 from treadle.tools.catalogue import builtin_tools
 from treadle.workspace.environment import Surroundings
 from treadle.workspace.workspace import Workspace, open_workspace
+
+if TYPE_CHECKING:
+    from treadle.policy.context import PolicyContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +81,8 @@ def last_session(workspace: Path) -> str:
     if not rows:
         raise SessionError(
             "session-none",
-            f"There is no session of {workspace} to continue.",
+            "There is no session to continue.",
+            why=f"None was ever started in {workspace}.",
             fix="Start one with a task, or name another with --resume ID (`treadle sessions --all` lists them).",
         )
     return rows[0].id
@@ -142,14 +146,16 @@ class _Parts:
 def _live(parts: _Parts, first: Sequence[EventData], history: Sequence[Event]) -> LiveSession:
     workspace = open_workspace(parts.workspace, spool=data_directory() / "output" / parts.row.id)
     tools = {tool.spec.name: tool for tool in builtin_tools(workspace)}
+    offered = _offered(tools, parts.store)
     ports = Ports(
-        log=SessionLog(parts.store, parts.row.id),
+        log=LedgerLog(SessionLog(parts.store, parts.row.id), parts.store, history),
         environment=Surroundings(workspace=workspace),
         judge=_judge(workspace),
         tools=tools,
+        offered=offered,
         provider=parts.models.provider,
         model=parts.models.spec,
-        system=_system(parts.workspace, [tool.spec for tool in tools.values()]),
+        system=_system(parts.workspace, tools, offered),
         clock=_clock,
         chance=random.random,
     )
@@ -169,20 +175,49 @@ def _live(parts: _Parts, first: Sequence[EventData], history: Sequence[Event]) -
     )
 
 
+def _offered(tools: Mapping[str, Tool], store: Store) -> Callable[[str], Collection[str]]:
+    """Tell a model of the one edit tool that suits it, and of everything else; settled once for each model."""
+
+    @cache
+    def offered(model: str) -> Collection[str]:
+        edit_tool = choose_edit_tool(model, store.edit_counts(model))
+        return frozenset(tools) - (EDIT_TOOLS - {edit_tool})
+
+    return offered
+
+
 def _judge(workspace: Workspace) -> Judge:
+    """Bind the policy to a workspace; it is loaded with the first call that is judged, after the first request."""
+    home = str(Path.home())
+
     def judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], mode: str) -> Decision:
-        context = PolicyContext(mode=Mode(mode), roots=(workspace.root,), files=workspace.paths)
-        return decide(spec, arguments, accesses, context)
+        from treadle.policy.decide import decide
+
+        return decide(
+            spec, arguments, accesses, policy_context(root=workspace.root, mode=mode, home=home, trusted=True)
+        )
 
     return judge
 
 
-def _system(workspace: Path, specs: Sequence[ToolSpec]) -> Callable[[ToolProtocol], str]:
-    """Build the prompt once for each tool protocol, so that it stays the same byte for byte."""
+def policy_context(*, root: str, mode: str, home: str, trusted: bool) -> "PolicyContext":
+    """Put together what the policy knows of a workspace at `root`, which is absolute and resolved."""
+    from treadle.app.file_view import DiskView
+    from treadle.policy.context import PolicyContext
+
+    state = (str(data_directory()), str(config_file().parent))
+    return PolicyContext(mode=Mode(mode), roots=(root,), files=DiskView(), home=home, state=state, trusted=trusted)
+
+
+def _system(
+    workspace: Path, tools: Mapping[str, Tool], offered: Callable[[str], Collection[str]]
+) -> Callable[[str, ToolProtocol], str]:
+    """Build the prompt once for each model and tool protocol, so that it stays the same byte for byte."""
     parts, rules = load_parts(), load_rules(workspace)
 
     @cache
-    def system(protocol: ToolProtocol) -> str:
+    def system(model: str, protocol: ToolProtocol) -> str:
+        specs = [tool.spec for name, tool in tools.items() if name in offered(model)]
         return system_prompt(parts, protocol, tools=specs, rules=rules)
 
     return system
@@ -192,8 +227,12 @@ def check_workspace(path: Path) -> Path:
     """Resolve the folder to work in; raises `ConfigError` when it is none, or too wide to be a workspace."""
     folder = path.expanduser().absolute()
     if not folder.is_dir():
-        what = f"The folder {folder} does not exist." if not folder.exists() else f"{folder} is not a folder."
-        raise ConfigError("workspace-missing", what, fix="Give an existing folder with --directory.")
+        raise ConfigError(
+            "workspace-missing",
+            f"There is no folder {folder} to work in.",
+            why="It is not a folder." if folder.exists() else "It does not exist.",
+            fix="Give an existing folder with --directory.",
+        )
     resolved = folder.resolve()
     if resolved == Path(resolved.anchor) or resolved == Path.home():
         raise ConfigError(
@@ -237,3 +276,12 @@ def read_session(prefix: str) -> tuple[SessionRow, list[Event]]:
 def tool_specs(workspace: Path = Path()) -> tuple[ToolSpec, ...]:
     """Give the declarations of the built-in tools."""
     return tuple(tool.spec for tool in builtin_tools(open_workspace(workspace)))
+
+
+def edit_ledger() -> list[LedgerRow]:
+    """Sum up the ledger of edits, a row for each model and format."""
+    store = Store(database())
+    try:
+        return ledger_rows(store.edit_counts())
+    finally:
+        store.close()

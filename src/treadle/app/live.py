@@ -101,7 +101,7 @@ class LiveSession:
     async def __aenter__(self) -> Self:
         await self._store.acquire(self.id)
         self._tasks = [
-            asyncio.create_task(self._engine.run(), name="session"),
+            asyncio.create_task(self._run(), name="session"),
             asyncio.create_task(self._beat(), name="lease"),
         ]
         for event in self._first:
@@ -118,7 +118,7 @@ class LiveSession:
             await beat
         try:
             await loop
-        except* TreadleError:
+        except TreadleError:
             if error is None:
                 raise
         finally:
@@ -127,7 +127,24 @@ class LiveSession:
                 await self._store.release(self.id)
             self._store.close()
 
+    async def _run(self) -> None:
+        """Run the loop; what ends it is raised as itself, not as the group that its tasks make of it."""
+        try:
+            await self._engine.run()
+        except BaseExceptionGroup as group:
+            known, other = group.split(TreadleError)
+            if known is None or other is not None:
+                raise
+            raise _first(known) from group
+
     async def _beat(self) -> None:
         while True:
             await asyncio.sleep(LEASE_SECONDS / 3)
             await self._store.heartbeat(self.id)
+
+
+def _first(group: BaseExceptionGroup[TreadleError]) -> TreadleError:
+    error: TreadleError | BaseExceptionGroup[TreadleError] = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -68,7 +68,7 @@ def load_settings(flags: Mapping[str, Any], file: Path | None = None) -> Setting
 def _read(file: Path) -> dict[str, Any]:
     try:
         text = file.read_bytes().decode()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(

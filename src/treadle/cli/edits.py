@@ -1,4 +1,4 @@
-"""Apply a model's edit to a file, or many edits given as JSON lines, without a model."""
+"""Show how well each model edits, by format; or apply edits without a model."""
 
 import argparse
 import sys
@@ -31,7 +31,8 @@ class Row(Record, frozen=True, kw_only=True):
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="apply")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    verbs = parser.add_subparsers(dest="verb", metavar="apply")
     apply = verbs.add_parser("apply", help="apply an edit from standard input")
     apply.add_argument("file", nargs="?", type=Path, help="the file to edit; the edit comes on standard input")
     apply.add_argument(
@@ -44,7 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Apply what comes on standard input."""
+    """Print the ledger, or apply what comes on standard input."""
+    if arguments.verb is None:
+        return _show_ledger(as_json=arguments.json)
     form = EditFormat(arguments.format)
     if arguments.jsonl:
         for line in sys.stdin.buffer:
@@ -56,6 +59,24 @@ def execute(arguments: argparse.Namespace) -> int:
             "edits-file", "No file to edit was named.", fix="treadle edits apply FILE < edit, or --jsonl."
         )
     return _edit_file(arguments.file, sys.stdin.read(), form, write=arguments.write)
+
+
+def _show_ledger(*, as_json: bool) -> int:
+    from treadle.app.compose import edit_ledger
+
+    rows = edit_ledger()
+    for row in rows:
+        if as_json:
+            sys.stdout.write(f"{encode(row).decode()}\n")
+            continue
+        refused = ", ".join(f"{code} {count}" for code, count in row.refused.items()) or "none"
+        sys.stdout.write(
+            f"{row.model}  {row.format}: {row.first_try_rate:.0%} of {row.first_tries} first tries applied; "
+            f"refused: {refused}; {row.repair_tokens} tokens for {row.repairs} repairs\n"
+        )
+    if not rows and not as_json:
+        sys.stderr.write("No edits were made yet.\n")
+    return 0
 
 
 def _answer(line: bytes, form: EditFormat) -> dict[str, object]:

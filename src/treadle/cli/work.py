@@ -72,7 +72,12 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.print_task is None:
         return interactive(arguments, " ".join(arguments.task))
     if arguments.task:
-        raise ConfigError("task-twice", "Give the task once: with -p, or for an interactive session without it.")
+        raise ConfigError(
+            "task-twice",
+            "The task was given twice.",
+            why=f"-p has one, and {' '.join(arguments.task)!r} stands beside it.",
+            fix="Give it with -p, or without -p for an interactive session; quote it if it has blanks.",
+        )
     return asyncio.run(_headless(arguments, _task(arguments)))
 
 
@@ -80,7 +85,12 @@ def _task(arguments: argparse.Namespace) -> str:
     text = sys.stdin.read() if arguments.print_task == "-" else arguments.print_task
     if text.strip() or arguments.resume or arguments.go_on:
         return str(text.strip())
-    raise ConfigError("task-empty", "The task is empty.", fix='Say what to do: treadle -p "..."')
+    raise ConfigError(
+        "task-empty",
+        "The task is empty.",
+        why="Standard input held no text." if arguments.print_task == "-" else "-p was given no text.",
+        fix='Say what to do: treadle -p "..."',
+    )
 
 
 async def _headless(arguments: argparse.Namespace, task: str) -> int:

@@ -1,4 +1,12 @@
-"""The edit engine: pure text to text."""
+r"""The edit engine: pure text to text.
+
+>>> apply_edit(EditFormat.OLD_NEW, "a = 1\n", [Edit("a = 1", "a = 2")])
+EditResult(text='a = 2\n', blocks=(AppliedBlock(tier=<Tier.EXACT: 'exact'>, ...),), changes=(...))
+
+`apply_edit` is all or nothing: an `EditResult`, or an `EditError` that a model can act upon. `parse_patch`
+and `parse_unified` give the operations of patches over several files; `apply_sections` applies theirs.
+`EditStream` previews an edit while it is written.
+"""
 
 from treadle.editing.apply import apply_edit, apply_sections, apply_whole
 from treadle.editing.markers import parse_blocks

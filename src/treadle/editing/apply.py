@@ -113,9 +113,7 @@ class Application:
                     return replace(refuse_escaped("an escape", Block((), tuple(added))), block=number)
         changes = self._work.changes()
         if not changes:
-            return EditError(
-                ErrorCode.NO_CHANGE, "The blocks of this edit undo each other; nothing would change."
-            )
+            return EditError(ErrorCode.NO_CHANGE, "The blocks of this edit undo each other; nothing would change.")
         return EditResult(self._work.text(), tuple(self._blocks), changes)
 
     def text(self) -> str:
@@ -174,9 +172,7 @@ def _apply_operations(
 ) -> EditResult | EditError:
     if isinstance(parsed, EditError):
         return parsed
-    chosen = (
-        parsed[0] if len(parsed) == 1 else next((each for each in parsed if _names(each, file_name)), None)
-    )
+    chosen = parsed[0] if len(parsed) == 1 else next((each for each in parsed if _names(each, file_name)), None)
     if not isinstance(chosen, UpdateFile):
         return EditError(ErrorCode.WRONG_FILE, f"The patch does not update {file_name or 'this file'}.")
     return apply_sections(pre, chosen.sections)
@@ -192,7 +188,7 @@ def _names(operation: FileOperation, file_name: str | None) -> bool:
 def _exact_block(edit: Edit) -> Block:
     """An exact string as lines; a newline at the end of both, or before nothing, means whole lines."""
     old, new = edit.old, edit.new
-    if old.endswith("\n"):
+    if old.endswith("\n") or not old:
         old, new = old.removesuffix("\r\n").removesuffix("\n"), new.removesuffix("\r\n").removesuffix("\n")
     lines = _split(old)
     keeps_blank = is_blank(lines[0]) or is_blank(lines[-1])

@@ -11,12 +11,12 @@ from treadle.editing.results import Block, Tier
 _NUMBERED = tuple(
     re.compile(pattern)
     for pattern in (
-        r"\s*(\d+)\t(.*)",
-        r"\s*(\d+)\s*[|│](?: (.*)|$)",
-        r"\s*(\d+)\s*[|│](.*)",
-        r"\s*(\d+)→(.*)",
-        r"\s*(\d+):(?: (.*)|$)",
-        r"\s*(\d+):(.*)",
+        r"\s*(\d{1,9})\t(.*)",
+        r"\s*(\d{1,9})\s*[|│](?: (.*)|$)",
+        r"\s*(\d{1,9})\s*[|│](.*)",
+        r"\s*(\d{1,9})→(.*)",
+        r"\s*(\d{1,9}):(?: (.*)|$)",
+        r"\s*(\d{1,9}):(.*)",
     )
 )
 PAIRED_QUOTES = re.compile(r"(?<!\\)(?:\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)")
@@ -50,9 +50,7 @@ def readings_without_drift(block: Block) -> Iterator[Reading]:
 def _without_fence(block: Block) -> Iterator[Reading]:
     search = _unfenced(block.search)
     if search is not None:
-        yield Reading(
-            Tier.FENCE, replace(block, search=search, replace=_unfenced(block.replace) or block.replace)
-        )
+        yield Reading(Tier.FENCE, replace(block, search=search, replace=_unfenced(block.replace) or block.replace))
 
 
 def _unfenced(lines: tuple[str, ...]) -> tuple[str, ...] | None:

@@ -8,10 +8,9 @@ from difflib import SequenceMatcher
 from treadle.editing.keys import is_blank
 from treadle.editing.results import Block
 
-_LEADER = re.compile(
-    r"^(?://+|#+|--+|;+|%+|/\*+|<!--+|\{/\*+|\*|'|rem\b|\(\*|\"\"\"|\[|\(|\{-)\s*", re.IGNORECASE
-)
+_LEADER = re.compile(r"^(?://+|#+|--+|;+|%+|/\*+|<!--+|\{/\*+|\*|'|rem\b|\(\*|\"\"\"|\[|\(|\{-)\s*", re.IGNORECASE)
 _CLOSER = re.compile(r"\s*(?:\*+/\}?|--+>|\*\)|\"\"\"|\]|\)|-\})$")
+_LONGEST_COMMENT = 200
 _DOTS = r"(?:\.{3,}|…)"
 _WORDS = re.compile(
     r"\b(existing|unchanged|rest|remain\w*|same|omitted|elided|previous|other|keep|kept|code|lines?|implementation|"
@@ -27,6 +26,8 @@ _PLAIN = re.compile(
 def is_elision(line: str) -> bool:
     """Whether the line stands for omitted lines: bare dots, or a comment that says so."""
     text = line.strip()
+    if len(text) > _LONGEST_COMMENT:
+        return False
     if re.fullmatch(_DOTS, text):
         return True
     leader = _LEADER.match(text)
@@ -78,8 +79,7 @@ def split_at_elisions(block: Block) -> list[Block] | None:
     if len(search) != len(new) or len(search) < 2:
         return None
     return [
-        replace(block, search=old, replace=own, hint=None, at_end=False)
-        for old, own in zip(search, new, strict=True)
+        replace(block, search=old, replace=own, hint=None, at_end=False) for old, own in zip(search, new, strict=True)
     ]
 
 
@@ -89,9 +89,7 @@ def _elides(lines: Sequence[str], at: int, known: set[str]) -> bool:
         return False
     # `...` below a new line that ends in a colon is Python's empty body; doctests continue with it.
     above = next((each.strip() for each in reversed(lines[:at]) if not is_blank(each)), "")
-    return line != "..." or not (
-        (above not in known and above.endswith(":")) or above.startswith((">>>", "Traceback"))
-    )
+    return line != "..." or not ((above not in known and above.endswith(":")) or above.startswith((">>>", "Traceback")))
 
 
 def _parts(lines: Sequence[str]) -> list[tuple[str, ...]]:

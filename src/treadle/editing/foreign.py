@@ -7,9 +7,7 @@ from treadle.editing.drift import ENTITY, PAIRED_QUOTES
 from treadle.editing.keys import TextViews, indent_of
 
 _CURLY = "“”‘’"
-_CURLY_AS_CODE = re.compile(
-    rf"[=(\[{{,:]\s*[{_CURLY}]|[{_CURLY}]\s*[)\]}};:]|[{_CURLY}][\"']|[\"'][{_CURLY}]"
-)
+_CURLY_AS_CODE = re.compile(rf"[=(\[{{,:]\s*[{_CURLY}]|[{_CURLY}]\s*[)\]}};:]|[{_CURLY}][\"']|[\"'][{_CURLY}]")
 _ENOUGH_LINES = 20
 
 
@@ -47,14 +45,11 @@ def indented_as_file(added: Sequence[str], views: TextViews) -> tuple[str, ...]:
             unit = " " * views.space_width
             return tuple(_expanded(line, indent, unit) for line, indent in zip(added, indents, strict=True))
     elif (
-        any(len(indent) > 1 for indent in indents)
-        and views.tab_indented >= _ENOUGH_LINES
-        and not views.space_indented
+        any(len(indent) > 1 for indent in indents) and views.tab_indented >= _ENOUGH_LINES and not views.space_indented
     ):
         width = 4 if all(len(indent) % 4 == 0 for indent in indents) else 2
         return tuple(
-            indent.replace(" " * width, "\t") + line.lstrip()
-            for line, indent in zip(added, indents, strict=True)
+            indent.replace(" " * width, "\t") + line.lstrip() for line, indent in zip(added, indents, strict=True)
         )
     return tuple(added)
 

@@ -4,7 +4,10 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
+from rapidfuzz import fuzz
+
 MAX_PLACES = 20
+_LONGEST_COMPARED = 1_000
 
 TYPOGRAPHIC = {
     "“": '"', "”": '"', "„": '"', "‟": '"', "″": '"', "«": '"', "»": '"',
@@ -32,6 +35,13 @@ def is_blank(line: str) -> bool:
 def indent_of(line: str) -> str:
     """The white space before the first visible character."""
     return line[: len(line) - len(line.lstrip())]
+
+
+def likeness(one: str, other: str) -> float:
+    """How alike two lines are, 0 to 100; 0 for lines too long to compare within bounds."""
+    if max(len(one), len(other)) > _LONGEST_COMPARED:
+        return 0.0
+    return fuzz.ratio(one, other)
 
 
 class KeyedLines:

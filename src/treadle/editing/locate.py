@@ -1,7 +1,6 @@
 """Find a block's SEARCH among the lines of a file, from strict to lax."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from treadle.editing.keys import KeyedLines, TextViews, fold, indent_of, is_blank
 from treadle.editing.regions import Alignment
@@ -71,18 +70,14 @@ def anchor_line(anchors: Sequence[str], views: TextViews) -> int | None:
         wanted = anchor.strip()
         places = [at for at, key in enumerate(views.stripped.keys) if at >= below and key == wanted]
         if not places:
-            places = [
-                at for at, key in enumerate(views.stripped.keys) if at >= below and key.startswith(wanted)
-            ]
+            places = [at for at, key in enumerate(views.stripped.keys) if at >= below and key.startswith(wanted)]
         if len(places) != 1:
             return None
         below = places[0] + 1
     return below - 1
 
 
-def complete_blanks(
-    search: Sequence[str], pairs: list[int | None], lines: Sequence[str]
-) -> tuple[int | None, ...]:
+def complete_blanks(search: Sequence[str], pairs: list[int | None], lines: Sequence[str]) -> tuple[int | None, ...]:
     """Pair the blank lines of SEARCH with those that stand at the same place in the file."""
     for at, line in enumerate(search):
         before = pairs[at - 1] if at else None
@@ -116,6 +111,9 @@ def _among_visible(tier: Tier, views: TextViews, view: KeyedLines, keys: Sequenc
 
 
 def _near_hint(found: list[Alignment], hint: int) -> list[Alignment]:
+    there = [each for each in found if each.first == hint]
+    if there:
+        return there
     near = [each for each in found if abs(each.first - hint) <= _HINT_REACH]
     return near if len(near) == 1 else found
 
@@ -140,8 +138,3 @@ def _scope_end(at: int, lines: Sequence[str]) -> int:
         if not is_blank(line) and len(indent_of(line)) <= depth and line.strip()[0] not in ")]}{":
             return below
     return len(lines)
-
-
-def with_tier(found: list[Alignment], tier: Tier) -> list[Alignment]:
-    """The same places under another tier's name."""
-    return [replace(each, tier=tier) for each in found]

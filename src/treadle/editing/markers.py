@@ -7,15 +7,18 @@ from treadle.editing.results import Block, EditError, ErrorCode, Section
 from treadle.editing.source import plain_lines
 
 _START = re.compile(
-    r"\s*(-{3,}|<{3,})\s*(?:SEARCH|ORIGINAL)\b\s*>?[\s:(\[]*(?:lines?\s*)?(\d+)?[\s:)\]-]*", re.IGNORECASE
+    r"\s*(-{3,}|<{3,})\s*(?:SEARCH|ORIGINAL)\b\s*>?[\s:(\[]*(?:lines?\s*)?(\d{1,9})?[\s:)\]-]*", re.IGNORECASE
 )
 _SEPARATOR = re.compile(r"\s*(={3,})\s*")
 _END = re.compile(r"\s*(\+{3,}|>{3,})\s*(?:REPLACE|UPDATED)\s*>?\s*", re.IGNORECASE)
-_START_LINE = re.compile(r"\s*:start_line:\s*(\d+)\s*")
+_START_LINE = re.compile(r"\s*:start_line:\s*(\d{1,9})\s*")
 _END_LINE = re.compile(r"\s*:end_line:\s*\d+\s*")
 _RULE = re.compile(r"\s*-{3,}\s*")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _PATH = re.compile(r"[\w./\\@+-]*[\w-]\.\w{1,10}|[\w.@+-]+(?:/[\w.@+-]+)+")
+
+_LONGEST_MARKER = 200
+_MOST_READINGS = 50
 
 
 @dataclass(slots=True)
@@ -40,14 +43,13 @@ class MarkerParser:
 
     def push(self, line: str) -> Section | EditError | None:
         """The section or the refusal that this line completes."""
-        start = _START.fullmatch(line)
+        is_short = len(line) <= _LONGEST_MARKER
+        start = _START.fullmatch(line) if is_short else None
         if self.open is None:
             return self._outside(line, start)
         if start is not None:
-            return _error(
-                ErrorCode.MALFORMED, "A block starts inside another one: the one before has no end marker."
-            )
-        if _END.fullmatch(line) is not None:
+            return _error(ErrorCode.MALFORMED, "A block starts inside another one: the one before has no end marker.")
+        if is_short and _END.fullmatch(line) is not None:
             section = finished_section(self.open)
             self.open = None
             return section
@@ -89,9 +91,7 @@ class MarkerParser:
             if hint is not None:
                 block.hint = int(hint[1])
                 return
-            if _END_LINE.fullmatch(line) is not None or (
-                block.hint is not None and _RULE.fullmatch(line) is not None
-            ):
+            if _END_LINE.fullmatch(line) is not None or (block.hint is not None and _RULE.fullmatch(line) is not None):
                 return
         if _SEPARATOR.fullmatch(line) is not None:
             block.separators.append(len(block.body))
@@ -116,8 +116,8 @@ def parse_blocks(text: str) -> tuple[Section, ...] | EditError:
     if not sections:
         return _error(
             ErrorCode.NO_MARKER,
-            "No SEARCH/REPLACE block found. Write `------- SEARCH`, the lines to find, `=======`, the new lines "
-            "and `+++++++ REPLACE`, each marker on its own line.",
+            "No SEARCH/REPLACE block found. Write `------- SEARCH`, the lines to find, `=======`, the new "
+            "lines and `+++++++ REPLACE`, each marker on its own line.",
         )
     return tuple(sections)
 
@@ -125,14 +125,13 @@ def parse_blocks(text: str) -> tuple[Section, ...] | EditError:
 def finished_section(block: OpenBlock) -> Section | EditError:
     """Every way to split a finished block at a line that may be its separator."""
     likely = [at for at in block.separators if len(block.body[at].strip()) == len(block.marker)]
+    places = likely or block.separators
     readings = tuple(
         Block(tuple(block.body[:at]), tuple(block.body[at + 1 :]), hint=block.hint)
-        for at in (likely or block.separators)
+        for at in places[: _MOST_READINGS + 1]
     )
-    if not readings:
-        return _error(
-            ErrorCode.MALFORMED, "A block has no `=======` between the search text and the replacement."
-        )
+    if not 0 < len(readings) <= _MOST_READINGS:
+        return _error(ErrorCode.MALFORMED, "A block needs one `=======` between search text and replacement.")
     return Section(readings, block.path)
 
 

@@ -11,7 +11,9 @@ from treadle.editing.regions import Alignment, Conflict, Opcode, Region, find_re
 from treadle.editing.results import Block, ErrorCode, Tier
 from treadle.editing.source import Hunk
 
-_MOST_DIFF_CELLS = 1_000_000
+_MOST_CELLS = 1_000_000
+# How the lines of an exact match are divided changes nothing, so little time is spent on it.
+_MOST_EXACT_CELLS = 40_000
 
 _CURLY = frozenset("“”‘’")
 
@@ -43,15 +45,14 @@ def _written(region: Region, block: Block, repair: "_Repair | None") -> tuple[st
     if repair is None:
         return block.replace[region.new_low : region.new_high]
     lines = [
-        repair.line(at, at - region.new_low + region.low, region.high)
-        for at in range(region.new_low, region.new_high)
+        repair.line(at, at - region.new_low + region.low, region.high) for at in range(region.new_low, region.new_high)
     ]
     kept = tuple(line for line in lines if line is not None)
     return kept if len(kept) == len(lines) else None
 
 
-def line_changes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
-    """The opcodes (as in difflib, without `equal`) from old to new; bounded for huge inputs."""
+def line_changes(old: Sequence[str], new: Sequence[str], *, most: int = _MOST_CELLS) -> list[Opcode]:
+    """The opcodes (as in difflib, without `equal`) from old to new; a single one beyond `most` pairs."""
     low, most = 0, min(len(old), len(new))
     while low < most and old[low] == new[low]:
         low += 1
@@ -61,13 +62,11 @@ def line_changes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
     old_end, new_end = len(old) - high, len(new) - high
     if low == old_end and low == new_end:
         return []
-    if (old_end - low) * (new_end - low) > _MOST_DIFF_CELLS or low in (old_end, new_end):
+    if (old_end - low) * (new_end - low) > most or low in (old_end, new_end):
         return [("replace", low, old_end, low, new_end)]
     matcher = SequenceMatcher(None, old[low:old_end], new[low:new_end], autojunk=False)
     return [
-        (tag, i1 + low, i2 + low, j1 + low, j2 + low)
-        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
-        if tag != "equal"
+        (tag, i1 + low, i2 + low, j1 + low, j2 + low) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal"
     ]
 
 
@@ -77,12 +76,10 @@ def _difference(block: Block, found: Alignment, lines: Sequence[str]) -> tuple[l
     A model often copies SEARCH wrongly but writes REPLACE well; then REPLACE is compared with the file.
     """
     if found.tier is Tier.EXACT:
-        return line_changes(block.search, block.replace), False
+        return line_changes(block.search, block.replace, most=_MOST_EXACT_CELLS), False
     search = [line.rstrip() for line in block.search]
     replace = [line.rstrip() for line in block.replace]
-    own = [
-        line if pair is None else lines[pair].rstrip() for line, pair in zip(search, found.pairs, strict=True)
-    ]
+    own = [line if pair is None else lines[pair].rstrip() for line, pair in zip(search, found.pairs, strict=True)]
     by_search, by_file = line_changes(search, replace), line_changes(own, replace)
     if block.lines_only and len(block.search) > 1 and not _keeps_indentation(block, found, lines):
         return by_search, _added_lines_drift(block, found, by_search, lines)
@@ -116,9 +113,7 @@ def _keeps_indentation(block: Block, found: Alignment, lines: Sequence[str]) -> 
     )
 
 
-def _added_lines_drift(
-    block: Block, found: Alignment, opcodes: Sequence[Opcode], lines: Sequence[str]
-) -> bool | None:
+def _added_lines_drift(block: Block, found: Alignment, opcodes: Sequence[Opcode], lines: Sequence[str]) -> bool | None:
     """Whether the added lines of a diff are indented as its context or as the file; None when nothing tells.
 
     In a diff the context stands once, so only the added lines themselves, beside the lines they follow,
@@ -144,11 +139,7 @@ class _Repair:
     """Takes the drift that SEARCH shows out of the lines of REPLACE."""
 
     def __init__(self, block: Block, found: Alignment, lines: Sequence[str]) -> None:
-        paired = [
-            (line, lines[pair])
-            for line, pair in zip(block.search, found.pairs, strict=True)
-            if pair is not None
-        ]
+        paired = [(line, lines[pair]) for line, pair in zip(block.search, found.pairs, strict=True) if pair is not None]
         visible = [(mine, theirs) for mine, theirs in paired if not is_blank(mine)]
         self._block = block
         self._rule: IndentRule | None = learn_indentation(
@@ -161,9 +152,7 @@ class _Repair:
         self._folding = str.maketrans({char: TYPOGRAPHIC[char] for char in drift})
         self._strip_end = any(mine != mine.rstrip() and theirs == theirs.rstrip() for mine, theirs in paired)
         self._theirs = {
-            at: lines[pair]
-            for at, pair in enumerate(found.pairs)
-            if pair is not None and not is_blank(lines[pair])
+            at: lines[pair] for at, pair in enumerate(found.pairs) if pair is not None and not is_blank(lines[pair])
         }
 
     def line(self, at: int, beside: int, limit: int) -> str | None:
@@ -175,11 +164,7 @@ class _Repair:
             return self._rule.apply(line, is_first=at == 0)
         if is_blank(line):
             return line
-        if (
-            beside < limit
-            and beside in self._theirs
-            and indent_of(self._block.search[beside]) == indent_of(line)
-        ):
+        if beside < limit and beside in self._theirs and indent_of(self._block.search[beside]) == indent_of(line):
             return indent_of(self._theirs[beside]) + line.lstrip()
         return None
 

@@ -20,7 +20,7 @@ _BEGIN = "*** Begin Patch"
 _END = "*** End Patch"
 _HEADER = re.compile(r"\*\*\* (Add|Update|Delete) File: ?(.+)")
 _MOVE = re.compile(r"\*\*\* Move to: ?(.+)")
-_HUNK = re.compile(r"@@+ *(?:-(\d+)(?:,\d+)? +\+\d+(?:,\d+)? *@@+)? ?(.*)")
+_HUNK = re.compile(r"@@+ *(?:-(\d{1,9})(?:,\d+)? +\+\d+(?:,\d+)? *@@+)? ?(.*)")
 _OLD_PATH = re.compile(r"--- (?:a/)?([^\t]+?)(?:\t.*)?")
 _NEW_PATH = re.compile(r"\+\+\+ (?:b/)?([^\t]+?)(?:\t.*)?")
 _NO_FILE = "/dev/null"
@@ -150,9 +150,7 @@ def _body(lines: tuple[str, ...]) -> tuple[str, ...] | EditError:
             f"No patch found. Start with `{_BEGIN}` and end with `{_END}`, each on its own line.",
         )
     if _END not in marks:
-        return EditError(
-            ErrorCode.TRUNCATED, f"The patch is cut off: `{_END}` is missing. Write it again, whole."
-        )
+        return EditError(ErrorCode.TRUNCATED, f"The patch is cut off: `{_END}` is missing. Write it again, whole.")
     start = marks.index(_BEGIN) + 1 if _BEGIN in marks else 0
     return lines[start : len(marks) - 1 - marks[::-1].index(_END)]
 
@@ -189,9 +187,7 @@ def _without_fences(lines: tuple[str, ...]) -> tuple[str, ...]:
     first = next((at for at, line in enumerate(lines) if line.startswith(("--- ", "@@"))), 0)
     if start is None or start > first:
         return lines
-    stop = next(
-        (at for at in range(len(lines) - 1, start, -1) if lines[at].strip() == lines[start][:3]), len(lines)
-    )
+    stop = next((at for at in range(len(lines) - 1, start, -1) if lines[at].strip() == lines[start][:3]), len(lines))
     return lines[start + 1 : stop]
 
 

@@ -1,6 +1,6 @@
 """Decide where one block goes and what it changes there, or why it is refused."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from treadle.editing.drift import Reading, readings_without_drift
@@ -25,65 +25,65 @@ class Placed:
 
 
 Placing = Placed | EditError
+_Attempt = tuple[Tier | None, Block, Finder]
 
 
 def place_block(block: Block, work: WorkingText) -> Placing:
-    """Try the tiers from strict to lax; the first that finds the block decides."""
+    """Try the tiers from strict to lax; the first that finds the block decides.
+
+    Blocks are written against the original text or against the result of the blocks before them, so both
+    are searched.
+    """
     if all(is_blank(line) for line in block.search):
         return _place_without_search(block, work)
     if block.search == block.replace:
         return refuse(ErrorCode.NO_CHANGE, block, work.views)
-    for tier, reading, finder in _strict_attempts(block):
-        placing = _attempt(tier, reading, finder, work)
-        if placing is not None:
-            return placing
-    return _place_loosely(block, work)
+    placing = _place_strictly(_strict_attempts(block), work.original)
+    if work.views is not work.original:
+        placing = _place_after_others(placing, block, work)
+    return placing or _place_loosely(block, work.views)
 
 
-def _strict_attempts(block: Block) -> Iterator[tuple[Tier | None, Block, Finder]]:
+def _place_after_others(original: Placing | None, block: Block, work: WorkingText) -> Placing | None:
+    """The placing on the current text, given the one on the original."""
+    if isinstance(original, EditError) and original.code is ErrorCode.AMBIGUOUS:
+        return original
+    if not isinstance(original, Placed) or original.tier is not Tier.EXACT:
+        chained = _place_strictly([(None, block, find_exact)], work.views)
+        if isinstance(chained, Placed):
+            return chained
+    if isinstance(original, Placed):
+        moved = work.translate(original.hunks)
+        if moved is not None and not all(_stands_already(hunk, work.views.lines) for hunk in moved):
+            return Placed(original.tier, tuple(moved))
+        original = refuse(ErrorCode.OVERLAPPING, block, work.views)
+    # Lax tiers find the result of an earlier block only by a line which that block brought.
+    if not work.added.isdisjoint(line.strip() for line in block.search):
+        return _place_strictly(_strict_attempts(block), work.views) or original
+    return original
+
+
+def _strict_attempts(block: Block) -> Iterator[_Attempt]:
     yield from ((None, block, finder) for finder in STRICT_FINDERS)
-    readings = list(readings_without_drift(block))
+    readings = tuple(readings_without_drift(block))
     yield from ((each.tier, each.block, finder) for finder in STRICT_FINDERS for each in readings)
 
 
-def _attempt(tier: Tier | None, block: Block, finder: Finder, work: WorkingText) -> Placing | None:
-    """One tier on the current text and on the original one; None when it finds nothing in either.
-
-    Blocks are written against the original text or against the result of the blocks before them; what fits
-    one place in either is certain as long as it does not fit several in the original.
-    """
-    found = finder(block, work.views)
-    if work.views is work.original:
-        found = narrowed(found, block, work.views)
-        return None if not found else _merge_found(tier, block, found, work)
-    before = narrowed(finder(block, work.original), block, work.original)
-    if len(before) > 1:
-        return refuse_ambiguous(before, work.original)
-    if len(found) == 1 or not before:
-        return None if not found else _merge_found(tier, block, found, work)
-    return _merge_original(tier, block, before[0], work)
+def _place_strictly(attempts: Iterable[_Attempt], views: TextViews) -> Placing | None:
+    for tier, block, finder in attempts:
+        found = narrowed(finder(block, views), block, views)
+        if found:
+            return _merge_found(tier, block, found, views)
+    return None
 
 
-def _merge_found(tier: Tier | None, block: Block, found: list[Alignment], work: WorkingText) -> Placing:
-    views = work.views
+def _merge_found(tier: Tier | None, block: Block, found: list[Alignment], views: TextViews) -> Placing:
     if len(found) > 1:
         return refuse_ambiguous(found, views)
     if _also_inside_lines(block, found[0], views):
         return refuse_places(_inline_places(block, views), views)
     hunks = _merged(block, found[0], views)
     return hunks if isinstance(hunks, EditError) else Placed(tier or found[0].tier, tuple(hunks))
-
-
-def _merge_original(tier: Tier | None, block: Block, found: Alignment, work: WorkingText) -> Placing:
-    hunks = _merged(block, found, work.original)
-    if isinstance(hunks, EditError):
-        return hunks
-    moved = work.translate(hunks)
-    if moved is None:
-        return refuse(ErrorCode.OVERLAPPING, block, work.views)
-    if all(_stands_already(hunk, work.views.lines) for hunk in moved):
-        return refuse(ErrorCode.OVERLAPPING, block, work.views, moved[0].start)
-    return Placed(tier or found.tier, tuple(moved))
 
 
 def _merged(block: Block, found: Alignment, views: TextViews) -> list[Hunk] | EditError:
@@ -130,9 +130,8 @@ def _place_without_search(block: Block, work: WorkingText) -> Placing:
     return refuse(ErrorCode.EMPTY_SEARCH, block, work.views)
 
 
-def _place_loosely(block: Block, work: WorkingText) -> Placing:
+def _place_loosely(block: Block, views: TextViews) -> Placing:
     """What no strict tier found: part of a line, done already, with elisions, or resembling."""
-    views = work.views
     if _is_done(block, views):
         return refuse(ErrorCode.ALREADY_APPLIED, block, views)
     if not block.lines_only:
@@ -146,24 +145,23 @@ def _place_loosely(block: Block, work: WorkingText) -> Placing:
         if len(found) > 1:
             return refuse_ambiguous(found, views)
         if found:
-            return _merge_found(reading.tier, reading.block, found, work)
+            return _merge_found(reading.tier, reading.block, found, views)
     return refuse(ErrorCode.NOT_FOUND, block, views)
 
 
 def _is_done(block: Block, views: TextViews) -> bool:
     """Whether REPLACE stands in the file as it is, but for blanks."""
     keys = [line.strip() for line in block.replace if not is_blank(line)]
+    known = {line.strip() for line in block.search}
+    if any(key not in known and not views.stripped.places([key]) for key in keys):
+        return False
     telling = any(sum(map(str.isalnum, key)) > 2 for key in keys)
     return telling and bool(views.visible.places(keys))
 
 
 def _also_inside_lines(block: Block, found: Alignment, views: TextViews) -> bool:
     """Whether SEARCH, read as a string, fits more places than the one found by whole lines."""
-    if (
-        block.lines_only
-        or block.hint is not None
-        or found.tier not in (Tier.EXACT, Tier.TRAILING, Tier.INDENTATION)
-    ):
+    if block.lines_only or block.hint is not None or found.tier not in (Tier.EXACT, Tier.TRAILING, Tier.INDENTATION):
         return False
     return views.exact.joined.count("\n".join(block.search)) > 1
 
@@ -226,9 +224,7 @@ def _chains(parts: Sequence[Block], views: TextViews) -> list[tuple[Alignment, .
     chains: list[tuple[Alignment, ...]] = [()]
     for part in parts:
         found = _find_strictly(part, views)
-        chains = [
-            (*chain, each) for chain in chains for each in found if not chain or chain[-1].last < each.first
-        ]
+        chains = [(*chain, each) for chain in chains for each in found if not chain or chain[-1].last < each.first]
         if len(chains) > 400:
             return []
     return chains

@@ -14,9 +14,7 @@ _SAYS = {
     ErrorCode.EMPTY_SEARCH: (
         "The search text is empty, but the file is not. Quote the lines beside which the new text belongs."
     ),
-    ErrorCode.NOT_FOUND: (
-        "The search text is not in the file. Copy the lines to change exactly from the text below."
-    ),
+    ErrorCode.NOT_FOUND: ("The search text is not in the file. Copy the lines to change exactly from the text below."),
     ErrorCode.OVERLAPPING: (
         "This block changes lines that an earlier block of the same edit changed. Write one block for both."
     ),

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rapidfuzz import fuzz
-
-from treadle.editing.keys import is_blank
+from treadle.editing.keys import is_blank, likeness
 from treadle.editing.results import Block, ErrorCode, Tier
 
 _ALIKE = 60.0
@@ -54,9 +52,7 @@ class Region:
     new_high: int
 
 
-def find_region(
-    block: Block, found: Alignment, change: Opcode, lines: Sequence[str]
-) -> Region | Conflict | None:
+def find_region(block: Block, found: Alignment, change: Opcode, lines: Sequence[str]) -> Region | Conflict | None:
     """The region of one change; a conflict where it is open; None for blank lines the file has not."""
     return _RegionFinder(block, found, lines).find(change)
 
@@ -159,11 +155,7 @@ class _RegionFinder:
         after = next((pair for pair in pairs[region.high :] if pair is not None), None)
         if before is None or after is None:
             at = after if before is None else before + 1
-            return (
-                Conflict(ErrorCode.NOT_FOUND, self.found.first)
-                if at is None
-                else replace(region, start=at, end=at)
-            )
+            return Conflict(ErrorCode.NOT_FOUND, self.found.first) if at is None else replace(region, start=at, end=at)
         outer_before, outer_after = self._context(region.low, region.high)
         low = before if outer_before is None else outer_before
         high = after if outer_after is None else outer_after
@@ -183,4 +175,4 @@ class _RegionFinder:
 
 
 def _alike(old: str, new: str) -> bool:
-    return fuzz.ratio(old.strip(), new.strip()) >= _ALIKE
+    return likeness(old.strip(), new.strip()) >= _ALIKE

@@ -6,17 +6,18 @@ from difflib import SequenceMatcher
 
 from rapidfuzz import fuzz, process
 
-from treadle.editing.keys import TextViews
+from treadle.editing.keys import MAX_PLACES, TextViews, likeness
 from treadle.editing.locate import complete_blanks
 from treadle.editing.regions import Alignment
 from treadle.editing.results import Block, Tier
 
 # Bounds on the work: a line seen more often tells nothing, and only the best windows are aligned.
-_MOST_PLACES = 20
 _MOST_WINDOWS = 4
+_FEW_KEYS = 30
 _MOST_SEARCH_LINES = 400
 _MOST_GAP_CELLS = 400
 _SLACK = 6
+_LONGEST_GUESSED = 120
 
 _LINE_ALIKE = 75.0
 _BLOCK_ALIKE = 0.78
@@ -38,9 +39,7 @@ def find_similar(block: Block, views: TextViews) -> list[Alignment]:
     scored.sort(key=lambda each: -each[0])
     if not scored or scored[0][0] < _BLOCK_ALIKE:
         return []
-    rivals = [
-        pairs for score, pairs in scored if score > scored[0][0] - _LEAD and score > _BLOCK_ALIKE - _LEAD
-    ]
+    rivals = [pairs for score, pairs in scored if score > scored[0][0] - _LEAD and score > _BLOCK_ALIKE - _LEAD]
     found = [Alignment(Tier.SIMILAR, complete_blanks(keys, pairs, views.lines)) for pairs in rivals]
     return list({each.first: each for each in found}.values())
 
@@ -82,31 +81,37 @@ def _windows(keys: Sequence[str], views: TextViews) -> list[tuple[int, int]]:
 def _votes(keys: Sequence[str], views: TextViews) -> Counter[int]:
     """For each shift (file line minus SEARCH line) the weight of the lines that agree with it."""
     wanted = {key for key in keys if _weight(key) > 2}
-    places: dict[str, list[int]] = {key: [] for key in wanted}
-    for at, key in enumerate(views.stripped.keys):
-        if key in wanted:
-            places[key].append(at)
+    places = _places(wanted, views)
     if not any(places.values()):
         _place_resembling(wanted, places, views)
     votes: Counter[int] = Counter()
     for at, key in enumerate(keys):
         known = places.get(key, ())
-        if len(known) <= _MOST_PLACES:
+        if len(known) < MAX_PLACES:
             for place in known:
                 votes[place - at] += _weight(key)
     return votes
 
 
+def _places(wanted: set[str], views: TextViews) -> dict[str, list[int]]:
+    if len(wanted) <= _FEW_KEYS:
+        return {key: views.stripped.places([key]) for key in wanted}
+    places: dict[str, list[int]] = {key: [] for key in wanted}
+    for at, key in enumerate(views.stripped.keys):
+        if key in wanted:
+            places[key].append(at)
+    return places
+
+
 def _place_resembling(wanted: set[str], places: dict[str, list[int]], views: TextViews) -> None:
     """Where no line of SEARCH is in the file: the places of the lines most like its two most telling ones."""
+    starts = [key[:_LONGEST_GUESSED] for key in views.stripped.keys]
     for key in sorted(wanted, key=_weight, reverse=True)[:2]:
-        best = process.extract(key, views.stripped.keys, scorer=fuzz.ratio, score_cutoff=60, limit=3)
+        best = process.extract(key[:_LONGEST_GUESSED], starts, scorer=fuzz.ratio, score_cutoff=60, limit=3)
         places[key].extend(at for _, _, at in best)
 
 
-def _align(
-    keys: Sequence[str], lines: Sequence[str], low: int, high: int
-) -> tuple[list[int | None], list[float]]:
+def _align(keys: Sequence[str], lines: Sequence[str], low: int, high: int) -> tuple[list[int | None], list[float]]:
     """Pair `keys` with lines `low` to `high` in order: equal ones, then resembling ones between them."""
     pairs: list[int | None] = [None] * len(keys)
     scores = [0.0] * len(keys)
@@ -133,8 +138,8 @@ def _resembling(keys: Sequence[str], lines: Sequence[str]) -> list[tuple[int, in
         row, row_chosen = [0.0] * width, [chosen[0]] * width
         for place, line in enumerate(lines):
             options = [(best[place + 1], chosen[place + 1]), (row[place], row_chosen[place])]
-            like = fuzz.ratio(key, line, score_cutoff=_LINE_ALIKE) if key and line else 0.0
-            if like:
+            like = likeness(key, line) if key and line else 0.0
+            if like >= _LINE_ALIKE:
                 options.append((best[place] + like, [*chosen[place], (at, place, like / 100)]))
             row[place + 1], row_chosen[place + 1] = max(options, key=lambda option: option[0])
         best, chosen = row, row_chosen

@@ -1,7 +1,8 @@
 """A file's text as lines that remember their line ends, and the working copy that blocks are applied to."""
 
-from collections import Counter
-from collections.abc import Sequence
+import operator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from treadle.editing.keys import TextViews
@@ -20,6 +21,25 @@ class Hunk:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptLines:
+    """A run of original lines still in the text: `count` lines from `old` on, now from `new` on (from 0)."""
+
+    old: int
+    new: int
+    count: int
+
+    def without(self, start: int, end: int, added: int) -> Iterator["KeptLines"]:
+        """What is left of the run when current lines `start` to `end` give way to `added` new ones."""
+        before = min(self.count, max(0, start - self.new))
+        after = min(self.count, max(0, self.new + self.count - end))
+        if before:
+            yield KeptLines(self.old, self.new, before)
+        if after and before + after <= self.count:
+            skipped = self.count - after
+            yield KeptLines(self.old + skipped, self.new + skipped + added - (end - start), after)
+
+
+@dataclass(frozen=True, slots=True)
 class SourceText:
     """Lines and their ends (`\\n`, `\\r\\n`, or nothing at the end of a file without a final newline)."""
 
@@ -30,17 +50,18 @@ class SourceText:
     @property
     def usual_end(self) -> str:
         """The line end most lines have, `\\n` for a file of one line."""
-        counted = Counter(end for end in self.ends if end)
-        return counted.most_common(1)[0][0] if counted else "\n"
+        return "\r\n" if self.ends.count("\r\n") > self.ends.count("\n") else "\n"
 
 
 def read_source(text: str) -> SourceText:
-    """Split at `\\n` and `\\r\\n` only; form feeds and lone returns are content."""
+    """Split at `\n` and `\r\n` only; form feeds and lone returns are content."""
     bom = text.startswith(BOM)
-    parts = text.removeprefix(BOM).split("\n")
-    last = parts.pop()
-    lines = [part.removesuffix("\r") for part in parts]
-    ends = ["\r\n" if len(line) < len(part) else "\n" for line, part in zip(lines, parts, strict=True)]
+    lines = text.removeprefix(BOM).split("\n")
+    last = lines.pop()
+    ends = ["\n"] * len(lines)
+    if "\r" in text:
+        ends = ["\r\n" if line.endswith("\r") else "\n" for line in lines]
+        lines = [line.removesuffix("\r") for line in lines]
     if last:
         lines.append(last)
         ends.append("")
@@ -53,65 +74,70 @@ def plain_lines(text: str) -> tuple[str, ...]:
 
 
 class WorkingText:
-    """The text while blocks are applied: each line knows which original line it is."""
+    """The text while blocks are applied; it knows which original lines are still there.
+
+    `added` holds every line that a block brought, stripped.
+    """
 
     def __init__(self, source: SourceText) -> None:
         self.source = source
         self.lines = list(source.lines)
         self.ends = list(source.ends)
-        self.origins: list[int | None] = list(range(len(source.lines)))
+        self.kept = [KeptLines(0, 0, len(source.lines))]
         self.original = TextViews(source.lines)
         self.views = self.original
+        self.added: set[str] = set()
 
     def splice(self, hunks: Sequence[Hunk]) -> None:
         """Apply hunks that do not overlap; lines which stay keep their bytes."""
         for hunk in sorted(hunks, key=lambda each: each.start, reverse=True):
             trimmed = _trimmed(hunk, self.lines)
             self._splice_one(trimmed)
+            self.added.update(map(str.strip, trimmed.lines))
             self.views = self.views.spliced(trimmed.start, trimmed.end, trimmed.lines)
 
     def text(self) -> str:
         """The whole text with its line ends and byte order mark."""
-        body = "".join([part for pair in zip(self.lines, self.ends, strict=True) for part in pair])
+        if self.ends.count("\n") == len(self.ends):
+            body = "\n".join([*self.lines, ""])
+        else:
+            body = "".join(map(operator.add, self.lines, self.ends))
         return BOM + body if self.source.bom else body
 
     def translate(self, hunks: Sequence[Hunk]) -> list[Hunk] | None:
         """Hunks on the original lines as hunks on the current ones; None when those were changed."""
         if self.views is self.original:
             return list(hunks)
-        now = {origin: index for index, origin in enumerate(self.origins) if origin is not None}
-        moved = [self._translate_one(_trimmed(hunk, self.source.lines), now) for hunk in hunks]
+        moved = [self._translate_one(_trimmed(hunk, self.source.lines)) for hunk in hunks]
         return None if None in moved else [hunk for hunk in moved if hunk is not None]
 
     def changes(self) -> tuple[Change, ...]:
         """The changed regions between the original and the current lines."""
         found: list[Change] = []
         old = new = 0
-        total_old, total_new = len(self.source.lines), len(self.lines)
-        while old < total_old or new < total_new:
-            if new < total_new and self.origins[new] == old:
-                old, new = old + 1, new + 1
-                continue
-            old_start, new_start = old, new
-            while new < total_new and self.origins[new] is None:
-                new += 1
-            origin = self.origins[new] if new < total_new else None
-            old = total_old if origin is None else origin
-            found.append(Change(LineRange(old_start + 1, old), LineRange(new_start + 1, new)))
+        for run in (*self.kept, KeptLines(len(self.source.lines), len(self.lines), 0)):
+            if run.old > old or run.new > new:
+                found.append(Change(LineRange(old + 1, run.old), LineRange(new + 1, run.new)))
+            old, new = run.old + run.count, run.new + run.count
         return tuple(found)
 
-    def _translate_one(self, hunk: Hunk, now: dict[int, int]) -> Hunk | None:
+    def _translate_one(self, hunk: Hunk) -> Hunk | None:
         if hunk.start == hunk.end:
-            at = now.get(hunk.start)
+            at = self._now(hunk.start)
             if at is None:
-                before = -1 if hunk.start == 0 else now.get(hunk.start - 1)
+                before = -1 if hunk.start == 0 else self._now(hunk.start - 1)
                 at = None if before is None else before + 1
             return None if at is None else Hunk(at, at, hunk.lines)
-        places = [now.get(index) for index in range(hunk.start, hunk.end)]
-        first = places[0]
-        if first is None or places != list(range(first, first + len(places))):
+        first, last = self._now(hunk.start), self._now(hunk.end - 1)
+        if first is None or last is None or last - first != hunk.end - 1 - hunk.start:
             return None
-        return Hunk(first, first + len(places), hunk.lines)
+        return Hunk(first, last + 1, hunk.lines)
+
+    def _now(self, old: int) -> int | None:
+        """Where an original line is now; None when it was changed."""
+        at = bisect_right(self.kept, old, key=lambda run: run.old) - 1
+        run = self.kept[at] if at >= 0 else KeptLines(0, 0, 0)
+        return run.new + old - run.old if run.old <= old < run.old + run.count else None
 
     def _splice_one(self, hunk: Hunk) -> None:
         start, end, count = hunk.start, hunk.end, len(hunk.lines)
@@ -122,11 +148,11 @@ class WorkingText:
             self._keep_final_newline(start, end, ends)
         self.lines[start:end] = hunk.lines
         self.ends[start:end] = ends
-        self.origins[start:end] = [None] * count
+        self.kept = [part for run in self.kept for part in run.without(start, end, count)]
 
     def _end_near(self, start: int, end: int) -> str:
         near = [*self.ends[start:end], *self.ends[max(0, start - 1) : start], *self.ends[end : end + 1]]
-        return next((each for each in near if each), self.source.usual_end)
+        return next(filter(None, near), None) or self.source.usual_end
 
     def _keep_final_newline(self, start: int, end: int, ends: list[str]) -> None:
         """At the end of the file: it has a final newline afterwards if it had one before."""

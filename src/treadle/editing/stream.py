@@ -23,8 +23,8 @@ class BlockState(StrEnum):
 class BlockPreview:
     """One block of a growing edit, counted from 1.
 
-    `lines` is its place in the text as the blocks before it left it, known while the block grows when its
-    search text fits exactly. `arrived` holds the replacement lines that came with the last chunk, not those before.
+    `lines` is its place in the text as the blocks before it left it, known while the block grows when
+    its search text fits exactly. `arrived` holds the replacement lines that came with the last chunk only.
     """
 
     number: int
@@ -84,7 +84,22 @@ class EditStream:
 
     def finish(self) -> EditResult | EditError:
         """The same as `apply_edit` on the whole text."""
-        return apply_edit(self._form, self._pre, "".join(self._parts), file_name=self._file_name)
+        text = "".join(self._parts)
+        if self._form is EditFormat.SEARCH_REPLACE and self._failed is None and self._blocks:
+            return self._finish_marked(text)
+        return apply_edit(self._form, self._pre, text, file_name=self._file_name)
+
+    def _finish_marked(self, text: str) -> EditResult | EditError:
+        """The blocks are applied already, but for a last one that no newline ends."""
+        if not text.endswith("\n"):
+            self._take("".join(self._tail))
+            self._tail = []
+        last = self._parser.close(ended=text.endswith("\n"))
+        if isinstance(last, Section):
+            self._apply(last)
+        if self._failed is not None or isinstance(last, EditError):
+            return apply_edit(self._form, self._pre, text, file_name=self._file_name)
+        return self._application.result()
 
     def _take_marked(self, line: str) -> None:
         if self._failed is not None:

@@ -26,7 +26,7 @@ from treadle.engine.effects import (
 from treadle.engine.model_call import ModelCall, call_model, cancelled_reply
 from treadle.engine.ports import Ports, Prepared
 from treadle.engine.reader import ReplyReader
-from treadle.engine.requests import build_request, cost, room
+from treadle.engine.requests import build_request, cost, offered_tools, room
 from treadle.engine.state import State
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
@@ -166,7 +166,7 @@ class Performer:
         state, ports = self._desk.state, self._ports
         self._prepared.clear()
         spec = ports.model(state.model)
-        tools = {name: tool.spec for name, tool in ports.tools.items()}
+        tools = offered_tools(ports, state.model)
         call = ModelCall(
             step=step,
             attempt=attempt,

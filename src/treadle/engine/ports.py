@@ -1,6 +1,6 @@
 """What the engine needs from outside, as Protocols; adapters implement them without importing the engine's insides."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -93,14 +93,15 @@ class OutputHandler(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """Everything from outside that a session works with."""
+    """Everything from outside that a session works with. `offered` names the tools that a model is told of."""
 
     log: EventLog
     environment: Environment
     judge: Judge
     tools: Mapping[str, Tool]
+    offered: Callable[[str], Collection[str]]
     provider: Callable[[str], Provider]
     model: Callable[[str], ModelSpec]
-    system: Callable[[ToolProtocol], str]
+    system: Callable[[str, ToolProtocol], str]
     clock: Callable[[], int]
     chance: Callable[[], float]

@@ -4,6 +4,7 @@ from treadle.context.transcript import Transcript
 from treadle.engine.ports import Ports
 from treadle.engine.state import State
 from treadle.protocol.models import ModelRequest, ModelSpec, ToolProtocol, Usage
+from treadle.protocol.tools import ToolSpec
 
 _ROOM_FOR_REPLY = 8_192
 _TOKENS_IN_PRICE = 1_000_000
@@ -16,11 +17,17 @@ def build_request(ports: Ports, state: State, transcript: Transcript) -> ModelRe
     return ModelRequest(
         id=f"{state.session_id}-{state.step}",
         model=spec.name,
-        system=ports.system(state.tool_protocol),
+        system=ports.system(state.model, state.tool_protocol),
         messages=transcript.messages(state.tool_protocol),
-        tools=tuple(tool.spec for tool in ports.tools.values()) if native else (),
+        tools=tuple(offered_tools(ports, state.model).values()) if native else (),
         max_tokens=spec.max_output,
     )
+
+
+def offered_tools(ports: Ports, model: str) -> dict[str, ToolSpec]:
+    """Give the tools that a model is told of, by name and in their order."""
+    names = ports.offered(model)
+    return {name: tool.spec for name, tool in ports.tools.items() if name in names}
 
 
 def room(spec: ModelSpec) -> int | None:

@@ -93,11 +93,17 @@ async def settle_rerun(accesses: Sequence[Access]) -> CallResult | None:
 
 def mark_rerun(result: CallResult) -> CallResult:
     """Say in the result that the call ran a second time."""
-    return CallResult(outcome=result.outcome, content=(Text(text=RERUN), *result.content), changes=result.changes)
+    return CallResult(
+        outcome=result.outcome, content=(Text(text=RERUN), *result.content), changes=result.changes, edits=result.edits
+    )
 
 
 def _error(error: ToolError) -> CallResult:
-    return result_text(Outcome.INVALID if error.invalid else Outcome.FAILED, error.text)
+    return CallResult(
+        outcome=Outcome.INVALID if error.invalid else Outcome.FAILED,
+        content=(Text(text=error.text),),
+        edits=() if error.edit is None else (error.edit,),
+    )
 
 
 def _crash(call: ToolCall, error: Exception) -> CallResult:

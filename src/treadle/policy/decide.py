@@ -1,106 +1,188 @@
 """The one decision: may this call run, must a person say yes, or may it not run at all."""
 
 import hashlib
-import posixpath
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, assert_never
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, assert_never
 
 import msgspec
 
-from treadle.protocol.permissions import Decision, Mode, Part, Reason, Verdict
+from treadle.policy.classify import CommandJudgement, classify_command
+from treadle.policy.context import FileFacts, FileKind, FileView, PolicyContext
+from treadle.policy.findings import Finding, dangerous, worst
+from treadle.policy.modes import verdict_for
+from treadle.policy.operations import PathOp
+from treadle.policy.paths import Where, check_path, refusal
+from treadle.policy.rules import Places, Rule, Subject, apply_rules, reason_of
+from treadle.policy.shell.walk import JudgedCommand
+from treadle.policy.urls import HostKind, check_url
+from treadle.protocol.permissions import Decision, Part, Reason, Verdict
 from treadle.protocol.tools import Access, FetchUrl, ReadPath, Risk, RunCommand, ToolSpec, WritePath
+
+__all__ = ["FileFacts", "FileKind", "FileView", "PolicyContext", "decide", "tool_digest", "without_user"]
 
 _STRICTNESS = (Verdict.ALLOW, Verdict.REQUIRE_USER_CONFIRMATION, Verdict.DENY)
 _RISKS = tuple(Risk)
-
-
-class FileView(Protocol):
-    """The only look at files that a decision may take."""
-
-    def resolve(self, path: str) -> str:
-        """Give the absolute path with every link followed; parts that do not exist stay as they are."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyContext:
-    """What a decision depends on besides the call. `roots` are resolved absolute paths."""
-
-    mode: Mode
-    roots: tuple[str, ...]
-    files: FileView
+_READING_METHODS = frozenset({"GET", "HEAD"})
+_POLICY_VERSION = "1"
 
 
 def decide(
     spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], context: PolicyContext
 ) -> Decision:
     """Decide about one call: the strictest of its parts wins; a call that touches nothing is judged by its tool."""
-    parts = tuple(_judge(access, context) for access in accesses) or (_judge_tool(spec, context),)
+    parts = [part for access in accesses for part in _judge(access, spec, context)] or [_judge_tool(spec, context)]
     return Decision(
         verdict=max((part.verdict for part in parts), key=_STRICTNESS.index),
         risk=max((part.risk for part in parts), key=_RISKS.index),
-        reasons=tuple(reason for part in parts for reason in part.reasons),
-        parts=parts,
+        reasons=tuple(dict.fromkeys(reason for part in parts for reason in part.reasons)),
+        parts=tuple(parts),
         digest=_digest(spec, arguments, accesses, context),
     )
 
 
-def _digest(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], context: PolicyContext) -> str:
-    canonical = msgspec.json.encode((spec.name, arguments, tuple(accesses), context.roots), order="deterministic")
-    return hashlib.sha256(canonical).hexdigest()
+def without_user(decision: Decision) -> Decision:
+    """Turn a question into a refusal where nobody is there to answer it (rule 4)."""
+    if decision.verdict is not Verdict.REQUIRE_USER_CONFIRMATION:
+        return decision
+    nobody = Reason(rule="no-user", text="a person would have to confirm this, and nobody is there to ask")
+    return msgspec.structs.replace(decision, verdict=Verdict.DENY, reasons=(nobody, *decision.reasons))
+
+
+def tool_digest(spec: ToolSpec) -> str:
+    """Name exactly this declaration of a tool (SHA-256, hex)."""
+    return hashlib.sha256(msgspec.json.encode(spec, order="deterministic")).hexdigest()
 
 
 def _judge_tool(spec: ToolSpec, context: PolicyContext) -> Part:
-    if spec.risk is Risk.NONE:
-        return _part(spec.name, Risk.NONE, Verdict.ALLOW, rule="no-effect", why="touches nothing")
-    return _gated(spec.name, spec.risk, context.mode, rule="tool-risk", why=f"a tool of risk class {spec.risk}")
+    subject = Subject(tool=spec.name, tool_digest=tool_digest(spec))
+    finding = Finding(spec.risk, "tool-risk", f"a tool of risk class {spec.risk}")
+    return _part(spec.name, (finding,), subject, context)
 
 
-def _judge(access: Access, context: PolicyContext) -> Part:
+def _judge(access: Access, spec: ToolSpec, context: PolicyContext) -> list[Part]:
     match access:
-        case ReadPath(path=path):
-            if _inside(path, context):
-                return _part(path, Risk.READ, Verdict.ALLOW, rule="read-inside", why="reads inside the workspace")
-            return _gated(path, Risk.READ_OUTSIDE, context.mode, rule="read-outside", why="reads outside the workspace")
+        case ReadPath(path=path, listing=listing):
+            return [_judge_path(path, PathOp.LIST if listing else PathOp.READ, spec, context)]
         case WritePath(path=path):
-            if _inside(path, context):
-                return _gated(
-                    path, Risk.WRITE, context.mode, rule="write-inside", why="changes a file of the workspace"
-                )
-            return _gated(
-                path, Risk.CRITICAL, context.mode, rule="write-outside", why="changes a file outside the workspace"
-            )
-        case RunCommand(command=command):
-            return _gated(command, Risk.EXECUTE, context.mode, rule="run-command", why="runs a command")
-        case FetchUrl(url=url):
-            return _gated(url, Risk.REMOTE, context.mode, rule="fetch-url", why="sends a request to the network")
+            return [_judge_path(path, PathOp.WRITE, spec, context)]
+        case RunCommand(command=command, cwd=cwd):
+            return _judge_command(classify_command(command, cwd, context), command, spec, context)
+        case FetchUrl(url=url, method=method):
+            return [_judge_url(url, method, spec, context)]
         case _:
             assert_never(access)
 
 
-_ALLOWED_BY_MODE: Mapping[Mode, frozenset[Risk]] = {
-    Mode.PLAN: frozenset(),
-    Mode.ASK: frozenset(),
-    Mode.EDITS: frozenset({Risk.WRITE}),
-    Mode.AUTO: frozenset({Risk.WRITE}),
-    Mode.FULL: frozenset(Risk) - {Risk.CRITICAL},
-}
-_CHANGES = frozenset({Risk.WRITE, Risk.EXECUTE, Risk.REMOTE, Risk.CRITICAL})
+def _judge_path(path: str, op: PathOp, spec: ToolSpec, context: PolicyContext) -> Part:
+    check = check_path(path, op, context.roots[0] if context.roots else "/", context)
+    reason = check.reasons[0]
+    match check.where:
+        case Where.PROTECTED:
+            risk = Risk.CRITICAL
+        case Where.OUTSIDE:
+            risk = Risk.CRITICAL if op is PathOp.WRITE else Risk.READ_OUTSIDE
+        case Where.INSIDE:
+            risk = Risk.WRITE if op is PathOp.WRITE else Risk.READ
+        case _:
+            assert_never(check.where)
+    subject = Subject(tool=spec.name, paths=((op, check.resolved),))
+    return _part(path, (Finding(risk, reason.rule, reason.text),), subject, context)
 
 
-def _gated(text: str, risk: Risk, mode: Mode, *, rule: str, why: str) -> Part:
-    if mode is Mode.PLAN and risk in _CHANGES:
-        return _part(text, risk, Verdict.DENY, rule="plan-mode", why=f"{why}; plan mode changes nothing")
-    if risk in _ALLOWED_BY_MODE[mode]:
-        return _part(text, risk, Verdict.ALLOW, rule=rule, why=f"{why}; mode {mode} allows it")
-    return _part(text, risk, Verdict.REQUIRE_USER_CONFIRMATION, rule=rule, why=f"{why}; mode {mode} asks")
+def _judge_url(url: str, method: str, spec: ToolSpec, context: PolicyContext) -> Part:
+    check = check_url(url)
+    subject = Subject(tool=spec.name, hosts=(check.host,))
+    if check.kind is HostKind.INVALID:
+        return _refused(url, "url-form", check.problem or "the host cannot be read")
+    if check.kind is HostKind.METADATA:
+        return _refused(url, "private-host", f"{check.host} tells the secrets of the machine it runs on")
+    if check.kind is HostKind.PRIVATE:
+        finding = dangerous("private-host", f"{check.host} is in a private network")
+    elif method.upper() in _READING_METHODS:
+        finding = Finding(Risk.READ_OUTSIDE, "fetch-url", f"reads from {check.host}")
+    else:
+        finding = Finding(Risk.REMOTE, "fetch-url", f"sends data to {check.host}")
+    return _part(url, (finding,), subject, context)
 
 
-def _part(text: str, risk: Risk, verdict: Verdict, *, rule: str, why: str) -> Part:
-    return Part(text=text, verdict=verdict, risk=risk, reasons=(Reason(rule=rule, text=why),))
+def _refused(text: str, rule: str, why: str) -> Part:
+    return Part(text=text, verdict=Verdict.DENY, risk=Risk.CRITICAL, reasons=(Reason(rule=rule, text=why),))
 
 
-def _inside(path: str, context: PolicyContext) -> bool:
+def _judge_command(judgement: CommandJudgement, line: str, spec: ToolSpec, context: PolicyContext) -> list[Part]:
+    parts = [_command_part(part, spec, context) for part in judgement.parts]
+    if judgement.findings or not parts:
+        findings = judgement.findings or (Finding(Risk.READ, "empty", "runs nothing"),)
+        parts.append(_part(line, findings, Subject(tool=spec.name), context))
+    return parts
+
+
+def _command_part(part: JudgedCommand, spec: ToolSpec, context: PolicyContext) -> Part:
+    trace = part.trace
+    subject = Subject(
+        tool=spec.name, commands=tuple(trace.commands), paths=tuple(trace.paths), hosts=tuple(trace.hosts)
+    )
+    return _part(part.text, part.own, subject, context, around=part.around)
+
+
+def _part(
+    text: str,
+    findings: tuple[Finding, ...],
+    subject: Subject,
+    context: PolicyContext,
+    *,
+    around: tuple[Finding, ...] = (),
+) -> Part:
+    """Judge one part. `around` is what stands beside the command itself: a rule that allows the command leaves it."""
+    every = tuple(dict.fromkeys((*around, *findings)))
+    rule = _deciding_rule(subject, context)
+    verdict, answer = _verdict(every, around, rule, context)
+    reasons = tuple(Reason(rule=found.rule, text=found.text) for found in _telling(every))
+    if rule is not None:
+        reasons = (reason_of(rule), *reasons)
+    return Part(text=text, verdict=verdict, risk=worst(every), reasons=(*reasons, *answer))
+
+
+def _deciding_rule(subject: Subject, context: PolicyContext) -> Rule | None:
+    places = Places(roots=tuple(context.files.resolve(root) for root in context.roots), home=context.home)
+    return apply_rules(context.rules.rules, subject, places, trusted=context.trusted)
+
+
+def _verdict(
+    every: Sequence[Finding], around: Sequence[Finding], rule: Rule | None, context: PolicyContext
+) -> tuple[Verdict, tuple[Reason, ...]]:
+    risk = worst(every)
+    verdict, why = verdict_for(risk, context)
+    if verdict is Verdict.DENY or (rule is not None and rule.verdict is Verdict.DENY):
+        return Verdict.DENY, (Reason(rule="mode", text=why),) if verdict is Verdict.DENY else ()
+    unfollowed = any(finding.always_asks for finding in every)
+    if risk is Risk.CRITICAL or unfollowed or (rule is not None and rule.verdict is Verdict.REQUIRE_USER_CONFIRMATION):
+        return Verdict.REQUIRE_USER_CONFIRMATION, (Reason(rule="mode", text=why),)
+    if context.rules.problems and risk is not Risk.NONE:
+        problem = Reason(rule="broken-rules", text=f"automatic approval is off: {context.rules.problems[0]}")
+        return Verdict.REQUIRE_USER_CONFIRMATION, (problem,)
+    if rule is not None:
+        verdict, why = verdict_for(worst(around), context)
+    return verdict, (Reason(rule="mode", text=why),) if rule is None or verdict is not Verdict.ALLOW else ()
+
+
+def _telling(findings: Iterable[Finding]) -> list[Finding]:
+    """Keep what explains the answer: the findings that are more than reading, or else the first one."""
+    listed = list(findings)
+    return [found for found in listed if found.risk not in (Risk.NONE, Risk.READ)] or listed[:1]
+
+
+def _digest(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], context: PolicyContext) -> str:
+    """Name what was judged: the call, the files it names as they are now, and what it was judged by."""
+    files = [_identity(access.path, context) for access in accesses if isinstance(access, ReadPath | WritePath)]
+    judged_by = (_POLICY_VERSION, context.rules.version, context.roots, context.sandboxed, context.sandbox)
+    canonical = msgspec.json.encode((spec.name, arguments, tuple(accesses), files, judged_by), order="deterministic")
+    return hashlib.sha256(canonical).hexdigest()
+
+
+def _identity(path: str, context: PolicyContext) -> tuple[str, tuple[int, int] | None]:
+    if refusal(path) is not None:
+        return path, None
     resolved = context.files.resolve(path)
-    return any(resolved == root or resolved.startswith(posixpath.join(root, "")) for root in context.roots)
+    facts = context.files.facts(resolved)
+    return resolved, None if facts is None else facts.inode

@@ -41,12 +41,19 @@ def decode_data(raw: bytes, version: int = SCHEMA_VERSION) -> EventData:
             record = UPGRADES[step](record)
         return msgspec.convert(record, EventData)  # type: ignore[no-any-return]
     except msgspec.MsgspecError as error:
-        raise StoreError("log-damaged", "An event of the log cannot be read.", why=str(error)) from error
+        raise _damaged("An event of the log cannot be read.", error) from error
 
 
 def decode_source(raw: bytes) -> Source:
-    """Decode where an event came from."""
-    return _source_decoder.decode(raw)
+    """Decode where an event came from; raises `StoreError`."""
+    try:
+        return _source_decoder.decode(raw)
+    except msgspec.MsgspecError as error:
+        raise _damaged("The source of an event of the log cannot be read.", error) from error
+
+
+def _damaged(what: str, error: msgspec.MsgspecError) -> StoreError:
+    return StoreError("log-damaged", what, why=str(error), fix="Start a new session; other ones may still be whole.")
 
 
 def decode_notification(raw: bytes) -> Notification:

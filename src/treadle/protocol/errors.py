@@ -9,6 +9,8 @@ TreadleError                  code, what, why, what to do
 What the model should read is never raised past a tool: see `ToolError`. What a provider says is data: `ModelError`.
 """
 
+from treadle.protocol.tools import EditReport
+
 
 class TreadleError(Exception):
     """An error for a person: a stable code, what happened, why, and what to do about it."""
@@ -41,9 +43,13 @@ class RefusedError(TreadleError):
 
 
 class ToolError(Exception):
-    """What the model should read as the error result of a call; `invalid` when the call itself was wrong."""
+    """What the model should read as the error result of a call; `invalid` when the call itself was wrong.
 
-    def __init__(self, text: str, *, invalid: bool = False) -> None:
+    `edit` tells the ledger which edit was refused, and why.
+    """
+
+    def __init__(self, text: str, *, invalid: bool = False, edit: EditReport | None = None) -> None:
         super().__init__(text)
         self.text = text
         self.invalid = invalid
+        self.edit = edit

@@ -128,6 +128,15 @@ class FileChange(Record, frozen=True, kw_only=True):
     removed: int = 0
 
 
+class EditReport(Record, frozen=True, kw_only=True):
+    """What came of one edit that a model wrote: `code` is `ok` or why it was refused, `tiers` how blocks were found."""
+
+    path: str
+    format: str
+    code: str = "ok"
+    tiers: tuple[str, ...] = ()
+
+
 class Outcome(StrEnum):
     """How a call ended."""
 
@@ -147,6 +156,7 @@ class CallResult(Record, frozen=True, kw_only=True):
     outcome: Outcome
     content: tuple[ResultContent, ...] = ()
     changes: tuple[FileChange, ...] = ()
+    edits: tuple[EditReport, ...] = ()
 
     @property
     def is_error(self) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import islice
 from typing import Any, NamedTuple, assert_never
 
 import msgspec
@@ -38,7 +38,7 @@ from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import CallFailedError, from_problem
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
-from treadle.providers.wire import HttpCall, MessageCache, count, dump, origin, own_data
+from treadle.providers.wire import HttpCall, MessageCache, count, dump, effort, origin, own_data
 
 API = "anthropic_messages"
 VERSION = "2023-06-01"
@@ -48,6 +48,7 @@ MARKER = b',"cache_control":{"type":"ephemeral"}}'
 MARKED_MESSAGES = 2
 """How many of the last user messages carry a cache marker."""
 
+_VERSION = re.compile(r"claude-[a-z]+-(\d+)(?:[-.](\d{1,2})(?!\d))?")
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]+")
 _STOPS = {
     "end_turn": ReplyStop.END_TURN,
@@ -61,12 +62,19 @@ _STOPS = {
 
 
 class _Encoded(NamedTuple):
-    """A message's blocks, each list joined by commas; the API wants results before anything else."""
+    """A message as JSON (empty without content), and its blocks: the API wants results before anything else."""
 
     role: Role
+    whole: bytes
     results: bytes
     rest: bytes
     calls_unexplained: bool
+
+
+def _encoded(role: Role, results: list[bytes], rest: list[bytes], *, calls_unexplained: bool) -> _Encoded:
+    blocks = b",".join((*results, *rest))
+    whole = b'{"role":"%s","content":[%s]}' % (role.value.encode(), blocks) if blocks else b""
+    return _Encoded(role, whole, b",".join(results), b",".join(rest), calls_unexplained)
 
 
 class AnthropicMessages:
@@ -95,16 +103,19 @@ class AnthropicMessages:
         return AnthropicReader(self._endpoint)
 
     def _budget(self, request: ModelRequest, encoded: list[_Encoded]) -> bytes:
-        """Limits of the reply. Thinking must fit below `max_tokens`.
+        """Limits of the reply, `max_tokens` with thinking in it.
 
-        Thinking stays off while the last reply has calls without signed thinking before them (another provider made
-        them): the API refuses to go on from such a reply with thinking.
+        Models that take a budget refuse to go on with thinking after calls without signed thinking before them (another
+        provider made them), so it stays off there.
         """
-        budget = request.thinking_budget or 0
-        room = request.max_tokens or DEFAULT_MAX_TOKENS + max(budget, 0)
-        budget = min(max(budget, MIN_THINKING), room - 1) if budget > 0 else 0
-        last = next((message for message in reversed(encoded) if message.role is Role.ASSISTANT), None)
+        budget = max(request.thinking_budget or 0, 0)
+        room = request.max_tokens or DEFAULT_MAX_TOKENS + budget
         text = b',"max_tokens":%d' % room
+        if budget and thinks_adaptively(request.model):
+            thinking = {"type": "adaptive", "display": "summarized"}
+            return text + b',"thinking":%s,"output_config":%s' % (dump(thinking), dump({"effort": effort(budget)}))
+        budget = min(max(budget, MIN_THINKING), room - 1) if budget else 0
+        last = next((message for message in reversed(encoded) if message.role is Role.ASSISTANT), None)
         if budget < MIN_THINKING or (last is not None and last.calls_unexplained):
             return text
         return text + b',"thinking":{"type":"enabled","budget_tokens":%d}' % budget
@@ -123,10 +134,10 @@ class AnthropicMessages:
         sent = [(block, value) for block, value in blocks if value is not None]
         calls = any(isinstance(block, ToolUse) for block, _ in sent)
         explained = any(isinstance(block, Thinking | RedactedThinking) for block, _ in sent)
-        return _Encoded(
-            role=message.role,
-            results=b",".join(dump(value) for block, value in sent if isinstance(block, ToolResult)),
-            rest=b",".join(dump(value) for block, value in sent if not isinstance(block, ToolResult)),
+        return _encoded(
+            message.role,
+            [dump(value) for block, value in sent if isinstance(block, ToolResult)],
+            [dump(value) for block, value in sent if not isinstance(block, ToolResult)],
             calls_unexplained=calls and not explained,
         )
 
@@ -156,6 +167,12 @@ class AnthropicMessages:
                 assert_never(block)
 
 
+def thinks_adaptively(model: str) -> bool:
+    """Whether a model decides by itself how much to think; those before version 4.6 take a budget instead."""
+    found = _VERSION.search(model)
+    return "claude-mythos" in model or (found is not None and (int(found[1]), int(found[2] or 0)) >= (4, 6))
+
+
 def _content(block: ResultContent) -> dict[str, Any] | None:
     match block:
         case Text():
@@ -180,19 +197,23 @@ def _call_id(wire_id: str, own_id: str) -> str:
 
 def _join(encoded: list[_Encoded]) -> list[bytes]:
     """Merge neighbours of one role and mark the last user messages for the prompt cache."""
-    merged: list[tuple[Role, bytes]] = []
-    for role, group in groupby((message for message in encoded if message.results or message.rest), _role):
-        messages = list(group)
-        parts = [part.results for part in messages] + [part.rest for part in messages]
-        merged.append((role, b",".join(filter(None, parts))))
-    users = [index for index, (role, _) in enumerate(merged) if role is Role.USER]
-    for index in users[-MARKED_MESSAGES:]:
-        merged[index] = (Role.USER, _mark(merged[index][1]))
-    return [b'{"role":"%s","content":[%s]}' % (role.value.encode(), blocks) for role, blocks in merged]
+    merged: list[_Encoded] = []
+    for message in encoded:
+        if merged and message.role is merged[-1].role and message.whole:
+            merged[-1] = _merge(merged[-1], message)
+        elif message.whole:
+            merged.append(message)
+    parts = [message.whole for message in merged]
+    users = (index for index in range(len(merged) - 1, -1, -1) if merged[index].role is Role.USER)
+    for index in islice(users, MARKED_MESSAGES):
+        parts[index] = _mark(parts[index].removesuffix(b"]}")) + b"]}"
+    return parts
 
 
-def _role(message: _Encoded) -> Role:
-    return message.role
+def _merge(first: _Encoded, second: _Encoded) -> _Encoded:
+    results = [part.results for part in (first, second) if part.results]
+    rest = [part.rest for part in (first, second) if part.rest]
+    return _encoded(first.role, results, rest, calls_unexplained=first.calls_unexplained or second.calls_unexplained)
 
 
 def _mark(blocks: bytes) -> bytes:

@@ -1,73 +1,58 @@
-"""Providers as data: where they are and how they are spoken to."""
+"""Providers by name, and what a user types for a model."""
 
-import difflib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from difflib import get_close_matches
+from string import Formatter
 
-from treadle.engine.ports import Provider
-from treadle.protocol.models import ModelSpec
-from treadle.providers.endpoint import Endpoint
+from treadle.protocol.errors import ConfigError
+from treadle.providers.provider_rows import ROWS, ProviderRow
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderRow:
-    """One provider."""
-
-    name: str
-    wire_api: str
-    base_url: str = ""
-    key_variables: tuple[str, ...] = ()
-    needs_key: bool = True
-    default_model: str = ""
+_BY_NAME = {name: row for row in ROWS for name in (row.name, *row.aliases)}
 
 
-_ROWS = (
-    ProviderRow(
-        name="anthropic",
-        wire_api="anthropic",
-        base_url="https://api.anthropic.com",
-        key_variables=("ANTHROPIC_API_KEY",),
-        default_model="claude-sonnet-4-5",
-    ),
-    ProviderRow(
-        name="openai",
-        wire_api="openai-chat",
-        base_url="https://api.openai.com/v1",
-        key_variables=("OPENAI_API_KEY",),
-        default_model="gpt-5",
-    ),
-    ProviderRow(name="openai-compatible", wire_api="openai-chat", key_variables=("OPENAI_API_KEY",), needs_key=False),
-    ProviderRow(
-        name="anthropic-compatible", wire_api="anthropic", key_variables=("ANTHROPIC_API_KEY",), needs_key=False
-    ),
-)
+def resolve(name: str) -> ProviderRow:
+    """Find a provider by its name or another name for it; raises `ConfigError` with the nearest ones."""
+    row = _BY_NAME.get(name.strip().lower())
+    if row is not None:
+        return row
+    near = get_close_matches(name.lower(), _BY_NAME, n=3)
+    fix = (
+        f"Did you mean {_listed(near)}?"
+        if near
+        else "For a server of your own take 'openai-compatible' and its base URL."
+    )
+    raise ConfigError("provider-unknown", f"There is no provider {name!r}.", fix=fix)
 
 
-def providers() -> tuple[ProviderRow, ...]:
-    """Give all rows."""
-    return _ROWS
+def parse_ref(ref: str) -> tuple[ProviderRow, str]:
+    """Split `provider/model`; the model's own name may have slashes. Raises `ConfigError`."""
+    provider, slash, model = ref.strip().partition("/")
+    if not slash or not model:
+        why = "A model is named by its provider, a slash and its own name there."
+        raise ConfigError(
+            "model-name", f"{ref!r} is no model name.", why=why, fix="For example anthropic/claude-sonnet-4-5."
+        )
+    return resolve(provider), model
 
 
-def provider_row(name: str) -> ProviderRow | None:
-    """Find a provider by its name."""
-    return next((row for row in _ROWS if row.name == name), None)
+def fill_base_url(row: ProviderRow, environ: Mapping[str, str]) -> str:
+    """The base URL with the variables of the environment filled in; raises `ConfigError` where one is missing."""
+    if not row.base_url:
+        raise ConfigError(
+            "base-url-missing",
+            f"{row.title} needs a base URL.",
+            why=f"The provider {row.name} has no address of its own.",
+            fix=f"Give one with --base-url, or as base_url in [providers.{row.name}] of the settings.",
+        )
+    names = [name for _, name, _, _ in Formatter().parse(row.base_url) if name]
+    missing = [name for name in names if not environ.get(name)]
+    if missing:
+        what = f"The base URL of {row.title} needs {', '.join(missing)}."
+        raise ConfigError(
+            "base-url-incomplete", what, fix=f"Set {' and '.join(missing)} in the environment, or base_url."
+        )
+    return row.base_url.format_map(environ)
 
 
-def known_models(provider: str) -> Mapping[str, ModelSpec]:
-    """Give what is known of a provider's models, by name."""
-    return {}
-
-
-def nearest(name: str, names: Iterable[str]) -> list[str]:
-    """Find names like the given one."""
-    return difflib.get_close_matches(name, list(names), n=3, cutoff=0.5)
-
-
-def open_provider(row: ProviderRow, *, api_key: str, base_url: str, headers: Mapping[str, str]) -> Provider:
-    """Open a provider; the module of its wire API is imported only now."""
-    from treadle.providers.anthropic_messages import AnthropicMessages
-    from treadle.providers.http_provider import HttpProvider
-    from treadle.providers.openai_chat import OpenAIChat
-
-    endpoint = Endpoint(name=row.name, base_url=base_url, api_key=api_key, headers=headers)
-    return HttpProvider(endpoint, AnthropicMessages(endpoint) if row.wire_api == "anthropic" else OpenAIChat(endpoint))
+def _listed(names: list[str]) -> str:
+    return " or ".join(repr(name) for name in names)

@@ -11,7 +11,10 @@ MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamLimits:
-    """Bounds of one call: seconds to connect, to the first byte of the body and between two chunks; bytes in all."""
+    """Bounds of one call: seconds to connect, to the first byte of the body and between two reads; bytes.
+
+    `idle` is never less than `first_byte`. `body` bounds the whole reply, `event` one event of it.
+    """
 
     connect: float = 10.0
     first_byte: float = 60.0
@@ -27,19 +30,31 @@ class CallIds(StrEnum):
     NINE = "nine"
 
 
+class ThinkingField(StrEnum):
+    """How a vendor of the chat API is asked to think: not at all, or in which field of the request."""
+
+    NONE = "none"
+    EFFORT = "reasoning_effort"
+    BUDGET = "reasoning"
+    SWITCH = "thinking"
+    ENABLE = "enable_thinking"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quirks:
     """How a vendor differs from the wire API it speaks.
 
     `key_header` carries the key instead of the API's own header (as a bearer token in `authorization`).
     `max_tokens_field` names the output limit in the chat API. `stream_usage` asks for usage in the stream; some servers
-    refuse the question.
+    refuse the question. Where `user_after_tool` is false, text after results goes into the last result.
     """
 
     key_header: str = ""
     max_tokens_field: str = "max_tokens"
     stream_usage: bool = True
     call_ids: CallIds = CallIds.ANY
+    user_after_tool: bool = True
+    thinking: ThinkingField = ThinkingField.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +69,11 @@ class Endpoint:
     quirks: Quirks = Quirks()
     proxy: str = field(default="", repr=False)
     ca_file: str = ""
+
+    @property
+    def scheme(self) -> str:
+        """The scheme of the base URL in lower case."""
+        return split_url(self.base_url).scheme
 
     @property
     def host(self) -> str:
@@ -91,6 +111,6 @@ class Endpoint:
 def split_url(url: str) -> SplitResult:
     """Split a URL; one that is none at all is a path without a host."""
     try:
-        return urlsplit(url)
+        return urlsplit(url.strip())
     except ValueError:
         return SplitResult("", "", url, "", "")

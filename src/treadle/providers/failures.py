@@ -10,6 +10,9 @@ from treadle.providers.endpoint import Endpoint, split_url
 from treadle.providers.problems import Problem, kind_of, kind_of_status, problem_in
 
 MAX_MESSAGE = 2_000
+MAX_NUMBER = 1e14
+"""The largest number read as a time: milliseconds of some thousand years."""
+
 REQUEST_ID_HEADERS = ("request-id", "x-request-id", "apim-request-id", "x-amzn-requestid", "cf-ray")
 WHAT = {
     ErrorKind.AUTHENTICATION: "did not accept the API key",
@@ -138,7 +141,7 @@ def _seconds(text: str, *, now: float) -> float | None:
     """Read a wait: seconds, unix time (seconds or milliseconds), a duration such as `1m30s`, or an HTTP date."""
     text = text.strip()
     if text.replace(".", "", 1).isdecimal():
-        value = float(text)
+        value = min(float(text), MAX_NUMBER)
         if value > 1e11:
             value /= 1000
         return max(0.0, value - now) if value > 1e9 else value

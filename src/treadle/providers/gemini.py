@@ -1,7 +1,6 @@
 """The Gemini API, `generateContent`, of Google AI Studio and of Vertex."""
 
 from collections.abc import Iterator
-from itertools import groupby
 from typing import Any, NamedTuple, assert_never
 from urllib.parse import quote
 
@@ -55,8 +54,15 @@ _BROKEN = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORM
 
 
 class _Encoded(NamedTuple):
+    """A message as JSON, and its parts; both empty without content."""
+
     role: Role
+    whole: bytes
     parts: bytes
+
+
+def _encoded(role: Role, parts: bytes) -> _Encoded:
+    return _Encoded(role, b'{"role":"%s","parts":[%s]}' % (_ROLES[role], parts) if parts else b"", parts)
 
 
 class Gemini:
@@ -101,7 +107,7 @@ class Gemini:
     def _encode(self, message: Message) -> _Encoded:
         blocks = sorted(message.content, key=_comes_later) if message.role is Role.USER else message.content
         parts = [part for block in blocks for part in self._parts(block)]
-        return _Encoded(message.role, b",".join(dump(part) for part in parts))
+        return _encoded(message.role, b",".join(dump(part) for part in parts))
 
     def _parts(self, block: ContentBlock) -> list[dict[str, Any]]:
         """Write a block; thoughts themselves stay out, only the signatures that came with the answer go back."""
@@ -143,15 +149,15 @@ def _inline(block: Image | Document) -> dict[str, Any]:
     return {"inlineData": {"mimeType": block.media_type, "data": block.data}}
 
 
-def _role(message: _Encoded) -> Role:
-    return message.role
-
-
-def _join(encoded: list[_Encoded]) -> Iterator[bytes]:
+def _join(encoded: list[_Encoded]) -> list[bytes]:
     """Merge neighbours of one role."""
-    for role, group in groupby((message for message in encoded if message.parts), _role):
-        parts = b",".join(message.parts for message in group)
-        yield b'{"role":"%s","parts":[%s]}' % (_ROLES[role], parts)
+    merged: list[_Encoded] = []
+    for message in encoded:
+        if merged and message.role is merged[-1].role and message.parts:
+            merged[-1] = _encoded(message.role, merged[-1].parts + b"," + message.parts)
+        elif message.parts:
+            merged.append(message)
+    return [message.whole for message in merged]
 
 
 class _FunctionCall(msgspec.Struct, rename="camel"):
@@ -267,14 +273,16 @@ class GeminiReader:
             self._thinking = True
             yield StreamThinking(text=part.text)
             return
-        yield from self._end_thinking()
         if part.function_call is not None:
+            yield from self._end_thinking()
             yield from self._call(part.function_call, part.thought_signature)
             return
         if part.text:
+            yield from self._end_thinking()
             yield from self._end_call()
             yield StreamText(text=part.text)
         if part.thought_signature:
+            self._thinking = False
             yield StreamThinkingDone(wire=self._wire(part.thought_signature))
 
     def _call(self, call: _FunctionCall, signature: str) -> Iterator[StreamEvent]:

@@ -19,8 +19,7 @@ def from_exception(endpoint: Endpoint, error: Exception) -> ModelError:
         case msgspec.MsgspecError():
             return failure(endpoint, ErrorKind.MALFORMED_STREAM, str(error))
         case TimeoutError():
-            limits = endpoint.limits
-            why = f"no first byte within {limits.first_byte:g} s, or nothing more for {limits.idle:g} s"
+            why = f"the reply did not begin within {endpoint.limits.first_byte:g} s"
             return failure(endpoint, ErrorKind.TIMEOUT, why)
         case httpx2.ConnectTimeout():
             return failure(endpoint, ErrorKind.TIMEOUT, f"no connection to {endpoint.host} within its time limit")

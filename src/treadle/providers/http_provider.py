@@ -96,17 +96,20 @@ class HttpProvider:
         )
 
     def _connect(self) -> httpx2.AsyncClient:
-        """Build the client; reading the trusted certificates is left out where none will be needed."""
+        """Build the client. Certificates are always checked, but not even read for plain HTTP to this machine."""
         endpoint = self._endpoint
-        verify: ssl.SSLContext | bool = endpoint.base_url.startswith("https:") or bool(endpoint.proxy)
+        here = endpoint.host in LOOPBACK and not endpoint.proxy
+        verify: ssl.SSLContext | bool = not (here and endpoint.scheme == "http")
         try:
             if endpoint.ca_file:
                 verify = ssl.create_default_context(cafile=endpoint.ca_file)
             self._client = httpx2.AsyncClient(
                 verify=verify,
                 proxy=endpoint.proxy or None,
-                trust_env=endpoint.host not in LOOPBACK,
-                timeout=httpx2.Timeout(None, connect=endpoint.limits.connect),
+                trust_env=not here,
+                timeout=httpx2.Timeout(
+                    max(endpoint.limits.idle, endpoint.limits.first_byte), connect=endpoint.limits.connect
+                ),
                 limits=httpx2.Limits(keepalive_expiry=60.0),
                 follow_redirects=False,
             )
@@ -118,15 +121,14 @@ class HttpProvider:
     async def _chunks(self, response: httpx2.Response) -> AsyncGenerator[bytes, None]:
         """Give the body as it arrives, within the limits of time and size."""
         limits = self._endpoint.limits
-        total = 0
         async with aclosing(response.aiter_bytes()) as body:
-            while True:
-                async with asyncio.timeout(limits.idle if total else limits.first_byte):
-                    chunk = await anext(body, None)
-                if chunk is None:
-                    return
-                if not total and is_html("", chunk):
-                    raise CallFailedError(self._map_refusal(response, chunk))
+            async with asyncio.timeout(limits.first_byte):
+                first = await anext(body, b"")
+            if is_html("", first):
+                raise CallFailedError(self._map_refusal(response, first))
+            yield first
+            total = len(first)
+            async for chunk in body:
                 total += len(chunk)
                 if total > limits.body:
                     raise CallFailedError(self._too_large("the reply", limits.body))

@@ -18,33 +18,26 @@ from treadle.protocol.messages import (
     Thinking,
     ToolResult,
     ToolUse,
-    WireData,
     text_of,
 )
 from treadle.protocol.models import (
     ErrorKind,
     ModelRequest,
     ReplyStop,
-    StreamCallArguments,
-    StreamCallDone,
-    StreamCallStart,
     StreamEvent,
     StreamStop,
     StreamText,
-    StreamThinking,
-    StreamThinkingDone,
     Usage,
 )
-from treadle.providers.endpoint import CallIds, Endpoint
+from treadle.providers.chat_pieces import DETAILS, FIELD, CallReader, Delta, ReasoningReader, texts_of
+from treadle.providers.endpoint import CallIds, Endpoint, ThinkingField
 from treadle.providers.failures import CallFailedError, failure, from_problem
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
-from treadle.providers.wire import HttpCall, MessageCache, count, dump, origin, own_data
+from treadle.providers.wire import HttpCall, MessageCache, count, dump, effort, origin, own_data
 
 API = "openai_chat"
 DONE = b"[DONE]"
-FIELD = "field"
-DETAILS = "reasoning_details"
 
 _NINE = re.compile(r"[A-Za-z0-9]{9}")
 _STOPS = {
@@ -79,6 +72,9 @@ class OpenAIChat:
             parts.append(b',"stream_options":{"include_usage":true}')
         if request.max_tokens is not None:
             parts += [b',"', quirks.max_tokens_field.encode(), b'":%d' % request.max_tokens]
+        if request.thinking_budget:
+            fields = _thinking(quirks.thinking, request.thinking_budget)
+            parts += [b',"%s":%s' % (name.encode(), dump(value)) for name, value in fields.items()]
         if request.tools:
             parts += [b',"tools":', self._encode_tools(request)]
         parts += [b',"messages":[', b",".join(messages), b"]}"]
@@ -172,8 +168,27 @@ class OpenAIChat:
         if not parts:
             return results
         if all(part["type"] == "text" for part in parts):
-            return [*results, {"role": "user", "content": "\n\n".join(part["text"] for part in parts)}]
+            text = "\n\n".join(part["text"] for part in parts)
+            if results and not self._endpoint.quirks.user_after_tool:
+                last = results[-1]
+                return [*results[:-1], {**last, "content": f"{last['content']}\n\n{text}"}]
+            return [*results, {"role": "user", "content": text}]
         return [*results, {"role": "user", "content": parts}]
+
+
+def _thinking(field: ThinkingField, budget: int) -> dict[str, Any]:
+    """The fields that ask for reasoning, each vendor's in its own way."""
+    match field:
+        case ThinkingField.NONE:
+            return {}
+        case ThinkingField.EFFORT:
+            return {"reasoning_effort": effort(budget)}
+        case ThinkingField.BUDGET:
+            return {"reasoning": {"max_tokens": budget}}
+        case ThinkingField.SWITCH:
+            return {"thinking": {"type": "enabled"}}
+        case ThinkingField.ENABLE:
+            return {"enable_thinking": True, "thinking_budget": budget}
 
 
 def _part(block: ResultContent) -> dict[str, Any]:
@@ -207,37 +222,9 @@ class _Usage(msgspec.Struct):
     cached_tokens: int | None = None
 
 
-class _Function(msgspec.Struct):
-    name: str | None = None
-    arguments: str | dict[str, Any] | None = None
-
-
-class _Call(msgspec.Struct):
-    index: int | None = None
-    id: str | int | None = None
-    function: _Function | None = None
-
-
-class _Piece(msgspec.Struct):
-    """A part of content that comes as a list: text, or thinking with texts inside."""
-
-    type: str = ""
-    text: str | None = None
-    thinking: "str | list[_Piece] | None" = None
-
-
-class _Delta(msgspec.Struct):
-    content: str | list[_Piece] | None = None
-    refusal: str | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
-    reasoning_details: list[dict[str, Any]] | None = None
-    tool_calls: list[_Call] | None = None
-
-
 class _Choice(msgspec.Struct):
-    delta: _Delta | None = None
-    message: _Delta | None = None
+    delta: Delta | None = None
+    message: Delta | None = None
     finish_reason: str | None = None
     usage: _Usage | None = None
 
@@ -318,9 +305,9 @@ class ChatReader:
             reason = ReplyStop.TOOL_USE
         yield StreamStop(reason=reason, usage=self.usage)
 
-    def _delta(self, delta: _Delta) -> Iterator[StreamEvent]:
+    def _delta(self, delta: Delta) -> Iterator[StreamEvent]:
         yield from self._thinking.read(delta)
-        for text, is_thinking in _texts(delta):
+        for text, is_thinking in texts_of(delta):
             if is_thinking:
                 yield from self._thinking.add(text, "")
             else:
@@ -329,119 +316,3 @@ class ChatReader:
         for position, call in enumerate(delta.tool_calls or ()):
             yield from self._thinking.finish()
             yield from self._calls.read(call, position)
-
-
-def _texts(delta: _Delta) -> Iterator[tuple[str, bool]]:
-    """The non-empty texts of a delta, each with whether it is thinking."""
-    content = delta.content or delta.refusal or ()
-    for piece in [_Piece(text=content)] if isinstance(content, str) else content:
-        if piece.text:
-            yield piece.text, False
-        inner = piece.thinking or ()
-        for part in [_Piece(text=inner)] if isinstance(inner, str) else inner:
-            if part.text:
-                yield part.text, True
-
-
-class ReasoningReader:
-    """Reasoning text and the details that go with it, until the answer begins."""
-
-    def __init__(self, source: str) -> None:
-        self._source = source
-        self._field = ""
-        self._details: list[dict[str, Any]] = []
-        self._open = False
-
-    def read(self, delta: _Delta) -> Iterator[StreamEvent]:
-        """Take what a delta has of reasoning."""
-        if delta.reasoning_details:
-            self._open = True
-            self._details = _merge(self._details, delta.reasoning_details)
-        if delta.reasoning_content:
-            yield from self.add(delta.reasoning_content, "reasoning_content")
-        elif delta.reasoning:
-            yield from self.add(delta.reasoning, "reasoning")
-
-    def add(self, text: str, field: str) -> Iterator[StreamEvent]:
-        """Take the next piece, and remember in which field it came (empty: it cannot go back)."""
-        self._open = True
-        self._field = field
-        yield StreamThinking(text=text)
-
-    def finish(self) -> Iterator[StreamEvent]:
-        """Close the block of reasoning that is open, if one is."""
-        if not self._open:
-            return
-        data: dict[str, Any] = {FIELD: self._field} if self._field else {}
-        if self._details:
-            data = {DETAILS: self._details}
-        yield StreamThinkingDone(wire=WireData(api=self._source, data=data) if data else None)
-        self._field, self._details, self._open = "", [], False
-
-
-def _merge(known: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Join the pieces of one detail: same type and index; texts grow, other fields are taken over once known."""
-    merged = list(known)
-    for piece in new:
-        last = merged[-1] if merged else {}
-        if (last.get("type"), last.get("index")) != (piece.get("type"), piece.get("index")) or _is_whole(last, piece):
-            merged.append(piece)
-            continue
-        joined = {**last, **{key: value for key, value in piece.items() if value is not None}}
-        for key in ("text", "summary"):
-            if isinstance(last.get(key), str) and isinstance(piece.get(key), str):
-                joined[key] = last[key] + piece[key]
-        merged[-1] = joined
-    return merged
-
-
-def _is_whole(last: dict[str, Any], piece: dict[str, Any]) -> bool:
-    """Whether a piece is a detail of its own: encrypted ones come whole, and an id is never given twice."""
-    return "data" in piece or (piece.get("id") is not None and piece.get("id") != last.get("id"))
-
-
-class CallReader:
-    """Calls by their index, whatever a server leaves out: indices, ids, or the pieces."""
-
-    def __init__(self) -> None:
-        self._ids: dict[int, str] = {}
-        self._names: dict[int, str] = {}
-        self._current = -1
-
-    @property
-    def seen(self) -> bool:
-        """Whether there was a call."""
-        return bool(self._names)
-
-    def read(self, call: _Call, position: int) -> Iterator[StreamEvent]:
-        """Take one piece of a call; `position` is its place in the list it came in."""
-        function = call.function or _Function()
-        call_id = "" if call.id is None else str(call.id)
-        index = self._index(call, call_id, function.name or "", position)
-        if index not in self._names:
-            self._names[index] = function.name or ""
-            self._ids[index] = call_id
-            yield StreamCallStart(index=index, name=function.name or "", wire_id=call_id)
-        self._current = index
-        arguments = function.arguments
-        text = dump(arguments).decode() if isinstance(arguments, dict) else arguments
-        if text:
-            yield StreamCallArguments(index=index, text=text)
-
-    def _index(self, call: _Call, call_id: str, name: str, position: int) -> int:
-        """Find the call that a piece belongs to; a new id with a name under a used index begins another call."""
-        index = call.index
-        if index is None:
-            known = [key for key, value in self._ids.items() if call_id and value == call_id]
-            if known:
-                return known[0]
-            starts = bool(name) or self._current < 0
-            return len(self._names) if starts else max(self._current, min(position, len(self._names) - 1))
-        if call_id and name and self._ids.get(index, call_id) not in ("", call_id):
-            return next((key for key, value in self._ids.items() if value == call_id), len(self._names))
-        return index
-
-    def finish(self) -> Iterator[StreamEvent]:
-        """Close every call."""
-        for index in sorted(self._names):
-            yield StreamCallDone(index=index)

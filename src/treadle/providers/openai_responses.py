@@ -37,16 +37,13 @@ from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import CallFailedError, from_problem
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
-from treadle.providers.wire import HttpCall, MessageCache, count, dump, origin, own_data
+from treadle.providers.wire import HttpCall, MessageCache, count, dump, effort, origin, own_data
 
 API = "openai_responses"
 DONE = b"[DONE]"
 ITEM = "item"
 KEPT = ("type", "id", "summary", "content", "encrypted_content")
 """What of a reasoning item goes back."""
-
-EFFORTS = ((4096, "low"), (16384, "medium"))
-"""Up to how many tokens of thinking which effort is asked for; above it is high."""
 
 
 class OpenAIResponses:
@@ -117,11 +114,6 @@ class OpenAIResponses:
                 return None
             case _:
                 assert_never(block)
-
-
-def effort(budget: int) -> str:
-    """The name of a reasoning effort for a budget in tokens."""
-    return next((name for most, name in EFFORTS if budget <= most), "high")
 
 
 def _user(message: Message) -> list[dict[str, Any]]:

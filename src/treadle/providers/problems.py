@@ -160,7 +160,7 @@ def _text(value: dict[str, Any], *keys: str) -> str:
         if isinstance(found, list):
             found = "; ".join(str(item.get("msg", item)) if isinstance(item, dict) else str(item) for item in found)
         if isinstance(found, dict):
-            found = _text(found, "message", "error", "msg")
+            found = _text(found, "message", "error", "msg", "detail")
         if isinstance(found, str) and found:
             return found
     return ""

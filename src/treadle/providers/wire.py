@@ -12,6 +12,9 @@ from treadle.providers.endpoint import Endpoint
 from treadle.providers.sse import SseEvent
 
 T = TypeVar("T")
+EFFORTS = ((4096, "low"), (16384, "medium"))
+"""Up to how many tokens of thinking which effort is asked for; above it is high."""
+
 _encoder = msgspec.json.Encoder()
 
 
@@ -103,6 +106,11 @@ def origin(api: str, endpoint: Endpoint) -> str:
 def own_data(wire: WireData | None, source: str) -> dict[str, Any] | None:
     """The wire data of a block if it came from `source`."""
     return wire.data if wire is not None and wire.api == source else None
+
+
+def effort(budget: int) -> str:
+    """The name of a reasoning effort for a budget in tokens, for APIs that take no number."""
+    return next((name for most, name in EFFORTS if budget <= most), "high")
 
 
 def count(value: int | None) -> int:

@@ -38,6 +38,19 @@ STEPS: tuple[tuple[str, ...], ...] = (
         ) STRICT
         """,
     ),
+    (
+        """
+        CREATE TABLE edits (
+            model TEXT NOT NULL,
+            format TEXT NOT NULL,
+            code TEXT NOT NULL,
+            repair INTEGER NOT NULL,
+            count INTEGER NOT NULL,
+            tokens INTEGER NOT NULL,
+            PRIMARY KEY (model, format, code, repair)
+        ) STRICT, WITHOUT ROWID
+        """,
+    ),
 )
 
 

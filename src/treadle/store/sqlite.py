@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from treadle.protocol.codec import decode_data, decode_source, encode
-from treadle.protocol.errors import SessionError, StoreError
+from treadle.protocol.errors import SessionError
 from treadle.protocol.events import SCHEMA_VERSION, Event
+from treadle.store.damage import unopened, unread, unwritten
 from treadle.store.schema import migrate
 
 T = TypeVar("T")
@@ -33,6 +34,21 @@ class SessionRow:
     created_at: int
     updated_at: int
     events: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditCount:
+    """How often edits of one kind came out one way. `repair`: right after a refusal for the same file.
+
+    `tokens` are those that the model wrote for the replies with these edits.
+    """
+
+    model: str
+    format: str
+    code: str
+    repair: bool
+    count: int = 1
+    tokens: int = 0
 
 
 class Store:
@@ -56,11 +72,12 @@ class Store:
             try:
                 result = work(self._connection)
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                if self._connection.in_transaction:  # a full disk has ended it already
+                    self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
-            raise _unwritable(self._path, error) from error
+            raise unwritten(self._path, error) from error
         return result
 
     def _set_durable(self, *, durable: bool) -> None:
@@ -82,11 +99,11 @@ class Store:
         try:
             await asyncio.get_running_loop().run_in_executor(self._writer, insert)
         except sqlite3.Error as error:
-            raise _unwritable(self._path, error) from error
+            raise unwritten(self._path, error) from error
 
     def read(self, session_id: str) -> list[Event]:
         """Read the whole log of a session."""
-        rows = self._reading().execute(
+        rows = self._query(
             "SELECT seq, at, source, version, data FROM events WHERE session_id = ? ORDER BY seq", (session_id,)
         )
         return [
@@ -97,7 +114,7 @@ class Store:
     def sessions(self, workspace: str | None = None) -> list[SessionRow]:
         """List sessions, the last used first; of one workspace if given."""
         condition, values = ("", ()) if workspace is None else (" WHERE workspace = ?", (workspace,))
-        rows = self._reading().execute(
+        rows = self._query(
             "SELECT id, workspace, model, title, created_at, updated_at, last_seq FROM sessions"  # noqa: S608
             f"{condition} ORDER BY updated_at DESC, id DESC",
             values,
@@ -121,8 +138,12 @@ class Store:
         exact = [row for row in found if row.id == prefix]
         if exact or len(found) == 1:
             return (exact or found)[0]
-        what = f"No session begins with {prefix!r}." if not found else f"{len(found)} sessions begin with {prefix!r}."
-        raise SessionError("session-unknown", what, fix="`treadle sessions` lists them.")
+        raise SessionError(
+            "session-unknown",
+            f"{prefix!r} is not enough of an id." if found else f"{prefix!r} is the id of no session.",
+            why=f"{len(found)} ids begin with it." if found else "No id begins with it.",
+            fix="`treadle sessions --all` lists the sessions with their ids.",
+        )
 
     async def create(self, row: SessionRow) -> None:
         """Add a session."""
@@ -140,6 +161,29 @@ class Store:
         await self.write(
             lambda connection: connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session_id))
         )
+
+    async def count_edits(self, counts: Sequence[EditCount]) -> None:
+        """Add to the ledger of edits."""
+        rows = [(one.model, one.format, one.code, one.repair, one.count, one.tokens) for one in counts]
+        await self.write(
+            lambda connection: connection.executemany(
+                "INSERT INTO edits (model, format, code, repair, count, tokens) VALUES (?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET count = count + excluded.count, tokens = tokens + excluded.tokens",
+                rows,
+            )
+        )
+
+    def edit_counts(self, model: str | None = None) -> list[EditCount]:
+        """Read the ledger of edits; of one model if given."""
+        condition, values = ("", ()) if model is None else (" WHERE model = ?", (model,))
+        rows = self._query(
+            f"SELECT model, format, code, repair, count, tokens FROM edits{condition} ORDER BY 1, 2, 3, 4",  # noqa: S608
+            values,
+        )
+        return [
+            EditCount(model=model, format=form, code=code, repair=bool(repair), count=count, tokens=tokens)
+            for model, form, code, repair, count, tokens in rows
+        ]
 
     async def acquire(self, session_id: str) -> None:
         """Take the lease of a session, so that no other process writes it; raises `SessionError`."""
@@ -169,11 +213,14 @@ class Store:
         if self._reader is not None:
             self._reader.close()
 
-    def _reading(self) -> sqlite3.Connection:
-        """Give a connection of its own, so that a reader never sees half a transaction."""
-        if self._reader is None:
-            self._reader = sqlite3.connect(self._path, isolation_level=None, timeout=10.0)
-        return self._reader
+    def _query(self, statement: str, values: Sequence[str] = ()) -> list[Any]:
+        """Read by a connection of its own, so that a reader never sees half a transaction; raises `StoreError`."""
+        try:
+            if self._reader is None:
+                self._reader = sqlite3.connect(self._path, isolation_level=None, timeout=10.0)
+            return self._reader.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise unread(self._path, error) from error
 
 
 class SessionLog:
@@ -189,6 +236,7 @@ class SessionLog:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
+    connection: sqlite3.Connection | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
@@ -197,22 +245,10 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA foreign_keys=ON")
         migrate(connection, path)
     except (sqlite3.Error, OSError) as error:
-        raise StoreError(
-            "log-unreadable",
-            f"The session log {path} cannot be opened.",
-            why=str(error),
-            fix="Check the folder's permissions and free space, or set TREADLE_HOME to another folder.",
-        ) from error
+        if connection is not None:
+            connection.close()
+        raise unopened(path, error) from error
     return connection
-
-
-def _unwritable(path: Path, error: sqlite3.Error) -> StoreError:
-    return StoreError(
-        "log-unwritable",
-        f"The session log {path} cannot be written.",
-        why=str(error),
-        fix="Make room on the disk or check the permissions; then resume the session: nothing that was logged is lost.",
-    )
 
 
 def _insert(
@@ -231,7 +267,8 @@ def _acquire(connection: sqlite3.Connection, session_id: str, owner: str) -> Non
     if row is not None and row[0] != owner and _alive(row[0], row[1]):
         raise SessionError(
             "session-busy",
-            f"Session {session_id} is open in another process ({row[0].rsplit(':', 1)[0]}).",
+            f"Session {session_id} is busy.",
+            why=f"It is open in another process ({row[0].rsplit(':', 1)[0]}).",
             fix="Close it there, or work in a new session.",
         )
     connection.execute(

@@ -1,6 +1,7 @@
 """The built-in tools, in the order in which the model is told of them."""
 
 from treadle.engine.ports import Tool
+from treadle.tools.apply_patch import ApplyPatch
 from treadle.tools.ask_followup_question import AskFollowupQuestion
 from treadle.tools.attempt_completion import AttemptCompletion
 from treadle.tools.execute_command import ExecuteCommand
@@ -23,6 +24,7 @@ def builtin_tools(workspace: Workspace) -> tuple[Tool, ...]:
         ListFiles(workspace),
         ListCodeDefinitionNames(workspace),
         ReplaceInFile(workspace),
+        ApplyPatch(workspace),
         WriteToFile(workspace),
         ExecuteCommand(workspace),
         ReadCommandOutput(workspace),

@@ -1,7 +1,7 @@
-"""A change to one file as a prepared call: shown as a diff, refused when it is stale, saved atomically."""
+"""Changes to files as a prepared call: shown as a diff, refused when stale, each saved atomically."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from os.path import lexists
@@ -9,64 +9,101 @@ from os.path import lexists
 from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Text
-from treadle.protocol.tools import CallResult, FileChange, Outcome, Preview, ReadPath, WritePath
+from treadle.protocol.tools import CallResult, EditReport, FileChange, Outcome, Preview, ReadPath, WritePath
 from treadle.tools.diffs import Diff, compare
 from treadle.workspace.files import TextFile, read_text, sha256
-from treadle.workspace.saving import save
+from treadle.workspace.saving import remove, save
 from treadle.workspace.workspace import Workspace
 
-Rewrite = Callable[[TextFile | None], str]
-"""Gives the new text from the file as it is, None when there is none; raises `ToolError`."""
+Rewrite = Callable[[TextFile | None], tuple[str | None, EditReport]]
+"""Gives the new text (None: no file) from the file as it is (None: there is none); raises `ToolError`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A change to one file, by the path that the model wrote."""
+
+    path: str
+    rewrite: Rewrite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """One file's change, ready to be saved. `target` is the resolved path, `before` the old hash, empty for no file."""
+    """One file's change, ready to be made. `target` is the resolved path, `before` the old hash, empty for no file.
+
+    `data` is None where the file goes.
+    """
 
     target: str
+    path: str
     name: str
     before: str
-    data: bytes
+    data: bytes | None
     diff: Diff
+    report: EditReport
+
+    @property
+    def after(self) -> str:
+        """The hash that the file will have, empty for none."""
+        return "" if self.data is None else sha256(self.data)
 
     @property
     def change(self) -> FileChange:
         """The change as the log keeps it."""
-        after = sha256(self.data)
         return FileChange(
-            path=self.target, before=self.before, after=after, added=self.diff.added, removed=self.diff.removed
+            path=self.target, before=self.before, after=self.after, added=self.diff.added, removed=self.diff.removed
         )
 
+    @property
+    def title(self) -> str:
+        """The change on one line."""
+        verb = "Delete" if self.data is None else "Edit" if self.before else "Create"
+        return f"{verb} {self.name} (+{self.diff.added} -{self.diff.removed})"
 
-async def prepare_change(workspace: Workspace, requested: str, rewrite: Rewrite, *, echo: bool) -> Prepared:
-    """Find out what a change would do to the file that was asked for; `echo` shows the model the changed lines.
 
-    A change that is not possible becomes a call that only reads the file and then fails: its text tells what is in
-    the file, and who may know that is for the policy to say.
+async def prepare_changes(workspace: Workspace, wanted: Sequence[Wanted], *, echo: bool) -> Prepared:
+    """Find out what changes would do to the files that were asked for; `echo` shows the model the changed lines.
+
+    A change that is not possible becomes a call that only reads the files and then fails: its text tells what is in
+    them, and who may know that is for the policy to say.
     """
-    path = workspace.paths.locate(requested)
+    paths = [workspace.paths.locate(one.path) for one in wanted]
     try:
-        plan = await asyncio.to_thread(_plan, workspace, path, rewrite)
+        plans = await asyncio.to_thread(_plan_all, workspace, paths, wanted)
     except ToolError as refusal:
-        return _refused(path, workspace.paths.display(path), refusal)
-    verb = "Edit" if plan.before else "Create"
-    change = plan.change
+        return _refused(workspace, paths, refusal)
     return Prepared(
-        accesses=(WritePath(path=path, before=plan.before, after=change.after),),
+        accesses=tuple(
+            WritePath(path=plan.path, before=plan.before, after=plan.after, delete=plan.data is None) for plan in plans
+        ),
         preview=Preview(
-            title=f"{verb} {plan.name} (+{change.added} -{change.removed})",
-            text=plan.diff.unified(plan.name),
+            title=", ".join(plan.title for plan in plans),
+            text="".join(plan.diff.unified(plan.name) for plan in plans),
             is_diff=True,
         ),
-        run=partial(_save, workspace, plan, echo),
+        run=partial(_make, workspace, plans, echo),
     )
 
 
-def _refused(path: str, name: str, refusal: ToolError) -> Prepared:
+def _refused(workspace: Workspace, paths: Sequence[str], refusal: ToolError) -> Prepared:
     async def run(output: Output) -> CallResult:  # noqa: ARG001 - the port's shape
         raise refusal
 
-    return Prepared(accesses=(ReadPath(path=path),), preview=Preview(title=f"Edit {name}", text=refusal.text), run=run)
+    names = ", ".join(map(workspace.paths.display, paths))
+    return Prepared(
+        accesses=tuple(ReadPath(path=path) for path in paths),
+        preview=Preview(title=f"Edit {names}", text=refusal.text),
+        run=run,
+    )
+
+
+def _plan_all(workspace: Workspace, paths: Sequence[str], wanted: Sequence[Wanted]) -> tuple[_Plan, ...]:
+    plans = [_plan(workspace, path, one.rewrite) for path, one in zip(paths, wanted, strict=True)]
+    targets = [plan.target for plan in plans]
+    twice = next((plan.name for plan in plans if targets.count(plan.target) > 1), None)
+    if twice is not None:
+        raise ToolError(f"{twice} is changed twice in one call. Nothing was changed; put its changes together.")
+    return tuple(plans)
 
 
 def _plan(workspace: Workspace, path: str, rewrite: Rewrite) -> _Plan:
@@ -79,32 +116,57 @@ def _plan(workspace: Workspace, path: str, rewrite: Rewrite) -> _Plan:
             f"{name} was changed by someone else since you last read or wrote it. "
             "Nothing was changed; read it again and base the change on what it says now."
         )
-    text = rewrite(file)
-    data = (file or TextFile(name=name, text="", digest="")).encode(text)
-    if file and sha256(data) == before:
-        raise ToolError(f"{name} already has exactly this text; there is nothing to change.")
-    return _Plan(target=target, name=name, before=before, data=data, diff=compare(file.text if file else "", text))
+    text, report = rewrite(file)
+    data = None if text is None else (file or TextFile(name=name, text="", digest="")).encode(text)
+    if file and data is not None and sha256(data) == before:
+        raise ToolError(f"{name} already has exactly this text; there is nothing to change.", edit=report)
+    diff = compare(file.text if file else "", text or "")
+    return _Plan(target=target, path=path, name=name, before=before, data=data, diff=diff, report=report)
 
 
-async def _save(workspace: Workspace, plan: _Plan, echo: bool, output: Output) -> CallResult:  # noqa: FBT001 - bound
-    saving = asyncio.ensure_future(
-        asyncio.to_thread(save, plan.target, plan.data, expected=plan.before, name=plan.name)
-    )
+async def _make(
+    workspace: Workspace,
+    plans: Sequence[_Plan],
+    echo: bool,  # noqa: FBT001 - bound
+    output: Output,
+) -> CallResult:
+    making = asyncio.ensure_future(asyncio.to_thread(_make_all, workspace, plans))
     try:
-        await asyncio.shield(saving)
+        await asyncio.shield(making)
     except asyncio.CancelledError:
         # A thread cannot be stopped, and a save takes milliseconds: say what it did.
-        await saving
-        output(f"{plan.name} was saved.\n")
+        await making
+        output("".join(f"{plan.name} was saved.\n" for plan in plans))
         raise
-    finally:
-        if saving.done() and saving.exception() is None:
-            workspace.seen.note(plan.target, plan.change.after)
-    return CallResult(outcome=Outcome.OK, content=(Text(text=_report(plan, echo=echo)),), changes=(plan.change,))
+    return CallResult(
+        outcome=Outcome.OK,
+        content=(Text(text="\n".join(_report(plan, echo=echo) for plan in plans)),),
+        changes=tuple(plan.change for plan in plans),
+        edits=tuple(plan.report for plan in plans),
+    )
+
+
+def _make_all(workspace: Workspace, plans: Sequence[_Plan]) -> None:
+    """Make the changes in order; one that fails says which were made before it."""
+    made: list[str] = []
+    for plan in plans:
+        try:
+            if plan.data is None:
+                remove(plan.target, expected=plan.before, name=plan.name)
+            else:
+                save(plan.target, plan.data, expected=plan.before, name=plan.name)
+        except ToolError as error:
+            if not made:
+                raise
+            raise ToolError(f"{error.text} Before it these were changed: {', '.join(made)}.") from error
+        workspace.seen.note(plan.target, plan.after)
+        made.append(plan.name)
 
 
 def _report(plan: _Plan, *, echo: bool) -> str:
     counts = f"(+{plan.diff.added} -{plan.diff.removed} lines)"
+    if plan.data is None:
+        return f"Deleted {plan.name} {counts}."
     if not echo:
         return f"{'Replaced' if plan.before else 'Created'} {plan.name} {counts}."
     return f"Saved {plan.name} {counts}. The changed places now read:\n{plan.diff.echo()}"

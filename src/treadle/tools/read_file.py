@@ -8,6 +8,7 @@ from typing import Any
 
 from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
+from treadle.protocol.messages import ResultContent, Text
 from treadle.protocol.tools import (
     CallResult,
     Outcome,
@@ -18,16 +19,19 @@ from treadle.protocol.tools import (
     ToolKind,
     ToolSpec,
     ToolTraits,
-    result_text,
 )
 from treadle.tools.declare import PATH, number, parameters, prompt
 from treadle.tools.diffs import numbered
-from treadle.workspace.files import Page, PageLimits, read_page
+from treadle.tools.images import image_of, is_image
+from treadle.workspace.documents import document_text, is_document
+from treadle.workspace.files import read_bytes, sha256
+from treadle.workspace.pages import Page, PageLimits, page_of, read_page
 from treadle.workspace.text import visible
 from treadle.workspace.workspace import Workspace
 
 _LIMITS = PageLimits()
 _FILES_AT_MOST = 20
+_NO_ROOM = (Text(text="[not read: the other files fill this call]"),)
 
 _SPEC = ToolSpec(
     name="read_file",
@@ -89,35 +93,42 @@ class ReadFile:
 
     async def _run(self, wanted: Sequence[_Wanted], output: Output) -> CallResult:  # noqa: ARG002 - the port's shape
         if len(wanted) == 1:
-            return result_text(Outcome.OK, await self._read(wanted[0], _LIMITS.characters))
-        sections: list[str] = []
+            return CallResult(outcome=Outcome.OK, content=await self._read(wanted[0], _LIMITS.characters))
+        content: list[ResultContent] = []
         room = _LIMITS.characters
         failed = 0
         for each in wanted:
+            gap = "\n\n" if content else ""
+            content.append(Text(text=f"{gap}=== {self.workspace.paths.display(each.path)}\n"))
             try:
-                section = (
-                    await self._read(each, room)
-                    if room >= _LIMITS.width
-                    else "[not read: the other files fill this call]"
-                )
+                section = await self._read(each, room) if room >= _LIMITS.width else _NO_ROOM
             except ToolError as error:
-                section = f"[{error.text}]"
+                section = (Text(text=f"[{error.text}]"),)
                 failed += 1
-            room -= len(section)
-            sections.append(f"=== {self.workspace.paths.display(each.path)}\n{section}")
-        outcome = Outcome.FAILED if failed == len(wanted) else Outcome.OK
-        return result_text(outcome, "\n\n".join(sections))
+            room -= sum(len(block.text) for block in section if isinstance(block, Text))
+            content += section
+        return CallResult(outcome=Outcome.FAILED if failed == len(wanted) else Outcome.OK, content=tuple(content))
 
-    async def _read(self, wanted: _Wanted, characters: int) -> str:
-        """Read a page as text for the model, and remember that it knows the file. Raises `ToolError`."""
+    async def _read(self, wanted: _Wanted, characters: int) -> tuple[ResultContent, ...]:
+        """Read a page or an image for the model, and remember that it knows the file. Raises `ToolError`."""
         paths = self.workspace.paths
         name, target = paths.display(wanted.path), paths.resolve(wanted.path)
+        if is_image(name):
+            return (image_of(await asyncio.to_thread(read_bytes, target, name), name),)
         lines = _LIMITS.lines if wanted.last is None else min(_LIMITS.lines, wanted.last - wanted.first + 1)
         limits = replace(_LIMITS, lines=lines, characters=characters)
-        page = await asyncio.to_thread(read_page, target, name, first=wanted.first, limits=limits)
+        if is_document(name):
+            page = await _document_page(target, name, wanted.first, limits)
+        else:
+            page = await asyncio.to_thread(read_page, target, name, first=wanted.first, limits=limits)
         if page.digest:
             self.workspace.seen.note(target, page.digest)
-        return _show(page, name, last=wanted.last)
+        return (Text(text=_show(page, name, last=wanted.last)),)
+
+
+async def _document_page(path: str, name: str, first: int, limits: PageLimits) -> Page:
+    raw = await asyncio.to_thread(read_bytes, path, name)
+    return page_of(await document_text(raw, name), sha256(raw), first=first, limits=limits)
 
 
 def _show(page: Page, name: str, *, last: int | None) -> str:
@@ -125,11 +136,13 @@ def _show(page: Page, name: str, *, last: int | None) -> str:
         if page.total:
             raise ToolError(f"{name} has only {page.total} lines; start_line {page.first} is past its end.")
         return f"[{name} is empty]"
-    shown = numbered([visible(line) for line in page.lines], page.first)
+    shown = numbered(visible("\n".join(page.lines)).split("\n"), page.first)
     notes = []
     if page.total is None or (page.last < page.total and last != page.last):
         total = "more" if page.total is None else f"{page.total}"
         notes.append(f"lines {page.first}-{page.last} of {total}; read on with start_line={page.last + 1}")
+    if is_document(name):
+        notes.append("this is the text of the document, not what is in its file")
     if page.encoding != "utf-8":
         notes.append(f"the file's encoding is {page.encoding}")
     return "\n".join([*shown, *(f"[{note}]" for note in notes)])

@@ -6,8 +6,8 @@ from typing import Any
 
 from treadle.engine.ports import Prepared
 from treadle.protocol.errors import ToolError
-from treadle.protocol.tools import Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
-from treadle.tools.changes import prepare_change
+from treadle.protocol.tools import EditReport, Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
+from treadle.tools.changes import Wanted, prepare_changes
 from treadle.tools.declare import PATH, parameters, prompt, text
 from treadle.tools.edit_apply import apply_blocks
 from treadle.workspace.files import TextFile, missing
@@ -38,10 +38,10 @@ class ReplaceInFile:
         requested, diff = arguments["path"], arguments["diff"]
         paths = self.workspace.paths
 
-        def rewrite(file: TextFile | None) -> str:
+        def rewrite(file: TextFile | None) -> tuple[str, EditReport]:
             if file is None:
                 path = paths.locate(requested)
                 raise ToolError(f"{missing(path, paths.display(path))} To create a file use write_to_file.")
             return apply_blocks(file.text, diff, paths.display(paths.locate(requested)))
 
-        return await prepare_change(self.workspace, requested, rewrite, echo=True)
+        return await prepare_changes(self.workspace, (Wanted(path=requested, rewrite=rewrite),), echo=True)

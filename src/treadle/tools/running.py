@@ -35,7 +35,7 @@ async def run_line(workspace: Workspace, line: str, patience: Patience, output: 
     if len(alive) >= _RUNNING_AT_MOST:
         numbers = ", ".join(map(str, alive))
         raise ToolError(f"Too many commands run in the background: {numbers}. Stop one with read_command_output first.")
-    command = workspace.start(line)
+    command = workspace.launcher.start(line)
     number = workspace.commands.add(command)
     command.show(output)
     try:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from treadle.engine.ports import Prepared
-from treadle.protocol.tools import Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
-from treadle.tools.changes import prepare_change
+from treadle.protocol.tools import EditReport, Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
+from treadle.tools.changes import Wanted, prepare_changes
 from treadle.tools.declare import PATH, parameters, prompt, text
 from treadle.tools.edit_apply import replace_whole
 from treadle.workspace.files import TextFile
@@ -36,7 +36,9 @@ class WriteToFile:
         """Compare the new text with what is there."""
         content: str = arguments["content"]
 
-        def rewrite(file: TextFile | None) -> str:
-            return replace_whole(file.text if file else "", content)
+        name = self.workspace.paths.display(self.workspace.paths.locate(arguments["path"]))
 
-        return await prepare_change(self.workspace, arguments["path"], rewrite, echo=False)
+        def rewrite(file: TextFile | None) -> tuple[str, EditReport]:
+            return replace_whole(file.text if file else "", content, name)
+
+        return await prepare_changes(self.workspace, (Wanted(path=arguments["path"], rewrite=rewrite),), echo=False)

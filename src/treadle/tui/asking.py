@@ -8,8 +8,8 @@ from treadle.protocol.events import Answer
 from treadle.protocol.permissions import OptionKind, Question, QuestionKind
 
 _KEYS = (
-    ("y", OptionKind.ALLOW_ONCE, "yes, once"),
-    ("a", OptionKind.ALLOW_ALWAYS, "yes, for this session"),
+    ("y", OptionKind.ALLOW_ONCE, "yes"),
+    ("a", OptionKind.ALLOW_ALWAYS, "yes, this session"),
     ("n", OptionKind.REJECT_ONCE, "no"),
 )
 _DEFAULT = "n"
@@ -49,7 +49,7 @@ def ask(question: Question) -> Asking:
 def choices(question: Question) -> tuple[tuple[str, str], ...]:
     """List the keys for a permission and what they do."""
     offered = tuple((key, label) for key, option, label in _KEYS if option in question.options)
-    return (*offered, ("c", "comment first"), ("v", "view all"))
+    return (*offered, ("c", "comment"), ("v", "view all"))
 
 
 def press(asking: Asking, key: str) -> Pressed:

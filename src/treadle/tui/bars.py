@@ -1,6 +1,7 @@
 """The lines around the input: the bar at the bottom, what waits, the keys of a question."""
 
-from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.formatted_text import StyleAndTextTuples, fragment_list_to_text
+from prompt_toolkit.utils import get_cwidth
 
 from treadle.protocol.notifications import Phase, QueuedPrompt
 from treadle.tui.asking import Asking, Stage, choices
@@ -33,8 +34,9 @@ def toolbar(view: View, now: float, columns: int) -> StyleAndTextTuples:
     shown: StyleAndTextTuples = []
     room = columns - 1
     for style, text in parts:
-        room -= len(text) + 3
-        if text and room >= -3:
+        width = len(text) + 3
+        if text and width <= room + 3:
+            room -= width
             shown += [("class:toolbar", " · "), (style, text)] if shown else [(style, text)]
     return shown
 
@@ -63,6 +65,12 @@ def panel(view: View, now: float, hint: str) -> StyleAndTextTuples:
     return _without_last_line_feed(lines)
 
 
+def rows_of(fragments: StyleAndTextTuples, columns: int) -> int:
+    """Count the rows that fragments take when they are wrapped."""
+    text = fragment_list_to_text(fragments)
+    return sum(1 + get_cwidth(line) // columns for line in text.split("\n")) if text else 0
+
+
 def _queue_lines(queue: tuple[QueuedPrompt, ...]) -> list[str]:
     lines = [
         f"  waits {number}: {printable(clip(plain(prompt.content), 100))}\n"
@@ -87,8 +95,8 @@ def keys_line(asking: Asking | None) -> StyleAndTextTuples:
     if asking.comment:
         shown.append(("class:hint", f"With the comment: {printable(clip(asking.comment, 200))}\n"))
     for key, label in choices(asking.question):
-        shown += [("class:key", f"[{key}]"), ("", f" {label}   ")]
-    return [*shown, ("class:toolbar", "Enter: no")]
+        shown += [("class:key", f"[{key}]"), ("", f" {label}  ")]
+    return [*shown, ("class:toolbar", "Enter = no")]
 
 
 def words_hint(asking: Asking | None) -> str:

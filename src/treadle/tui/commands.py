@@ -128,14 +128,29 @@ def _mode(argument: str) -> Command:
     return Wrong(f"/mode needs one of {', '.join(Mode)}.")
 
 
+def matching(line: str) -> tuple[tuple[str, str], ...]:
+    """List the commands that a line may become."""
+    if not line.startswith("/") or any(char.isspace() for char in line):
+        return ()
+    return tuple((usage, text) for usage, text in HELP if usage.startswith(line))
+
+
+def completed(line: str) -> str:
+    """Complete a command when only one is meant; a blank follows where it takes something."""
+    usages = matching(line)
+    if len(usages) != 1:
+        return line
+    name, _, argument = usages[0][0].partition(" ")
+    return f"{name} " if argument else name
+
+
 def next_mode(mode: Mode) -> Mode:
     """Give the mode that Shift-Tab goes to; the wide modes are only reached by name."""
     cycle = (Mode.PLAN, Mode.ASK, Mode.EDITS)
     return cycle[(cycle.index(mode) + 1) % len(cycle)] if mode in cycle else Mode.ASK
 
 
-def help_text() -> str:
-    """List the commands and the keys."""
-    rows = [*HELP, *KEYS]
-    width = max(len(name) for name, _ in rows)
+def as_table(rows: tuple[tuple[str, str], ...]) -> str:
+    """Write names and their explanations in two columns."""
+    width = max((len(name) for name, _ in rows), default=0)
     return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)

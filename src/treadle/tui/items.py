@@ -50,7 +50,6 @@ class CallDone:
     note: str = ""
     output: str = ""
     diff: str = ""
-    changes: tuple[FileChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +85,11 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class TurnDone:
-    """The end of a turn and how long it took, where that is known (seconds)."""
+    """The end of a turn: how long it took, where that is known (seconds), and the changed files as they are shown."""
 
     outcome: TurnOutcome
     seconds: float | None = None
+    files: tuple[FileChange, ...] = ()
 
 
 Item: TypeAlias = Said | Prose | Thought | CallDone | Card | FullText | Notice | Problem | TurnDone

@@ -1,10 +1,11 @@
 """An interactive session in the terminal, from the first paint to the exit code."""
 
 import asyncio
+import errno
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from treadle.app.exits import Exit
 from treadle.app.live import LiveSession
@@ -25,20 +26,30 @@ async def run_interactive(live: LiveSession, *, first_prompt: str = "") -> int:
     surface = Surface(live, open_history(data_directory() / "history"))
     if first_prompt:
         surface.prompt(first_prompt)
+    try:
+        return await _run(live, feed, surface)
+    except* (EOFError, OSError) as group:
+        if group.split(_is_terminal_gone)[1] is not None:
+            raise
+    return Exit.HANGUP
+
+
+async def _run(live: LiveSession, feed: AsyncIterator[Notification], surface: Surface) -> int:
     async with asyncio.TaskGroup() as group:
         work = [
             group.create_task(_listen(live, feed, surface), name="listen"),
-            group.create_task(surface.post_all(), name="post"),
+            group.create_task(surface.outbox.run(), name="post"),
             group.create_task(_tick(surface), name="tick"),
         ]
-        try:
-            with _signals(surface):
-                code = await surface.screen.run()
-        except EOFError:
-            code = Exit.HANGUP
+        with _signals(surface), _callbacks(surface):
+            code = await surface.screen.run()
         for task in work:
             task.cancel()
     return code
+
+
+def _is_terminal_gone(error: BaseException) -> bool:
+    return isinstance(error, EOFError) or (isinstance(error, OSError) and error.errno in (errno.EIO, errno.EPIPE))
 
 
 async def _listen(live: LiveSession, feed: AsyncIterator[Notification], surface: Surface) -> None:
@@ -96,3 +107,23 @@ def _signals(surface: Surface) -> Iterator[None]:
     finally:
         for number in codes:
             loop.remove_signal_handler(number)
+
+
+@contextmanager
+def _callbacks(surface: Surface) -> Iterator[None]:
+    """End with the error when a key or a timer fails: a surface that goes on half dead would hide it."""
+    loop = asyncio.get_running_loop()
+
+    def failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if "handle" in context and error is not None:
+            surface.screen.fail(error)
+        else:
+            loop.default_exception_handler(context)
+
+    before = loop.get_exception_handler()
+    loop.set_exception_handler(failed)
+    try:
+        yield
+    finally:
+        loop.set_exception_handler(before)

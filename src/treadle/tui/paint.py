@@ -61,10 +61,10 @@ class Painter:
         return ["", *_without_blank_ends(lines)] if isinstance(item, _BLOCKS) else lines
 
     def living(self, view: View, rows: int) -> str:
-        """Paint what still changes, at most `rows` lines of it, the end."""
+        """Paint what still changes, at most `rows` lines of it, the end of it."""
         lines = self._answer(view.reply, rows)
         lines += [line for part in _working(view) for line in self._lines(part)]
-        return "\n".join(lines[-rows:])
+        return "\n".join(lines[-rows:] if rows > 0 else [])
 
     def _answer(self, reply: Reply, rows: int) -> list[str]:
         if not reply.text.strip():
@@ -76,9 +76,12 @@ class Painter:
         return [self._line(row) for row in rows]
 
     def _line(self, segments: list[Segment]) -> str:
-        while segments and not segments[-1].text.strip() and not _has_background(segments[-1]):
+        while segments and not segments[-1].text.strip():
             segments = segments[:-1]
-        return "".join(self._segment(segment) for segment in segments)
+        if not segments:
+            return ""
+        *before, last = segments
+        return "".join(map(self._segment, [*before, Segment(last.text.rstrip(), last.style)]))
 
     def _segment(self, segment: Segment) -> str:
         if segment.style is None:
@@ -90,10 +93,6 @@ class Painter:
 def _without_blank_ends(lines: list[str]) -> list[str]:
     filled = [number for number, line in enumerate(lines) if line]
     return lines[filled[0] : filled[-1] + 1] if filled else []
-
-
-def _has_background(segment: Segment) -> bool:
-    return segment.style is not None and bool(segment.style.reverse)
 
 
 def _item(item: Item) -> RenderableType:
@@ -139,6 +138,8 @@ _MARKS: dict[Outcome, tuple[str, str]] = {
 def _call_done(done: CallDone) -> RenderableType:
     mark, style = _MARKS[done.outcome]
     line = Text.assemble((f"{mark} ", style), done.title)
+    if done.outcome is Outcome.OK:
+        line.no_wrap, line.overflow = True, "ellipsis"
     if done.outcome is not Outcome.OK:
         line.append(f"  {done.outcome}", style=style)
     if done.note:
@@ -184,7 +185,7 @@ def _turn_done(done: TurnDone) -> RenderableType:
     line = Text(f"■ {' · '.join(fact for fact in facts if fact)}", style="dim" if good else "yellow")
     files = [
         Text(f"  {printable(one.path)}  +{one.added} -{one.removed}", style="dim", overflow="ellipsis", no_wrap=True)
-        for one in outcome.changes
+        for one in done.files
     ]
     return Group(*files, line)
 
@@ -204,5 +205,7 @@ def _working(view: View) -> list[RenderableType]:
 def _open_call(call: OpenCall) -> list[RenderableType]:
     status = call.changed.status
     style = "cyan" if status in (CallStatus.RUNNING, CallStatus.STARTING) else "dim"
-    line = Text.assemble(("● ", style), title_of(call.changed), (f"  {status}", "dim"))
+    line = Text.assemble(
+        ("● ", style), (f"{status}  ", "dim"), title_of(call.changed), no_wrap=True, overflow="ellipsis"
+    )
     return [line, _tail(call.output, _OUTPUT_LINES)] if call.output.strip() else [line]

@@ -18,12 +18,16 @@ from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
+from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
 _MOST_INPUT_LINES = 10
+_FIXED_LINES = 3
+"""The bar, the line of a search, and one of the scrollback that stays in sight."""
+
 _ESCAPE_TIMEOUT = 0.05
 _META_TIMEOUT = 0.25
-_REDRAW_PAUSE = 0.05
+_REDRAW_PAUSE = 0.08
 
 _STYLE = Style.from_dict(
     {
@@ -92,7 +96,12 @@ class CycledMode:
     """Shift-Tab."""
 
 
-Intent: TypeAlias = Entered | Pressed | Escaped | Stopped | Ended | CycledMode
+@dataclass(frozen=True, slots=True)
+class Tabbed:
+    """Tab."""
+
+
+Intent: TypeAlias = Entered | Pressed | Escaped | Stopped | Ended | CycledMode | Tabbed
 
 
 class Screen:
@@ -126,8 +135,16 @@ class Screen:
 
     def leave(self, code: int) -> None:
         """End `run` with this exit code."""
-        if self._app.is_running and not (self._app.future and self._app.future.done()):
+        if self._runs():
             self._app.exit(result=code)
+
+    def fail(self, error: BaseException) -> None:
+        """End `run` with this error."""
+        if self._runs():
+            self._app.exit(exception=error)
+
+    def _runs(self) -> bool:
+        return self._app.future is not None and not self._app.future.done()
 
     @property
     def columns(self) -> int:
@@ -170,7 +187,7 @@ class Screen:
         self._app.invalidate()
 
     def refresh(self) -> None:
-        """Draw again soon; what changes many times in a second is drawn at most twenty times."""
+        """Draw again soon; what changes many times in a second is drawn at most twelve times."""
         if self._refreshing is None:
             self._refreshing = asyncio.get_running_loop().call_later(_REDRAW_PAUSE, self._refresh_due)
 
@@ -180,8 +197,9 @@ class Screen:
 
     def _look(self) -> None:
         size = self._app.output.get_size()
-        lines = min(self._prompt.document.line_count, _MOST_INPUT_LINES)
-        self._shown = self._face(size.columns, max(3, size.rows - lines - 8))
+        typed = (self._words if self._focus is Focus.WORDS else self._prompt).document.lines
+        taken = sum(1 + (get_cwidth(line) + 2) // size.columns for line in typed)
+        self._shown = self._face(size.columns, size.rows - min(taken, _MOST_INPUT_LINES) - _FIXED_LINES)
 
     def _make_application(self) -> Application[int]:
         application: Application[int] = Application(
@@ -232,6 +250,7 @@ class Screen:
         keys.add("escape", "enter", filter=typing)(_new_line)
         keys.add("c-j", filter=typing)(_new_line)
         keys.add("s-tab", filter=prompt)(lambda _: self._act(CycledMode()))
+        keys.add("tab", filter=prompt)(lambda _: self._act(Tabbed()))
         keys.add("escape", filter=~is_searching)(lambda _: self._act(Escaped()))
         keys.add("c-c", filter=~is_searching)(lambda _: self._act(Stopped()))
         keys.add("<sigint>")(lambda _: self._act(Stopped()))

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
@@ -12,13 +12,24 @@ from prompt_toolkit.history import History
 from treadle import __version__
 from treadle.app.live import LiveSession
 from treadle.protocol.errors import ConfigError, RefusedError
-from treadle.protocol.events import Answer, Delivery, EditQueued, Interrupt, Op, Prompt, SetMode, Source
+from treadle.protocol.events import Answer, Delivery, EditQueued, Interrupt, Op, Prompt, SetMode
 from treadle.protocol.messages import Text
-from treadle.protocol.notifications import Notification, Phase, QuestionAsked, QueuedPrompt, TurnEnded
+from treadle.protocol.notifications import (
+    ContextCompacted,
+    MessageDone,
+    ModelChanged,
+    Notification,
+    Phase,
+    QuestionAsked,
+    QueuedPrompt,
+    TurnEnded,
+)
 from treadle.protocol.permissions import QuestionKind
 from treadle.tui.asking import Asking, ShowAll, Stage, ask, press, say
-from treadle.tui.bars import clock_runs, keys_line, panel, toolbar, words_hint
+from treadle.tui.bars import clock_runs, keys_line, panel, rows_of, toolbar, words_hint
 from treadle.tui.commands import (
+    HELP,
+    KEYS,
     Drop,
     Edit,
     ListQueue,
@@ -28,13 +39,28 @@ from treadle.tui.commands import (
     UseMode,
     UseModel,
     Wrong,
-    help_text,
+    as_table,
+    completed,
+    matching,
     next_mode,
     parse,
 )
 from treadle.tui.items import Card, FullText, Item, Notice, Problem, Said, Tone
+from treadle.tui.outbox import Outbox
 from treadle.tui.past import first_view
-from treadle.tui.screen import CycledMode, Ended, Entered, Escaped, Face, Focus, Intent, Pressed, Screen, Stopped
+from treadle.tui.screen import (
+    CycledMode,
+    Ended,
+    Entered,
+    Escaped,
+    Face,
+    Focus,
+    Intent,
+    Pressed,
+    Screen,
+    Stopped,
+    Tabbed,
+)
 from treadle.tui.switch import to_model
 from treadle.tui.view import update
 from treadle.tui.words import clip, plain
@@ -42,15 +68,14 @@ from treadle.tui.words import clip, plain
 if TYPE_CHECKING:
     from treadle.tui.paint import Painter
 
-SOURCE = Source(kind="tui", id="main")
-
 QUIET_BEFORE_ANSWER = 0.4
 """Seconds without a key before keys answer a question: what was typed ahead still goes to the input line."""
 
+_METERED = (MessageDone, ModelChanged, ContextCompacted, TurnEnded)
+"""After these the context has another size."""
+
 _BELL_AFTER = 10.0
 _LEAVE_WITHIN = 3.0
-
-OpSource = Callable[[], Awaitable[Op]]
 
 
 class Surface:
@@ -59,9 +84,9 @@ class Surface:
     def __init__(self, live: LiveSession, history: History) -> None:
         self._live = live
         self._loop = asyncio.get_running_loop()
-        self._view, past = first_view(live.past, live.status)
+        self._view, past = first_view(live.past, live.status, str(live.workspace))
         self._unprinted: list[Item] = [_greeting(live), *past]
-        self._ops: asyncio.Queue[OpSource] = asyncio.Queue()
+        self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
         self._asking: Asking | None = None
         self._arming: asyncio.TimerHandle | None = None
         self._editing = ""
@@ -90,7 +115,9 @@ class Surface:
         waited = before.started is not None and now - before.started > _BELL_AFTER
         if waited and isinstance(told, QuestionAsked | TurnEnded):
             self.screen.bell()
-        self._update_meters()
+        if isinstance(told, _METERED):
+            status = self._live.status
+            self._view = replace(self._view, tokens=status.tokens, window=status.window)
         self.show(*items)
         self._follow_questions()
         if clock_runs(self._view):
@@ -108,21 +135,15 @@ class Surface:
         self.screen.print(painter.items(self._unprinted))
         self._unprinted.clear()
 
-    def _update_meters(self) -> None:
-        status = self._live.status
-        self._view = replace(self._view, tokens=status.tokens, window=status.window)
-
     def _face(self, columns: int, rows: int) -> Face:
         now = self._loop.time()
+        below = panel(self._view, now, self._hint_now(now))
+        keys = keys_line(self._asking)
+        rows -= rows_of(below, columns) + rows_of(keys, columns)
         living = ""
         if self._painter is not None:
             living = self._painter(columns, colour=self._colour).living(self._view, rows)
-        return Face(
-            living=living,
-            panel=panel(self._view, now, self._hint_now(now)),
-            keys=keys_line(self._asking),
-            toolbar=toolbar(self._view, now, columns),
-        )
+        return Face(living=living, panel=below, keys=keys, toolbar=toolbar(self._view, now, columns))
 
     def _hint_now(self, now: float) -> str:
         if now < self._leave_until:
@@ -131,7 +152,9 @@ class Surface:
             return words_hint(self._asking)
         if self._view.questions:
             return "A question waits (above): the keys answer it as soon as you pause typing."
-        return "Enter changes the waiting prompt, Esc leaves it as it was." if self._editing else ""
+        if self._editing:
+            return "Enter changes the waiting prompt, Esc leaves it as it was."
+        return as_table(matching(self.screen.text))
 
     # Questions
 
@@ -170,7 +193,7 @@ class Surface:
             case Answer():
                 if asking.question.kind is QuestionKind.GUIDANCE:
                     self.show(Said(answer.text))
-                self.post(answer)
+                self.outbox.put(answer)
             case ShowAll():
                 self.show(FullText(asking.question))
 
@@ -179,13 +202,8 @@ class Surface:
     def act(self, intent: Intent) -> None:
         """Do what the user wants."""
         match intent:
-            case Entered(text=text) if self._asking is not None:
-                self._answered(self._asking, say(self._asking, text))
-            case Entered(text=text) if self._editing:
-                self.post(EditQueued(prompt_id=self._editing, content=(Text(text=text.strip()),)))
-                self._editing = ""
             case Entered(text=text, steer=steer):
-                self._enter(text, steer=steer)
+                self._entered(text, steer=steer)
             case Pressed(key=key):
                 if self._asking is not None:
                     self._answered(self._asking, press(self._asking, key))
@@ -195,12 +213,23 @@ class Surface:
                 self._stop()
             case Ended():
                 self._end()
+            case Tabbed():
+                self.screen.put(completed(self.screen.text))
             case CycledMode():
-                self.post(SetMode(mode=next_mode(self._view.mode)))
+                self.outbox.put(SetMode(mode=next_mode(self._view.mode)))
             case _:
                 assert_never(intent)
 
-    def _enter(self, text: str, *, steer: bool) -> None:
+    def _entered(self, text: str, *, steer: bool) -> None:
+        if self._asking is not None:
+            self._answered(self._asking, say(self._asking, text))
+        elif self._editing:
+            self.outbox.put(EditQueued(prompt_id=self._editing, content=(Text(text=text.strip()),)))
+            self._editing = ""
+        else:
+            self._command(text, steer=steer)
+
+    def _command(self, text: str, *, steer: bool) -> None:
         command = parse(text, steer=steer)
         match command:
             case Send(text=said, delivery=delivery):
@@ -208,15 +237,15 @@ class Surface:
             case ListQueue():
                 self.show(Notice(_listed(self._view.queue)))
             case Drop(position=position):
-                self._with_waiting(position, lambda waiting: self.post(EditQueued(prompt_id=waiting.id)))
+                self._with_waiting(position, lambda waiting: self.outbox.put(EditQueued(prompt_id=waiting.id)))
             case Edit(position=position):
                 self._with_waiting(position, self._edit)
             case UseMode(mode=mode):
-                self.post(SetMode(mode=mode))
+                self.outbox.put(SetMode(mode=mode))
             case UseModel(name=name):
-                self._ops.put_nowait(lambda: to_model(name))
+                self.outbox.put_made(lambda: to_model(name))
             case ShowHelp():
-                self.show(Notice(help_text()))
+                self.show(Notice(as_table((*HELP, *KEYS))))
             case Quit():
                 self.screen.leave(0)
             case Wrong(text=why):
@@ -227,7 +256,7 @@ class Surface:
 
     def prompt(self, text: str, delivery: Delivery = Delivery.QUEUE) -> None:
         """Send a prompt."""
-        self.post(Prompt(id=uuid.uuid4().hex, content=(Text(text=text),), delivery=delivery))
+        self.outbox.put(Prompt(id=uuid.uuid4().hex, content=(Text(text=text),), delivery=delivery))
 
     def _with_waiting(self, position: int, do: Callable[[QueuedPrompt], None]) -> None:
         if position <= len(self._view.queue):
@@ -246,12 +275,12 @@ class Surface:
             self._editing = ""
             self.screen.put("")
         elif self._view.busy and self._view.phase is not Phase.CANCELLING:
-            self.post(Interrupt())
+            self.outbox.put(Interrupt())
 
     def _stop(self) -> None:
         now = self._loop.time()
         if self._view.busy and self._view.phase is not Phase.CANCELLING:
-            self.post(Interrupt())
+            self.outbox.put(Interrupt())
         elif self.screen.text and not self._view.busy:
             self._editing = ""
             self.screen.put("")
@@ -267,36 +296,15 @@ class Surface:
         else:
             self.screen.leave(0)
 
-    # Ops
-
-    def post(self, op: Op) -> None:
-        """Ask the session for something, after what was asked before."""
-
-        async def ready() -> Op:
-            return op
-
-        self._ops.put_nowait(ready)
-
-    async def post_all(self) -> None:
-        """Post ops in their order until cancelled."""
-        while True:
-            source = await self._ops.get()
-            try:
-                op = await source()
-            except ConfigError as error:
-                self.show(Problem(error.what, error.why, error.fix))
-                continue
-            try:
-                await self._live.post(op, SOURCE)
-            except RefusedError as refusal:
-                self._refused(op, refusal)
-
     def _refused(self, op: Op, refusal: RefusedError) -> None:
-        if isinstance(op, Interrupt):
-            return
+        if isinstance(op, Interrupt | Answer):
+            return  # it came too late: what it was about is over, and that is shown
         self.show(Notice(f"Not possible now: {refusal.why}.", Tone.WARNING))
         if isinstance(op, EditQueued | Prompt) and op.content and not self.screen.text:
             self.screen.put(plain(op.content))
+
+    def _failed(self, error: ConfigError) -> None:
+        self.show(Problem(error.what, error.why, error.fix))
 
 
 def _greeting(live: LiveSession) -> Notice:

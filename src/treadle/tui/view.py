@@ -31,9 +31,9 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
-from treadle.tui.items import CallDone, Card, Item, Notice, Prose, Said, Thought, Tone, TurnDone
+from treadle.tui.items import CallDone, Card, Item, Notice, Problem, Prose, Said, Thought, Tone, TurnDone
 from treadle.tui.prose import Growing, grow
-from treadle.tui.words import note_of, plain, title_of
+from treadle.tui.words import advice, facts_of, note_of, plain, seen_from, title_of
 
 _KEPT_OUTPUT = 4_000
 _KEPT_THOUGHT = 600
@@ -111,8 +111,12 @@ class Spending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """Everything that is shown besides the scrollback and the input line. `started` is when the turn began."""
+    """Everything that is shown besides the scrollback and the input line.
 
+    `started` is when the turn began; files are shown as seen from the folder `root`.
+    """
+
+    root: str = ""
     phase: Phase = Phase.WAITING_FOR_EVENT
     mode: Mode = Mode.ASK
     model: str = ""
@@ -287,7 +291,6 @@ def _call_done(view: View, told: CallChanged, result: CallResult) -> Changed:
         note=note_of(told.kind, result),
         output=known.output if known is not None and told.kind is ToolKind.EXECUTE else "",
         diff=told.preview.text if told.preview is not None and shows_diff else "",
-        changes=result.changes,
     )
     return _with(flush(view), done)
 
@@ -332,10 +335,14 @@ def _turn_ended(view: View, told: TurnEnded, at: float | None) -> Changed:
     outcome = told.outcome
     if outcome.completed and outcome.text.strip():
         items = (*items, Prose(outcome.text))
+    if outcome.error is not None:
+        what = f"The call of {view.model} failed ({outcome.error.kind})."
+        items = (*items, Problem(what, facts_of(outcome.error), advice(outcome.error.kind)))
     spending = Spending(
         ended=view.spending.ended + (view.spending.turn if outcome.cost is None else outcome.cost),
         unpriced=view.spending.unpriced or outcome.cost is None,
     )
+    files = tuple(seen_from(view.root, change) for change in outcome.changes)
     seconds = None if at is None or view.started is None else at - view.started
     view = replace(view, reply=Reply(), calls=(), retry=None, busy=False, started=None, spending=spending)
-    return view, (*items, TurnDone(outcome, seconds))
+    return view, (*items, TurnDone(outcome, seconds, files))

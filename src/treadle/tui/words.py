@@ -1,6 +1,11 @@
 """Numbers and calls in a few words."""
 
+from typing import assert_never
+
+from msgspec.structs import replace
+
 from treadle.protocol.messages import Document, Image, ResultContent, Text
+from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import CallChanged, Phase, TurnStop
 from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
 from treadle.tui.escape import printable
@@ -58,6 +63,11 @@ def note_of(kind: ToolKind, result: CallResult) -> str:
         count = text.count("\n") + 1
         return "1 line" if count == 1 else f"{count:,} lines"
     return ""
+
+
+def seen_from(root: str, change: FileChange) -> FileChange:
+    """Name a changed file as seen from a folder."""
+    return replace(change, path=change.path.removeprefix(f"{root}/")) if root else change
 
 
 def changed_lines(changes: tuple[FileChange, ...]) -> str:
@@ -132,3 +142,34 @@ def ended(stop: TurnStop) -> str:
             return "stopped after repeated mistakes"
         case TurnStop.LOOP:
             return "stopped in a loop"
+
+
+def facts_of(error: ModelError) -> str:
+    """Say why a model call failed, with what the provider gave to find it by."""
+    facts = [error.message.strip()]
+    if error.status is not None:
+        facts.append(f"HTTP {error.status}")
+    if error.request_id:
+        facts.append(f"request {error.request_id}")
+    return ", ".join(facts)
+
+
+def advice(kind: ErrorKind) -> str:
+    """Say what a person can do about a failed model call without leaving the session."""
+    match kind:
+        case ErrorKind.AUTHENTICATION | ErrorKind.BALANCE:
+            return "Check the provider's key and account, or use another model: /model PROVIDER/NAME."
+        case ErrorKind.PERMISSION | ErrorKind.NOT_FOUND | ErrorKind.BAD_REQUEST:
+            return "Check the model's name and the base URL, or use another model: /model PROVIDER/NAME."
+        case ErrorKind.RATE_LIMIT | ErrorKind.OVERLOADED | ErrorKind.SERVER | ErrorKind.EMPTY_REPLY:
+            return "Wait a while and say how to go on, or use another model: /model PROVIDER/NAME."
+        case ErrorKind.NETWORK | ErrorKind.TIMEOUT | ErrorKind.MALFORMED_STREAM:
+            return "Check the network and the base URL, then say how to go on."
+        case ErrorKind.CONTEXT_TOO_LONG:
+            return "Start a new session, or use a model with a larger window: /model PROVIDER/NAME."
+        case ErrorKind.CONTENT_FILTER:
+            return "Put the request differently."
+        case ErrorKind.CANCELLED:
+            return "Say how to go on."
+        case _:
+            assert_never(kind)

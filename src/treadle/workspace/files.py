@@ -1,23 +1,18 @@
-"""Reading files: whole ones with their encoding and line ends as facts, huge ones page by page."""
+"""Reading text files whole, with their encoding and line ends as facts."""
 
 import difflib
 import hashlib
-import io
 import os
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import BinaryIO
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.encodings import detect
 
 MAX_WHOLE = 16 * 1024 * 1024
 """Bytes up to which a file is read into memory; larger ones can only be paged."""
-
-_SAMPLE = 64 * 1024
 
 
 def sha256(data: bytes) -> str:
@@ -115,71 +110,3 @@ def decode(raw: bytes, name: str) -> TextFile:
     if not lossless:
         encoding, text = "latin-1", body.decode("latin-1")
     return TextFile(name=name, text=text, digest=sha256(raw), encoding=encoding, mark=mark)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageLimits:
-    """How much of a file is read at once: lines, characters in all, and characters of one line."""
-
-    lines: int = 2000
-    characters: int = 128 * 1024
-    width: int = 2000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    """Consecutive lines of a file without their ends, the first one numbered `first` (from 1).
-
-    `total` counts the file's lines; None when there are more and the file is too large to count. `digest` is empty
-    for such a file.
-    """
-
-    lines: tuple[str, ...]
-    first: int
-    total: int | None
-    encoding: str
-    digest: str
-
-    @property
-    def last(self) -> int:
-        """The number of the last line of the page."""
-        return self.first + len(self.lines) - 1
-
-
-def read_page(path: str, name: str, *, first: int = 1, limits: PageLimits = PageLimits()) -> Page:
-    """Read lines from number `first` on, in bounded memory whatever the file's size. Raises `ToolError`."""
-    with open_regular(path, name) as file:
-        whole = os.fstat(file.fileno()).st_size <= MAX_WHOLE
-        sample = file.read(MAX_WHOLE if whole else _SAMPLE)
-        mark, encoding = detect(sample, name)
-        file.seek(len(mark))
-        with io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="\n") as text:
-            lines = _lines(text, limits.width)
-            before = sum(1 for _ in islice(lines, first - 1))
-            chosen, held = _take(lines, limits)
-            rest = 0 if not held else 1 + sum(1 for _ in lines) if whole else None
-    total = None if rest is None else before + len(chosen) + rest
-    digest = sha256(sample) if whole else ""
-    return Page(lines=tuple(chosen), first=first, total=total, encoding=encoding, digest=digest)
-
-
-def _take(lines: Iterator[str], limits: PageLimits) -> tuple[list[str], bool]:
-    """Take the lines of a page, and tell whether one more was taken than fits."""
-    chosen: list[str] = []
-    used = 0
-    for line in lines:
-        used += len(line)
-        if len(chosen) == limits.lines or (chosen and used > limits.characters):
-            return chosen, True
-        chosen.append(line)
-    return chosen, False
-
-
-def _lines(text: TextIO, width: int) -> Iterator[str]:
-    """Give line after line, cut at `width` characters with a note of what was left out."""
-    while piece := text.readline(width + 2):
-        line = piece.rstrip("\n").removesuffix("\r")
-        left_out = max(0, len(line) - width)
-        while not piece.endswith("\n") and (piece := text.readline(_SAMPLE)):
-            left_out += len(piece.rstrip("\r\n"))
-        yield f"{line[:width]} [... {left_out:,} more characters in this line]" if left_out else line

@@ -1,11 +1,14 @@
 """The parent of one command: a tiny program that outlives nothing and lets nothing outlive Treadle.
 
-Run as `python -I -S guard.py shell -c line`. It starts the command in a session of its own and becomes the reaper of
-everything the command leaves behind, also of what daemonises. Its standard input is the lifeline: a line `stop SECONDS`
-ends all descendants (TERM, then KILL after that time), and so does end of file, that is the death of Treadle. On its
-standard output it reports `exit STATUS` when the command itself ends (negative: the signal's number) and closes
-it when no descendant is left. Standard error is the command's output. Only the standard library, loaded sparingly:
-every command waits for this to start, and `contextlib` alone would add a quarter to that.
+Run as `python -I -S guard.py SHELL DIRECTORY`. Its standard input is at once its order and its lifeline: first the
+length of the shell line and the line, then perhaps `stop SECONDS`, which ends all descendants (TERM, then KILL after
+that time), as does end of file, that is the death of Treadle. The command runs in a session of its own, and the guard
+becomes the reaper of everything it leaves behind, also of what daemonises. On its standard output the guard reports
+`exit STATUS` when the command itself ends (negative: the signal's number), and closes it when no descendant is left.
+Standard error is the command's output.
+
+Only the standard library, and sparingly: a command may wait for this to start, and `contextlib` alone would add a
+quarter to that.
 """
 
 import os
@@ -14,6 +17,8 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+
+Prctl = Callable[[int, int], int]
 
 _SUBREAPER, _DEATH_SIGNAL = 36, 1  # numbers of prctl(2)
 _GRACE_AFTER_TREADLE = 0.5
@@ -63,24 +68,24 @@ def _stat(pid: int) -> tuple[str, int] | None:
 class _Guard:
     """One command and what became of it."""
 
-    def __init__(self, argv: list[str]) -> None:
-        self.prctl = _load_prctl()
+    def __init__(self, argv: list[str], directory: str, prctl: Prctl | None) -> None:
+        self.prctl = prctl
         self.adopts = self.prctl is not None and self.prctl(_SUBREAPER, 1) == 0
         self.shell_ended = False
-        self.shell = self.start(argv)
+        self.shell = self.start(argv, directory)
 
-    def start(self, argv: list[str]) -> int:
+    def start(self, argv: list[str], directory: str) -> int:
         """Fork the command; only its descendants hold the output from here on."""
         guard = os.getpid()
         pid = os.fork()
         if pid == 0:
-            self.become(argv, guard)
+            self.become(argv, directory, guard)
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 2)
         os.close(null)
         return pid
 
-    def become(self, argv: list[str], guard: int) -> None:
+    def become(self, argv: list[str], directory: str, guard: int) -> None:
         """Turn the forked child into the command. Never returns."""
         try:
             os.setsid()
@@ -94,6 +99,7 @@ class _Guard:
             signal.set_wakeup_fd(-1)
             for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
                 signal.signal(number, signal.SIG_DFL)
+            os.chdir(directory)
             os.execvp(argv[0], argv)  # noqa: S606 - the shell itself, named by Treadle
         except OSError as error:
             os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
@@ -180,25 +186,46 @@ def _signal(pid: int, number: int) -> None:
         return
 
 
-def _load_prctl() -> Callable[[int, int], int] | None:
+def _load_prctl() -> Prctl | None:
     """Find prctl(2), which the standard library does not wrap; None on other systems than Linux."""
     if not sys.platform.startswith("linux"):
         return None
     import ctypes
 
-    prctl: Callable[[int, int], int] = ctypes.CDLL(None).prctl
+    prctl: Prctl = ctypes.CDLL(None).prctl
     return prctl
 
 
+def _read_order() -> str | None:
+    """Wait for the shell line; None when Treadle needs no command any more."""
+    header = b""
+    while not header.endswith(b"\n"):
+        byte = os.read(0, 1)
+        if not byte:
+            return None
+        header += byte
+    line = b""
+    while missing := int(header) - len(line):
+        data = os.read(0, missing)
+        if not data:
+            return None
+        line += data
+    return os.fsdecode(line)
+
+
 def main() -> None:
-    """Run the command in the arguments."""
+    """Wait for a command and run it."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     wakeup, waker = os.pipe()
     os.set_blocking(waker, False)
     signal.set_wakeup_fd(waker)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    _Guard(sys.argv[1:]).watch(wakeup)
+    prctl = _load_prctl()
+    line = _read_order()
+    if line is not None:
+        shell, directory = sys.argv[1:]
+        _Guard([shell, "-c", line], directory, prctl).watch(wakeup)
     os._exit(0)  # nothing to tidy up, and somebody waits
 
 

@@ -5,14 +5,12 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from treadle.protocol.errors import ToolError
-from treadle.workspace import guard
+from treadle.workspace.guard import descendants, name_of
 from treadle.workspace.text import Decoder, HeadTail
 
 Output = Callable[[str], None]
@@ -101,16 +99,24 @@ def _watch(pipe: IO[bytes], take: Callable[[bytes], None], end: Callable[[], Non
     loop.add_reader(pipe.fileno(), on_readable)
 
 
-class Command:
-    """One command, running or ended. Made by `start`."""
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The process above a command, and its pipes: orders to it, reports of it, and the output of the command."""
 
-    def __init__(
-        self, line: str, process: subprocess.Popen[bytes], output: IO[bytes], *, spool: Path, bounds: Bounds
-    ) -> None:
+    process: subprocess.Popen[bytes]
+    orders: IO[bytes]
+    report: IO[bytes]
+    output: IO[bytes]
+
+
+class Command:
+    """One command, running or ended. Made by `Launcher.start`."""
+
+    def __init__(self, line: str, guard: Guard, *, spool: Path, bounds: Bounds) -> None:
         self.line = line
         self.status: int | None = None
         self.why_stopped = ""
-        self._process = process
+        self._guard = guard
         self._bounds = bounds
         self._decoder = Decoder()
         self._kept = HeadTail(bounds.kept)
@@ -121,10 +127,8 @@ class Command:
         self._ended = asyncio.Event()
         self._silent = asyncio.Event()
         self._alone = asyncio.Event()
-        self._output = output
-        self._report, self._orders = _both(process)
-        _watch(self._output, self._on_output, self._on_silence)
-        _watch(self._report, self._on_report, self._on_alone)
+        _watch(guard.output, self._on_output, self._on_silence)
+        _watch(guard.report, self._on_report, self._on_alone)
 
     def _on_output(self, data: bytes) -> None:
         self._bytes += len(data)
@@ -156,15 +160,15 @@ class Command:
         self._ended.set()
 
     def _on_alone(self) -> None:
-        self._process.wait()
-        self._orders.close()
+        self._guard.process.wait()
+        self._guard.orders.close()
         self._ended.set()
         self._alone.set()
 
     @property
     def pid(self) -> int:
         """The process id of the guard, above all that the command started."""
-        return self._process.pid
+        return self._guard.process.pid
 
     @property
     def running(self) -> bool:
@@ -181,7 +185,7 @@ class Command:
         """Name the processes, with their ids, that outlived the command."""
         if self.running or not self.alive:
             return ()
-        return tuple(f"{guard.name_of(pid)} ({pid})" for pid in guard.descendants(self.pid))
+        return tuple(f"{name_of(pid)} ({pid})" for pid in descendants(self.pid))
 
     @property
     def unread(self) -> bool:
@@ -238,19 +242,19 @@ class Command:
         await self._drain()
 
     def _order(self, grace: float) -> None:
-        if not self._orders.closed:
+        if not self._guard.orders.closed:
             with contextlib.suppress(OSError):
-                self._orders.write(b"stop %.1f\n" % grace)
+                self._guard.orders.write(b"stop %.1f\n" % grace)
 
     async def close(self) -> None:
         """End everything within a second and give back the pipes."""
         if self.alive:
             await self.stop("Treadle ended it", grace=_GRACE_ON_CANCEL)
-        for pipe in (self._output, self._report):
+        for pipe in (self._guard.output, self._guard.report):
             if not pipe.closed:
                 asyncio.get_running_loop().remove_reader(pipe.fileno())
                 pipe.close()
-        self._orders.close()
+        self._guard.orders.close()
         self._spool.close()
 
     def describe(self) -> str:
@@ -268,48 +272,8 @@ class Command:
         return f"Exit status {self.status}."
 
 
-def _both(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
-    if process.stdout is None or process.stdin is None:
-        raise AssertionError("the guard is always started with pipes")
-    return process.stdout, process.stdin
-
-
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
         return ""
-
-
-def start(
-    line: str, *, shell: str, cwd: str, env: Mapping[str, str], spool: Path, bounds: Bounds | None = None
-) -> Command:
-    """Start a shell line in its own session, without a terminal and with empty input; needs a running event loop.
-
-    `env` is the whole environment. Raises `ToolError` when it cannot be started.
-    """
-    if "\0" in line:
-        raise ToolError("The command holds a NUL byte; the shell would not see what follows it.")
-    read_end, write_end = os.pipe()
-    output = os.fdopen(read_end, "rb", buffering=0)
-    try:
-        process = _spawn((shell, "-c", line), cwd, env, write_end)
-    except OSError as error:
-        output.close()
-        raise ToolError(f"The command could not be started in {cwd}: {error.strerror}.") from error
-    finally:
-        os.close(write_end)
-    return Command(line, process, output, spool=spool, bounds=bounds or Bounds())
-
-
-def _spawn(argv: Sequence[str], cwd: str, env: Mapping[str, str], output: int) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        (sys.executable, "-I", "-S", guard.__file__, *argv),
-        bufsize=0,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=output,
-        cwd=cwd,
-        env=dict(env),
-        start_new_session=True,
-    )

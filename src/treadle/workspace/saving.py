@@ -31,6 +31,18 @@ def save(target: str, data: bytes, *, expected: str, name: str) -> None:
         raise ToolError(_explain(error, name)) from error
 
 
+def remove(target: str, *, expected: str, name: str) -> None:
+    """Remove the file `target` if its bytes still have the SHA-256 `expected`. Raises `ToolError`."""
+    path = PurePosixPath(target)
+    try:
+        with _directory(path.parent, create=False) as directory:
+            _check(directory, path.name, expected, name)
+            os.unlink(path.name, dir_fd=directory)
+            _sync(directory)
+    except OSError as error:
+        raise ToolError(_explain(error, name)) from error
+
+
 @contextlib.contextmanager
 def _directory(path: PurePosixPath, *, create: bool) -> Iterator[int]:
     """Open a directory part by part; a link on the way, put there after the path was resolved, is refused."""

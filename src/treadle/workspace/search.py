@@ -13,13 +13,14 @@ from pathlib import Path
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace import scan
+from treadle.workspace.programs import program, stream
 
 _LINE = re.compile(rb"(?P<path>[^\0]*)\0(?P<number>\d+)(?P<mark>[:-])(?P<text>.*)", re.DOTALL)
 _SEPARATOR = b"--"
 _WIDTH = 300
 _FILES_AT_MOST = 50_000
 _TIME_LIMIT = 30.0
-_BUFFER = 1024 * 1024
+_CHUNK = 1024 * 1024
 
 
 def find_ripgrep(variables: Mapping[str, str]) -> str:
@@ -118,43 +119,26 @@ class Search:
         return Listing(entries=tuple(ordered[:limit]), more=len(names) == _FILES_AT_MOST or len(ordered) > limit)
 
     async def _run(self, options: Sequence[str], path: str, end: bytes) -> AsyncGenerator[bytes, None]:
-        program = (self.ripgrep, "--no-config", "--no-messages", "--engine=auto") if self.ripgrep else _FALLBACK
+        command = (self.ripgrep, "--no-config", "--no-messages", "--engine=auto") if self.ripgrep else _FALLBACK
         excluded = [f"--glob=!{glob}" for glob in self.hidden]
-        process = await asyncio.create_subprocess_exec(
-            *(*program, *options, *excluded, "--", path),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=_BUFFER,
-        )
         try:
-            async with asyncio.timeout(_TIME_LIMIT):
-                async for item in _items(_reader(process.stdout), end):
+            async with program(*command, *options, *excluded, "--", path) as process, asyncio.timeout(_TIME_LIMIT):
+                async for item in _items(stream(process.stdout), end):
                     yield item
-                complaint = (await _reader(process.stderr).read(4096)).decode(errors="replace").strip()
-            if complaint:
-                raise ToolError(f"The search failed: {complaint}")
+                complaint = (await stream(process.stderr).read(4096)).decode(errors="replace").strip()
         except TimeoutError:
             raise ToolError(f"The search took longer than {_TIME_LIMIT:.0f} s. Narrow the path or pattern.") from None
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await asyncio.shield(process.communicate())
+        if complaint:
+            raise ToolError(f"The search failed: {complaint}")
 
 
 _FALLBACK = (sys.executable, "-I", "-S", scan.__file__)
 
 
-def _reader(stream: asyncio.StreamReader | None) -> asyncio.StreamReader:
-    if stream is None:
-        raise AssertionError("the search is always started with pipes")
-    return stream
-
-
-async def _items(stream: asyncio.StreamReader, end: bytes) -> AsyncIterator[bytes]:
+async def _items(pipe: asyncio.StreamReader, end: bytes) -> AsyncIterator[bytes]:
     """Cut a stream at `end`."""
     rest = b""
-    while data := await stream.read(_BUFFER):
+    while data := await pipe.read(_CHUNK):
         *items, rest = (rest + data).split(end)
         for item in items:
             yield item

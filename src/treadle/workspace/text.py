@@ -7,6 +7,8 @@ _STYLE = re.compile(r"\x1b\[[0-9;:]*[mK]")
 _UNFINISHED = re.compile(r"(?:\x1b(?:\[[0-9;:]{0,30})?|\r)\Z")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 
+_PLAIN = bytes([*range(0x20, 0x7F), 0x09, 0x0A])
+
 
 def visible(text: str) -> str:
     """Show control and direction-changing characters, except tab and line feed, as escapes such as `\\x1b`."""
@@ -37,6 +39,8 @@ class Decoder:
 
     def feed(self, data: bytes, *, final: bool = False) -> str:
         """Take the next bytes and give the text that is certain by now."""
+        if not self._held and not self._utf8.getstate()[0] and not data.translate(None, _PLAIN):
+            return data.decode("ascii")  # nearly all output, and many times as fast
         text = self._held + self._utf8.decode(data, final)
         self._held = ""
         if not final and (tail := _UNFINISHED.search(text)):

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from treadle.workspace.launcher import Launcher
 from treadle.workspace.paths import Paths
-from treadle.workspace.process import Command, start
+from treadle.workspace.process import Command
 from treadle.workspace.search import Search, find_ripgrep
 from treadle.workspace.seen import Seen
 from treadle.workspace.variables import child_variables
@@ -50,24 +51,19 @@ class Commands:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """A directory that is worked in. `root` is absolute and resolved; `spool` holds output too long to keep."""
+    """A directory that is worked in; `root` is absolute and resolved."""
 
     root: str
     shell: str
-    variables: Mapping[str, str]
-    spool: Path
     paths: Paths
     search: Search
+    launcher: Launcher
     seen: Seen = field(default_factory=Seen)
     commands: Commands = field(default_factory=Commands)
 
-    def start(self, line: str) -> Command:
-        """Start a shell line in the root. Raises `ToolError`; needs a running event loop."""
-        spool = self.spool / f"output-{secrets.token_hex(6)}.txt"
-        return start(line, shell=self.shell, cwd=self.root, env=self.variables, spool=spool)
-
     async def close(self) -> None:
         """End everything that runs."""
+        self.launcher.close()
         await self.commands.close()
 
 
@@ -86,11 +82,16 @@ def open_workspace(
     """
     variables = os.environ if variables is None else variables
     resolved = os.path.realpath(root)
+    shell = shutil.which("bash", path=variables.get("PATH")) or "/bin/sh"
     return Workspace(
         root=resolved,
-        shell=shutil.which("bash", path=variables.get("PATH")) or "/bin/sh",
-        variables=child_variables(variables, pass_on),
-        spool=spool or Path(tempfile.gettempdir()) / f"treadle-{os.getuid()}-{secrets.token_hex(6)}",
+        shell=shell,
         paths=Paths(resolved),
         search=Search(ripgrep=find_ripgrep(variables), hidden=tuple(secret_globs)),
+        launcher=Launcher(
+            shell=shell,
+            directory=resolved,
+            variables=child_variables(variables, pass_on),
+            spool=spool or Path(tempfile.gettempdir()) / f"treadle-{os.getuid()}-{secrets.token_hex(6)}",
+        ),
     )

@@ -8,6 +8,8 @@ import pytest
 
 from treadle.providers.scripted.anthropic_format import AnthropicFormat
 from treadle.providers.scripted.chat_format import ChatFormat
+from treadle.providers.scripted.gemini_format import GeminiFormat
+from treadle.providers.scripted.responses_format import ResponsesFormat
 from treadle.providers.scripted.script import Refuse, SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer, serve
 
@@ -121,9 +123,76 @@ def test_what_the_chat_api_refuses_is_a_problem(body: dict[str, Any], problem: s
     assert any(problem in found for found in problems), problems
 
 
+def responses(*items: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"model": "m", "stream": True, "input": list(items), **fields}
+
+
+FUNCTION = {"type": "function_call", "call_id": "t1", "name": "x", "arguments": "{}"}
+OUTPUT = {"type": "function_call_output", "call_id": "t1", "output": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (responses(), "input: at least one is required"),
+        (responses(HELLO, FUNCTION), "no tool output found for function call t1"),
+        (responses(HELLO, FUNCTION, HELLO), "no tool output found for function call t1"),
+        (
+            responses(HELLO, FUNCTION, {**FUNCTION, "call_id": "t2"}, OUTPUT, HELLO),
+            "no tool output found for function call t2",
+        ),
+        (responses(HELLO, OUTPUT), "no tool call found for the output of 't1'"),
+        (responses(HELLO, FUNCTION, OUTPUT, FUNCTION, OUTPUT), "call ids must be unique: t1"),
+        (responses({"role": "user", "content": ""}), "content must not be empty"),
+        (responses({"role": "robot", "content": "x"}), "unknown role 'robot'"),
+        (responses({"type": "news"}), "unknown type 'news'"),
+        (responses(HELLO, {**FUNCTION, "arguments": "{"}, OUTPUT), "the arguments are no JSON text"),
+        (responses(HELLO, {"type": "reasoning", "id": "r"}), "reasoning that is not stored needs its content"),
+        (responses(HELLO, tools=[{"name": "x", "parameters": {}}]), "schema of tool 'x'"),
+    ],
+)
+def test_what_the_responses_api_refuses_is_a_problem(body: dict[str, Any], problem: str) -> None:
+    problems = ResponsesFormat().problems(body)
+    assert any(problem in found for found in problems), problems
+
+
+def gemini(*contents: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"model": "m", "stream": True, "contents": list(contents), **fields}
+
+
+def content(role: str, *parts: dict[str, Any]) -> dict[str, Any]:
+    return {"role": role, "parts": list(parts)}
+
+
+CALL = content("model", {"functionCall": {"name": "x", "args": {}}})
+RESPONSE = content("user", {"functionResponse": {"name": "x", "response": {"output": "ok"}}})
+HI = content("user", {"text": "Hi"})
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (gemini(), "contents: at least one is required"),
+        (gemini(HI, HI), "roles must alternate"),
+        (gemini(HI, CALL), "the last one must be the user's"),
+        (gemini(HI, CALL, HI), "there must be a function response for each function call"),
+        (gemini(HI, CALL, content("user", *RESPONSE["parts"] * 2)), "there must be a function response for each"),
+        (gemini(content("user")), "parts must not be empty"),
+        (gemini(content("user", {"text": ""})), "cannot have an empty text"),
+        (gemini(content("user", {"functionCall": {}})), "cannot have functionCall"),
+        (gemini(HI, tools=[{"functionDeclarations": [{"name": "x"}]}]), "schema of tool 'x'"),
+    ],
+)
+def test_what_the_gemini_api_refuses_is_a_problem(body: dict[str, Any], problem: str) -> None:
+    problems = GeminiFormat().problems(body)
+    assert any(problem in found for found in problems), problems
+
+
 def test_good_requests_have_no_problems() -> None:
     assert AnthropicFormat().problems(anthropic(HELLO, use(), answer("t1"))) == []
     assert ChatFormat().problems(chat({"role": "system", "content": "s"}, HELLO, call(), tool(), HELLO)) == []
+    assert ResponsesFormat().problems(responses(HELLO, FUNCTION, OUTPUT, HELLO)) == []
+    assert GeminiFormat().problems(gemini(HI, CALL, RESPONSE)) == []
 
 
 async def test_a_request_with_problems_gets_an_error_in_the_form_of_its_api_and_is_noted() -> None:

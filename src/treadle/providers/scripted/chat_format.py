@@ -6,7 +6,6 @@ import msgspec
 
 from treadle.protocol.messages import Role
 from treadle.protocol.models import (
-    ErrorKind,
     ReplyStop,
     StreamCallArguments,
     StreamCallDone,
@@ -19,11 +18,11 @@ from treadle.protocol.models import (
     StreamThinkingDone,
     Usage,
 )
+from treadle.providers.scripted.openai_errors import openai_code, openai_refusal
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.script import Refuse
 from treadle.providers.scripted.seen import Seen, SeenMessage, see
 from treadle.providers.scripted.wire_format import Json, base_problems, joined, repeated, schema_problems, sse, texts
-from treadle.providers.wire import dump
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 _STOPS = {
@@ -31,26 +30,6 @@ _STOPS = {
     ReplyStop.TOOL_USE: "tool_calls",
     ReplyStop.MAX_TOKENS: "length",
     ReplyStop.REFUSAL: "content_filter",
-}
-_BY_STATUS = {
-    400: "invalid_request_error",
-    401: "invalid_api_key",
-    402: "insufficient_quota",
-    404: "model_not_found",
-    413: "context_length_exceeded",
-    429: "rate_limit_exceeded",
-}
-_BY_KIND = {
-    ErrorKind.AUTHENTICATION: "invalid_api_key",
-    ErrorKind.PERMISSION: "permission_denied",
-    ErrorKind.BALANCE: "insufficient_quota",
-    ErrorKind.RATE_LIMIT: "rate_limit_exceeded",
-    ErrorKind.OVERLOADED: "server_is_overloaded",
-    ErrorKind.CONTEXT_TOO_LONG: "context_length_exceeded",
-    ErrorKind.BAD_REQUEST: "invalid_request_error",
-    ErrorKind.NOT_FOUND: "model_not_found",
-    ErrorKind.CONTENT_FILTER: "content_filter",
-    ErrorKind.TIMEOUT: "timeout_error",
 }
 
 
@@ -83,9 +62,7 @@ class ChatFormat:
 
     def refusal(self, refusal: Refuse) -> bytes:
         """An error body in the provider's form."""
-        code = refusal.code or _BY_STATUS.get(refusal.status, "server_error")
-        kind = "invalid_request_error" if refusal.status < 500 else "server_error"
-        return dump({"error": {"message": refusal.message, "type": kind, "param": None, "code": code}})
+        return openai_refusal(refusal)
 
     def writer(self, body: Json, performance: Performance) -> "ChatWriter":
         """Begin a reply."""
@@ -193,7 +170,7 @@ class ChatWriter:
             case StreamStop():
                 return self._end(event)
             case StreamFailure():
-                code = _BY_KIND.get(event.error.kind, "server_error")
+                code = openai_code(event.error.kind)
                 return sse({"error": {"message": event.error.message, "type": code, "code": code}})
             case _:
                 assert_never(event)

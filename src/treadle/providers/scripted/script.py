@@ -131,12 +131,22 @@ def load_script(path: Path) -> Script:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise ConfigError("script-unreadable", f"The script {path} cannot be read.", why=str(error)) from error
+        raise ConfigError(
+            "script-unreadable",
+            f"The script {path} cannot be read.",
+            why=str(error),
+            fix="Name a file with a script; docs/scripted-model.md tells what one is.",
+        ) from error
     try:
         value = tomllib.loads(raw.decode()) if path.suffix == ".toml" else msgspec.json.decode(raw)
         script = msgspec.convert(value, Script)
     except (ValueError, msgspec.MsgspecError) as error:
-        raise ConfigError("script-invalid", f"The script {path} is not valid.", why=str(error)) from error
+        raise ConfigError(
+            "script-invalid",
+            f"The script {path} is not valid.",
+            why=str(error),
+            fix="docs/scripted-model.md tells what a script holds.",
+        ) from error
     check_script(script, str(path))
     return script
 

@@ -14,7 +14,9 @@ from treadle.protocol.models import StreamFailure, StreamStop
 from treadle.providers.scripted.anthropic_format import AnthropicFormat
 from treadle.providers.scripted.chat_format import ChatFormat
 from treadle.providers.scripted.connection import Connection, Request
+from treadle.providers.scripted.gemini_format import GeminiFormat
 from treadle.providers.scripted.player import Drop, Pause, Performance, Player
+from treadle.providers.scripted.responses_format import ResponsesFormat
 from treadle.providers.scripted.script import Refuse, Script
 from treadle.providers.scripted.wire_format import WireFormat, Writer
 from treadle.providers.wire import dump
@@ -22,8 +24,10 @@ from treadle.providers.wire import dump
 FORMATS: tuple[tuple[re.Pattern[str], WireFormat], ...] = (
     (re.compile(r"/v1/messages"), AnthropicFormat()),
     (re.compile(r"/v1/chat/completions"), ChatFormat()),
+    (re.compile(r"/v1/responses"), ResponsesFormat()),
+    (re.compile(r"/v1beta/models/(?P<model>[^/]+):streamGenerateContent"), GeminiFormat()),
 )
-"""Which format a path speaks."""
+"""Which format a path speaks; one of them names the model, and that it streams, in the path."""
 
 JSON = {"content-type": "application/json"}
 EVENTS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
@@ -103,10 +107,13 @@ class ScriptedServer:
             models = [{"id": self._script.model, "object": "model", "owned_by": "treadle", "type": "model"}]
             await connection.respond(200, JSON, dump({"object": "list", "data": models}))
             return
-        wire = next((wire for pattern, wire in FORMATS if pattern.fullmatch(path)), None)
-        if wire is None or request.method != "POST":
+        found = next(((match, wire) for pattern, wire in FORMATS if (match := pattern.fullmatch(path))), None)
+        if found is None or request.method != "POST":
             await connection.respond(404, JSON, dump({"error": {"message": f"there is no {path} here"}}))
             return
+        match, wire = found
+        if match.groupdict():
+            body = {**body, **match.groupdict(), "stream": True}
         refusal = self._check(wire, request.headers, body)
         if refusal is not None:
             await _refuse(connection, wire, refusal)

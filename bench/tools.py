@@ -1,0 +1,131 @@
+"""Speed of the tools, each beside the plain way to do the same, and how fast a command is cancelled."""
+
+import asyncio
+import contextlib
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from treadle.tools.catalogue import builtin_tools
+from treadle.workspace.workspace import Workspace, open_workspace
+
+_REPEATS = 9
+_FILES = 5_000
+_OUTPUT_MB = 100
+
+Ours = Callable[[], Awaitable[object]]
+Plain = Callable[[], object]
+
+
+async def _compare(what: str, ours: Ours, plain: Plain, repeats: int = _REPEATS) -> None:
+    """Run both in turn, so that a busy machine is busy for both, and print the medians and their ratio."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(repeats):
+        start = time.perf_counter()
+        await ours()
+        between = time.perf_counter()
+        plain()
+        times[0].append(between - start)
+        times[1].append(time.perf_counter() - between)
+    mine, theirs = map(statistics.median, times)
+    print(f"{what:<58} {mine * 1000:9.1f} ms {theirs * 1000:9.1f} ms {mine / theirs:7.1f} x")
+
+
+def _call(workspace: Workspace, name: str, **arguments: Any) -> Ours:
+    (tool,) = (tool for tool in builtin_tools(workspace) if tool.spec.name == name)
+
+    async def work() -> object:
+        prepared = await tool.prepare(arguments)
+        return await prepared.run(lambda _: None)
+
+    return work
+
+
+def _shell(line: str, cwd: str) -> Plain:
+    return lambda: subprocess.run(["bash", "-c", line], cwd=cwd, capture_output=True, check=False)
+
+
+async def _commands(workspace: Workspace) -> None:
+    async def unhurried() -> object:
+        # As between two steps of a model; only the command itself is of interest.
+        return await _call(workspace, "execute_command", command="true")()
+
+    await _compare("execute_command, the first one of a session | bash -c", unhurried, _shell("true", "/"), 1)
+    for pause in (0.0, 0.3):
+        times = []
+        for _ in range(_REPEATS):
+            await asyncio.sleep(pause)
+            start = time.perf_counter()
+            await unhurried()
+            times.append(time.perf_counter() - start)
+        print(f"{f'execute_command, {pause} s after another':<58} {statistics.median(times) * 1000:9.1f} ms")
+    flood = f"head -c {_OUTPUT_MB}000000 /dev/zero | tr '\\0' x | fold -w 99"
+    ours, plain = _call(workspace, "execute_command", command=flood), _shell(flood, "/")
+    await _compare(f"a command that prints {_OUTPUT_MB} MB | all into memory", ours, plain, 1)
+
+
+async def _cancel(workspace: Workspace) -> None:
+    for line in ("yes", "trap '' TERM; yes & while :; do sleep 1; done"):
+        task = asyncio.ensure_future(_call(workspace, "execute_command", command=line)())
+        await asyncio.sleep(1)
+        start = time.perf_counter()
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        print(f"{f'cancel of `{line[:14]}`':<58} {(time.perf_counter() - start) * 1000:9.1f} ms")
+
+
+async def _files(workspace: Workspace) -> None:
+    path = Path(workspace.root, "large.py")
+    _write_lines(path)
+    ours, plain = _call(workspace, "read_file", path="large.py"), lambda: path.read_text().split("\n")[:2000]
+    await _compare("read_file, a page of 10,000 lines | read, split", ours, plain)
+    flip = ["SEARCHED", "value_5000 = compute(5000)"]
+
+    async def edit() -> object:
+        flip.reverse()
+        diff = f"------- SEARCH\n{flip[0]}\n=======\n{flip[1]}\n+++++++ REPLACE\n"
+        return await _call(workspace, "replace_in_file", path="large.py", diff=diff)()
+
+    await _compare(
+        "replace_in_file in 10,000 lines, synced | read, write", edit, lambda: path.write_text(path.read_text())
+    )
+
+
+def _write_lines(path: Path) -> None:
+    path.write_text("".join(f"value_{number} = compute({number})\n" for number in range(10_000)))
+
+
+async def _searches(workspace: Workspace) -> None:
+    _write_tree(Path(workspace.root))
+    rg = workspace.search.ripgrep
+    ours = _call(workspace, "search_files", path=".", regex="needle 4[0-9]7")
+    await _compare(f"search_files in {_FILES:,} files | rg", ours, _shell(f"{rg} 'needle 4[0-9]7'", workspace.root))
+    ours = _call(workspace, "list_files", path=".", recursive=True)
+    await _compare(f"list_files of {_FILES:,} files | rg --files", ours, _shell(f"{rg} --files", workspace.root))
+
+
+def _write_tree(root: Path) -> None:
+    for number in range(_FILES):
+        directory = root / f"d{number % 100}"
+        directory.mkdir(exist_ok=True)
+        (directory / f"f{number}.txt").write_text("some line\n" * 50 + f"needle {number}\n")
+
+
+async def _measure(root: Path, spool: Path) -> None:
+    workspace = open_workspace(root, spool=spool)
+    for part in (_commands, _cancel, _files, _searches):
+        await part(workspace)
+    await workspace.close()
+
+
+def main() -> None:
+    """Print every figure: ours, the plain way, the ratio."""
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory, "root")
+        root.mkdir()
+        asyncio.run(_measure(root, Path(directory, "spool")))

@@ -1,0 +1,59 @@
+"""The policy's look at files: links, facts, names and repository settings, and nothing else."""
+
+import os
+import stat
+from dataclasses import dataclass
+
+from treadle.policy.context import FileFacts, FileKind
+
+_MOST_NAMES = 10_000
+_LARGEST_CONFIG = 64 * 1024
+_KINDS = {stat.S_IFLNK: FileKind.LINK, stat.S_IFDIR: FileKind.DIRECTORY, stat.S_IFREG: FileKind.FILE}
+
+
+@dataclass(frozen=True, slots=True)
+class DiskView:
+    """The file system as it is. It changes nothing and starts nothing."""
+
+    def resolve(self, path: str) -> str:
+        """Give the absolute path with every link followed; parts that do not exist stay as they are."""
+        return os.path.realpath(path)
+
+    def facts(self, path: str) -> FileFacts | None:
+        """Look at an absolute path without following a link at its end; None where there is nothing."""
+        try:
+            found = os.lstat(path)
+        except (OSError, ValueError):
+            return None
+        return FileFacts(
+            kind=_KINDS.get(stat.S_IFMT(found.st_mode), FileKind.OTHER),
+            links=found.st_nlink,
+            uid=found.st_uid,
+            mode=stat.S_IMODE(found.st_mode),
+            inode=(found.st_dev, found.st_ino),
+        )
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """List the names in a directory, at most 10,000; nothing when it is none or cannot be read."""
+        found: list[str] = []
+        try:
+            with os.scandir(path) as entries:
+                for entry in entries:
+                    found.append(entry.name)
+                    if len(found) >= _MOST_NAMES:
+                        break
+        except (OSError, ValueError):
+            return ()
+        return tuple(found)
+
+    def read_config(self, path: str) -> str | None:
+        """Read a small configuration file of a repository; None when it is missing, unreadable or over 64 KiB."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except (OSError, ValueError):
+            return None
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return None
+            raw = file.read(_LARGEST_CONFIG + 1)
+        return None if len(raw) > _LARGEST_CONFIG else raw.decode(errors="replace")

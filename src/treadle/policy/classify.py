@@ -1,0 +1,140 @@
+"""Classifies shell lines: what may run unasked, what asks, and what no mode lets through."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from treadle.policy.context import PolicyContext
+from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, unfollowed
+from treadle.policy.marks import UNKNOWN
+from treadle.policy.operations import PathOp
+from treadle.policy.paths import Where, check_path
+from treadle.policy.shell.expand import Variables
+from treadle.policy.shell.grammar import grammar_commands
+from treadle.policy.shell.outline import command_names
+from treadle.policy.shell.parse import parse
+from treadle.policy.shell.precheck import has_lookalikes, hidden_characters
+from treadle.policy.shell.programs import MAX_NESTING, judge_command
+from treadle.policy.shell.scene import Scene
+from treadle.policy.shell.sweep import sweep
+from treadle.policy.shell.syntax import ShellSyntaxError
+from treadle.policy.shell.walk import JudgedCommand, PartsBudgetError, Walk
+from treadle.protocol.tools import Risk
+
+MAX_LINE_BYTES = 64 * 1024
+
+_RUNS_A_FILE = frozenset({"own-program", "shell", "interpreter", "mode"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandJudgement:
+    """A shell line's class, its commands with what was found about each, and what was found about the whole."""
+
+    command_class: CommandClass
+    parts: tuple[JudgedCommand, ...]
+    findings: tuple[Finding, ...] = ()
+
+    def all_findings(self) -> tuple[Finding, ...]:
+        """Give every finding once: the line's own first, then those of its parts in order."""
+        return tuple(dict.fromkeys((*self.findings, *(found for part in self.parts for found in part.findings))))
+
+
+def classify_command(command: str, cwd: str, context: PolicyContext) -> CommandJudgement:
+    """Judge a line for bash in `cwd`. Never raises; what cannot be followed is searched for danger and asked."""
+    scene = Scene(
+        context=context,
+        cwds=(cwd,),
+        variables=Variables(context.home, {"PWD": cwd}),
+        judge_script=_judge_script,
+        judge_argv=judge_command,
+    )
+    findings = _precheck(command, cwd, context)
+    if len(command.encode(errors="replace")) > MAX_LINE_BYTES:
+        findings.append(unfollowed("budget", f"the line is longer than {MAX_LINE_BYTES} bytes"))
+        return _judgement(
+            (), [*findings, *sweep(command[:MAX_LINE_BYTES], scene), *sweep(command[-MAX_LINE_BYTES:], scene)]
+        )
+    parts, more = _walk(command, scene)
+    more += _written_and_run(command, parts, scene)
+    if scene.effort.left < 0:
+        more += sweep(command, scene)
+    judgement = _judgement(parts, findings + more)
+    if judgement.command_class is CommandClass.READ_ONLY:
+        second = _second_opinion(command)
+        return _judgement(parts, [*findings, *more, *second])
+    return judgement
+
+
+def _judgement(parts: Sequence[JudgedCommand], findings: Sequence[Finding]) -> CommandJudgement:
+    findings = [*findings, *_downloaded_and_run(parts)]
+    together = [*findings, *(found for part in parts for found in part.findings)]
+    return CommandJudgement(command_class=class_of(together), parts=tuple(parts), findings=tuple(findings))
+
+
+def _downloaded_and_run(parts: Sequence[JudgedCommand]) -> list[Finding]:
+    """Find a part that runs a file after another part could have fetched it."""
+    fetched = False
+    for part in parts:
+        rules = {finding.rule for finding in part.findings}
+        if fetched and rules & _RUNS_A_FILE:
+            return [dangerous("download-and-run", "runs a file behind a download")]
+        fetched |= "download" in rules
+    return []
+
+
+def _written_and_run(command: str, parts: Sequence[JudgedCommand], scene: Scene) -> list[Finding]:
+    """Look through the texts of a line that writes a file and runs one: they may be the program."""
+    writes = False
+    for part in parts:
+        rules = {finding.rule for finding in part.findings}
+        if writes and rules & _RUNS_A_FILE:
+            return [finding for finding in sweep(command, scene) if finding.risk is Risk.CRITICAL]
+        writes |= "write-inside" in rules
+    return []
+
+
+def _precheck(command: str, cwd: str, context: PolicyContext) -> list[Finding]:
+    hidden = hidden_characters(command)
+    findings: list[Finding] = []
+    if hidden:
+        findings.append(dangerous("hidden-characters", f"the line holds {', '.join(hidden)}"))
+    if has_lookalikes(command):
+        findings.append(unfollowed("look-alikes", "a word mixes letters that look alike"))
+    if check_path(cwd, PathOp.LIST, "/", context).where is not Where.INSIDE:
+        findings.append(Finding(Risk.READ_OUTSIDE, "outside", f"runs in {cwd}, outside the workspace"))
+    if not command.strip():
+        findings.append(unfollowed("empty", "the line is empty"))
+    return findings
+
+
+def _walk(command: str, scene: Scene) -> tuple[list[JudgedCommand], list[Finding]]:
+    walk = Walk()
+    try:
+        script, joined = parse(command)
+        walk.script(script, scene)
+    except ShellSyntaxError as failure:
+        return walk.parts, [unfollowed("syntax", f"the line is not understood: {failure}"), *sweep(command, scene)]
+    except PartsBudgetError:
+        return walk.parts, [unfollowed("budget", "the line holds too many commands"), *sweep(command, scene)]
+    if not joined:
+        return walk.parts, []
+    # The shell takes the break out before it looks at words, so what stands around it may be one word.
+    parts, findings = _walk(command.replace("\\\n", ""), scene)
+    return [*walk.parts, *parts], [unfollowed("syntax", "a line break stands inside a word"), *findings]
+
+
+def _judge_script(text: str, scene: Scene) -> list[Finding]:
+    """Judge a string that a command of the line would run as a script."""
+    if scene.depth > MAX_NESTING:
+        return [unfollowed("budget", "scripts are nested too deeply to follow")]
+    if UNKNOWN in text:
+        text = text.replace(UNKNOWN, "$unknown")
+    parts, findings = _walk(text, scene)
+    return [*findings, *(found for part in parts for found in part.findings)]
+
+
+def _second_opinion(command: str) -> list[Finding]:
+    """Ask where the grammar sees other commands than the own parser."""
+    script, _ = parse(command)
+    if grammar_commands(command) != command_names(script):
+        return [unfollowed("grammar", "two readings of the line differ")]
+    return []

@@ -1,0 +1,68 @@
+"""What a decision depends on besides the call itself."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from treadle.policy.rules import Ruleset
+from treadle.protocol.permissions import Mode
+
+
+class FileKind(StrEnum):
+    """What a name in a directory stands for."""
+
+    FILE = "file"
+    DIRECTORY = "directory"
+    LINK = "link"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFacts:
+    """What `lstat` says: `links` is the number of hard links, `mode` the permission bits, `inode` device and number."""
+
+    kind: FileKind
+    links: int = 1
+    uid: int = 0
+    mode: int = 0
+    inode: tuple[int, int] = (0, 0)
+
+
+class FileView(Protocol):
+    """The only look at files that a decision may take."""
+
+    def resolve(self, path: str) -> str:
+        """Give the absolute path with every link followed; parts that do not exist stay as they are."""
+        ...
+
+    def facts(self, path: str) -> FileFacts | None:
+        """Look at an absolute path without following a link at its end; None where there is nothing."""
+        ...
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """List the names in a directory, at most 10,000; nothing when it is none or cannot be read."""
+        ...
+
+    def read_config(self, path: str) -> str | None:
+        """Read a small configuration file of a repository; None when it is missing, unreadable or over 64 KiB."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyContext:
+    """What a decision depends on. Paths are absolute; `roots` are the folders that belong to the workspace.
+
+    `rules` are the user's and the project's; `tainted` says that text from outside was read in this turn. `trusted` says that the user trusts the workspace, `sandboxed` that commands run in a sandbox, `state` names the
+    directories of Treadle's own data and rules, and `sandbox` the profile that commands run with.
+    """
+
+    mode: Mode
+    roots: tuple[str, ...]
+    files: FileView
+    home: str = ""
+    trusted: bool = True
+    sandboxed: bool = False
+    state: tuple[str, ...] = ()
+    sandbox: str = ""
+    tainted: bool = False
+    rules: Ruleset = Ruleset()

@@ -1,0 +1,58 @@
+"""What one rule says of one part of a call."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from treadle.protocol.tools import Risk
+
+_ORDER = tuple(Risk)
+
+
+class CommandClass(StrEnum):
+    """How a shell line is treated by default, mildest first; no mode runs a dangerous one unasked."""
+
+    READ_ONLY = "read_only"
+    NEEDS_CONFIRMATION = "needs_confirmation"
+    DANGEROUS = "dangerous"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One rule that spoke: how risky it finds the part, and why. No mode lifts the question of one that `always_asks`."""
+
+    risk: Risk
+    rule: str
+    text: str
+    always_asks: bool = False
+
+
+def unclear(rule: str, text: str) -> Finding:
+    """Say that a part is not known to be harmless."""
+    return Finding(Risk.EXECUTE, rule, text)
+
+
+def unfollowed(rule: str, text: str) -> Finding:
+    """Say that what a part does could not be found out at all."""
+    return Finding(Risk.EXECUTE, rule, text, always_asks=True)
+
+
+def dangerous(rule: str, text: str) -> Finding:
+    """Say that a part destroys, leaks, takes control or hides what it does."""
+    return Finding(Risk.CRITICAL, rule, text)
+
+
+def worst(findings: Iterable[Finding]) -> Risk:
+    """Give the highest risk; nothing found is no risk."""
+    return max((finding.risk for finding in findings), key=_ORDER.index, default=Risk.NONE)
+
+
+def class_of(findings: Iterable[Finding]) -> CommandClass:
+    """Map findings to the class of a shell line."""
+    listed = tuple(findings)
+    risk = worst(listed)
+    if risk is Risk.CRITICAL:
+        return CommandClass.DANGEROUS
+    if risk in (Risk.NONE, Risk.READ) and not any(finding.always_asks for finding in listed):
+        return CommandClass.READ_ONLY
+    return CommandClass.NEEDS_CONFIRMATION

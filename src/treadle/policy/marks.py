@@ -1,0 +1,47 @@
+"""Strings with parts that are not known, and what they could stand for.
+
+Control characters stand for what is unknown: `UNKNOWN` any text, `STAR` and `ANY` the glob characters, `SPLIT` a place
+where an unquoted value falls apart. A shell line cannot hold them: the pre-check refuses control characters.
+"""
+
+UNKNOWN = "\0"
+STAR = "\1"
+ANY = "\2"
+SPLIT = "\4"
+
+MARKS = frozenset((UNKNOWN, STAR, ANY, SPLIT))
+
+
+def is_static(text: str) -> bool:
+    """Whether nothing in a text is unknown."""
+    return not any(mark in text for mark in MARKS)
+
+
+def is_glob(text: str) -> bool:
+    """Whether a text is known but for its glob characters."""
+    return UNKNOWN not in text and (STAR in text or ANY in text)
+
+
+def as_glob(text: str) -> str:
+    """Read `*` and `?` in a text as glob characters, as a program does that gets a quoted pattern."""
+    return text.replace("*", STAR).replace("?", ANY)
+
+
+def fits(pattern: str, name: str) -> bool:
+    """Whether a pattern could stand for one name without slashes; takes time in proportion to both lengths."""
+    places = {0}
+    for char in pattern:
+        if char in (UNKNOWN, STAR):
+            places = set(range(min(places), len(name) + 1))
+        elif char == ANY:
+            places = {place + 1 for place in places if place < len(name)}
+        else:
+            places = {place + 1 for place in places if place < len(name) and name[place] == char}
+        if not places:
+            return False
+    return len(name) in places
+
+
+def split_words(text: str) -> list[str]:
+    """Split a table that is written as running text into its words."""
+    return text.split()

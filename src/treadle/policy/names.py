@@ -1,0 +1,218 @@
+"""Names that are protected wherever they stand: control files from writing, secrets from reading."""
+
+import posixpath
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from treadle.policy.marks import MARKS, UNKNOWN, fits, is_static, split_words
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Names to compare with: those spelled out, and those with wildcards as one expression."""
+
+    exact: frozenset[str]
+    patterns: re.Pattern[str]
+
+    def fits(self, name: str) -> bool:
+        return name in self.exact or self.patterns.fullmatch(name) is not None
+
+
+def _names(listed: Iterable[str]) -> _Names:
+    names = frozenset(listed)
+    wild = sorted(name for name in names if "*" in name)
+    return _Names(names - frozenset(wild), re.compile("|".join(re.escape(name).replace(r"\*", ".*") for name in wild)))
+
+
+_CONTROL_DIRECTORIES = frozenset(
+    split_words("""
+    .git .treadle .claude .cursor .codex .gemini .cline .clinerules .roo .kilocode .continue .windsurf .opencode .kiro
+    .augment .qwen .goose .crush .factory .junie .trae .amp .agents .agent .aider .vscode .vscode-server .idea .fleet
+    .zed .husky .githooks .devcontainer .ssh .gnupg .aws .kube .azure .password-store launchagents launchdaemons cron.d
+    cron.daily cron.hourly sudoers.d profile.d init.d
+""")
+)
+_CONTROL_FILES = split_words("""
+    .gitmodules .gitconfig .mcp.json mcp.json .envrc .direnvrc *.code-workspace .bashrc .bash_profile .bash_login
+    .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login
+    .logout .inputrc .xinitrc .xprofile .xsession .xsessionrc .pam_environment .vimrc .gvimrc .exrc .nvimrc .emacs
+    .tmux.conf .screenrc .gdbinit .lldbinit .pythonrc .pythonrc.py .irbrc .pryrc .rprofile .psqlrc .sqliterc .my.cnf
+    .curlrc .wgetrc .ripgreprc .nanorc .hushlogin .rhosts .forward .lesskey .npmrc .yarnrc .yarnrc.* .pnpmfile.cjs
+    .pypirc .netrc _netrc .git-credentials .condarc .gemrc .pre-commit-config.yaml .pre-commit-config.yml lefthook.yml
+    .lefthook.yml lefthook.yaml .mise.toml mise.toml agents.md agents.override.md agent.md claude.md claude.local.md
+    gemini.md qwen.md copilot-instructions.md .rules .cursorrules .cursorignore .windsurfrules .clinerules .roorules
+    .goosehints .roomodes .aider.conf.yml .aiderignore .clineignore .agentignore .treadleignore sitecustomize.py
+    usercustomize.py authorized_keys authorized_keys2 known_hosts crontab sudoers shadow passwd
+""")
+_CONTROL_SEQUENCES = (
+    (".github", "workflows"),
+    (".github", "actions"),
+    (".github", "instructions"),
+    (".config", "autostart"),
+    (".config", "fish"),
+    (".config", "gh"),
+    (".config", "git"),
+    (".config", "nvim"),
+    (".config", "pip"),
+    (".config", "systemd"),
+    (".config", "treadle"),
+    (".config", "zsh"),
+    (".docker", "config.json"),
+    (".local", "bin"),
+    (".pip", "pip.conf"),
+    (".cargo", "config"),
+    (".cargo", "config.toml"),
+    (".cargo", "env"),
+    (".bundle", "config"),
+)
+
+_SECRET_DIRECTORIES = frozenset(
+    split_words("""
+    .ssh .aws .kube .gnupg .azure .password-store .mozilla .thunderbird .1password .oci keychains keyrings
+""")
+)
+_SECRET_FILES = split_words("""
+    .env .env.* *.env .envrc .netrc _netrc .npmrc .pypirc .git-credentials .pgpass .my.cnf .mylogin.cnf .htpasswd .s3cfg
+    .boto .dockercfg .dockerconfigjson kubeconfig *.kubeconfig .terraformrc terraform.rc credentials.tfrc.json id_rsa
+    id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk *_rsa *_dsa *_ecdsa *_ed25519 *.pem *.key *.p12 *.pfx *.jks
+    *.keystore *.ppk *.kdbx *.kdb *.agekey *.gpg *.keytab *.tfstate *.tfstate.* *.tfvars *.tfvars.json .vault-token
+    .vault_pass .vault-password secring.* credentials credentials.json credentials.db credentials.toml
+    client_secret*.json service-account*.json service_account*.json serviceaccount*.json
+    application_default_credentials.json secrets.yml secrets.yaml secrets.json secrets.toml secret.yml secret.yaml
+    secret.json master.key .bash_history .zsh_history .sh_history .python_history .node_repl_history .psql_history
+    .mysql_history .sqlite_history .rediscli_history .lesshst .viminfo fish_history shadow shadow- gshadow gshadow-
+    sudoers .rediscli_auth .pip_credentials .yarnrc.yml.secret logins.json key4.db cookies.sqlite
+""")
+_SECRET_SEQUENCES = (
+    (".docker", "config.json"),
+    (".config", "gh"),
+    (".config", "gcloud"),
+    (".config", "op"),
+    (".config", "hub"),
+    (".config", "google-chrome"),
+    (".config", "chromium"),
+    (".config", "bravesoftware"),
+    (".config", "git", "credentials"),
+    (".config", "rclone"),
+    (".config", "treadle"),
+    (".cargo", "credentials"),
+    (".gem", "credentials"),
+    (".m2", "settings.xml"),
+    (".m2", "settings-security.xml"),
+    (".gradle", "gradle.properties"),
+    (".local", "share", "keyrings"),
+    ("application support", "google", "chrome"),
+    ("application support", "firefox"),
+    ("etc", "ssl", "private"),
+    ("run", "secrets"),
+)
+_CONTROL_FILE = _names(_CONTROL_FILES)
+_SECRET_FILE = _names(_SECRET_FILES)
+_PUBLIC_ENDINGS = (".example", ".sample", ".template", ".dist", ".defaults", ".tmpl", ".tpl", ".pub", ".test.example")
+_PUBLIC_NAMES = frozenset({"example.env", "sample.env", "template.env", "passwd"})
+_PROCESS_SECRETS = frozenset(
+    {"environ", "mem", "maps", "cmdline", "auxv", "stack", "fd", "root", "cwd", "map_files", "task", "kcore", "kmem"}
+)
+_RAW_DEVICE = re.compile(
+    r"(sd|hd|vd|xvd)[a-z]\d*|nvme\d.*|mmcblk.*|r?disk\d.*|dm-\d+|loop\d+|md\d+|mem|kmem|port|mapper|fb\d+"
+)
+_SHORT_NAME = re.compile(r"(git|treadl|claude|cursor|vscode|env)~[0-9]+")
+_ORDINARY_ENDINGS = (".json", ".yml", ".yaml", ".toml", ".xml", ".md", ".py", ".cnf")
+
+
+def normalise(name: str) -> str:
+    """Reduce one name to what some file system takes it for: case, composition, invisible characters, NTFS endings."""
+    text = unicodedata.normalize("NFKC", name)
+    text = "".join(char for char in text if unicodedata.category(char) != "Cf").casefold()
+    text = text.split("::$", 1)[0].split(":$", 1)[0].rstrip(" .") or text
+    short = _SHORT_NAME.fullmatch(text)
+    return "." + {"treadl": "treadle"}.get(short.group(1), short.group(1)) if short else text
+
+
+def components(path: str) -> tuple[str, ...]:
+    """Split a path into normalised names; a backslash separates too, as it does on other systems."""
+    return tuple(normalise(name) for name in re.split(r"[/\\]", path) if name not in ("", "."))
+
+
+@lru_cache(maxsize=8192)
+def control_name(path: str) -> str | None:
+    """Give the name that makes a path write-protected, or None."""
+    parts = components(path)
+    for part in parts:
+        if part in _CONTROL_DIRECTORIES:
+            return part
+    if parts and _CONTROL_FILE.fits(parts[-1]):
+        return parts[-1]
+    return _sequence(parts, _CONTROL_SEQUENCES)
+
+
+@lru_cache(maxsize=8192)
+def secret_name(path: str) -> str | None:
+    """Give the name that makes a path read-protected, or None."""
+    parts = components(path)
+    for part in parts:
+        if part in _SECRET_DIRECTORIES:
+            return part
+    if parts and _is_secret_file(parts[-1]):
+        return parts[-1]
+    if parts[:1] == ("proc",) and any(part in _PROCESS_SECRETS for part in parts[2:]):
+        return "/proc"
+    if parts[:1] == ("dev",) and len(parts) > 1 and _RAW_DEVICE.fullmatch(parts[1]):
+        return "/dev/" + parts[1]
+    return _sequence(parts, _SECRET_SEQUENCES)
+
+
+def _is_secret_file(name: str) -> bool:
+    if name.endswith(_PUBLIC_ENDINGS) or name in _PUBLIC_NAMES:
+        return False
+    return _SECRET_FILE.fits(name)
+
+
+def _sequence(parts: tuple[str, ...], sequences: Iterable[tuple[str, ...]]) -> str | None:
+    joined = f"/{'/'.join(parts)}/"
+    return next((name for name in map("/".join, sequences) if f"/{name}/" in joined), None)
+
+
+@lru_cache(maxsize=8192)
+def pattern_hits(path: str, *, writing: bool) -> str | None:
+    """Give a protected name that a path with unknown parts could stand for, or None.
+
+    A part that is nothing but wildcards is too vague to
+    count, and so is one like `*.json`, which names ordinary files first.
+    """
+    samples = _control_samples() if writing else _secret_samples()
+    for part in path.split("/"):
+        if not _is_telling(part):
+            continue
+        folded = part.casefold()
+        hidden = part.startswith(".")
+        for sample in samples:
+            reachable = hidden or not sample.startswith(".") or part.startswith(UNKNOWN)
+            if reachable and not sample.endswith(_ORDINARY_ENDINGS) and fits(folded, sample):
+                return sample
+    return None
+
+
+def _is_telling(part: str) -> bool:
+    return not is_static(part) and any(char not in MARKS for char in part)
+
+
+def could_be_secret(path: str) -> bool:
+    """Whether the last part of a path with wildcards could stand for a secret that does not start with a dot."""
+    name = posixpath.basename(path).casefold()
+    return any(fits(name, sample) for sample in _secret_samples() if not sample.startswith("."))
+
+
+@lru_cache(maxsize=1)
+def _secret_samples() -> tuple[str, ...]:
+    patterns = (name.replace("*", filler) for name in _SECRET_FILES for filler in ("local", "x", "production"))
+    return tuple(dict.fromkeys((*patterns, *_SECRET_DIRECTORIES, "environ")))
+
+
+@lru_cache(maxsize=1)
+def _control_samples() -> tuple[str, ...]:
+    names = (name.replace("*", "yml") for name in _CONTROL_FILES)
+    return tuple(dict.fromkeys((*names, *_CONTROL_DIRECTORIES, ".github")))

@@ -1,0 +1,147 @@
+"""The one path check: inside the workspace, outside of it, or protected."""
+
+import posixpath
+import unicodedata
+from dataclasses import dataclass
+from enum import StrEnum
+
+from treadle.policy.context import FileKind, PolicyContext
+from treadle.policy.names import control_name, secret_name
+from treadle.policy.operations import PathOp
+from treadle.protocol.permissions import Reason
+
+MAX_PATH_BYTES = 4096
+MAX_NAME_BYTES = 255
+_SYSTEM_TREES = ("/proc", "/dev", "/sys")
+
+
+class Where(StrEnum):
+    """What a path is to the workspace, mildest first. A protected path needs a yes even inside."""
+
+    INSIDE = "inside"
+    OUTSIDE = "outside"
+    PROTECTED = "protected"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathCheck:
+    """The answer for one path; `resolved` is where it really leads (empty when that cannot be told)."""
+
+    where: Where
+    resolved: str
+    reasons: tuple[Reason, ...]
+
+
+def check_path(path: str, op: PathOp, cwd: str, context: PolicyContext) -> PathCheck:
+    """Say where a path that was asked for leads. Both its spelling and its resolved form are tested (rules 27 to 31)."""
+    refused = refusal(path)
+    if refused is not None:
+        return refused
+    joined = posixpath.join(cwd, _expand_home(path, context))
+    lexical = _normal(joined)
+    resolved = context.files.resolve(joined)
+    roots = _usable_roots(context)
+    is_inside = _is_below(resolved, roots)
+    for spelling in (resolved, lexical, _normal(path)):
+        name = None
+        if not (is_inside and op is PathOp.LIST):
+            # Inside the workspace, showing that a file is there tells nothing of what it holds.
+            name = _protected_name(_below(spelling, roots), spelling, op, context)
+        if name is not None:
+            text = f"{name} is protected from {'being changed' if op is PathOp.WRITE else 'being read'}"
+            return _answer(Where.PROTECTED, resolved, "protected-path", text)
+    if _leads_away(lexical) or not is_inside:
+        return _answer(Where.OUTSIDE, resolved, "outside", f"{resolved} is outside the workspace")
+    return _check_file(resolved, op, context)
+
+
+def _answer(where: Where, resolved: str, rule: str, text: str) -> PathCheck:
+    return PathCheck(where=where, resolved=resolved, reasons=(Reason(rule=rule, text=text),))
+
+
+def refusal(path: str) -> PathCheck | None:
+    """Refuse a path by its form alone: empty, overlong, control, invisible or direction-changing characters."""
+    if not path:
+        return _answer(Where.OUTSIDE, "", "path-form", "the path is empty")
+    if any(unicodedata.category(char) in ("Cc", "Cs") for char in path):
+        return _answer(Where.OUTSIDE, "", "path-form", "the path holds control characters")
+    if any(unicodedata.category(char) in ("Cf", "Zl", "Zp") for char in path):
+        return _answer(Where.PROTECTED, "", "path-form", "the path holds invisible or direction-changing characters")
+    encoded = path.encode()
+    if len(encoded) > MAX_PATH_BYTES or any(len(part) > MAX_NAME_BYTES for part in encoded.split(b"/")):
+        return _answer(Where.OUTSIDE, "", "path-form", "the path is too long")
+    return None
+
+
+def _expand_home(path: str, context: PolicyContext) -> str:
+    """Read `~` and `file://` the way a tool behind us might: the stricter reading counts."""
+    if path.casefold().startswith("file://"):
+        return "/" + path[len("file://") :].lstrip("/")
+    if path == "~" or path.startswith("~/"):
+        return posixpath.join(context.home or "/", path[2:])
+    if path.startswith("~"):
+        return posixpath.join("/home", path[1:])
+    return path
+
+
+def _normal(path: str) -> str:
+    return posixpath.normpath(path).replace("//", "/")
+
+
+def _usable_roots(context: PolicyContext) -> tuple[str, ...]:
+    """Give the resolved roots that may be a workspace: not /, not the home directory, no ancestor of our own state."""
+    kept = (context.home, *context.state)
+    taken = [context.files.resolve(path) for path in kept if path]
+    roots = [posixpath.normpath(context.files.resolve(root)) for root in context.roots]
+    return tuple(root for root in roots if root != "/" and not any(_is_below(path, (root,)) for path in taken))
+
+
+def _is_below(path: str, roots: tuple[str, ...]) -> bool:
+    return any(path == root or path.startswith(root + "/") for root in roots)
+
+
+def _below(path: str, roots: tuple[str, ...]) -> str:
+    """Give the part of a path that is tested by name: below the root for what is inside, else all of it."""
+    for root in sorted(roots, key=len, reverse=True):
+        if _is_below(path, (root,)):
+            return path[len(root) :]
+    return path
+
+
+def _protected_name(tested: str, spelling: str, op: PathOp, context: PolicyContext) -> str | None:
+    if _is_below(spelling, context.state):
+        return spelling
+    if op is PathOp.WRITE:
+        return control_name(tested) or secret_name(tested) or (spelling if spelling in ("/", context.home) else None)
+    return secret_name(tested)
+
+
+def _leads_away(lexical: str) -> bool:
+    return _is_below(lexical, _SYSTEM_TREES)
+
+
+def _check_file(resolved: str, op: PathOp, context: PolicyContext) -> PathCheck:
+    facts = context.files.facts(resolved)
+    if facts is None and _has_link(resolved, context):
+        return _answer(Where.OUTSIDE, resolved, "link-loop", "a symbolic link that leads nowhere")
+    if facts is None or facts.kind is FileKind.DIRECTORY:
+        return _answer(Where.INSIDE, resolved, "inside", "inside the workspace")
+    if facts.kind is FileKind.LINK:
+        return _answer(Where.OUTSIDE, resolved, "link-loop", "a symbolic link that leads nowhere")
+    if facts.kind is FileKind.OTHER:
+        return _answer(Where.OUTSIDE, resolved, "not-a-file", "a device, socket or pipe")
+    if facts.links > 1 and op is not PathOp.LIST:
+        where = Where.OUTSIDE if op is PathOp.WRITE else Where.PROTECTED
+        return _answer(where, resolved, "hard-link", "the file has another name that may be anywhere")
+    return _answer(Where.INSIDE, resolved, "inside", "inside the workspace")
+
+
+def _has_link(resolved: str, context: PolicyContext) -> bool:
+    """Whether a link is left in a resolved path: then it is a loop."""
+    path = posixpath.dirname(resolved)
+    while len(path) > 1:
+        facts = context.files.facts(path)
+        if facts is not None:
+            return facts.kind is FileKind.LINK
+        path = posixpath.dirname(path)
+    return False

@@ -1,0 +1,65 @@
+"""Answers rows of plain data: which class has this shell line, where does this path lead."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from treadle.policy.classify import classify_command
+from treadle.policy.context import PolicyContext
+from treadle.policy.decide import decide
+from treadle.policy.operations import PathOp
+from treadle.policy.paths import check_path
+from treadle.protocol.permissions import Decision
+from treadle.protocol.tools import ReadPath, Risk, RunCommand, ToolSpec, ToolTraits, WritePath
+
+
+def answer_row(row: Mapping[str, Any], context: PolicyContext) -> dict[str, Any]:
+    """Answer one row; nothing is run.
+
+    `{"id", "command"}` gives `{"id", "class", "verdict", "reasons", "rules"}`; `{"id", "path", "op", "cwd"}` gives
+    `{"id", "where", "verdict", "resolved", "reasons"}`. `cwd` may be left out: then it is the first root. Raises
+    `ValueError` for a row that is neither, or an unknown `op`.
+    """
+    cwd = str(row.get("cwd") or (context.roots[0] if context.roots else "/"))
+    if isinstance(row.get("command"), str):
+        return _answer_command(row, cwd, context)
+    if isinstance(row.get("path"), str):
+        return _answer_path(row, cwd, context)
+    raise ValueError("a row needs a command or a path")
+
+
+def _answer_command(row: Mapping[str, Any], cwd: str, context: PolicyContext) -> dict[str, Any]:
+    command = row["command"]
+    judgement = classify_command(command, cwd, context)
+    decision = decide(_spec("execute_command", Risk.EXECUTE), {}, (RunCommand(command=command, cwd=cwd),), context)
+    return {
+        "id": row.get("id", ""),
+        "class": judgement.command_class.value,
+        "verdict": decision.verdict.value,
+        **_explained(decision),
+    }
+
+
+def _answer_path(row: Mapping[str, Any], cwd: str, context: PolicyContext) -> dict[str, Any]:
+    op = PathOp(row.get("op", PathOp.READ))
+    check = check_path(row["path"], op, cwd, context)
+    path = check.resolved or row["path"]
+    access = WritePath(path=path) if op is PathOp.WRITE else ReadPath(path=path, listing=op is PathOp.LIST)
+    decision = decide(_spec("file", Risk.WRITE if op is PathOp.WRITE else Risk.READ), {}, (access,), context)
+    return {
+        "id": row.get("id", ""),
+        "where": check.where.value,
+        "verdict": decision.verdict.value,
+        "resolved": check.resolved,
+        "reasons": [reason.text for reason in check.reasons],
+    }
+
+
+def _spec(name: str, risk: Risk) -> ToolSpec:
+    return ToolSpec(name=name, description="", parameters={}, traits=ToolTraits(), risk=risk)
+
+
+def _explained(decision: Decision) -> dict[str, list[str]]:
+    return {
+        "reasons": list(dict.fromkeys(reason.text for reason in decision.reasons)),
+        "rules": list(dict.fromkeys(reason.rule for reason in decision.reasons)),
+    }

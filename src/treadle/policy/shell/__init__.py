@@ -1,0 +1,1 @@
+"""Shell lines: what they would run, read and write."""

@@ -1,0 +1,110 @@
+"""Commands of the shell itself that change its state or run text."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.marks import is_static
+from treadle.policy.operations import PathOp
+from treadle.policy.shell.assignments import judge_assignment
+from treadle.policy.shell.scene import Scene
+from treadle.protocol.tools import Risk
+
+_EVALUATED = re.compile(r"\$\(|`|\$\{")
+
+
+def judge_evaluated(text: str, scene: Scene) -> list[Finding]:
+    """Judge text that the shell may evaluate a second time, as it does with subscripts and arithmetic."""
+    if _EVALUATED.search(text):
+        return [dangerous("evaluated-text", "text in quotes is evaluated a second time"), *scene.script(f": {text}")]
+    if "[" in text or not is_static(text):
+        return [unclear("evaluated-text", "the text may be evaluated a second time")]
+    return []
+
+
+def _eval(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    text = " ".join(word for word in words if word != "--")
+    if not is_static(text):
+        return [dangerous("unknown-script", "eval runs text that is unknown until it runs")]
+    return [Finding(Risk.EXECUTE, "shell", "eval runs text"), *scene.script(text)]
+
+
+def _source(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a file in this shell")]
+    if any(not is_static(word) or word.startswith(("/dev/", "/proc/")) for word in words[:1]):
+        findings.append(dangerous("unknown-script", f"{name} runs text that is unknown until it runs"))
+    return findings + [found for word in words for found in scene.mentions(word)]
+
+
+def _trap(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    findings = [unclear("shell", "trap runs text later")]
+    for word in [word for word in words if word not in ("-l", "-p", "--", "-")][:1]:
+        findings.extend(_eval("trap", [word], scene))
+    return findings
+
+
+def _state(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    findings = [unclear("shell-state", f"{name} changes the state of the shell")]
+    for word in words:
+        findings.extend(judge_evaluated(word, scene))
+    return findings
+
+
+def _declare(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    findings = [unclear("shell-state", f"{name} shows or sets variables")]
+    for word in words:
+        variable, is_set, value = word.partition("=")
+        if is_set:
+            findings.extend(judge_assignment(variable.rstrip("+"), value))
+        findings.extend(judge_evaluated(variable if is_set else word, scene))
+    return findings
+
+
+def _alias(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    findings = [unclear("shell-state", "alias changes what later words mean") if words else _LOOK]
+    for word in words:
+        _, is_set, value = word.partition("=")
+        if is_set:
+            findings.extend(_eval("alias", [value], scene))
+    return findings
+
+
+_LOOK = Finding(Risk.READ, "reader", "shows the state of the shell")
+
+
+def _change_directory(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    if any(word.startswith("-") and word not in ("-", "--", "-P", "-L") for word in words):
+        return [unclear("unknown-option", f"{name}: an option is not known")]
+    operands = [word for word in words if not word.startswith("-") or word == "-"]
+    if name == "popd" or operands[:1] == ["-"] or len(operands) > 1:
+        return [unclear("unknown-directory", "the directory is unknown until it runs")]
+    return scene.path(operands[0] if operands else scene.context.home or "/", PathOp.LIST)
+
+
+def _leave(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
+    if all(is_static(word) and re.fullmatch(r"\d{1,3}", word) for word in words):
+        return [Finding(Risk.READ, "reader", f"{name} steers the line")]
+    return [unclear("shell-state", f"{name} with something unknown")]
+
+
+def _sleep(_name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
+    if len(words) == 1 and re.fullmatch(r"\d{1,2}(\.\d+)?s?", words[0]):
+        return [Finding(Risk.READ, "reader", "sleep waits a moment")]
+    return [unclear("waits", "sleep waits long")]
+
+
+BUILTINS: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
+    "eval": _eval,
+    "source": _source,
+    ".": _source,
+    "trap": _trap,
+    **dict.fromkeys(
+        ("read", "unset", "let", "getopts", "mapfile", "readarray", "shift", "set", "wait", "bind"), _state
+    ),
+    **dict.fromkeys(("declare", "typeset", "local", "readonly", "export"), _declare),
+    "alias": _alias,
+    **dict.fromkeys(("cd", "pushd", "popd", "chdir"), _change_directory),
+    **dict.fromkeys(("exit", "return", "break", "continue"), _leave),
+    "sleep": _sleep,
+}
+"""Judges by command name."""

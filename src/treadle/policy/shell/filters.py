@@ -1,0 +1,267 @@
+"""Programs whose operand is a little program: find, sed, awk, jq, and tests."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.marks import UNKNOWN, as_glob, is_static, split_words
+from treadle.policy.operations import PathOp
+from treadle.policy.shell.builtins import judge_evaluated
+from treadle.policy.shell.options import Arguments, judge_arguments, read_arguments, read_table
+from treadle.policy.shell.scene import Scene
+from treadle.policy.shell.sed import judge_sed
+from treadle.protocol.tools import Risk
+
+_FIND_FLAGS = frozenset(
+    split_words("""
+    -print -print0 -ls -prune -quit -depth -d -mount -xdev -daystart -empty -executable -readable -writable -nouser
+    -nogroup -true -false -not -a -and -o -or ! ( ) , -noleaf -ignore_readdir_race -P
+""")
+)
+_FIND_VALUES = frozenset(
+    split_words("""
+    -name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -xtype -size -mtime -mmin -atime
+    -amin -ctime -cmin -maxdepth -mindepth -perm -user -group -uid -gid -links -inum -printf -newermt -newerct -used
+    -lname -ilname -fstype -O
+""")
+)
+_FIND_READS = frozenset({"-newer", "-anewer", "-cnewer", "-samefile", "-files0-from"})
+_FIND_WRITES = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
+_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+
+
+def _find(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    findings = [Finding(Risk.READ, "reader", "find only lists")]
+    starts: list[str] = []
+    pending = list(words)
+    while (pending and pending[0] in ("-P", "-H", "-L", "-D")) or (pending and pending[0].startswith("-O")):
+        if pending.pop(0) != "-P":
+            findings.append(unclear("unknown-option", "find follows links or prints its plan"))
+    while pending and not (pending[0].startswith("-") or pending[0] in ("(", "!")):
+        starts.append(pending.pop(0))
+    for start in starts:
+        findings.extend(scene.path(start, PathOp.LIST))
+    patterns = [pending[place + 1] for place, word in enumerate(pending[:-1]) if word in ("-name", "-iname", "-path")]
+    while pending:
+        findings.extend(_find_step(pending, starts, patterns, scene))
+    return findings
+
+
+def _find_step(pending: list[str], starts: list[str], patterns: list[str], scene: Scene) -> list[Finding]:
+    word = pending.pop(0)
+    if word in _FIND_FLAGS:
+        return []
+    if word in _FIND_VALUES or re.fullmatch(r"-newer[aBcmt]{2}", word):
+        if pending:
+            pending.pop(0)
+        return []
+    if word in _FIND_READS:
+        return scene.path(pending.pop(0), PathOp.READ) if pending else []
+    if word in _FIND_WRITES:
+        findings = scene.path(pending.pop(0), PathOp.WRITE) if pending else []
+        if word == "-fprintf" and pending:
+            pending.pop(0)
+        return [*findings, Finding(Risk.WRITE, "writer", f"find {word} writes a file")]
+    if word == "-delete":
+        return _find_delete(pending, starts, scene)
+    if word in _FIND_RUNS:
+        return _find_run(word, pending, starts, patterns, scene)
+    return [unclear("unknown-option", f"find: {word!r} is not a known test or action"), *scene.mentions(word)]
+
+
+def _find_delete(pending: list[str], starts: list[str], scene: Scene) -> list[Finding]:
+    findings = [Finding(Risk.EXECUTE, "delete", "find -delete deletes files")]
+    if not pending and not starts:
+        findings.append(dangerous("delete-tree", "deletes everything below the directory"))
+    return findings + _reaches_out(starts, scene)
+
+
+def _find_run(word: str, pending: list[str], starts: list[str], patterns: list[str], scene: Scene) -> list[Finding]:
+    inner: list[str] = []
+    while pending:
+        part = pending.pop(0)
+        if part == ";" or (part == "+" and inner and inner[-1] == "{}"):
+            break
+        inner.append(part)
+    findings = [Finding(Risk.EXECUTE, "wrapper", f"find {word} runs a command for what it finds")]
+    if not inner:
+        return findings
+    found = scene.command(tuple(part.replace("{}", UNKNOWN) for part in inner))
+    for pattern in patterns:
+        marked = as_glob(pattern)
+        command = tuple(part.replace("{}", marked) for part in inner)
+        found.extend(finding for finding in scene.command(command) if finding.risk is Risk.CRITICAL)
+    if any(finding.risk is Risk.CRITICAL for finding in found) or inner[0] in ("rm", "mv", "shred", "dd", "cp"):
+        findings.extend(_reaches_out(starts, scene))
+    return findings + found
+
+
+def _reaches_out(starts: list[str], scene: Scene) -> list[Finding]:
+    findings = [finding for start in starts for finding in scene.path(start, PathOp.LIST)]
+    if all(finding.risk is Risk.READ for finding in findings):
+        return []
+    return [dangerous("write-outside", "changes files outside the workspace")]
+
+
+def _sed(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    table = read_table("-nErsuzb -e: -f< -i? -l: -I? --quiet --silent --regexp-extended --separate --unbuffered "
+                       "--null-data --posix --expression: --file< --in-place? --line-length: --sandbox --debug "
+                       "--follow-symlinks --help --version")  # fmt: skip
+    arguments = read_arguments(table, words)
+    findings = judge_arguments(name, table, Arguments(arguments.given, (), arguments.strange), scene)
+    scripts = arguments.values("-e", "--expression")
+    operands = arguments.operands
+    if not scripts and not arguments.has("-f", "--file", "--help", "--version"):
+        scripts, operands = list(operands[:1]), operands[1:]
+    if arguments.has("-f", "--file"):
+        findings.append(unclear("opaque-code", "the script is in a file"))
+    findings.extend(judge_sed("\n".join(scripts), scene))
+    in_place = arguments.has("-i", "-I", "--in-place")
+    if in_place:
+        findings.append(Finding(Risk.WRITE, "writer", "sed -i changes files"))
+    for operand in operands:
+        findings.extend(scene.path(operand, PathOp.READ))
+        if in_place:
+            findings.extend(scene.path(operand, PathOp.WRITE))
+    return findings
+
+
+_AWK_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_AWK_DANGER = re.compile(r"\bsystem\b|\bgetline\b|\|&|/inet[46]?/|@load|\bENVIRON\b|(?<!\|)\|(?!\|)")
+_AWK_TARGET = re.compile(r'>>?\s*\(?\s*"((?:[^"\\]|\\.)*)"')
+_AWK_OPAQUE = re.compile(r"@|\bARGV\b|\bARGC\b|\bPROCINFO\b|\bSYMTAB\b|\bclose\b|\bfflush\b|`")
+
+
+def _awk(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    table = read_table("-F: -v: -f< -i! -l! -E< -e: -W! -d> -p> -o> -D> -bcCghMnNOPrsStV --field-separator: --assign: "
+                       "--file< --include! --load! --exec! --csv --posix --traditional --sandbox --help --version "
+                       "| TEXT*")  # fmt: skip
+    arguments = read_arguments(table, words)
+    findings = judge_arguments(name, table, arguments, scene)
+    operands = list(arguments.operands)
+    programs = arguments.values("-e")
+    if arguments.has("-f", "--file", "-E", "--exec"):
+        findings.append(unclear("opaque-code", "the program is in a file"))
+    elif not programs and operands:
+        programs = [operands.pop(0)]
+    for program in programs:
+        findings.extend(_awk_program(program, scene))
+    for operand in operands:
+        if not re.match(r"[A-Za-z_]\w*=", operand):
+            findings.extend(scene.path(operand, PathOp.READ))
+    return findings
+
+
+def _awk_program(program: str, scene: Scene) -> list[Finding]:
+    findings: list[Finding] = []
+    bare = _AWK_STRING.sub(" ", program)
+    # Text between slashes may hide a quote, so danger is looked for in the whole program too.
+    match = _AWK_DANGER.search(bare) or re.search(r"\bsystem\s*\(|\bgetline\b|\|\s*\"|\"\s*\|", program)
+    if match is not None:
+        findings.append(dangerous("opaque-code", f"the awk program contains {match.group().strip()!r}"))
+    for target in _AWK_TARGET.findall(program):
+        findings.extend(scene.path(target, PathOp.WRITE))
+    for token in dict.fromkeys(re.split(r"[\s'\"(){};,]+", program)):
+        if "/" in token or token.startswith("."):
+            findings.extend(scene.mentions(token))
+    hides = '"' in program and "/" in program and ">" in program
+    piped = re.search(r"(?<!\|)\|(?!\|)", program) is not None
+    writes = (
+        hides
+        or piped
+        or (">" in bare and ("/" in bare or any("print" in part.split(">")[0] for part in _statements(bare))))
+    )
+    if writes or _AWK_OPAQUE.search(program) or not is_static(program):
+        findings.append(unclear("opaque-code", "the awk program may do more than print"))
+    return findings
+
+
+def _statements(program: str) -> list[str]:
+    return [part for part in re.split(r"[;{}\n]", program) if ">" in part]
+
+
+_JQ_DANGER = re.compile(
+    r"\$ENV\b|\benv\b|\binput_filename\b|\bstrenv\b|\benvsubst\b|\bload|\binclude\b|\bimport\b|\$__prog|\bsystem\b"
+)
+
+
+def _jq(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    if name != "jq" and any(re.match(r"-\w*i|--inplace|--in-place|-s$|--split-exp", word) for word in words):
+        mentioned = [found for word in words for found in scene.path(word, PathOp.WRITE) if not word.startswith("-")]
+        return [Finding(Risk.WRITE, "writer", f"{name} changes files"), *mentioned]
+    pending, flat = list(words), list[str]()
+    findings: list[Finding] = []
+    while pending:
+        word = pending.pop(0)
+        if word in ("--arg", "--argjson", "--rawfile", "--slurpfile", "--argfile"):
+            values = pending[:2]
+            del pending[:2]
+            if word not in ("--arg", "--argjson") and len(values) == 2:
+                findings.extend(scene.path(values[1], PathOp.READ))
+        else:
+            flat.append(word)
+    table = read_table("-ncrjaSCMesRVhPNv -f< -L! -o: -p: -I: --null-input --compact-output --raw-output --join-output "
+                       "--ascii-output --sort-keys --color-output --monochrome-output --exit-status --slurp --raw-input "
+                       "--tab --indent: --from-file< --seq --stream --unbuffered --args --jsonargs --output-format: "
+                       "--input-format: --prettyPrint --no-colors --help --version | TEXT READ*")  # fmt: skip
+    arguments = read_arguments(table, flat)
+    if arguments.operands[:1] in (("eval",), ("e",), ("eval-all",), ("ea",)):
+        arguments = Arguments(arguments.given, arguments.operands[1:], arguments.strange)
+    if arguments.has("-f", "--from-file", "--args", "--jsonargs"):
+        findings.append(unclear("opaque-code", f"the {name} program or its input is not in place"))
+    findings.extend(judge_arguments(name, table, arguments, scene))
+    match = _JQ_DANGER.search(" ".join(arguments.operands[:1]))
+    if match is not None:
+        findings.append(dangerous("opaque-code", f"the {name} program contains {match.group()!r}"))
+    return findings
+
+
+def _test(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    if name == "[" and (not words or words[-1] != "]"):
+        return [unclear("syntax", "[ is not closed")]
+    # -v evaluates a subscript, and -eq does in some shells.
+    if any(word == "-v" or ("[" in word and word != "[") for word in words):
+        found = [found for word in words for found in judge_evaluated(word, scene)]
+        return [unclear("evaluated-text", "the test may evaluate a subscript"), *found]
+    return [Finding(Risk.READ, "reader", "a test only looks")]
+
+
+def _ps(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    if words and re.fullmatch(r"[acfghjlmrsStTuUvwxXZ]+", words[0]) and len(words) == 1:
+        return [Finding(Risk.READ, "reader", "ps lists processes")]
+    table = read_table("-AaNdefFjlHTcyZwLMP -o: -O: -C: -p: -u: -U: -g: -G: -t: -s: --sort: --pid: --ppid: --user: "
+                       "--forest --no-headers --headers --format: --version --help -q:")  # fmt: skip
+    findings = judge_arguments("ps", table, read_arguments(table, words), scene)
+    if any(not word.startswith("-") and "e" in word and re.fullmatch(r"[a-zA-Z]+", word) for word in words[:1]):
+        findings.append(dangerous("prints-environment", "prints the environment of other processes"))
+    return findings
+
+
+def _date(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    table = read_table("-uR -I? -d: -f< -r: -s! -j --utc --universal --rfc-email --iso-8601? --rfc-3339: --date: --debug "
+                       "--file< --reference< --set! --help --version | TEXT")  # fmt: skip
+    arguments = read_arguments(table, words)
+    findings = judge_arguments("date", table, arguments, scene)
+    if any(not operand.startswith("+") for operand in arguments.operands):
+        findings.append(dangerous("sets-clock", "sets the clock"))
+    return findings
+
+
+FILTERS: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
+    "find": _find,
+    "gfind": _find,
+    "sed": _sed,
+    "gsed": _sed,
+    "awk": _awk,
+    "gawk": _awk,
+    "mawk": _awk,
+    "nawk": _awk,
+    "jq": _jq,
+    "yq": _jq,
+    "gojq": _jq,
+    "test": _test,
+    "[": _test,
+    "ps": _ps,
+    "date": _date,
+}
+"""Judges by program name."""

@@ -1,0 +1,200 @@
+"""One simple command: which judge it belongs to."""
+
+import posixpath
+import re
+from collections.abc import Callable, Sequence
+
+from treadle.policy.findings import Finding, dangerous, unclear, unfollowed
+from treadle.policy.marks import is_static
+from treadle.policy.shell.builtins import BUILTINS, judge_evaluated
+from treadle.policy.shell.dangers import (
+    PRINTS_SECRETS,
+    VARIABLES_SAFE_TO_SHOW,
+    VARIABLES_SECRET,
+    always,
+    dangerous_form,
+    only_tells,
+)
+from treadle.policy.shell.files import is_writer, judge_files
+from treadle.policy.shell.filters import FILTERS
+from treadle.policy.shell.git import judge_git
+from treadle.policy.shell.interpreters import (
+    SHELLS,
+    is_database,
+    is_interpreter,
+    judge_database,
+    judge_interpreter,
+    judge_shell,
+)
+from treadle.policy.shell.network import NETWORK
+from treadle.policy.shell.options import Arguments, judge_arguments, read_arguments
+from treadle.policy.shell.readers import NEEDS_ONE_OF, VERSION_BANNERS, readers
+from treadle.policy.shell.scene import Scene
+from treadle.policy.shell.wrappers import is_wrapper, suffixes, unwrap
+from treadle.protocol.tools import Risk
+
+MAX_NESTING = 12
+
+_SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
+_VERSION_WORDS = frozenset({"--version", "-V", "-v", "-version", "version", "--help"})
+_MESSAGE_PROGRAMS = frozenset({"gh", "glab", "npm", "docker", "kubectl"})
+
+Judge = Callable[[str, Sequence[str], Scene], list[Finding]]
+
+
+def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
+    """Judge one command with its words already expanded."""
+    scene.effort.left -= 1
+    if scene.depth > MAX_NESTING or scene.effort.left < 0:
+        return [unfollowed("budget", "the line holds too many or too deeply nested commands to follow")]
+    if not argv:
+        return []
+    scene.trace.commands.append(argv)
+    if not is_static(argv[0]):
+        return [dangerous("unknown-program", "the program is unknown until it runs"), *suffixes(argv[1:], scene)]
+    if not argv[0].strip():
+        return [unclear("unknown-program", "the program has no name")]
+    name, findings = _program(argv[0])
+    found = [*findings, *_by_name(name, argv[1:], scene)]
+    folded = name.casefold()
+    if folded != name:
+        # A file system that ignores case runs the same program: look for danger, allow nothing.
+        found.extend(finding for finding in _by_name(folded, argv[1:], scene) if finding.risk is Risk.CRITICAL)
+    return found
+
+
+def _program(word: str) -> tuple[str, list[Finding]]:
+    if "/" not in word:
+        return word, []
+    directory, name = posixpath.split(posixpath.normpath(word))
+    if directory in _SYSTEM_DIRECTORIES:
+        return name, []
+    if word.startswith("/proc/"):
+        return name, [dangerous("unknown-program", "the program is named through /proc")]
+    return name or word, [Finding(Risk.EXECUTE, "own-program", f"{word} is not a program of the system")]
+
+
+def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
+    if name in VERSION_BANNERS and len(words) == 1 and words[0] in _VERSION_WORDS:
+        return _version(name, words[0], scene)
+    findings: list[Finding] = []
+    why = always(name)
+    if why is not None:
+        tells = only_tells(name, words)
+        findings.append(
+            Finding(Risk.EXECUTE, "program", f"{name} tells something")
+            if tells
+            else dangerous("program", f"{name} {why}")
+        )
+    form = dangerous_form(name, words)
+    if form is not None:
+        findings.append(dangerous("dangerous-form", f"{form} publishes, destroys, leaks or takes control"))
+    return findings + _by_family(name, words, scene)
+
+
+def _version(name: str, word: str, scene: Scene) -> list[Finding]:
+    if word == "-v" and name not in ("python", "python3", "node", "npm", "perl", "php", "ruby", "docker", "helm"):
+        return [Finding(Risk.EXECUTE, "unknown-option", f"{name} -v may not be its version")]
+    if word == "-v" and name.startswith("python"):
+        return [Finding(Risk.EXECUTE, "interpreter", f"{name} -v starts an interpreter")]
+    if word == "version" and name not in ("go", "helm", "git"):
+        return [Finding(Risk.EXECUTE, "unknown-option", f"{name} version may not be its version")]
+    if word == "-V" and name in ("go", "docker", "ssh"):
+        return [Finding(Risk.READ, "version", f"{name} prints its version")]
+    if name in ("go", "cargo", "rustc", "rustup") and not scene.context.trusted:
+        return [Finding(Risk.EXECUTE, "untrusted", f"{name} may run another toolchain that the folder names")]
+    return [Finding(Risk.READ, "version", f"{name} prints its version or help")]
+
+
+def _by_family(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
+    judge = _JUDGES.get(name)
+    if judge is not None:
+        return judge(name, words, scene)
+    if is_wrapper(name):
+        return unwrap(name, words, scene)
+    if name in SHELLS:
+        return judge_shell(name, words, scene)
+    if is_database(name):
+        return judge_database(name, words, scene)
+    if is_interpreter(name):
+        return judge_interpreter(name, words, scene)
+    if name in readers() and _is_reading(name, words):
+        return _judge_reader(name, words, scene)
+    if is_writer(name):
+        return judge_files(name, words, scene) or []
+    return _judge_unknown(name, words, scene)
+
+
+def _is_reading(name: str, words: Sequence[str]) -> bool:
+    needed = NEEDS_ONE_OF.get(name)
+    return needed is None or bool({option.name for option in read_arguments(readers()[name], words).given} & needed)
+
+
+def _judge_reader(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
+    table = readers()[name]
+    if table.operands == ("RAW",):
+        return [Finding(Risk.READ, "reader", f"{name} prints its arguments"), *_raw(name, words, scene)]
+    arguments = read_arguments(table, words)
+    if arguments.operands and arguments.operands[0].startswith("-") and "--" not in words:
+        arguments = Arguments(arguments.given, arguments.operands, (*arguments.strange, arguments.operands[0]))
+    if table.operands[:1] == ("PATTERN",):
+        return _judge_search(name, words, arguments, scene)
+    if name in ("ls", "wc", "cat", "head", "stat", "du"):
+        # None of their options does harm, so a glob may stand for a name that looks like one.
+        calm = tuple(word for word in arguments.strange if word[:1] not in ("\1", "\2"))
+        arguments = Arguments(arguments.given, arguments.operands, calm)
+    return judge_arguments(name, table, arguments, scene)
+
+
+def _raw(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
+    if name == "printf" and words and words[0].startswith("-") and words[0] != "--":
+        text = unclear("evaluated-text", "printf -v sets a variable and may evaluate a subscript")
+        return [text, *(found for word in words[:2] for found in judge_evaluated(word, scene))]
+    return []
+
+
+def _judge_search(name: str, words: tuple[str, ...], arguments: Arguments, scene: Scene) -> list[Finding]:
+    """Judge grep and its like: the first operand is the pattern, unless an option gave it."""
+    table = readers()[name]
+    without = arguments.has("-e", "-f", "--regexp", "--file", "--files", "--type-list")
+    operands = arguments.operands if without else arguments.operands[1:]
+    strange = tuple(word for word in arguments.strange if without or word != arguments.operands[0])
+    if not without and arguments.operands and arguments.operands[0] in arguments.strange and "--" not in words:
+        strange = arguments.strange
+    if not operands and not scene.feed.is_pipe and (name == "rg" or arguments.has("-r", "--recursive")):
+        operands = (".",)
+    seen = Arguments(arguments.given, operands, strange)
+    reads = type(table)(table.short, table.long, table.operands[1:])
+    return judge_arguments(name, reads, seen, scene)
+
+
+def _printenv(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
+    if any(VARIABLES_SECRET.fullmatch(word) for word in words):
+        return [dangerous("prints-environment", f"{name} prints a secret variable")]
+    if words and all(word in VARIABLES_SAFE_TO_SHOW for word in words):
+        return [Finding(Risk.READ, "reader", f"{name} prints harmless variables")]
+    return [Finding(Risk.EXECUTE, "prints-environment", "prints variables, perhaps secrets")]
+
+
+def _judge_unknown(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
+    text = (
+        "prints every variable, secrets included" if name in PRINTS_SECRETS else f"{name} is not known to be harmless"
+    )
+    findings = [Finding(Risk.EXECUTE, "unknown-program", text)]
+    for word in () if scene.is_search else words:
+        findings.extend(scene.mentions(word))
+    if name not in _MESSAGE_PROGRAMS:
+        findings.extend(suffixes(words, scene))
+    if re.fullmatch(r"kill", name):
+        findings.extend(_kill(words))
+    return findings
+
+
+def _kill(words: Sequence[str]) -> list[Finding]:
+    targets = [word for word in words[1:] if not is_static(word) or re.fullmatch(r"-\d+|0|1", word)]
+    if targets or any(not is_static(word) for word in words) or words[:1] in (("0",), ("1",), ("-1",)):
+        return [dangerous("kill", "ends processes that may belong to somebody else")]
+    return []
+
+
+_JUDGES: dict[str, Judge] = {**FILTERS, **NETWORK, **BUILTINS, "git": judge_git, "printenv": _printenv}

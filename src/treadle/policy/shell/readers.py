@@ -1,0 +1,224 @@
+"""Programs that only read, with the options known to be harmless (the notation is explained in `options`).
+
+An option that is missing here asks. Left out on purpose: what follows links out of the workspace, never ends, opens a
+pager or reads names from a file that may hold anything.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from treadle.policy.marks import split_words
+from treadle.policy.shell.options import Table, read_table
+
+_TABLES = r"""
+echo true false : = | RAW
+printf = | RAW
+pwd = -LP | NONE
+whoami logname tty arch nproc uptime groups times users = --all --ignore: -i | NONE
+hostname = -adfiIsy --fqdn --short --domain --ip-address --all-ip-addresses --long | HARM
+uname = -asnrvmpio --all --kernel-name --nodename --kernel-release --kernel-version --machine --processor | NONE
+id = -agGnruzZ --group --groups --name --real --user --zero | TEXT*
+ls dir vdir = -aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1 -I: -T: -w: --all --almost-all --author --escape --block-size:
+    --ignore-backups --color? --directory --dired --classify? --file-type --format: --full-time --no-group
+    --group-directories-first --human-readable --si --hyperlink? --indicator-style: --inode --ignore: --hide: --kibibytes
+    --numeric-uid-gid --literal --hide-control-chars --show-control-chars --quote-name --quoting-style: --reverse
+    --recursive --size --sort: --time: --time-style: --tabsize: --width: --context --zero | LIST*
+eza exa lsd = -1aAlLrRsTdDhHgGimuUSFx --all --long --tree --level: -L: --git --icons? --header --sort: --reverse
+    --group-directories-first --color? --no-permissions --no-user --no-time --oneline --recurse --grid | LIST*
+tree = -adfpiugshDFQNqrtUvcnCASxlJX1 -L: -P: -I: -H: -T: --dirsfirst --filesfirst --noreport --du --prune --si --inodes
+    --device --matchdirs --ignore-case --gitignore --sort: --charset: --timefmt: --filelimit: -o> --output>
+    --fromfile! | LIST*
+stat = -LftT -c: --dereference --file-system --format: --printf: --terse | LIST*
+file = -bhiklLNnprsvzZ0E -F: -e: -P: -m< -f< --brief --mime --mime-type --mime-encoding --extension --keep-going
+    --dereference --no-dereference --no-pad --preserve-date --raw --separator: --magic-file< --files-from< | READ*
+du = -0abcDhHklLmsSx -d: -B: -t: -X< --all --apparent-size --block-size: --bytes --total --human-readable --max-depth:
+    --summarize --separate-dirs --one-file-system --exclude: --exclude-from< --files0-from< --time? --si --inodes
+    --threshold: | LIST*
+df = -aBhHiklmPT -t: -x: --all --human-readable --inodes --local --portability --print-type --total --output? --si
+    --block-size: --type: --exclude-type: | LIST*
+basename = -az -s: --multiple --suffix: --zero | TEXT*
+dirname = -z --zero | TEXT*
+realpath = -eLmPqsz --canonicalize-existing --canonicalize-missing --logical --physical --quiet --strip --zero
+    --no-symlinks --relative-to: --relative-base: | LIST*
+readlink = -efmnqsvz --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --quiet --verbose
+    --zero | LIST*
+namei = -lmnox --long --modes --owners | LIST*
+cat = -AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs
+    --show-nonprinting | READ*
+bat batcat = -Anpu -l: -H: -r: --plain --number --language: --style: --color: --decorations: --line-range:
+    --highlight-line: --theme: --tabs: --wrap: --paging: --list-languages --list-themes --show-all | READ*
+tac = -br -s: --before --regex --separator: | READ*
+rev = | READ*
+head = -qvz0123456789 -c: -n: --bytes: --lines: --quiet --silent --verbose --zero-terminated | READ*
+tail = -qvz0123456789 -c: -n: --bytes: --lines: --quiet --silent --verbose --zero-terminated | READ*
+nl = -p -b: -d: -f: -h: -i: -l: -n: -s: -v: -w: --body-numbering: --number-format: --number-separator:
+    --number-width: --starting-line-number: --line-increment: --no-renumber | READ*
+wc = -clLmw --bytes --chars --lines --words --max-line-length --total: --files0-from< | READ*
+sort = -bcCdfghiMmnRrsuVz -k: -t: -S: -T> -o> --ignore-leading-blanks --dictionary-order --ignore-case
+    --general-numeric-sort --human-numeric-sort --ignore-nonprinting --month-sort --numeric-sort --random-sort --reverse
+    --sort: --version-sort --check? --merge --stable --unique --zero-terminated --key: --field-separator: --debug
+    --buffer-size: --parallel: --batch-size: --output> --temporary-directory> --files0-from< --random-source<
+    --compress-program! | READ*
+uniq = -cdDiuz -f: -s: -w: --count --repeated --all-repeated? --group? --ignore-case --unique --skip-fields:
+    --skip-chars: --check-chars: --zero-terminated | READ WRITE
+cut = -nsz -b: -c: -d: -f: --bytes: --characters: --delimiter: --fields: --only-delimited --complement
+    --output-delimiter: --zero-terminated | READ*
+tr = -cCdst --complement --delete --squeeze-repeats --truncate-set1 | TEXT TEXT
+paste = -sz -d: --serial --delimiters: --zero-terminated | READ*
+join = -iz -a: -e: -o: -t: -v: -1: -2: -j: --ignore-case --check-order --nocheck-order --header --zero-terminated
+    | READ READ
+comm = -123z --check-order --nocheck-order --output-delimiter: --total --zero-terminated | READ READ
+fold = -bs -w: --bytes --spaces --width: | READ*
+fmt = -cstu -w: -g: -p: --width: --split-only --uniform-spacing --crown-margin | READ*
+expand = -i -t: --initial --tabs: | READ*
+unexpand = -a -t: --all --first-only --tabs: | READ*
+column = -txeJLnm -s: -c: -o: -N: -R: -H: -l: --table --separator: --output-separator: --columns: --json
+    --table-columns: --table-right: | READ*
+pr = -dFfJmrtT0123456789 -h: -l: -o: -w: -W: --header: --length: --width: --omit-header | READ*
+tsort = | READ
+look = -bdf -t: | TEXT READ
+diff = -abBcdefHiElnNpqstTuwyZ0123456789 -C: -U: -I: -W: -x: -X< --brief --report-identical-files --context?
+    --unified? --ed --normal --rcs --side-by-side --width: --left-column --suppress-common-lines --show-c-function
+    --show-function-line: --label: --expand-tabs --initial-tab --no-dereference --new-file --exclude:
+    --exclude-from< --ignore-case --ignore-all-space --ignore-space-change --ignore-trailing-space --ignore-blank-lines
+    --ignore-matching-lines: --strip-trailing-cr --text --minimal --color? --from-file< --to-file< | READ READ
+diff3 = -aAeEiTxX3m --text --merge --show-all | READ READ READ
+cmp = -bls -i: -n: --print-bytes --verbose --silent --quiet --ignore-initial: --bytes: | READ READ TEXT TEXT
+sdiff = -abBdEilstWZ -w: --ignore-case --width: --suppress-common-lines | READ READ
+colordiff = -uNwbBiq -U: --unified? | READ READ
+md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum = -bctwz -l: --binary --check --tag --text --zero
+    --ignore-missing --quiet --status --strict --warn --length: | READ*
+shasum = -bctUp0 -a: --algorithm: --binary --check --text --quiet --status | READ*
+md5 = -qr -s: | READ*
+cksum sum = -rsz -a: --algorithm: --sysv --untagged --tag --base64 --raw | READ*
+base64 base32 = -di -w: --decode --ignore-garbage --wrap: | READ
+basenc = -di -w: --base64 --base64url --base32 --base32hex --base16 --decode --wrap: | READ
+od = -abcdfhilosvx -A: -j: -N: -S: -t: -w? --address-radix: --skip-bytes: --read-bytes: --format: --output-duplicates
+    --width? --strings? | READ*
+hexdump hd = -bcCdovx -e: -f< -n: -s: --canonical --length: --skip: --no-squeezing | READ*
+xxd = -abCdEeipPru -c: -g: -l: -n: -o: -s: -R: | READ WRITE
+strings = -afowd -n: -t: -e: -s: -U: --all --bytes: --radix: --encoding: --print-file-name
+    --output-separator: | READ*
+grep egrep fgrep = -abcEFGhHiIlLnoPqrsTUvVwxyzZ0123456789 -A: -B: -C: -m: -d: -D: -e: -f< --extended-regexp
+    --fixed-strings --basic-regexp --perl-regexp --regexp: --file< --ignore-case --no-ignore-case --invert-match
+    --word-regexp --line-regexp --count --color? --colour? --files-with-matches --files-without-match --max-count:
+    --only-matching --quiet --silent --no-messages --byte-offset --with-filename --no-filename --label: --line-number
+    --initial-tab --null --after-context: --before-context: --context: --text --binary-files: --devices: --directories:
+    --exclude: --exclude-from< --exclude-dir: --include: --recursive --line-buffered --null-data --binary
+    | PATTERN READ*
+rg = -abcFhHiIlNnoPpqsSuUvwxV.0123456789 -A: -B: -C: -d: -E: -e: -f< -g: -j: -m: -M: -r: -t: -T: --after-context:
+    --before-context: --context: --color: --colors: --column --count --count-matches --case-sensitive --crlf
+    --context-separator: --debug --encoding: --engine: --fixed-strings --field-match-separator: --file< --files
+    --files-with-matches --files-without-match --glob: --glob-case-insensitive --heading --no-heading --hidden
+    --iglob: --ignore-case --ignore-file< --include-zero --invert-match --json --line-buffered --line-number
+    --no-line-number --line-regexp --max-columns: --max-columns-preview --max-count: --max-depth: --max-filesize:
+    --multiline --multiline-dotall --no-config --no-filename --no-ignore --no-ignore-vcs --no-messages --null
+    --one-file-system --only-matching --passthru --pcre2 --pretty --quiet --regexp: --replace: --smart-case --sort:
+    --sortr: --stats --text --threads: --trim --type: --type-not: --type-add: --type-list --unrestricted --vimgrep
+    --with-filename --word-regexp --pre! --pre-glob: --hostname-bin! | PATTERN READ*
+ag ack = -abcFhHiIlLnoQrsSuvw0123456789 -A: -B: -C: -G: -m: -g: --ignore: --ignore-dir: --nocolor --color --nogroup
+    --hidden --literal --depth: --pager! | PATTERN READ*
+zgrep zegrep zfgrep = -acEFhHiIlLnoqsvwx0123456789 -A: -B: -C: -e: -m: | PATTERN READ*
+zcat gzcat bzcat xzcat zstdcat lz4cat = -fqv --force --quiet --verbose | READ*
+gzip gunzip pigz = -cdfklnNqrtv --stdout --to-stdout --decompress --uncompress --list --test --quiet --verbose --keep
+    | READ*
+bzip2 bunzip2 xz unxz lzma unlzma zstd unzstd lz4 = -cdfkqtlv --stdout --decompress --list --test --quiet --verbose
+    --keep | READ*
+unzip = -cClLpqtvzZ1hMTjn | READ TEXT*
+zipinfo = -12hlmMstTvz | READ TEXT*
+iconv = -cls -f: -t: -o> --from-code: --to-code: --list --silent --output> | READ*
+dos2unix = -i? --info? | READ*
+objdump = -adDfgGhHpPrRsStTwxzC -b: -j: -m: -M: --all-headers --disassemble? --disassemble-all --syms --section:
+    --headers --source --demangle? --no-show-raw-insn --start-address: --stop-address: --archive-headers --file-headers
+    --private-headers --full-contents --reloc --dynamic-syms --wide --section-headers --line-numbers | READ*
+readelf = -ahlSgteswnrudVDAIWcTC -x: -p: -R: --all --file-header --program-headers --sections --section-headers
+    --symbols --syms --dyn-syms --notes --relocs --dynamic --version-info --wide --segments --headers --demangle?
+    --string-dump: --hex-dump: | READ*
+nm = -aABCDefgnopPrsSuv -t: --debug-syms --demangle? --dynamic --extern-only --numeric-sort --no-sort --size-sort
+    --print-size --undefined-only --defined-only --print-file-name --reverse-sort --radix: --format: | READ*
+size = -ABdotx -F: --format: --radix: --totals --common | READ*
+which = -as --all --skip-alias --skip-functions --skip-dot --skip-tilde --show-dot --show-tilde | TEXT*
+whereis = -bmsul | TEXT*
+type = -aftpP | TEXT*
+hash = -lt | NONE
+help = -dms | TEXT*
+apropos whatis = -e | TEXT*
+dirs = -lpv | NONE
+jobs = -lnprs | NONE
+umask = -pS | NONE
+ulimit = -aHS | NONE
+alias shopt = -p | NONE
+locale = -akcm --all-locales --charmaps --category-name --keyword-name | TEXT*
+getconf = -a | TEXT LIST
+seq = -w -f: -s: --equal-width --format: --separator: | TEXT TEXT TEXT
+sleep = | NUMBER
+expr = | RAW
+factor = | TEXT*
+numfmt = -z -d: --delimiter: --field: --format: --from: --to: --header? --padding: --round: --suffix: --grouping | TEXT*
+cal ncal = -13jmswyhbeJN -A: -B: -d: -m: --monday --sunday --year --three --one | TEXT TEXT TEXT
+who w = -abdHhiqrstTuwlmpfos --all --boot --count --heading --users --short --no-header | NONE
+last = -adFiRwx0123456789 -n: --limit: | TEXT*
+free = -bghklmtvw --bytes --kibi --mebi --gibi --kilo --mega --giga --human --wide --total --si | NONE
+lscpu lsmem lsusb lspci lsmod lsns = -abceJpstvnkm --all --extended? --json --parse? --output: --summary? --verbose
+    | NONE
+lsblk = -abdDfilmnoOpPrsStxzJ --all --fs --json --list --paths --output: --noheadings | LIST*
+pgrep = -acfilnovwx -d: -g: -G: -P: -s: -t: -u: -U: --list-name --list-full --full --exact --newest --oldest
+    --count | TEXT*
+pidof = -sqx -o: | TEXT*
+pstree = -acglnpsuATUZ -H: | TEXT*
+cloc tokei scc sloccount = --json --csv --yaml --quiet --by-file --exclude-dir: --include-lang: --files --no-complexity
+    --no-cocomo --wide | READ*
+fd fdfind = -HIupaLl0iFgs1qV -t: -e: -d: -E: -S: -c: -j: -o: -x! -X! --hidden --no-ignore --unrestricted
+    --absolute-path --list-details --print0 --ignore-case --case-sensitive --fixed-strings --glob --regex --type:
+    --extension: --max-depth: --min-depth: --exact-depth: --exclude: --size: --changed-within: --changed-before:
+    --color: --full-path --max-results: --quiet --owner: --threads: --no-ignore-vcs --and: --prune --exec! --exec-batch!
+    --search-path< --base-directory< --ignore-file< | PATTERN LIST*
+locate plocate mlocate = -bceilqrwS -n: --basename --count --ignore-case --limit: --version | TEXT*
+plutil = -lps | READ*
+sw_vers = | NONE
+lsb_release = -acdirsv --all --codename --description --id --release --short | NONE
+dpkg-query = -lWLSs --list --show --listfiles --search --status -f: --showformat: | TEXT*
+apt-cache = --names-only | TEXT TEXT*
+getent = | TEXT TEXT*
+infocmp tput = -T: | TEXT*
+xmllint = --noout --format --xpath: --html --recover --nowarning --nonet | READ*
+"""
+
+CONTENT_FREE = frozenset({"wc", "ls", "stat", "du", "basename", "dirname", "echo", "file", "md5sum", "sha256sum"})
+"""Readers whose output says nothing of what the files hold, or close to nothing."""
+
+NEEDS_ONE_OF: dict[str, frozenset[str]] = {
+    **dict.fromkeys(
+        ("gzip", "gunzip", "pigz", "bzip2", "bunzip2", "xz", "unxz", "lzma", "unlzma", "zstd", "unzstd", "lz4"),
+        frozenset({"-c", "-l", "-t", "--stdout", "--to-stdout", "--list", "--test"}),
+    ),
+    "unzip": frozenset({"-l", "-p", "-c", "-t", "-v", "-Z", "-z"}),
+    "dos2unix": frozenset({"-i", "--info"}),
+}
+"""Programs that change files unless one of these options is given."""
+
+VERSION_BANNERS = frozenset(
+    split_words("""
+    python python3 python2 node npm gcc g++ clang clang++ cc c++ make cmake ninja git gh docker podman ruby perl php lua
+    java javac kotlin scala go cargo rustc rustup swift deno bun bash zsh sh dash fish curl wget ssh tar rsync sqlite3
+    psql mysql redis-cli jq yq sed awk gawk find tmux vim nvim emacs gdb lldb valgrind strace pandoc ffmpeg helm ruff
+    black uv shellcheck xargs env nice timeout patch less cp mv rm mkdir touch tee chmod
+""")
+)
+"""Programs that may be asked for their version or help; not those that run project code even for that."""
+
+
+@lru_cache(maxsize=1)
+def readers() -> dict[str, Table]:
+    """Give the tables by program name."""
+    return dict(_read_tables())
+
+
+def _read_tables() -> Iterator[tuple[str, Table]]:
+    joined = _TABLES.replace("\n    ", " ")
+    for line in filter(None, joined.splitlines()):
+        names, _, rest = line.partition(" =")
+        options, _, operands = rest.partition("|")
+        table = read_table(f"{options} --help --version | {operands}")
+        for name in names.split():
+            yield name, table

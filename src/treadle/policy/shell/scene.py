@@ -1,0 +1,199 @@
+"""Where a command of a shell line stands: directory, variables, input, and how to judge what it runs in turn."""
+
+import posixpath
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from treadle.policy.context import PolicyContext
+from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.marks import UNKNOWN, as_glob, fits, is_glob, is_static
+from treadle.policy.names import control_name, could_be_secret, pattern_hits, secret_name
+from treadle.policy.operations import PathOp
+from treadle.policy.paths import Where, check_path
+from treadle.policy.shell.expand import Variables
+from treadle.protocol.tools import Risk
+
+MAX_GLOB_MATCHES = 200
+
+_TREES_WITH_SECRETS = frozenset({"/", "/etc", "/root", "/home", "/proc", "/Users", "/var"})
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """What a command reads from its standard input: `upstream` are the commands that a pipe comes from."""
+
+    upstream: tuple[tuple[str, ...], ...] = ()
+    text: str | None = None
+    from_file: bool = False
+
+    @property
+    def is_pipe(self) -> bool:
+        """Whether the input comes through a pipe."""
+        return bool(self.upstream)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What was met while judging one command, for the user's rules: commands, files with what is done, and hosts."""
+
+    commands: list[tuple[str, ...]] = field(default_factory=list)
+    paths: list[tuple[PathOp, str]] = field(default_factory=list)
+    hosts: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Effort:
+    """How many more commands may be judged, so that no line takes long."""
+
+    left: int = 3000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """The surroundings of one command. `cwds` are all the directories it may run in; `is_search` marks a guess at a command."""
+
+    context: PolicyContext
+    cwds: tuple[str, ...]
+    variables: Variables
+    judge_script: "Callable[[str, Scene], list[Finding]]"
+    judge_argv: "Callable[[tuple[str, ...], Scene], list[Finding]]"
+    feed: Feed = Feed()
+    depth: int = 0
+    is_search: bool = False
+    trace: Trace = field(default_factory=Trace)
+    effort: Effort = field(default_factory=Effort)
+
+    @property
+    def cwd(self) -> str:
+        """The directory, or `UNKNOWN` when there may be several."""
+        return self.cwds[0] if len(self.cwds) == 1 else UNKNOWN
+
+    def script(self, text: str, *, feed: Feed | None = None) -> list[Finding]:
+        """Judge a string that a shell would run."""
+        return self.judge_script(text, replace(self, depth=self.depth + 1, feed=feed or Feed(), is_search=False))
+
+    def command(self, argv: tuple[str, ...]) -> list[Finding]:
+        """Judge a command that another one would run."""
+        return self.judge_argv(argv, replace(self, depth=self.depth + 1))
+
+    def path(self, text: str, op: PathOp) -> list[Finding]:
+        """Judge an operand that names a file, from every directory the command may run in."""
+        return [finding for cwd in self.cwds for finding in _judge_path(text, op, cwd, self)]
+
+    def mentions(self, text: str) -> list[Finding]:
+        """Judge a word of a program whose options are not known: does any part of it name a protected file?"""
+        findings: list[Finding] = []
+        for piece in _pieces(text):
+            # A quoted pattern is one for the program that gets it.
+            pattern = as_glob(piece)
+            name = secret_name(piece) or pattern_hits(pattern, writing=False)
+            if name is None and self.cwd != UNKNOWN and is_static(piece) and "://" not in piece:
+                check = check_path(piece, PathOp.READ, self.cwd, self.context)
+                self.trace.paths.append((PathOp.WRITE, check.resolved))
+                name = piece if check.where is Where.PROTECTED else None
+            if name is not None:
+                findings.append(dangerous("secret-read", f"names {name}, which is protected from being read"))
+            elif (control := control_name(piece)) is not None:
+                findings.append(dangerous("control-write", f"names {control}, which is protected from being changed"))
+        return findings
+
+
+def _pieces(text: str) -> list[str]:
+    """Split a word where a file name may start: after `=`, `:`, `@`, `,` and a short option's letter."""
+    pieces = [text]
+    if text.startswith("-") and not text.startswith("--"):
+        pieces.append(text[2:])
+    parts = re.split(r"[=:@,]", text)
+    if len(parts) > 1:
+        pieces.extend(parts)
+        pieces.extend(text[match.end() :] for match in re.finditer(r"[=:@]", text))
+    return [piece for piece in pieces if piece]
+
+
+def _judge_path(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:
+    if is_static(text) and cwd != UNKNOWN:
+        return [_static_path(text, op, cwd, scene)]
+    joined = posixpath.join(cwd, text)
+    hit = _pattern_protected(joined, op)
+    if hit is not None:
+        return [_protected(hit, op)]
+    if is_glob(text) and cwd != UNKNOWN:
+        return _judge_glob(text, op, cwd, scene)
+    if op is PathOp.WRITE:
+        return [unclear("unknown-path", "writes to a path that is unknown until it runs")]
+    return [unclear("unknown-path", "reads a path that is unknown until it runs")]
+
+
+def _pattern_protected(joined: str, op: PathOp) -> str | None:
+    folded = re.sub(r"[^/]+/\.\./", "", joined)
+    if op is PathOp.WRITE:
+        return control_name(folded) or secret_name(folded) or pattern_hits(folded, writing=True)
+    if op is PathOp.LIST:
+        return None
+    return secret_name(folded) or pattern_hits(folded, writing=False)
+
+
+def _protected(name: str, op: PathOp) -> Finding:
+    if op is PathOp.WRITE:
+        return dangerous("control-write", f"changes {name}, which is protected")
+    return dangerous("secret-read", f"reads {name}, which is protected")
+
+
+def _static_path(text: str, op: PathOp, cwd: str, scene: Scene) -> Finding:
+    if text in ("", "-") and op is not PathOp.WRITE:
+        return Finding(Risk.READ, "stdin", "reads its input")
+    if text == "/dev/null":
+        return Finding(Risk.READ, "null", "the null device")
+    check = check_path(text, op, cwd, scene.context)
+    scene.trace.paths.append((op, check.resolved))
+    reason = check.reasons[0].text
+    if op is PathOp.READ and _holds_secrets(check.resolved, scene.context):
+        return dangerous("secret-read", f"{check.resolved} holds protected files")
+    if check.where is Where.PROTECTED:
+        return dangerous("control-write" if op is PathOp.WRITE else "secret-read", reason)
+    if check.where is Where.INSIDE:
+        if op is PathOp.WRITE:
+            return Finding(Risk.WRITE, "write-inside", f"changes {text}")
+        return Finding(Risk.READ, "read-inside", f"reads {text}")
+    if op is PathOp.WRITE:
+        return dangerous("write-outside", f"changes {reason}")
+    return Finding(Risk.READ_OUTSIDE, "read-outside", reason)
+
+
+def _holds_secrets(path: str, context: PolicyContext) -> bool:
+    """Whether a directory is so far up that keys and passwords lie below it."""
+    return path in _TREES_WITH_SECRETS or (
+        bool(context.home) and (context.home + "/").startswith(path.rstrip("/") + "/")
+    )
+
+
+def _judge_glob(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:
+    """Judge a glob by its directory, by the names it could stand for, and by the files it stands for now."""
+    parts = text.split("/")
+    first = next(index for index, part in enumerate(parts) if not is_static(part))
+    base = "/".join(parts[:first]) + ("/" if first else "")
+    findings = [_static_path(base or ".", PathOp.LIST if op is not PathOp.WRITE else op, cwd, scene)]
+    if op is PathOp.READ and could_be_secret(text):
+        findings.append(unclear("wide-glob", "the pattern could stand for a secret file"))
+    matches, whole = _matches(posixpath.join(cwd, base), parts[first:], scene)
+    if not whole or (".." in parts[first:]):
+        findings.append(unclear("wide-glob", "the pattern stands for too many files to check"))
+    findings.extend(_static_path(path, op, cwd, scene) for path in matches)
+    return findings
+
+
+def _matches(base: str, parts: list[str], scene: Scene) -> tuple[list[str], bool]:
+    """Expand a glob through the file view; the flag says whether all matches are there."""
+    found = [base]
+    for part in parts:
+        hidden = part.startswith(".")
+        found = [
+            posixpath.join(directory, name)
+            for directory in found
+            for name in scene.context.files.names(directory)
+            if (hidden or not name.startswith(".")) and fits(part, name)
+        ]
+        if len(found) > MAX_GLOB_MATCHES:
+            return [], False
+    return found, True

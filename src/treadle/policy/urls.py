@@ -1,0 +1,139 @@
+"""Rules for URLs that can be checked without the network: scheme, form, and where the host is."""
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from urllib.parse import urlsplit
+
+
+class HostKind(StrEnum):
+    """Where a host is, as far as its spelling tells."""
+
+    PUBLIC = "public"
+    LOOPBACK = "loopback"
+    PRIVATE = "private"
+    METADATA = "metadata"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlCheck:
+    """The answer for one URL; `host` is empty when it has none, `problem` says why a URL is refused."""
+
+    kind: HostKind
+    host: str = ""
+    port: int | None = None
+    problem: str = ""
+
+
+_METADATA_NAMES = (
+    "metadata",
+    "metadata.google.internal",
+    "metadata.goog",
+    "instance-data",
+    "instance-data.ec2.internal",
+)
+_METADATA_ADDRESSES = ("100.100.100.200", "192.0.0.192", "fd00:ec2::254")
+_PRIVATE_ENDINGS = (".internal", ".local", ".localdomain", ".lan", ".intranet", ".corp", ".home.arpa", ".svc")
+_NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
+_EMBEDDED_ADDRESS = re.compile(r"(\d{1,3}[.-]){3}\d{1,3}")
+_WILDCARD_DNS = ("nip.io", "sslip.io", "xip.io", "localtest.me", "lvh.me", "traefik.me")
+
+
+def check_url(url: str) -> UrlCheck:
+    """Judge a URL by rule 24: http or https, no credentials, a parsed host, and no private address in any spelling."""
+    if any(ord(char) <= 0x20 or ord(char) == 0x7F for char in url) or "\\" in url:
+        return UrlCheck(kind=HostKind.INVALID, problem="the URL holds blanks, control characters or backslashes")
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError as error:
+        return UrlCheck(kind=HostKind.INVALID, problem=f"the URL cannot be read: {error}")
+    if parts.scheme not in ("http", "https"):
+        return UrlCheck(
+            kind=HostKind.INVALID, host=host, problem=f"{parts.scheme or 'no'} scheme instead of http or https"
+        )
+    if parts.username is not None or parts.password is not None:
+        return UrlCheck(kind=HostKind.INVALID, host=host, port=port, problem="the URL carries a user name or password")
+    return UrlCheck(kind=host_kind(host), host=host, port=port)
+
+
+def host_kind(host: str) -> HostKind:
+    """Say where a host is by its spelling: names, and addresses in dotted, decimal, octal, hex and IPv6-mapped form."""
+    name = host.strip("[]").rstrip(".").lower()
+    if not name or "%" in name or "\0" in name:
+        return HostKind.INVALID
+    address = _address(name)
+    if address is not None:
+        return _address_kind(address)
+    if name == "localhost" or name.endswith(".localhost"):
+        return HostKind.LOOPBACK
+    if name in _METADATA_NAMES:
+        return HostKind.METADATA
+    if name.endswith((*_PRIVATE_ENDINGS, *_WILDCARD_DNS)) or "." not in name:
+        return HostKind.PRIVATE
+    if _EMBEDDED_ADDRESS.search(name):
+        return HostKind.PRIVATE
+    return HostKind.PUBLIC
+
+
+def matches_host(host: str, allowed: Iterable[str]) -> bool:
+    """Whether a host is one of the allowed ones: exactly, or below an entry that starts with a dot."""
+    name = host.rstrip(".").lower()
+    return any(name == entry or (entry.startswith(".") and name.endswith(entry)) for entry in allowed)
+
+
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    if ":" in name:
+        try:
+            return ipaddress.IPv6Address(name.split("%", maxsplit=1)[0])
+        except ValueError:
+            return None
+    parts = name.split(".")
+    if len(parts) > 4 or not all(_NUMBER.fullmatch(part) for part in parts):
+        return None
+    try:
+        return _legacy_address([_number(part) for part in parts])
+    except ValueError:
+        return None
+
+
+def _number(text: str) -> int:
+    if text[:2] in ("0x", "0X"):
+        return int(text[2:] or "0", 16)
+    return int(text, 8) if len(text) > 1 and text[0] == "0" and text.isdigit() else int(text)
+
+
+def _legacy_address(numbers: list[int]) -> ipaddress.IPv4Address:
+    """Put an address together the way the C library does: the last number fills what is left."""
+    *leading, last = numbers
+    value = last
+    for place, number in enumerate(leading):
+        if number > 255:
+            raise ValueError(number)
+        value += number << (8 * (3 - place))
+    return ipaddress.IPv4Address(value)
+
+
+def _address_kind(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> HostKind:
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour or _embedded(address)
+        if inner is not None:
+            return _address_kind(inner)
+    if address.is_link_local or str(address) in _METADATA_ADDRESSES:
+        return HostKind.METADATA
+    if address.is_loopback:
+        return HostKind.LOOPBACK
+    return HostKind.PUBLIC if address.is_global and not address.is_multicast else HostKind.PRIVATE
+
+
+def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """Give the address inside an IPv4-compatible or NAT64 one."""
+    value = int(address)
+    if value >> 32 == 0 and value > 1:
+        return ipaddress.IPv4Address(value & 0xFFFFFFFF)
+    if value >> 32 == 0x64FF9B << 64:
+        return ipaddress.IPv4Address(value & 0xFFFFFFFF)
+    return None

@@ -1,0 +1,52 @@
+"""Ops on their way to the session, in the order in which the user asked for them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from treadle.app.live import LiveSession
+from treadle.protocol.errors import ConfigError, RefusedError
+from treadle.protocol.events import Op, Source
+
+SOURCE = Source(kind="tui", id="main")
+
+
+class Outbox:
+    """Keys cannot wait for the log, so ops queue up here."""
+
+    def __init__(
+        self,
+        live: LiveSession,
+        *,
+        refused: Callable[[Op, RefusedError], None],
+        failed: Callable[[ConfigError], None],
+    ) -> None:
+        self._live = live
+        self._refused = refused
+        self._failed = failed
+        self._waiting: asyncio.Queue[Callable[[], Awaitable[Op]]] = asyncio.Queue()
+
+    def put(self, op: Op) -> None:
+        """Ask the session for something, after what was asked before."""
+
+        async def made() -> Op:
+            return op
+
+        self.put_made(made)
+
+    def put_made(self, make: Callable[[], Awaitable[Op]]) -> None:
+        """Ask for something that has to be found out first; `make` may raise `ConfigError`."""
+        self._waiting.put_nowait(make)
+
+    async def run(self) -> None:
+        """Post until cancelled."""
+        while True:
+            make = await self._waiting.get()
+            try:
+                op = await make()
+            except ConfigError as error:
+                self._failed(error)
+                continue
+            try:
+                await self._live.post(op, SOURCE)
+            except RefusedError as refusal:
+                self._refused(op, refusal)

@@ -1,0 +1,36 @@
+"""Documents as text: PDF, Word, Excel, notebooks."""
+
+import asyncio
+import sys
+from pathlib import PurePath
+
+from treadle.protocol.errors import ToolError
+from treadle.workspace import extract
+from treadle.workspace.programs import program
+
+_SECONDS = 60.0
+_NOT_INSTALLED = 3
+
+
+def is_document(name: str) -> bool:
+    """Whether a file of this name is read by `document_text`."""
+    return PurePath(name).suffix.lower() in extract.READERS
+
+
+async def document_text(raw: bytes, name: str) -> str:
+    """Take the text out of a document. Raises `ToolError` when it is damaged or the extra `docs` is not installed."""
+    command = (sys.executable, "-I", extract.__file__, PurePath(name).suffix.lower())
+    try:
+        async with program(*command) as process, asyncio.timeout(_SECONDS):
+            text, complaint = await process.communicate(raw)
+    except TimeoutError:
+        raise ToolError(f"{name} could not be turned into text within {_SECONDS:.0f} s.") from None
+    if process.returncode == _NOT_INSTALLED:
+        raise ToolError(
+            f"{name} is a document, and what reads it is not installed: the user can add it by "
+            "`pip install 'treadle[docs]'`."
+        )
+    if process.returncode:
+        last = complaint.decode(errors="replace").strip().rpartition("\n")[2]
+        raise ToolError(f"{name} could not be turned into text: {last or 'it is damaged or too large'}.")
+    return text.decode(errors="replace")

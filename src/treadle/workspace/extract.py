@@ -1,0 +1,91 @@
+"""A program that turns a document on its standard input into text.
+
+`python -I extract.py ENDING`. It runs apart from Treadle, with limits on time and memory, as documents come from
+anywhere and their parsers are large. Exit status 3: the package that reads this kind is not installed.
+"""
+
+import importlib
+import io
+import json
+import resource
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+_MEMORY = 2 * 1024**3
+_SECONDS = 60
+_CHARACTERS = 4 * 1024 * 1024
+
+
+def _package(name: str) -> Any:
+    """Load one of the packages of the extra `docs`, which may be absent."""
+    return importlib.import_module(name)
+
+
+def _pdf(raw: bytes) -> Iterator[str]:
+    reader = _package("pypdf").PdfReader(io.BytesIO(raw))
+    for number, page in enumerate(reader.pages, 1):
+        yield f"# Page {number}"
+        yield page.extract_text()
+
+
+def _docx(raw: bytes) -> Iterator[str]:
+    for block in _package("docx").Document(io.BytesIO(raw)).iter_inner_content():
+        if not hasattr(block, "rows"):
+            yield block.text
+            continue
+        for row in block.rows:
+            yield " | ".join(cell.text.replace("\n", " ") for cell in row.cells)
+
+
+def _xlsx(raw: bytes) -> Iterator[str]:
+    workbook = _package("openpyxl").load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
+    for sheet in workbook.worksheets:
+        yield f"# Sheet {sheet.title}"
+        for row in sheet.iter_rows(values_only=True):
+            yield "\t".join("" if value is None else str(value) for value in row)
+
+
+def _ipynb(raw: bytes) -> Iterator[str]:
+    for number, cell in enumerate(json.loads(raw)["cells"], 1):
+        yield f"# Cell {number} ({cell['cell_type']})"
+        yield _joined(cell["source"])
+        for output in cell.get("outputs", ()):
+            yield from _output(output)
+
+
+def _output(output: dict[str, object]) -> Iterator[str]:
+    data = output.get("data")
+    text = output.get("text") or (data.get("text/plain") if isinstance(data, dict) else None)
+    if output.get("output_type") == "error":
+        text = f"{output.get('ename')}: {output.get('evalue')}"
+    if text:
+        yield "# Output"
+        yield _joined(text)
+
+
+def _joined(text: object) -> str:
+    return "".join(map(str, text)) if isinstance(text, list) else str(text)
+
+
+READERS: dict[str, Callable[[bytes], Iterator[str]]] = {".pdf": _pdf, ".docx": _docx, ".xlsx": _xlsx, ".ipynb": _ipynb}
+
+
+def main() -> None:
+    """Print the text of the document, at most some million characters of it."""
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
+    left = _CHARACTERS
+    try:
+        for piece in READERS[sys.argv[1]](sys.stdin.buffer.read()):
+            sys.stdout.buffer.write(f"{piece[:left]}\n".encode(errors="replace"))
+            left -= len(piece)
+            if left <= 0:
+                break
+    except ModuleNotFoundError as error:
+        sys.stderr.write(str(error.name))
+        sys.exit(3)
+
+
+if __name__ == "__main__":
+    main()

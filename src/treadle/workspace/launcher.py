@@ -1,0 +1,111 @@
+"""Starting commands, each under a guard. One guard is kept ready: a command should not wait for an interpreter."""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from treadle.protocol.errors import ToolError
+from treadle.workspace import guard
+from treadle.workspace.process import Bounds, Command, Guard
+
+_PAUSE = 0.05  # seconds after a command's start, so that it has the processor first
+_LONGEST = 128 * 1024 - 1  # bytes; what Linux takes as one argument
+
+
+class Launcher:
+    """Starts shell lines in one directory with one environment; long output goes to files in `spool`."""
+
+    def __init__(self, *, shell: str, directory: str, variables: Mapping[str, str], spool: Path) -> None:
+        self._shell = shell
+        self._directory = directory
+        self._variables = dict(variables)
+        self._spool = spool
+        self._ready: Guard | None = None
+        self._later: asyncio.TimerHandle | None = None
+
+    def start(self, line: str, bounds: Bounds | None = None) -> Command:
+        """Start a line in its own session, without a terminal and with empty input; needs a running event loop.
+
+        Raises `ToolError` when it cannot be started.
+        """
+        raw = os.fsencode(line)
+        if b"\0" in raw:
+            raise ToolError("The command holds a NUL byte; the shell would not see what follows it.")
+        if len(raw) > _LONGEST:
+            raise ToolError(f"The command is longer than {_LONGEST:,} bytes. Write it to a file and run that.")
+        if not Path(self._directory).is_dir():
+            raise ToolError(f"The command was not started: the workspace {self._directory} is gone.")
+        order = b"%d\n%s" % (len(raw), raw)
+        used = self._take_ready(order) or self._spawn_with(order)
+        spool = self._spool / f"output-{secrets.token_hex(6)}.txt"
+        command = Command(line, used, spool=spool, bounds=bounds or Bounds())
+        self._later = asyncio.get_running_loop().call_later(_PAUSE, self._prepare)
+        return command
+
+    def _prepare(self) -> None:
+        if self._ready is None:
+            with contextlib.suppress(ToolError):
+                self._ready = self._spawn()
+
+    def close(self) -> None:
+        """End the guard that is ready for a command that will not come."""
+        if self._later is not None:
+            self._later.cancel()
+        if self._ready is not None:
+            _discard(self._ready)
+            self._ready = None
+
+    def _take_ready(self, order: bytes) -> Guard | None:
+        ready, self._ready = self._ready, None
+        if ready is None:
+            return None
+        try:
+            _write(ready, order)
+        except OSError:
+            _discard(ready)
+            return None
+        return ready
+
+    def _spawn_with(self, order: bytes) -> Guard:
+        fresh = self._spawn()
+        _write(fresh, order)
+        return fresh
+
+    def _spawn(self) -> Guard:
+        read_end, write_end = os.pipe()
+        try:
+            process = subprocess.Popen(
+                (sys.executable, "-I", "-S", guard.__file__, self._shell, self._directory),
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=write_end,
+                env=self._variables,
+                start_new_session=True,
+            )
+        except OSError as error:
+            os.close(read_end)
+            raise ToolError(f"The command could not be started: {error.strerror}.") from error
+        finally:
+            os.close(write_end)
+        if process.stdin is None or process.stdout is None:
+            raise AssertionError("the guard is always started with pipes")
+        return Guard(process, process.stdin, process.stdout, os.fdopen(read_end, "rb", buffering=0))
+
+
+def _write(to: Guard, order: bytes) -> None:
+    rest = memoryview(order)
+    while rest:
+        rest = rest[to.orders.write(rest) :]
+
+
+def _discard(unused: Guard) -> None:
+    unused.process.kill()
+    unused.process.wait()
+    for pipe in (unused.orders, unused.report, unused.output):
+        pipe.close()

@@ -1,0 +1,90 @@
+"""Reading texts page by page, in bounded memory whatever their size."""
+
+import io
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TextIO
+
+from treadle.workspace.encodings import detect
+from treadle.workspace.files import MAX_WHOLE, decode, open_regular
+
+_SAMPLE = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageLimits:
+    """How much of a file is read at once: lines, characters in all, and characters of one line."""
+
+    lines: int = 2000
+    characters: int = 128 * 1024
+    width: int = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Consecutive lines of a file without their ends, the first one numbered `first` (from 1).
+
+    `total` counts the file's lines; None when there are more and the file is too large to count. `digest` is empty
+    for such a file.
+    """
+
+    lines: tuple[str, ...]
+    first: int
+    total: int | None
+    encoding: str
+    digest: str
+
+    @property
+    def last(self) -> int:
+        """The number of the last line of the page."""
+        return self.first + len(self.lines) - 1
+
+
+def read_page(path: str, name: str, *, first: int = 1, limits: PageLimits = PageLimits()) -> Page:
+    """Read lines of a file from number `first` on. Raises `ToolError`, calling the file `name`."""
+    with open_regular(path, name) as file:
+        if os.fstat(file.fileno()).st_size <= MAX_WHOLE:
+            read = decode(file.read(), name)
+            return page_of(read.text, read.digest, encoding=read.encoding, first=first, limits=limits)
+        mark, encoding = detect(file.read(_SAMPLE), name)
+        file.seek(len(mark))
+        with io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="\n") as text:
+            pieces = _pieces(text, limits.width)
+            before = sum(1 for _ in islice(pieces, first - 1))
+            chosen, held = _take(pieces, limits)
+    return Page(lines=chosen, first=first, total=None if held else before + len(chosen), encoding=encoding, digest="")
+
+
+def page_of(
+    text: str, digest: str, *, encoding: str = "utf-8", first: int = 1, limits: PageLimits = PageLimits()
+) -> Page:
+    """Take lines from number `first` on of a text that comes from a file with this digest."""
+    lines = text.removesuffix("\n").split("\n") if text else []
+    wanted = islice(lines, first - 1, first + limits.lines)
+    chosen, _ = _take(((line.removesuffix("\r"), 0) for line in wanted), limits)
+    return Page(lines=chosen, first=first, total=len(lines), encoding=encoding, digest=digest)
+
+
+def _take(lines: Iterator[tuple[str, int]], limits: PageLimits) -> tuple[tuple[str, ...], bool]:
+    """Take the lines of a page, each with how many characters of it are not here, and tell whether there are more."""
+    chosen: list[str] = []
+    used = 0
+    for line, left_out in lines:
+        shown, missing = line[: limits.width], max(0, len(line) - limits.width) + left_out
+        used += len(shown)
+        if len(chosen) == limits.lines or (chosen and used > limits.characters):
+            return tuple(chosen), True
+        chosen.append(f"{shown} [... {missing:,} more characters in this line]" if missing else shown)
+    return tuple(chosen), False
+
+
+def _pieces(text: TextIO, width: int) -> Iterator[tuple[str, int]]:
+    """Give line after line, as much of it as is shown, and count the rest."""
+    while piece := text.readline(width + 2):
+        line = piece.rstrip("\n").removesuffix("\r")
+        left_out = 0
+        while not piece.endswith("\n") and (piece := text.readline(_SAMPLE)):
+            left_out += len(piece.rstrip("\r\n"))
+        yield line, left_out

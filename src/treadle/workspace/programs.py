@@ -1,0 +1,32 @@
+"""Treadle's own small programs: started with pipes, and never left behind."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+
+_BUFFER = 1024 * 1024
+
+
+@contextlib.asynccontextmanager
+async def program(*argv: str) -> AsyncIterator[Process]:
+    """Start a program with pipes; at the end of the block it is killed and gone, also when that is by a cancel."""
+    process = await asyncio.create_subprocess_exec(*argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=_BUFFER)
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            # Not by `process.kill`: that asks for the exit status behind the back of asyncio, which then complains.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+        # What is still in the pipes has to be taken out, or the end of the process goes unnoticed.
+        await asyncio.shield(process.communicate())
+
+
+def stream(pipe: asyncio.StreamReader | None) -> asyncio.StreamReader:
+    """Say that a pipe of `program` is there."""
+    if pipe is None:
+        raise AssertionError("programs are always started with pipes")
+    return pipe

@@ -1,0 +1,116 @@
+"""The program on a real pseudo-terminal: keys go in, what a person would see comes out, in colour."""
+
+import asyncio
+import fcntl
+import os
+import struct
+import termios
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pyte
+
+from tests.e2e.process import TREADLE, Program
+from tests.e2e.running import PATIENCE
+
+ROWS, COLUMNS = 150, 140
+
+ENTER, ESCAPE, CTRL_C, CTRL_D = "\r", "\x1b", "\x03", "\x04"
+
+
+class Terminal:
+    """The screen and the keyboard of one process."""
+
+    def __init__(self, master: int, process: asyncio.subprocess.Process, modes: list[Any]) -> None:
+        self._master = master
+        self._screen = pyte.Screen(COLUMNS, ROWS)
+        self._stream = pyte.ByteStream(self._screen)
+        self._lines = [""] * ROWS
+        self._written = asyncio.Event()
+        self._modes = modes
+        self.process = process
+
+    def read(self) -> None:
+        """Take what the program wrote; at its end the terminal is gone."""
+        try:
+            data = os.read(self._master, 65536)
+        except OSError:
+            data = b""
+        if data:
+            self._stream.feed(data)
+            for row in self._screen.dirty:
+                line = self._screen.buffer[row]
+                self._lines[row] = "".join(line[column].data for column in range(COLUMNS)).rstrip()
+            self._screen.dirty.clear()
+        else:
+            asyncio.get_running_loop().remove_reader(self._master)
+        self._written.set()
+
+    @property
+    def shown(self) -> str:
+        """The screen without blank ends, as lines."""
+        return "\n".join(self._lines).rstrip()
+
+    def colours_of(self, text: str) -> set[str]:
+        """The colours that a text is shown in, wherever it stands at the beginning of a line."""
+        rows = [number for number, line in enumerate(self._lines) if line.strip().startswith(text)]
+        lines = [(self._screen.buffer[row], self._lines[row].index(text)) for row in rows]
+        return {line[column + offset].fg for line, column in lines for offset in range(len(text))}
+
+    def type(self, keys: str) -> None:
+        """Press keys."""
+        os.write(self._master, keys.encode())
+
+    async def until(self, condition: Callable[[str], bool], wanted: str) -> None:
+        """Wait until the screen is so; fails with what it shows."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not condition(self.shown):
+                    self._written.clear()
+                    await self._written.wait()
+        except TimeoutError:
+            raise AssertionError(f"never seen: {wanted}\n{self.shown}") from None
+
+    async def until_shown(self, *texts: str) -> None:
+        """Wait until all of these are shown."""
+        await self.until(lambda shown: all(text in shown for text in texts), str(texts))
+
+    async def ended(self) -> int:
+        """Wait for the end of the program; gives its exit code."""
+        async with asyncio.timeout(PATIENCE):
+            return await self.process.wait()
+
+    def restored(self) -> bool:
+        """Whether the settings of the terminal are what they were in the beginning."""
+        return termios.tcgetattr(self._master) == self._modes
+
+
+@asynccontextmanager
+async def on_terminal(program: Program, *arguments: str) -> AsyncIterator[Terminal]:
+    """Start the program with a controlling terminal of its own; it is killed with the block at the latest."""
+    master, slave = os.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    modes = termios.tcgetattr(slave)
+    process = await asyncio.create_subprocess_exec(
+        *TREADLE,
+        *arguments,
+        cwd=program.home.parent,
+        env={**program.environment, "NO_COLOR": "", "TERM": "xterm-256color"},
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    terminal = Terminal(master, process, modes)
+    asyncio.get_running_loop().add_reader(master, terminal.read)
+    try:
+        yield terminal
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        asyncio.get_running_loop().remove_reader(master)
+        os.close(slave)
+        os.close(master)

@@ -1,0 +1,104 @@
+"""The same tasks with a person at a real terminal, who sees each change and says yes to it."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.process import Program
+from tests.e2e.pseudo_terminal import CTRL_D, ENTER, ESCAPE, Terminal, on_terminal
+from tests.e2e.running import log_of, model
+from tests.e2e.samples import NAMES, sample, tree
+from treadle.app.exits import Exit
+from treadle.engine.advance import fold
+from treadle.engine.state import phase
+from treadle.protocol.notifications import Phase
+from treadle.providers.scripted.script import MakeCall
+from treadle.providers.scripted.server import ScriptedServer
+
+KEYS = "[y] yes"
+DONE = "■ done · "
+
+
+async def approve_until_done(terminal: Terminal) -> int:
+    """Say yes to every question; gives their number."""
+    questions = 0
+    while True:
+        await terminal.until(lambda shown: KEYS in shown or DONE in shown, "a question or the summary")
+        if DONE in terminal.shown:
+            return questions
+        questions += 1
+        terminal.type("y")
+        await terminal.until(lambda shown: KEYS not in shown, "the question to be closed")
+
+
+@pytest.mark.parametrize("protocol", ["native", "xml"])
+@pytest.mark.parametrize("wire", ["anthropic", "chat"])
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_task_is_done_with_a_yes_to_each_change(tmp_path: Path, name: str, wire: str, protocol: str) -> None:
+    task = sample(name)
+    project = task.lay_out(tmp_path / "project")
+    async with ScriptedServer(task.script) as server:
+        flags = (*model(server, wire), "--tool-protocol", protocol, "--directory", str(project))
+        async with on_terminal(Program(tmp_path / "home"), *flags) as terminal:
+            await terminal.until_shown("/help lists", "ready")
+            terminal.type(f"{task.prompt}{ENTER}")
+            questions = await approve_until_done(terminal)
+            added, removed = changed_line(task.name)
+            assert (terminal.colours_of(f"+{added}"), terminal.colours_of(f"-{removed}")) == ({"green"}, {"red"})
+            terminal.type(f"/quit{ENTER}")
+            assert await terminal.ended() == Exit.DONE
+            assert terminal.restored()
+    assert server.violations == []
+    made = [item for turn in task.script.turns for item in turn.items if isinstance(item, MakeCall)]
+    assert questions == sum(call.name in ("execute_command", "replace_in_file", "write_to_file") for call in made)
+    assert tree(project) == task.mended
+    state = fold(log_of(tmp_path / "home"))
+    assert (phase(state), state.turn) == (Phase.WAITING_FOR_EVENT, None)
+
+
+async def test_escape_at_a_question_interrupts_the_turn_and_nothing_was_done(tmp_path: Path) -> None:
+    task = sample("demo")
+    project = task.lay_out(tmp_path / "project")
+    async with ScriptedServer(task.script) as server:
+        flags = (*model(server), "--directory", str(project))
+        async with on_terminal(Program(tmp_path / "home"), *flags, task.prompt) as terminal:
+            await terminal.until_shown(KEYS)
+            terminal.type(ESCAPE)
+            await terminal.until_shown("■ interrupted")
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == Exit.DONE
+            assert terminal.restored()
+    assert server.violations == []
+    assert tree(project) == task.project
+
+
+async def test_a_terminated_session_gives_the_terminal_back(tmp_path: Path) -> None:
+    task = sample("demo")
+    project = task.lay_out(tmp_path / "project")
+    async with ScriptedServer(task.script) as server:
+        flags = (*model(server), "--directory", str(project))
+        async with on_terminal(Program(tmp_path / "home"), *flags, task.prompt) as terminal:
+            await terminal.until_shown(KEYS)
+            assert not terminal.restored()
+            terminal.process.send_signal(signal.SIGTERM)
+            assert await terminal.ended() == Exit.TERMINATED
+            assert terminal.restored()
+    assert tree(project) == task.project
+    (asked,) = fold(log_of(tmp_path / "home")).questions
+    assert asked.text == "Run"
+
+
+def changed_line(name: str) -> tuple[str, str]:
+    """A line that a task adds and one that it takes away, as far as no other line begins so."""
+    match name:
+        case "demo":
+            changed = "        result[booking.category] = "
+            return f"{changed}result.get(", f"{changed}booking.amount"
+        case "rename":
+            return "from units import", "from measure import"
+        case "module":
+            ending = '    return re.sub(r"[^a-z0-9]+", "-", plain.lower())'
+            return f"{ending}.strip", ending
+        case _:
+            return "from decimal import ROUND_HALF_EVEN, Decimal", "from decimal import ROUND_HALF_EVEN, ROUND_UP"

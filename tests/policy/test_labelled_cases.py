@@ -1,0 +1,75 @@
+"""The labelled sample of shell lines and paths: nothing too lenient, and most reading lines run without asking."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.policy.views import ROOT, RealView, context, labelled
+from treadle.policy.classify import classify_command
+from treadle.policy.context import PolicyContext
+from treadle.policy.operations import PathOp
+from treadle.policy.paths import check_path
+from treadle.protocol.permissions import Mode
+
+_CLASSES = ("read_only", "needs_confirmation", "dangerous")
+_PLACES = ("inside", "outside", "protected")
+
+
+def _mildest(order: tuple[str, ...], expected: str, acceptable: list[str]) -> int:
+    return min(order.index(label) for label in (expected, *acceptable))
+
+
+def test_no_shell_line_is_judged_too_leniently() -> None:
+    lenient = []
+    for case in labelled("commands.jsonl"):
+        for trusted in (True, False):
+            expected = case["expected"] if trusted else case.get("untrusted_expected", case["expected"])
+            found = classify_command(case["command"], ROOT, context(trusted=trusted)).command_class
+            if _CLASSES.index(found) < _mildest(_CLASSES, expected, case.get("acceptable", [])):
+                lenient.append((case["id"], trusted, found.value))
+    assert lenient == []
+
+
+def test_most_reading_lines_run_without_asking() -> None:
+    reading = [case for case in labelled("commands.jsonl") if case["expected"] == "read_only"]
+    classes = [classify_command(case["command"], ROOT, context()).command_class for case in reading]
+    assert classes.count("read_only") / len(reading) >= 0.83  # type: ignore[arg-type]
+
+
+def test_no_path_is_judged_too_leniently(tmp_path: Path) -> None:
+    lenient = []
+    for case in labelled("paths.jsonl"):
+        root = tmp_path / case["id"]
+        found = _check(case, root)
+        if _PLACES.index(found) < _mildest(_PLACES, case["expected"], case.get("acceptable", [])):
+            lenient.append((case["id"], found))
+    assert lenient == []
+
+
+def _check(case: dict[str, Any], root: Path) -> str:
+    def real(text: str) -> str:
+        return text.replace("$R", str(root))
+
+    _build(case["setup"], root)
+    surroundings = PolicyContext(
+        mode=Mode.ASK, roots=(real(case["workspace"]),), files=RealView(), home=str(root / "home")
+    )
+    return check_path(real(case["requested_path"]), PathOp(case["op"]), real(case["cwd"]), surroundings).where.value
+
+
+def _build(setup: dict[str, Any], root: Path) -> None:
+    root.mkdir(parents=True)
+    for name in setup["dirs"]:
+        (root / name).mkdir(parents=True, exist_ok=True)
+    for name in setup["files"]:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+    for link in setup["symlinks"]:
+        (root / link["path"]).parent.mkdir(parents=True, exist_ok=True)
+        (root / link["path"]).symlink_to(link["target"].replace("$R", str(root)))
+    for link in setup["hardlinks"]:
+        try:
+            (root / link["path"]).hardlink_to(root / link["target"])
+        except OSError:
+            pytest.skip("this file system has no hard links")

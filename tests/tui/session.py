@@ -1,0 +1,231 @@
+"""A real session with small ports: a scripted model, three tools, a judge that asks about what writes."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from treadle.app.live import LiveSession
+from treadle.engine.ports import Output, Ports, Prepared
+from treadle.engine.session import Session
+from treadle.protocol.errors import StoreError
+from treadle.protocol.events import Event, EventData, Prompt, Resumed, SessionStarted, SetPresence
+from treadle.protocol.messages import Text
+from treadle.protocol.models import (
+    ModelRequest,
+    ModelSpec,
+    Prices,
+    ReplyStop,
+    StreamCallArguments,
+    StreamCallDone,
+    StreamCallStart,
+    StreamEvent,
+    StreamStop,
+    StreamText,
+    ToolProtocol,
+    Usage,
+)
+from treadle.protocol.permissions import Decision, Mode, Reason, Verdict
+from treadle.protocol.tools import (
+    Access,
+    CallResult,
+    Flow,
+    Outcome,
+    Preview,
+    Risk,
+    ToolEffect,
+    ToolKind,
+    ToolSpec,
+    ToolTraits,
+    result_text,
+)
+from treadle.store.sqlite import SessionLog, SessionRow, Store
+
+SESSION = "20260101-000000-abcdef"
+MODEL = ModelSpec(provider="fake", name="one", context_window=10_000, prices=Prices(input=1.0, output=1.0))
+USAGE = Usage(input_tokens=100, output_tokens=20)
+
+FOREVER = 1e9
+"""Seconds; a pause that only an interruption ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """The model says nothing for some seconds."""
+
+    seconds: float
+
+
+def says(*items: StreamEvent | Pause, stop: ReplyStop = ReplyStop.END_TURN) -> list[StreamEvent | Pause]:
+    return [*items, StreamStop(reason=stop, usage=USAGE)]
+
+
+def text(value: str) -> StreamText:
+    return StreamText(text=value)
+
+
+def calls(name: str, arguments: str) -> list[StreamEvent | Pause]:
+    return [
+        StreamCallStart(index=0, name=name, wire_id="w1"),
+        StreamCallArguments(index=0, text=arguments),
+        StreamCallDone(index=0),
+        StreamStop(reason=ReplyStop.TOOL_USE, usage=USAGE),
+    ]
+
+
+@dataclass(slots=True)
+class FakeProvider:
+    """Plays one reply after the other and keeps the requests."""
+
+    replies: list[list[StreamEvent | Pause]]
+    requests: list[ModelRequest] = field(default_factory=list)
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        self.requests.append(request)
+        for item in self.replies.pop(0):
+            if isinstance(item, Pause):
+                await asyncio.sleep(item.seconds)
+            else:
+                yield item
+
+    async def close(self) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class FakeTool:
+    """Does nothing; says what it would do."""
+
+    spec: ToolSpec
+    preview: Preview
+
+    async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
+        async def run(output: Output) -> CallResult:
+            output("first line\nlast line\n")
+            return result_text(Outcome.OK, "as wanted")
+
+        return Prepared(accesses=(), preview=self.preview, run=run)
+
+
+def _tool(name: str, traits: ToolTraits, risk: Risk, preview: Preview) -> FakeTool:
+    parameters = {"type": "object", "properties": {}, "additionalProperties": True}
+    return FakeTool(ToolSpec(name=name, description="", parameters=parameters, traits=traits, risk=risk), preview)
+
+
+DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-old\n+new\n"
+
+
+def tools(diff: str = DIFF) -> dict[str, FakeTool]:
+    known = (
+        _tool(
+            "edit",
+            ToolTraits(kind=ToolKind.EDIT, effect=ToolEffect.IDEMPOTENT),
+            Risk.WRITE,
+            Preview(title="Edit x.py", text=diff, is_diff=True),
+        ),
+        _tool(
+            "run",
+            ToolTraits(kind=ToolKind.EXECUTE),
+            Risk.EXECUTE,
+            Preview(title="Run", text="echo hi\u202e; rm \x1b[31m-rf"),
+        ),
+        _tool(
+            "ask_followup_question",
+            ToolTraits(kind=ToolKind.OTHER, flow=Flow.ASK),
+            Risk.NONE,
+            Preview(title="Question"),
+        ),
+    )
+    return {tool.spec.name: tool for tool in known}
+
+
+def _judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], mode: str) -> Decision:
+    if spec.risk is Risk.NONE:
+        return Decision(verdict=Verdict.ALLOW, risk=spec.risk, digest=spec.name)
+    reason = Reason(rule="test-rule", text="it changes something")
+    return Decision(verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=spec.risk, reasons=(reason,), digest=spec.name)
+
+
+class FakeEnvironment:
+    """Nothing to say."""
+
+    async def describe(self, *, first: bool) -> str:
+        return "here"
+
+
+class BreakableLog:
+    """A log that cannot be written any more once it is broken; it keeps nothing itself."""
+
+    def __init__(self, log: SessionLog) -> None:
+        self._log = log
+        self.broken = False
+
+    async def append(self, events: Sequence[Event], *, durable: bool) -> None:
+        if self.broken:
+            raise StoreError("log-unwritable", "The log cannot be written.", why="disk full", fix="Make room.")
+        await self._log.append(events, durable=durable)
+
+
+@dataclass(slots=True, kw_only=True)
+class Rig:
+    """A live session and what is behind it."""
+
+    live: LiveSession
+    provider: FakeProvider
+    log: BreakableLog
+
+
+@asynccontextmanager
+async def session(
+    folder: Path, *replies: list[StreamEvent | Pause], resume: bool = False, diff: str = DIFF
+) -> AsyncIterator[Rig]:
+    """Open a session in `folder`; with `resume`, the one that is there."""
+    store = Store(folder / "sessions.db")
+    first: tuple[EventData, ...] = (Resumed(user_present=True),)
+    if not resume:
+        row = SessionRow(
+            id=SESSION, workspace=str(folder), model=MODEL.ref, title="", created_at=0, updated_at=0, events=0
+        )
+        await store.create(row)
+        started = SessionStarted(
+            session_id=SESSION,
+            workspace=str(folder),
+            model=MODEL.ref,
+            tool_protocol=ToolProtocol.NATIVE,
+            mode=Mode.ASK,
+        )
+        first = (started, SetPresence(user_present=True))
+    provider, log = FakeProvider(list(replies)), BreakableLog(SessionLog(store, SESSION))
+    ports = Ports(
+        log=log,
+        environment=FakeEnvironment(),
+        judge=_judge,
+        tools=tools(diff),
+        offered=lambda _: tools(diff),
+        provider=lambda _: provider,
+        model=lambda _: MODEL,
+        system=lambda *_: "system",
+        clock=lambda: 0,
+        chance=lambda: 0.0,
+    )
+
+    async def clean_up() -> None:
+        pass
+
+    live = LiveSession(
+        session_id=SESSION,
+        workspace=folder,
+        engine=Session(ports, store.read(SESSION) if resume else ()),
+        store=store,
+        first=first,
+        model=lambda _: MODEL,
+        clean_up=clean_up,
+    )
+    async with live:
+        yield Rig(live=live, provider=provider, log=log)
+
+
+def prompt(value: str) -> Prompt:
+    return Prompt(id=value, content=(Text(text=value),))

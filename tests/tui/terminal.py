@@ -1,0 +1,110 @@
+"""A terminal in memory: keys go in, what a person would see comes out."""
+
+import asyncio
+import io
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Self
+
+import pyte
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.input.base import PipeInput
+from prompt_toolkit.output.color_depth import ColorDepth
+from prompt_toolkit.output.vt100 import Vt100_Output
+
+from treadle.app.live import LiveSession
+from treadle.tui.main import run_interactive
+
+_ROWS = 200
+_COLUMNS = 100
+_PATIENCE = 20
+
+ENTER, ESCAPE, CTRL_C, CTRL_D, CTRL_S, SHIFT_TAB = "\r", "\x1b", "\x03", "\x04", "\x13", "\x1b[Z"
+
+
+class _Stream(io.StringIO):
+    """Feeds what is written to the emulated terminal."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.screen = pyte.Screen(_COLUMNS, _ROWS)
+        self._feed = pyte.Stream(self.screen)
+        self.writes = 0
+        self.bells = 0
+
+    def write(self, data: str, /) -> int:
+        self._feed.feed(data)
+        self.writes += 1
+        self.bells += data.count("\a")
+        return len(data)
+
+
+class Terminal:
+    """One running surface, its keyboard and its screen."""
+
+    def __init__(self, keyboard: PipeInput, stream: _Stream) -> None:
+        self._keyboard = keyboard
+        self._stream = stream
+        self._seen = (-1, "")
+
+    @property
+    def shown(self) -> str:
+        """The screen without blank ends, as lines."""
+        writes, text = self._seen
+        if writes != self._stream.writes:
+            text = "\n".join(line.rstrip() for line in self._stream.screen.display).rstrip()
+            self._seen = (self._stream.writes, text)
+        return text
+
+    @property
+    def writes(self) -> int:
+        """How often something was written to the terminal."""
+        return self._stream.writes
+
+    @property
+    def bells(self) -> int:
+        """How often it rang."""
+        return self._stream.bells
+
+    def type(self, keys: str) -> Self:
+        """Press keys, all at once."""
+        self._keyboard.send_text(keys)
+        return self
+
+    async def until(self, *texts: str) -> None:
+        """Wait until all of these are shown."""
+        await self.when(lambda: all(text in self.shown for text in texts), str(texts))
+
+    async def until_gone(self, text: str) -> None:
+        """Wait until this is not shown any more."""
+        await self.when(lambda: text not in self.shown, f"no {text}")
+
+    async def when(self, condition: Callable[[], bool], wanted: str) -> None:
+        """Wait until it is so; fails with the screen."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                while not condition():
+                    await asyncio.sleep(0.01)
+        except TimeoutError:
+            raise AssertionError(f"never seen: {wanted}\n{self.shown}") from None
+
+
+@asynccontextmanager
+async def terminal(live: LiveSession, first_prompt: str = "") -> AsyncIterator[tuple[Terminal, asyncio.Task[int]]]:
+    """Run the surface; gives the terminal and the task whose result is the exit code."""
+    stream = _Stream()
+    output = Vt100_Output(
+        stream,
+        get_size=lambda: Size(rows=_ROWS, columns=_COLUMNS),
+        term="xterm",
+        default_color_depth=ColorDepth.DEPTH_4_BIT,
+    )
+    with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=output):
+        task = asyncio.create_task(run_interactive(live, first_prompt=first_prompt))
+        try:
+            yield Terminal(keyboard, stream), task
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)

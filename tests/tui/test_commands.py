@@ -1,0 +1,77 @@
+import pytest
+
+from treadle.protocol.events import Delivery
+from treadle.protocol.permissions import Mode
+from treadle.tui.commands import (
+    HELP,
+    Command,
+    Drop,
+    Edit,
+    ListQueue,
+    Quit,
+    Send,
+    ShowHelp,
+    UseMode,
+    UseModel,
+    Wrong,
+    as_table,
+    completed,
+    matching,
+    next_mode,
+    parse,
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("do it\n", Send("do it", Delivery.QUEUE)),
+        (" /literal", Send("/literal", Delivery.QUEUE)),
+        ("/steer  left ", Send("left", Delivery.STEER)),
+        ("/queue", ListQueue()),
+        ("/drop 2", Drop(2)),
+        ("/edit 1", Edit(1)),
+        ("/mode full", UseMode(Mode.FULL)),
+        ("/model a/b", UseModel("a/b")),
+        ("/help", ShowHelp()),
+        ("/quit", Quit()),
+    ],
+)
+def test_a_line_means_its_command(line: str, command: Command) -> None:
+    assert parse(line) == command
+
+
+@pytest.mark.parametrize(
+    "line", ["/", "/nope", "/drop", "/drop 0", "/drop x", "/edit -1", "/mode loud", "/model", "/steer"]
+)
+def test_a_wrong_command_says_what_would_be_right(line: str) -> None:
+    command = parse(line)
+    assert isinstance(command, Wrong)
+    assert "/" in command.text
+
+
+def test_ctrl_s_steers() -> None:
+    assert parse("left", steer=True) == Send("left", Delivery.STEER)
+
+
+def test_the_cycle_of_modes_never_reaches_the_wide_ones() -> None:
+    assert [next_mode(mode) for mode in Mode] == [Mode.ASK, Mode.EDITS, Mode.PLAN, Mode.ASK, Mode.ASK]
+
+
+def test_every_listed_command_is_known() -> None:
+    for name, _ in HELP:
+        command = parse(name.split()[0])
+        assert not isinstance(command, Wrong) or "There is no" not in command.text
+
+
+def test_commands_are_listed_while_they_are_typed_and_completed() -> None:
+    assert matching("/") == HELP
+    assert [usage for usage, _ in matching("/mo")] == ["/mode NAME", "/model NAME"]
+    assert (completed("/m"), completed("/qui"), completed("/model")) == ("/m", "/quit", "/model ")
+    assert (completed("/d"), completed("/nope"), completed("a\tb")) == ("/drop ", "/nope", "a\tb")
+    assert matching("/drop 1") == ()
+
+
+def test_a_table_has_two_columns() -> None:
+    assert as_table((("a", "one"), ("long", "two"))) == "a     one\nlong  two"
+    assert as_table(()) == ""

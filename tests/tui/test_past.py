@@ -1,0 +1,63 @@
+from treadle.app.live import Status
+from treadle.protocol.messages import Message, Role, Text
+from treadle.protocol.models import ToolProtocol, Usage
+from treadle.protocol.notifications import (
+    MessageDone,
+    ModeChanged,
+    Phase,
+    PromptDelivered,
+    QueuedPrompt,
+    TurnEnded,
+    TurnOutcome,
+    TurnStop,
+)
+from treadle.protocol.permissions import Mode
+from treadle.tui.items import Notice, Prose, Said, TurnDone
+from treadle.tui.past import first_view
+from treadle.tui.view import Spending, View
+
+WAITING = (QueuedPrompt(id="p", content=(Text(text="later"),)),)
+STATUS = Status(
+    phase=Phase.ASSEMBLING_CONTEXT,
+    mode=Mode.EDITS,
+    model="p/m",
+    tool_protocol=ToolProtocol.XML,
+    turn_active=True,
+    questions=(),
+    queue=WAITING,
+    tokens=50,
+    window=100,
+)
+OUTCOME = TurnOutcome(stop=TurnStop.END_TURN, cost=0.5)
+
+
+def turn(number: int) -> tuple[PromptDelivered, MessageDone, TurnEnded]:
+    message = Message(role=Role.ASSISTANT, content=(Text(text=f"answer {number}"),))
+    return (
+        PromptDelivered(prompt_id=str(number), content=(Text(text=f"prompt {number}"),)),
+        MessageDone(step=number, message=message, usage=Usage(), cost=0.5),
+        TurnEnded(outcome=OUTCOME),
+    )
+
+
+def test_the_view_takes_its_money_from_the_past_and_the_rest_from_the_status() -> None:
+    view, items = first_view([*turn(1), ModeChanged(mode=Mode.FULL)], STATUS, "/ws")
+    assert view == View(
+        root="/ws",
+        phase=Phase.ASSEMBLING_CONTEXT,
+        mode=Mode.EDITS,
+        model="p/m",
+        tokens=50,
+        window=100,
+        busy=True,
+        queue=WAITING,
+        spending=Spending(ended=0.5),
+    )
+    assert items == (Said("prompt 1"), Prose("answer 1"), TurnDone(OUTCOME))
+
+
+def test_only_the_end_of_a_long_story_is_shown() -> None:
+    _, items = first_view([told for number in range(10) for told in turn(number)], STATUS, "/ws")
+    assert items[0] == Notice("… 18 earlier items of this session …")
+    assert items[1] == Said("prompt 6")
+    assert len(items) == 13

@@ -1,0 +1,285 @@
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.tui.session import DIFF, FOREVER, Pause, Rig, calls, prompt, says, session, text
+from tests.tui.terminal import CTRL_C, CTRL_D, CTRL_S, ENTER, ESCAPE, SHIFT_TAB, terminal
+from treadle.protocol.codec import encode
+from treadle.protocol.errors import StoreError
+from treadle.protocol.models import ErrorKind, ModelError, StreamFailure
+from treadle.protocol.notifications import Phase
+from treadle.tui.outbox import SOURCE
+
+READY = "/help"
+ASKED = "[y] yes"
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+def sent(rig: Rig) -> str:
+    """What the model was sent last."""
+    return encode(rig.provider.requests[-1]).decode()
+
+
+async def test_a_prompt_is_answered_in_markdown(tmp_path: Path) -> None:
+    async with session(tmp_path, says(text("It is **so**:\n\n- one\n- two\n"))) as rig, terminal(rig.live) as (term, _):
+        await term.until("ask · ready", READY)
+        term.type(f"how is it?{ENTER}")
+        await term.until("› how is it?", "It is so:", " • one", "■ done · 1 step · 120 tokens · $0.0001")
+        assert "how is it?" in sent(rig)
+
+
+async def test_the_first_prompt_of_the_command_line_is_sent(tmp_path: Path) -> None:
+    async with session(tmp_path, says(text("yes"))) as rig, terminal(rig.live, "are you there?") as (term, _):
+        await term.until("› are you there?", "yes", "■ done")
+
+
+async def test_an_approval_shows_reason_and_diff_and_y_allows_it(tmp_path: Path) -> None:
+    replies = (calls("edit", "{}"), says(text("ok")))
+    async with session(tmp_path, *replies) as rig, terminal(rig.live, "edit it") as (term, _):
+        await term.until("Allow: Edit x.py", "risk: write", "it changes something [test-rule]", "-old", "+new", ASKED)
+        term.type("y")
+        await term.until("Allowed once.", "✓ Edit x.py", "■ done")
+        assert "as wanted" in sent(rig)
+
+
+async def test_keys_typed_ahead_do_not_approve_but_go_to_the_input_line(tmp_path: Path) -> None:
+    replies = (calls("edit", "{}"), says(text("ok")))
+    async with session(tmp_path, *replies) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        term.type(f"edit it{ENTER}")
+        await term.until("Allow: Edit x.py")
+        term.type("yyy")
+        await term.until("› yyy", "keys answer it as soon as you pause")
+        await term.until(ASKED)
+        assert rig.live.status.phase is Phase.AWAITING_USER_CONFIRMATION
+        term.type("y")
+        await term.until("■ done", "› yyy")
+
+
+async def test_enter_rejects_and_a_comment_reaches_the_model(tmp_path: Path) -> None:
+    replies = (calls("edit", "{}"), says(text("then not")))
+    async with session(tmp_path, *replies) as rig, terminal(rig.live, "edit it") as (term, _):
+        await term.until(ASKED)
+        term.type("c")
+        await term.until("Your comment")
+        term.type(f"use tabs{ENTER}")
+        await term.until("With the comment: use tabs")
+        term.type(ENTER)
+        await term.until("Rejected.", "⊘ Edit x.py", "then not")
+        assert "rejected this call and said: use tabs" in sent(rig)
+
+
+async def test_pasted_text_answers_no_question(tmp_path: Path) -> None:
+    async with session(tmp_path, calls("edit", "{}")) as rig, terminal(rig.live, "edit it") as (term, _):
+        await term.until(ASKED)
+        term.type("\x1b[200~yyy\x1b[201~").type("z")
+        await asyncio.sleep(0)
+        term.type("v")
+        await term.when(lambda: term.shown.count("Allow: Edit x.py") == 2, "the card a second time")
+        assert rig.live.status.questions != ()
+
+
+async def test_a_command_is_shown_with_its_hidden_characters_escaped(tmp_path: Path) -> None:
+    async with session(tmp_path, calls("run", "{}")) as rig, terminal(rig.live, "run it") as (term, _):
+        await term.until(ASKED, r"echo hi\u202e; rm \x1b[31m-rf")
+
+
+async def test_a_long_diff_shows_beginning_and_end_and_v_shows_all(tmp_path: Path) -> None:
+    diff = DIFF + "".join(f"+line {number}\n" for number in range(100))
+    async with session(tmp_path, calls("edit", "{}"), diff=diff) as rig, terminal(rig.live, "edit it") as (term, _):
+        await term.until(ASKED, "+line 0", "+line 99", "69 more lines v shows all")
+        assert "+line 50" not in term.shown
+        term.type("v")
+        await term.until("+line 50")
+
+
+async def test_a_followup_question_is_answered_by_number(tmp_path: Path) -> None:
+    ask = calls("ask_followup_question", '{"question": "Which?", "options": ["red", "blue"]}')
+    async with session(tmp_path, ask, says(text("ok"))) as rig, terminal(rig.live, "go") as (term, _):
+        await term.until("? Which?", "1 red", "2 blue", "Your answer")
+        term.type(f"2{ENTER}")
+        await term.until("› blue", "■ done")
+        assert '"blue"' in sent(rig)
+
+
+async def test_escape_interrupts_and_keeps_what_was_said(tmp_path: Path) -> None:
+    reply = says(text("Half of it"), Pause(FOREVER))
+    async with session(tmp_path, reply) as rig, terminal(rig.live, "go") as (term, _):
+        await term.until("Half of it", "model works")
+        term.type(ESCAPE)
+        await term.until("■ interrupted", "Half of it", "ask · ready")
+
+
+async def test_ctrl_c_interrupts_a_turn_then_leaves_at_the_second_of_two(tmp_path: Path) -> None:
+    async with session(tmp_path, says(Pause(FOREVER))) as rig, terminal(rig.live, "go") as (term, code):
+        await term.until("model works")
+        term.type(CTRL_C)
+        await term.until("■ interrupted", "ask · ready")
+        term.type(f"abc{CTRL_C}")
+        await term.until_gone("› abc")
+        term.type(CTRL_C)
+        await term.until("Ctrl-C again leaves.")
+        term.type(CTRL_C)
+        assert await code == 0
+
+
+async def test_ctrl_d_at_an_empty_line_leaves(tmp_path: Path) -> None:
+    async with session(tmp_path) as rig, terminal(rig.live) as (term, code):
+        await term.until(READY)
+        term.type(CTRL_D)
+        assert await code == 0
+
+
+async def test_prompts_wait_in_the_queue_and_can_be_dropped_and_changed(tmp_path: Path) -> None:
+    replies = (says(Pause(FOREVER)), says(text("second answer")))
+    async with session(tmp_path, *replies) as rig, terminal(rig.live, "go") as (term, _):
+        await term.until("model works")
+        term.type(f"one{ENTER}").type(f"two{ENTER}")
+        await term.until("waits 1: one", "waits 2: two", "2 queued")
+        term.type(f"/drop 1{ENTER}")
+        await term.until("waits 1: two", "1 queued")
+        term.type(f"/edit 1{ENTER}")
+        await term.until("› two", "Enter changes the waiting prompt")
+        term.type(f" and three{ENTER}")
+        await term.until("waits 1: two and three")
+        term.type(ESCAPE)
+        await term.until("› two and three", "second answer")
+
+
+async def test_ctrl_s_steers_the_running_turn(tmp_path: Path) -> None:
+    replies = (calls("edit", "{}"), says(text("ok")))
+    async with session(tmp_path, *replies) as rig, terminal(rig.live, "go") as (term, _):
+        await term.until("Allow: Edit x.py")
+        term.type(f"mind the tabs{CTRL_S}")
+        await term.until("waits 1: mind the tabs", ASKED)
+        term.type("y")
+        await term.until("› mind the tabs", "■ done · 2 steps")
+
+
+async def test_an_unknown_command_is_explained_and_kept(tmp_path: Path) -> None:
+    async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        term.type(f"/nope x{ENTER}")
+        await term.until("There is no /nope.", "› /nope x")
+        assert rig.provider.requests == []
+
+
+async def test_shift_tab_and_the_command_change_the_mode(tmp_path: Path) -> None:
+    async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
+        await term.until("ask · ready")
+        term.type(SHIFT_TAB)
+        await term.until("edits · ready", "Mode: edits")
+        term.type(f"/mode full{ENTER}")
+        await term.until("full · ready")
+
+
+async def test_a_model_that_is_not_known_is_refused_before_the_session_hears_of_it(tmp_path: Path) -> None:
+    async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        term.type(f"/model nobody/nothing{ENTER}")
+        await term.until("✗", "'nobody'")
+        assert rig.live.status.model == "fake/one"
+
+
+async def test_a_retry_counts_down_and_escape_stops_it(tmp_path: Path) -> None:
+    error = ModelError(kind=ErrorKind.RATE_LIMIT, message="Too much at once.", status=429, retry_after=50.0)
+    async with session(tmp_path, [StreamFailure(error=error)]) as rig, terminal(rig.live, "go") as (term, _):
+        await term.until("Too much at once. Trying again in 50 s.", "Esc stops.", "waits to retry")
+        term.type(ESCAPE)
+        await term.until("■ interrupted", "ask · ready")
+
+
+async def test_an_error_of_the_model_says_what_why_and_what_to_do(tmp_path: Path) -> None:
+    error = ModelError(kind=ErrorKind.AUTHENTICATION, message="The key is wrong.", status=401, request_id="r-1")
+    async with session(tmp_path, [StreamFailure(error=error)]) as rig, terminal(rig.live, "go") as (term, _):
+        await term.until("The key is wrong.", "HTTP 401, request r-1", "fix: Check the provider's key and account")
+
+
+async def test_a_resumed_session_shows_its_end_and_asks_what_was_open(tmp_path: Path) -> None:
+    async with session(tmp_path, says(text("Answer one")), calls("edit", "{}")) as rig:
+        await rig.live.post(prompt("first"), SOURCE)
+        await rig.live.post(prompt("second"), SOURCE)
+        async with asyncio.timeout(20):
+            while not rig.live.status.questions:
+                await asyncio.sleep(0.01)
+    async with session(tmp_path, says(text("Answer two")), resume=True) as rig, terminal(rig.live) as (term, _):
+        await term.until("› first", "Answer one", "› second", "Allow: Edit x.py", ASKED)
+        term.type("y")
+        await term.until("Answer two")
+
+
+async def test_a_log_that_cannot_be_written_ends_the_surface_with_the_reason(tmp_path: Path) -> None:
+    with suppress(StoreError, ExceptionGroup):
+        async with session(tmp_path) as rig, terminal(rig.live) as (term, code):
+            await term.until(READY)
+            rig.log.broken = True
+            term.type(f"hello{ENTER}")
+            await term.until("The log cannot be written.", "why: disk full", "fix: Make room.")
+            assert await code == 1
+
+
+async def test_an_idle_terminal_draws_nothing(tmp_path: Path) -> None:
+    async with session(tmp_path, says(text("yes"))) as rig, terminal(rig.live, "go") as (term, _):
+        await term.until("■ done", "ask · ready")
+        await asyncio.sleep(0.2)
+        before = term.writes
+        await asyncio.sleep(1.5)
+        assert term.writes == before
+
+
+async def test_a_defect_in_a_key_handler_ends_the_surface_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    async with session(tmp_path) as rig, terminal(rig.live) as (term, code):
+        await term.until(READY)
+        monkeypatch.setattr("treadle.tui.surface.next_mode", broken)
+        term.type(SHIFT_TAB)
+        with pytest.raises(ExceptionGroup) as caught:
+            await code
+        assert caught.group_contains(ZeroDivisionError)
+
+
+async def test_the_bell_rings_for_a_question_of_a_long_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with session(tmp_path, calls("edit", "{}"), says(text("ok"))) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        monkeypatch.setattr("treadle.tui.surface._BELL_AFTER", 3600.0)
+        term.type(f"go{ENTER}")
+        await term.until(ASKED)
+        assert term.bells == 0
+        monkeypatch.setattr("treadle.tui.surface._BELL_AFTER", 0.0)
+        term.type("y")
+        await term.until("■ done")
+        assert term.bells == 1
+
+
+async def test_earlier_prompts_come_back_in_the_next_session_and_nobody_else_reads_them(tmp_path: Path) -> None:
+    async with session(tmp_path, says(text("yes"))) as rig, terminal(rig.live) as (term, code):
+        await term.until(READY)
+        term.type(f"remember me{ENTER}")
+        await term.until("■ done")
+        term.type(CTRL_D)
+        assert await code == 0
+    assert (tmp_path / "home/history").stat().st_mode & 0o777 == 0o600
+    async with session(tmp_path, resume=True) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        term.type("\x1b[A")
+        await term.when(lambda: term.shown.count("› remember me") == 2, "the prompt in the input line")
+
+
+async def test_tab_completes_a_command(tmp_path: Path) -> None:
+    async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        term.type("/mo")
+        await term.until("/mode NAME", "/model NAME")
+        term.type(f"del\tplan{ENTER}")
+        await term.until("✗", "'plan'")

@@ -1,0 +1,89 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+
+_PATIENCE = 40.0
+SCRIPT = {
+    "turns": [
+        {
+            "items": [
+                {"type": "text", "text": "I write **it**.\n"},
+                {"type": "call", "name": "write_to_file", "arguments": {"path": "a.txt", "content": "日本\n"}},
+            ]
+        },
+        {"items": [{"type": "text", "text": "Now slow."}, {"type": "wait", "seconds": 1000}]},
+        {"items": [{"type": "call", "name": "attempt_completion", "arguments": {"result": "All *done*."}}]},
+    ]
+}
+
+
+class Tmux:
+    """One pane on a server of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._socket = str(folder / "tmux")
+        self._environment = {
+            **{name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TMUX")},
+            "TREADLE_HOME": str(folder / "home"),
+            "LC_ALL": "C.UTF-8",
+        }
+
+    def run(self, *arguments: str) -> str:
+        return subprocess.run(
+            ["tmux", "-S", self._socket, *arguments],
+            env=self._environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+
+    @property
+    def shown(self) -> str:
+        return self.run("capture-pane", "-p", "-S", "-", "-t", "t")
+
+    def until(self, *texts: str) -> None:
+        end = time.monotonic() + _PATIENCE
+        while not all(text in self.shown for text in texts):
+            assert time.monotonic() < end, f"never seen: {texts}\n{self.shown}"
+            time.sleep(0.1)
+
+    def keys(self, *keys: str) -> None:
+        self.run("send-keys", "-t", "t", *keys)
+
+
+@pytest.fixture
+def tmux(tmp_path: Path) -> Iterator[Tmux]:
+    server = Tmux(tmp_path)
+    yield server
+    server.run("kill-server")
+
+
+def test_a_session_in_a_real_terminal(tmux: Tmux, tmp_path: Path) -> None:
+    workspace, script = tmp_path / "ws", tmp_path / "script.json"
+    workspace.mkdir()
+    script.write_text(json.dumps(SCRIPT))
+    command = f"{sys.executable} -m treadle -C {workspace} --model scripted/{script}; echo code $?; stty -a; sleep 1000"
+    tmux.run("new-session", "-d", "-x", "90", "-y", "30", "-s", "t", command)
+    tmux.until("ask · ready")
+    tmux.keys("write it", "Enter")
+    tmux.until("I write it.", "Allow: Create a.txt", "+日本", "[y] yes")
+    tmux.run("resize-window", "-t", "t", "-x", "60", "-y", "20")
+    tmux.keys("y")
+    tmux.until("✓ Create a.txt", "Now slow.")
+    assert (workspace / "a.txt").read_text() == "日本\n"
+    tmux.keys("Escape")
+    tmux.until("■ interrupted")
+    tmux.keys("go on", "Enter")
+    tmux.until("All done.", "■ done")
+    tmux.keys("C-d")
+    tmux.until("code 0", " icanon", " echo")
+    assert "I write it." in tmux.shown
