@@ -36,6 +36,7 @@ from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Decision, Mode
 from treadle.protocol.tools import Access, ToolSpec
 from treadle.store.sqlite import SessionLog, SessionRow, Store
+from treadle.tools.browser_action import BrowserSession, open_chromium
 from treadle.tools.catalogue import builtin_tools
 from treadle.workspace.environment import Surroundings
 from treadle.workspace.workspace import Workspace, open_workspace
@@ -145,7 +146,8 @@ class _Parts:
 
 def _live(parts: _Parts, first: Sequence[EventData], history: Sequence[Event]) -> LiveSession:
     workspace = open_workspace(parts.workspace, spool=data_directory() / "output" / parts.row.id)
-    tools = {tool.spec.name: tool for tool in builtin_tools(workspace)}
+    browser = BrowserSession(open_chromium)
+    tools = {tool.spec.name: tool for tool in builtin_tools(workspace, browser)}
     offered = _offered(tools, parts.store)
     ports = Ports(
         log=LedgerLog(SessionLog(parts.store, parts.row.id), parts.store, history),
@@ -161,6 +163,7 @@ def _live(parts: _Parts, first: Sequence[EventData], history: Sequence[Event]) -
     )
 
     async def clean_up() -> None:
+        await browser.close()
         await workspace.close()
         await parts.models.close()
 

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+from urllib.parse import urldefrag
 
 from treadle.engine.ports import Output, Prepared
+from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import (
     CallResult,
@@ -58,7 +60,7 @@ class WebFetch:
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Name the URL; nothing is sent before it was judged."""
-        url = check_url(arguments["url"])
+        url = _web_url(arguments["url"].strip())
         return Prepared(
             accesses=(FetchUrl(url=url),),
             preview=Preview(title="Fetch", text=visible(url)),
@@ -91,27 +93,16 @@ class WebFetch:
         return result_text(outcome, f"{head}\n{_part(shown, start, answer.url)}{_cut_note(answer.cut)}")
 
 
-def check_url(url: str) -> str:
+def _web_url(url: str) -> str:
     """Check that a URL can be fetched at all, and give it without what is not sent. Raises `ToolError`."""
-    from urllib.parse import urlsplit
-
-    url = url.strip()
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise ToolError(f"{url!r} is no URL: {error}. Give one like https://example.org/page.", invalid=True) from error
-    if parts.scheme not in ("http", "https") or not host or port == 0:
+    check = check_url(url)
+    if check.problem or not check.host or check.kind is HostKind.INVALID:
         raise ToolError(
-            f"{url!r} cannot be fetched: only http:// and https:// URLs with a host can. "
-            "For files of the workspace use read_file.",
+            f"{visible(url)} cannot be fetched: {check.problem or 'its host cannot be read'}. "
+            "Give a URL like https://example.org/page; for files of the workspace use read_file.",
             invalid=True,
         )
-    if "@" in parts.netloc:
-        raise ToolError("A URL with a user name or password is not fetched. Give it without.", invalid=True)
-    if not url.isprintable() or " " in url or "\\" in parts.netloc:
-        raise ToolError(f"{url!r} holds characters that must be percent-encoded. Encode them.", invalid=True)
-    return parts._replace(fragment="").geturl()
+    return urldefrag(url).url
 
 
 def _part(content: str, start: int, url: str) -> str:

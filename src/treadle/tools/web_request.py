@@ -9,6 +9,7 @@ from http import HTTPStatus
 
 import httpx2
 
+from treadle.policy.urls import HostKind, host_kind
 from treadle.protocol.errors import ToolError
 from treadle.workspace.network import Place, Resolver, checked_addresses
 from treadle.workspace.text import visible
@@ -20,6 +21,8 @@ _IDLE_SECONDS = 60.0
 _TOTAL_SECONDS = 120.0
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PORTS = {"http": 80, "https": 443}
+_SEEN_AS_PRIVATE = frozenset({HostKind.LOOPBACK, HostKind.PRIVATE})
+"""What the policy sees by the spelling of a host, and so has judged as this machine or its network."""
 _HEADERS = {
     "user-agent": "treadle",
     "accept": "text/html,application/xhtml+xml,text/markdown,text/*;q=0.9,application/json;q=0.9,*/*;q=0.5",
@@ -66,7 +69,7 @@ class Fetch:
 
     async def _follow(self, url: httpx2.URL) -> Answer:
         first = place_of(url)
-        private = first.plainly_private or first.host in self.private_hosts
+        private = host_kind(first.host) in _SEEN_AS_PRIVATE or first.host in self.private_hosts
         for _ in range(_MOST_REDIRECTS + 1):
             place = place_of(url)
             addresses = await checked_addresses(place, self.resolver, private=private and place == first)

@@ -27,17 +27,6 @@ class Place:
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
-    @property
-    def plainly_private(self) -> bool:
-        """Whether everybody who reads the host sees that it is this machine or its network."""
-        if self.host == "localhost" or self.host.endswith(".localhost"):
-            return True
-        try:
-            address = ipaddress.ip_address(self.host)
-        except ValueError:
-            return False
-        return not is_public(address)
-
 
 async def resolve(host: str, port: int) -> Sequence[str]:
     """Ask the system for the addresses of a host."""
