@@ -49,6 +49,8 @@ bench: $(VENV)/.dev ## Print the speed figures, each as a ratio measured side by
 
 docs: $(VENV)/.dev ## Write the generated pages of docs/
 	@$(BIN)/treadle docs states > docs/states.md
+	@mkdir -p docs/schema
+	@for name in event notification; do $(BIN)/treadle docs schema $$name > docs/schema/$$name.json || exit 1; done
 
 clean: ## Remove what was set up
 	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

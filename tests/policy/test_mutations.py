@@ -96,7 +96,8 @@ def _other_case(line: str, _chooser: random.Random) -> str:
 
 
 _SAME_MEANING = (
-    _quote_name, _backslash_name, _continue_name, _wrap, _assign, _many_parts, _redirect_first, _nest, _nest_in_shell, _blanks,
+    _quote_name, _backslash_name, _continue_name, _wrap, _assign, _many_parts, _redirect_first, _nest,
+    _nest_in_shell, _blanks,
 )  # fmt: skip
 
 

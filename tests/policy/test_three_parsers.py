@@ -15,8 +15,9 @@ from treadle.policy.shell.parse import parse
 from treadle.policy.shell.syntax import ShellSyntaxError
 
 _PIECES = (
-    "ls", "cat a", "echo 'x'", 'echo "y"', ";", "&&", "||", "|", "&", "\n", " ", "$(pwd)", "`pwd`", "${HOME}", "(", ")",
-    "{ ", "; }", "<<E\nx\nE\n", "<<<x", ">/dev/null", "2>&1", "\\\n", "'", '"', "$'a'", "#", "if true; then ", "; fi", "!",
+    "ls", "cat a", "echo 'x'", 'echo "y"', ";", "&&", "||", "|", "&", "\n", " ", "$(pwd)", "`pwd`", "${HOME}", "(",
+    ")", "{ ", "; }", "<<E\nx\nE\n",
+    "<<<x", ">/dev/null", "2>&1", "\\\n", "'", '"', "$'a'", "#", "if true; then ", "; fi", "!",
     "[ -f a ]", "[[ -f a ]]", "{a,b}", "*", "~", "$((1+1))", ";;", "for i in a; do ", "; done", "A=1 ", "\\",
 )  # fmt: skip
 

@@ -74,7 +74,7 @@ class RealView:
 
     def names(self, path: str) -> tuple[str, ...]:
         try:
-            return tuple(os.listdir(path))
+            return tuple(entry.name for entry in Path(path).iterdir())
         except OSError:
             return ()
 

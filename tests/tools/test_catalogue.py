@@ -20,6 +20,7 @@ async def test_every_tool_declares_what_the_loop_acts_on(workspace: Workspace) -
         "list_files": (ToolKind.SEARCH, ToolEffect.PURE, Flow.RUN, Risk.READ),
         "list_code_definition_names": (ToolKind.READ, ToolEffect.PURE, Flow.RUN, Risk.READ),
         "replace_in_file": (ToolKind.EDIT, ToolEffect.IDEMPOTENT, Flow.RUN, Risk.WRITE),
+        "apply_patch": (ToolKind.EDIT, ToolEffect.IDEMPOTENT, Flow.RUN, Risk.WRITE),
         "write_to_file": (ToolKind.EDIT, ToolEffect.IDEMPOTENT, Flow.RUN, Risk.WRITE),
         "execute_command": (ToolKind.EXECUTE, ToolEffect.ONCE, Flow.RUN, Risk.EXECUTE),
         "read_command_output": (ToolKind.EXECUTE, ToolEffect.ONCE, Flow.RUN, Risk.NONE),

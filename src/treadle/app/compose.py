@@ -1,5 +1,6 @@
 """Composition: the only place that knows every class, and the only one (with the command line) that imports lazily."""
 
+import os
 import random
 import secrets
 import time
@@ -209,7 +210,16 @@ def policy_context(*, root: str, mode: str, home: str, trusted: bool) -> "Policy
     from treadle.policy.context import PolicyContext
 
     state = (str(data_directory()), str(config_file().parent))
-    return PolicyContext(mode=Mode(mode), roots=(root,), files=DiskView(), home=home, state=state, trusted=trusted)
+    chosen = bool(os.environ.get("TREADLE_HOME"))
+    return PolicyContext(
+        mode=Mode(mode),
+        roots=(root,),
+        files=DiskView(),
+        home=home,
+        state=() if chosen else state,
+        own=state if chosen else (),
+        trusted=trusted,
+    )
 
 
 def _system(

@@ -7,6 +7,7 @@ import sys
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     parser.add_argument("page", choices=["states", "schema"])
+    parser.add_argument("of", nargs="?", choices=["event", "notification"], help="the schema of only this")
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -16,7 +17,9 @@ def execute(arguments: argparse.Namespace) -> int:
 
         from treadle.protocol.codec import schemas
 
-        sys.stdout.write(json.dumps(schemas(), indent=2, sort_keys=True) + "\n")
+        found = schemas()
+        shown = found if arguments.of is None else found[arguments.of]
+        sys.stdout.write(json.dumps(shown, indent=2, sort_keys=True) + "\n")
         return 0
     from treadle.app.states import states_page
 

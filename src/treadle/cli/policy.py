@@ -44,7 +44,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return 0
     for number, line in enumerate(sys.stdin.buffer, start=1):
         if line.strip():
-            answer = answer_row(_row(line, number), context)
+            answer = _answer(line, number, context)
             sys.stdout.write(f"{msgspec.json.encode(answer).decode()}\n")
     return 0
 
@@ -58,10 +58,12 @@ def _context(arguments: argparse.Namespace) -> "PolicyContext":
     )
 
 
-def _row(line: bytes, number: int) -> dict[str, Any]:
+def _answer(line: bytes, number: int, context: "PolicyContext") -> dict[str, Any]:
+    from treadle.policy.rows import answer_row
+
     try:
-        return msgspec.json.decode(line, type=dict[str, Any])
-    except msgspec.MsgspecError as error:
+        return answer_row(msgspec.json.decode(line, type=dict[str, Any]), context)
+    except ValueError as error:
         raise ConfigError("policy-row", f"Line {number} of the input is not a row.", why=str(error)) from error
 
 

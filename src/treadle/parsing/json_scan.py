@@ -48,7 +48,7 @@ class ObjectScan:
         """Read the next piece of the JSON text."""
         if self._tail:
             text = self._tail + text
-            if _BEGUN.fullmatch(text):
+            if self._state in ("in key", "in string") and _BEGUN.fullmatch(text):
                 self._tail = text
                 return []
             self._tail = ""

@@ -14,7 +14,7 @@ from treadle.policy.shell.outline import command_names
 from treadle.policy.shell.parse import parse
 from treadle.policy.shell.precheck import has_lookalikes, hidden_characters
 from treadle.policy.shell.programs import MAX_NESTING, judge_command
-from treadle.policy.shell.scene import Scene
+from treadle.policy.shell.scene import Scene, Trace
 from treadle.policy.shell.sweep import sweep
 from treadle.policy.shell.syntax import ShellSyntaxError
 from treadle.policy.shell.walk import JudgedCommand, PartsBudgetError, Walk
@@ -27,11 +27,15 @@ _RUNS_A_FILE = frozenset({"own-program", "shell", "interpreter", "mode"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandJudgement:
-    """A shell line's class, its commands with what was found about each, and what was found about the whole."""
+    """A shell line's class, its commands with what was found about each, and what was found about the whole.
+
+    `trace` is what may be run and touched by text that could only be searched.
+    """
 
     command_class: CommandClass
     parts: tuple[JudgedCommand, ...]
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...]
+    trace: Trace
 
     def all_findings(self) -> tuple[Finding, ...]:
         """Give every finding once: the line's own first, then those of its parts in order."""
@@ -48,26 +52,24 @@ def classify_command(command: str, cwd: str, context: PolicyContext) -> CommandJ
         judge_argv=judge_command,
     )
     findings = _precheck(command, cwd, context)
+    parts: list[JudgedCommand] = []
     if len(command.encode(errors="replace")) > MAX_LINE_BYTES:
         findings.append(unfollowed("budget", f"the line is longer than {MAX_LINE_BYTES} bytes"))
-        return _judgement(
-            (), [*findings, *sweep(command[:MAX_LINE_BYTES], scene), *sweep(command[-MAX_LINE_BYTES:], scene)]
-        )
-    parts, more = _walk(command, scene)
-    more += _written_and_run(command, parts, scene)
+        findings += [*sweep(command[:MAX_LINE_BYTES], scene), *sweep(command[-MAX_LINE_BYTES:], scene)]
+    else:
+        parts, more = _walk(command, scene)
+        findings += [*more, *_downloaded_and_run(parts), *_written_and_run(command, parts, scene)]
     if scene.effort.left < 0:
-        more += sweep(command, scene)
-    judgement = _judgement(parts, findings + more)
-    if judgement.command_class is CommandClass.READ_ONLY:
-        second = _second_opinion(command)
-        return _judgement(parts, [*findings, *more, *second])
-    return judgement
+        findings += sweep(command[:MAX_LINE_BYTES], scene)
+    if _class(parts, findings) is CommandClass.READ_ONLY:
+        findings += _second_opinion(command)
+    return CommandJudgement(
+        command_class=_class(parts, findings), parts=tuple(parts), findings=tuple(findings), trace=scene.trace
+    )
 
 
-def _judgement(parts: Sequence[JudgedCommand], findings: Sequence[Finding]) -> CommandJudgement:
-    findings = [*findings, *_downloaded_and_run(parts)]
-    together = [*findings, *(found for part in parts for found in part.findings)]
-    return CommandJudgement(command_class=class_of(together), parts=tuple(parts), findings=tuple(findings))
+def _class(parts: Sequence[JudgedCommand], findings: Sequence[Finding]) -> CommandClass:
+    return class_of([*findings, *(found for part in parts for found in part.findings)])
 
 
 def _downloaded_and_run(parts: Sequence[JudgedCommand]) -> list[Finding]:
@@ -129,6 +131,8 @@ def _judge_script(text: str, scene: Scene) -> list[Finding]:
     if UNKNOWN in text:
         text = text.replace(UNKNOWN, "$unknown")
     parts, findings = _walk(text, scene)
+    for part in parts:
+        scene.trace.add(part.trace)
     return [*findings, *(found for part in parts for found in part.findings)]
 
 

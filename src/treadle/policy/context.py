@@ -1,6 +1,6 @@
 """What a decision depends on besides the call itself."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -52,8 +52,10 @@ class FileView(Protocol):
 class PolicyContext:
     """What a decision depends on. Paths are absolute; `roots` are the folders that belong to the workspace.
 
-    `rules` are the user's and the project's; `tainted` says that text from outside was read in this turn. `trusted` says that the user trusts the workspace, `sandboxed` that commands run in a sandbox, `state` names the
-    directories of Treadle's own data and rules, and `sandbox` the profile that commands run with.
+    `trusted` says that the user trusts the workspace, `sandboxed` that commands run in a sandbox with the profile
+    `sandbox`, `tainted` that text from outside was read in this turn. `own` names directories of Treadle that the user
+    put inside a workspace, which are protected there. `state` names the directories of Treadle's own
+    data and rules; `rules` are the user's and the project's.
     """
 
     mode: Mode
@@ -63,6 +65,7 @@ class PolicyContext:
     trusted: bool = True
     sandboxed: bool = False
     state: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
     sandbox: str = ""
     tainted: bool = False
-    rules: Ruleset = Ruleset()
+    rules: Ruleset = field(default_factory=Ruleset)

@@ -13,6 +13,7 @@ from treadle.policy.modes import verdict_for
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path, refusal
 from treadle.policy.rules import Places, Rule, Subject, apply_rules, reason_of
+from treadle.policy.shell.scene import Trace
 from treadle.policy.shell.walk import JudgedCommand
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.permissions import Decision, Part, Reason, Verdict
@@ -113,16 +114,16 @@ def _judge_command(judgement: CommandJudgement, line: str, spec: ToolSpec, conte
     parts = [_command_part(part, spec, context) for part in judgement.parts]
     if judgement.findings or not parts:
         findings = judgement.findings or (Finding(Risk.READ, "empty", "runs nothing"),)
-        parts.append(_part(line, findings, Subject(tool=spec.name), context))
+        parts.append(_part(line, findings, _subject(spec, judgement.trace), context))
     return parts
 
 
 def _command_part(part: JudgedCommand, spec: ToolSpec, context: PolicyContext) -> Part:
-    trace = part.trace
-    subject = Subject(
-        tool=spec.name, commands=tuple(trace.commands), paths=tuple(trace.paths), hosts=tuple(trace.hosts)
-    )
-    return _part(part.text, part.own, subject, context, around=part.around)
+    return _part(part.text, part.own, _subject(spec, part.trace), context, around=part.around)
+
+
+def _subject(spec: ToolSpec, trace: Trace) -> Subject:
+    return Subject(tool=spec.name, commands=tuple(trace.commands), paths=tuple(trace.paths), hosts=tuple(trace.hosts))
 
 
 def _part(

@@ -19,7 +19,7 @@ class CommandClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One rule that spoke: how risky it finds the part, and why. No mode lifts the question of one that `always_asks`."""
+    """One rule that spoke: how risky it finds the part, and why; no mode lifts the question of what `always_asks`."""
 
     risk: Risk
     rule: str

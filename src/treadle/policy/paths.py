@@ -33,7 +33,7 @@ class PathCheck:
 
 
 def check_path(path: str, op: PathOp, cwd: str, context: PolicyContext) -> PathCheck:
-    """Say where a path that was asked for leads. Both its spelling and its resolved form are tested (rules 27 to 31)."""
+    """Say where a path leads that was asked for. Its spelling and its resolved form are both tested (rules 27-31)."""
     refused = refusal(path)
     if refused is not None:
         return refused
@@ -109,7 +109,7 @@ def _below(path: str, roots: tuple[str, ...]) -> str:
 
 
 def _protected_name(tested: str, spelling: str, op: PathOp, context: PolicyContext) -> str | None:
-    if _is_below(spelling, context.state):
+    if _is_below(spelling, (*context.state, *context.own)):
         return spelling
     if op is PathOp.WRITE:
         return control_name(tested) or secret_name(tested) or (spelling if spelling in ("/", context.home) else None)

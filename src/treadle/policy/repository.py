@@ -20,7 +20,7 @@ _KEY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=|$|#|;)")
 
 
 def surprising_settings(cwd: str, files: FileView) -> list[str]:
-    """List the settings of the repository around `cwd` that are not known to be inert; `?` stands for an unreadable one."""
+    """List the settings of the repository around `cwd` that are not known to be inert; `?` marks an unreadable one."""
     git = _git_directory(cwd, files)
     if git is None:
         return []
@@ -58,7 +58,7 @@ def _git_directory(cwd: str, files: FileView) -> str | None:
 
 
 def setting_names(text: str) -> list[str]:
-    """List the full names of the settings in a git configuration text; a line that cannot be read is listed as it is."""
+    """List the full names of the settings in a git configuration text; a line that cannot be read is listed itself."""
     names: list[str] = []
     section = ""
     for line in text.splitlines():

@@ -46,7 +46,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruleset:
-    """All rules in force. `problems` are the rule files that could not be used: with one, nothing is allowed unasked."""
+    """All rules in force. `problems` are rule files that could not be used: with one, nothing is allowed unasked."""
 
     rules: tuple[Rule, ...] = ()
     problems: tuple[str, ...] = ()

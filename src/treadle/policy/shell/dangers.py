@@ -11,9 +11,9 @@ ALWAYS: dict[str, str] = {
     for why, names in {
         "gains other rights": "sudo su doas pkexec runuser sudoedit sg newgrp chroot unshare nsenter setpriv run0",
         "changes disks or file systems": (
-            "mkfs mkfs.* mke2fs mkswap fdisk sfdisk cfdisk gdisk sgdisk parted wipefs blkdiscard hdparm badblocks shred "
-            "srm wipe mount umount losetup swapon swapoff cryptsetup lvremove vgremove pvremove lvcreate mdadm zpool "
-            "zfs dmsetup debugfs tune2fs resize2fs fsck fsck.* e2fsck diskutil mkdosfs newfs"
+            "mkfs mkfs.* mke2fs mkswap fdisk sfdisk cfdisk gdisk sgdisk parted wipefs blkdiscard hdparm badblocks "
+            "shred srm wipe mount umount losetup swapon swapoff cryptsetup lvremove vgremove pvremove lvcreate "
+            "mdadm zpool zfs dmsetup debugfs tune2fs resize2fs fsck fsck.* e2fsck diskutil mkdosfs newfs"
         ),
         "stops or reconfigures the machine": (
             "shutdown reboot halt poweroff init telinit kexec insmod rmmod modprobe sysctl grub-install nvram csrutil "
@@ -35,13 +35,13 @@ ALWAYS: dict[str, str] = {
         "opens a raw connection": "nc ncat netcat nc.openbsd nc.traditional socat cryptcat websocat chisel ngrok "
         "cloudflared localtunnel lt tailscale autossh sshuttle",
         "reads or changes stored credentials": (
-            "security secret-tool pass gopass op bw lpass vault keyring ssh-add ssh-copy-id ssh-agent aws-vault doppler "
-            "chamber sops age-keygen kinit klist mimikatz"
+            "security secret-tool pass gopass op bw lpass vault keyring ssh-add ssh-copy-id ssh-agent aws-vault "
+            "doppler chamber sops age-keygen kinit klist mimikatz"
         ),
         "changes packages of the system": (
             "apt apt-get aptitude dpkg rpm yum dnf zypper pacman apk emerge snap flatpak brew port choco winget scoop"
         ),
-        "controls the desktop": "osascript xdotool wmctrl ydotool defaults dconf gsettings xdg-mime pbcopy pbpaste xclip",
+        "controls the desktop": "osascript xdotool wmctrl ydotool defaults dconf gsettings pbcopy pbpaste xclip",
         "controls another program or agent": "treadle gdbserver reptyr dtach expect",
     }.items()
     for name in names.split()
@@ -88,8 +88,8 @@ docker podman nerdctl = system prune ; volume rm ; volume prune ; container prun
     --security-opt ; rm -f ; rmi -f ; rm --force ; stack rm ; secret ; context ; plugin install ; kill ; trust ;
     volume remove
 docker-compose = down -v ; down --volumes ; rm -f
-kubectl oc k3s = delete ; drain ; cordon ; taint ; apply ; create ; replace ; patch ; edit ; scale ; exec ; cp ; attach ;
-    port-forward ; proxy ; rollout ; set ; label ; annotate ; run ; expose ; debug ; get secret ; get secrets ;
+kubectl oc k3s = delete ; drain ; cordon ; taint ; apply ; create ; replace ; patch ; edit ; scale ; exec ; cp ;
+    attach ; port-forward ; proxy ; rollout ; set ; label ; annotate ; run ; expose ; debug ; get secret ; get secrets ;
     describe secret ; describe secrets ; config view --raw ; config set ; config set-credentials ; auth ;
     create token ; certificate
 helm = install ; upgrade ; uninstall ; delete ; rollback ; push ; plugin
@@ -109,8 +109,9 @@ gh = auth ; secret ; repo delete ; repo archive ; repo rename ; repo edit ; gist
     api --field ; api --raw-field ; api --input ; api graphql ; repo create ; repo sync ; pr close ; label delete
 glab hub = auth ; token ; delete ; release ; api ; variable ; merge
 crontab = -r ; -e ; -i ; - ; -u
-systemctl service rc-service = start ; stop ; restart ; reload ; enable ; disable ; mask ; unmask ; kill ; edit ; daemon-reload ;
-    set-default ; isolate ; reboot ; poweroff ; halt ; suspend ; link ; import-environment ; set-environment
+systemctl service rc-service = start ; stop ; restart ; reload ; enable ; disable ; mask ; unmask ; kill ; edit ;
+    daemon-reload ; set-default ; isolate ; reboot ;
+    poweroff ; halt ; suspend ; link ; import-environment ; set-environment
 journalctl = --vacuum-size ; --vacuum-time ; --rotate ; --flush
 ip = link set ; addr add ; addr del ; route add ; route del ; netns ; tuntap ; rule
 history = -c ; -d ; -w ; -a ; -r ; -n ; -p ; -s
@@ -121,7 +122,8 @@ bind = -x ; -f
 mapfile readarray = -C
 set = +o
 ssh-keygen = -p ; -R ; -y ; -A
-gpg gpg2 = --export-secret-keys ; --export-secret-subkeys ; --delete-secret-keys ; --delete-keys ; --decrypt ; -d ; --import
+gpg gpg2 = --export-secret-keys ; --export-secret-subkeys ; --delete-secret-keys ; --delete-keys ; --decrypt ; -d ;
+    --import
 openssl = rsa ; pkey ; pkcs12 ; enc ; s_client ; s_server ; genrsa ; ec
 dropdb dropuser createuser = ;
 mysqladmin = drop ; shutdown ; password ; kill ; flush-privileges
@@ -204,7 +206,7 @@ CODE = re.compile(
     """,
     re.VERBOSE,
 )
-"""Words in a program given as text that mean: it deletes, runs others, talks to the network, decodes or reads secrets."""
+"""Words in program text that mean: it deletes, runs others, talks to the network, decodes or reads secrets."""
 
 SQL = re.compile(
     r"\b(drop|delete|truncate|alter|update|insert|replace\s+into|grant|revoke|create|copy|flushall|flushdb|shutdown|config"

@@ -45,15 +45,22 @@ _WRITERS = {
     "chmod": "-cfv --changes --silent --quiet --verbose --reference< | TEXT WRITE*",
     "chown": "-cfvh --reference< --no-dereference | TEXT WRITE*",
     "chgrp": "-cfvh --reference< --no-dereference | TEXT WRITE*",
-    "patch": "-0123456789bcEefIlNnRstTuvZ -B: -d> -D: -F: -g: -i< -o> -p: -r> -V: -Y: -z: --strip: --input< --dry-run"
-    " --reverse --directory> --output> --forward | WRITE READ",
+    "patch": """
+    -0123456789bcEefIlNnRstTuvZ -B: -d> -D: -F: -g: -i< -o> -p: -r> -V: -Y: -z: --strip: --input< --dry-run
+    --reverse --directory> --output> --forward | WRITE READ
+""",
 }
 _COPY = read_table(
-    "-abdfiHlLnNpPRrsTuvxZDcC -t> -S: -g: -m: -o: --archive --backup? --force --interactive --link --dereference"
-    " --no-clobber --no-dereference --preserve? --no-preserve: --parents --recursive --reflink? --symbolic-link"
-    " --target-directory> --no-target-directory --update? --verbose --directory --mode: --owner: --group: --strip"
+    """
+    -abdfiHlLnNpPRrsTuvxZDcC -t> -S: -g: -m: -o: --archive --backup? --force --interactive --link --dereference
+    --no-clobber --no-dereference --preserve? --no-preserve: --parents --recursive --reflink? --symbolic-link
+    --target-directory> --no-target-directory --update? --verbose --directory --mode: --owner: --group: --strip
+"""
 )
-_REMOVE = read_table("-fiIrRdvPx --force --interactive? --recursive --dir --verbose --one-file-system --no-preserve-root! --preserve-root?")  # fmt: skip
+_REMOVE = read_table("""
+    -fiIrRdvPx --force --interactive? --recursive --dir --verbose --one-file-system --no-preserve-root!
+    --preserve-root?
+""")
 _MODE_DANGER = re.compile(
     r"[0-7]*[2367]|[2-7][0-7]{3}|.*[ao]*\+[rwxXt]*[ws].*|.*[augo]*\+s.*|a\+w|o\+w|\+w|[ug]\+s|.*=.*s.*"
 )
@@ -140,8 +147,10 @@ def _control_target(path: str, scene: Scene) -> list[Finding]:
 
 
 def _link(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    table = read_table("-fnsvribTLP -t> -S: --symbolic --force --no-dereference --verbose --relative --backup? "
-                       "--target-directory> --no-target-directory --logical --physical")  # fmt: skip
+    table = read_table("""
+    -fnsvribTLP -t> -S: --symbolic --force --no-dereference --verbose --relative --backup? --target-directory>
+    --no-target-directory --logical --physical
+""")
     arguments = read_arguments(table, words)
     findings = [Finding(Risk.WRITE, "writer", f"{name} makes another name for a file")]
     findings.extend(judge_arguments(name, table, Arguments(arguments.given, (), arguments.strange), scene))
@@ -193,10 +202,12 @@ def _archive(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     letters = "".join(word[1:] for word in words if word.startswith("-") and not word.startswith("--"))
     if "P" in letters or "I" in letters or "F" in letters:
         findings.append(dangerous("dangerous-option", "tar leaves the directory or runs a program"))
-    table = read_table("-tcxruAdvzjJakpOmhSsUWl -f< -C> -T< -X< --list --verbose --file< --gzip --bzip2 --xz --zstd --wildcards "
-                       "--exclude: --directory> --strip-components: --use-compress-program! --to-command! "
-                       "--checkpoint-action! --info-script! --new-volume-script! --rsh-command! --rmt-command! "
-                       "--absolute-names! --remove-files! --files-from< --exclude-from< | TEXT*")  # fmt: skip
+    table = read_table("""
+    -tcxruAdvzjJakpOmhSsUWl -f< -C> -T< -X< --list --verbose --file< --gzip --bzip2 --xz --zstd --wildcards
+    --exclude: --directory> --strip-components: --use-compress-program! --to-command! --checkpoint-action!
+    --info-script! --new-volume-script! --rsh-command! --rmt-command! --absolute-names! --remove-files!
+    --files-from< --exclude-from< | TEXT*
+""")
     arguments = read_arguments(table, words)
     lists = arguments.has("-t", "--list") and not re.search(r"[xcruAdU]", letters)
     if "c" in letters or "r" in letters or "u" in letters:

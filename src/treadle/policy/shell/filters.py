@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_static, split_words
@@ -30,6 +31,14 @@ _FIND_WRITES = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """Where find starts, and the name patterns it is given."""
+
+    starts: tuple[str, ...]
+    patterns: tuple[str, ...]
+
+
 def _find(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.READ, "reader", "find only lists")]
     starts: list[str] = []
@@ -42,12 +51,13 @@ def _find(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     for start in starts:
         findings.extend(scene.path(start, PathOp.LIST))
     patterns = [pending[place + 1] for place, word in enumerate(pending[:-1]) if word in ("-name", "-iname", "-path")]
+    search = _Search(tuple(starts), tuple(patterns))
     while pending:
-        findings.extend(_find_step(pending, starts, patterns, scene))
+        findings.extend(_find_step(pending, search, scene))
     return findings
 
 
-def _find_step(pending: list[str], starts: list[str], patterns: list[str], scene: Scene) -> list[Finding]:
+def _find_step(pending: list[str], search: _Search, scene: Scene) -> list[Finding]:
     word = pending.pop(0)
     if word in _FIND_FLAGS:
         return []
@@ -63,20 +73,20 @@ def _find_step(pending: list[str], starts: list[str], patterns: list[str], scene
             pending.pop(0)
         return [*findings, Finding(Risk.WRITE, "writer", f"find {word} writes a file")]
     if word == "-delete":
-        return _find_delete(pending, starts, scene)
+        return _find_delete(pending, search, scene)
     if word in _FIND_RUNS:
-        return _find_run(word, pending, starts, patterns, scene)
+        return _find_run(word, pending, search, scene)
     return [unclear("unknown-option", f"find: {word!r} is not a known test or action"), *scene.mentions(word)]
 
 
-def _find_delete(pending: list[str], starts: list[str], scene: Scene) -> list[Finding]:
+def _find_delete(pending: list[str], search: _Search, scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.EXECUTE, "delete", "find -delete deletes files")]
-    if not pending and not starts:
+    if not pending and not search.starts:
         findings.append(dangerous("delete-tree", "deletes everything below the directory"))
-    return findings + _reaches_out(starts, scene)
+    return findings + _reaches_out(search, scene)
 
 
-def _find_run(word: str, pending: list[str], starts: list[str], patterns: list[str], scene: Scene) -> list[Finding]:
+def _find_run(word: str, pending: list[str], search: _Search, scene: Scene) -> list[Finding]:
     inner: list[str] = []
     while pending:
         part = pending.pop(0)
@@ -87,26 +97,27 @@ def _find_run(word: str, pending: list[str], starts: list[str], patterns: list[s
     if not inner:
         return findings
     found = scene.command(tuple(part.replace("{}", UNKNOWN) for part in inner))
-    for pattern in patterns:
+    for pattern in search.patterns:
         marked = as_glob(pattern)
         command = tuple(part.replace("{}", marked) for part in inner)
         found.extend(finding for finding in scene.command(command) if finding.risk is Risk.CRITICAL)
     if any(finding.risk is Risk.CRITICAL for finding in found) or inner[0] in ("rm", "mv", "shred", "dd", "cp"):
-        findings.extend(_reaches_out(starts, scene))
+        findings.extend(_reaches_out(search, scene))
     return findings + found
 
 
-def _reaches_out(starts: list[str], scene: Scene) -> list[Finding]:
-    findings = [finding for start in starts for finding in scene.path(start, PathOp.LIST)]
+def _reaches_out(search: _Search, scene: Scene) -> list[Finding]:
+    findings = [finding for start in search.starts for finding in scene.path(start, PathOp.LIST)]
     if all(finding.risk is Risk.READ for finding in findings):
         return []
     return [dangerous("write-outside", "changes files outside the workspace")]
 
 
 def _sed(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    table = read_table("-nErsuzb -e: -f< -i? -l: -I? --quiet --silent --regexp-extended --separate --unbuffered "
-                       "--null-data --posix --expression: --file< --in-place? --line-length: --sandbox --debug "
-                       "--follow-symlinks --help --version")  # fmt: skip
+    table = read_table("""
+    -nErsuzb -e: -f< -i? -l: -I? --quiet --silent --regexp-extended --separate --unbuffered --null-data --posix
+    --expression: --file< --in-place? --line-length: --sandbox --debug --follow-symlinks --help --version
+""")
     arguments = read_arguments(table, words)
     findings = judge_arguments(name, table, Arguments(arguments.given, (), arguments.strange), scene)
     scripts = arguments.values("-e", "--expression")
@@ -133,9 +144,10 @@ _AWK_OPAQUE = re.compile(r"@|\bARGV\b|\bARGC\b|\bPROCINFO\b|\bSYMTAB\b|\bclose\b
 
 
 def _awk(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    table = read_table("-F: -v: -f< -i! -l! -E< -e: -W! -d> -p> -o> -D> -bcCghMnNOPrsStV --field-separator: --assign: "
-                       "--file< --include! --load! --exec! --csv --posix --traditional --sandbox --help --version "
-                       "| TEXT*")  # fmt: skip
+    table = read_table("""
+    -F: -v: -f< -i! -l! -E< -e: -W! -d> -p> -o> -D> -bcCghMnNOPrsStV --field-separator: --assign: --file< --include!
+    --load! --exec! --csv --posix --traditional --sandbox --help --version | TEXT*
+""")
     arguments = read_arguments(table, words)
     findings = judge_arguments(name, table, arguments, scene)
     operands = list(arguments.operands)
@@ -200,10 +212,12 @@ def _jq(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
                 findings.extend(scene.path(values[1], PathOp.READ))
         else:
             flat.append(word)
-    table = read_table("-ncrjaSCMesRVhPNv -f< -L! -o: -p: -I: --null-input --compact-output --raw-output --join-output "
-                       "--ascii-output --sort-keys --color-output --monochrome-output --exit-status --slurp --raw-input "
-                       "--tab --indent: --from-file< --seq --stream --unbuffered --args --jsonargs --output-format: "
-                       "--input-format: --prettyPrint --no-colors --help --version | TEXT READ*")  # fmt: skip
+    table = read_table("""
+    -ncrjaSCMesRVhPNv -f< -L! -o: -p: -I: --null-input --compact-output --raw-output --join-output --ascii-output
+    --sort-keys --color-output --monochrome-output --exit-status --slurp --raw-input --tab --indent: --from-file<
+    --seq --stream --unbuffered --args --jsonargs --output-format: --input-format: --prettyPrint --no-colors --help
+    --version | TEXT READ*
+""")
     arguments = read_arguments(table, flat)
     if arguments.operands[:1] in (("eval",), ("e",), ("eval-all",), ("ea",)):
         arguments = Arguments(arguments.given, arguments.operands[1:], arguments.strange)
@@ -229,8 +243,10 @@ def _test(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 def _ps(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     if words and re.fullmatch(r"[acfghjlmrsStTuUvwxXZ]+", words[0]) and len(words) == 1:
         return [Finding(Risk.READ, "reader", "ps lists processes")]
-    table = read_table("-AaNdefFjlHTcyZwLMP -o: -O: -C: -p: -u: -U: -g: -G: -t: -s: --sort: --pid: --ppid: --user: "
-                       "--forest --no-headers --headers --format: --version --help -q:")  # fmt: skip
+    table = read_table("""
+    -AaNdefFjlHTcyZwLMP -o: -O: -C: -p: -u: -U: -g: -G: -t: -s: --sort: --pid: --ppid: --user: --forest --no-headers
+    --headers --format: --version --help -q:
+""")
     findings = judge_arguments("ps", table, read_arguments(table, words), scene)
     if any(not word.startswith("-") and "e" in word and re.fullmatch(r"[a-zA-Z]+", word) for word in words[:1]):
         findings.append(dangerous("prints-environment", "prints the environment of other processes"))
@@ -238,8 +254,10 @@ def _ps(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 
 
 def _date(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    table = read_table("-uR -I? -d: -f< -r: -s! -j --utc --universal --rfc-email --iso-8601? --rfc-3339: --date: --debug "
-                       "--file< --reference< --set! --help --version | TEXT")  # fmt: skip
+    table = read_table("""
+    -uR -I? -d: -f< -r: -s! -j --utc --universal --rfc-email --iso-8601? --rfc-3339: --date: --debug --file<
+    --reference< --set! --help --version | TEXT
+""")
     arguments = read_arguments(table, words)
     findings = judge_arguments("date", table, arguments, scene)
     if any(not operand.startswith("+") for operand in arguments.operands):

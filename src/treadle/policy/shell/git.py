@@ -2,149 +2,30 @@
 
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_static
 from treadle.policy.operations import PathOp
 from treadle.policy.repository import surprising_settings
-from treadle.policy.shell.options import Arguments, Role, Table, read_arguments, read_table
+from treadle.policy.shell.git_tables import (
+    DANGEROUS,
+    LISTING,
+    READING_FORMS,
+    STANDING_ALONE,
+    harmful_options,
+    reader_table,
+)
+from treadle.policy.shell.options import Arguments, Given, Role, read_arguments, read_table
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
 
 _GLOBAL = read_table(
-    "-pPvh -C: -c: --no-pager --paginate --no-optional-locks --literal-pathspecs --glob-pathspecs --no-replace-objects"
-    " --bare --git-dir! --work-tree! --exec-path! --config-env! --namespace: --attr-source: --version --help --icase-pathspecs"
+    """
+    -pPvh -C: -c: --no-pager --paginate --no-optional-locks --literal-pathspecs --glob-pathspecs
+    --no-replace-objects --bare --git-dir! --work-tree! --exec-path! --config-env! --namespace: --attr-source:
+    --version --help --icase-pathspecs
+"""
 )
-_DIFF = (
-    " -0123456789pusabBCDeEfgGhiIlLMnNoPqrRStTvwWXz --ext-diff! --textconv! --output> --stat? --numstat --shortstat --summary"
-    " --dirstat? --name-only --name-status --color? --no-color --color-words? --word-diff? --patch --no-patch --raw --oneline"
-    " --patch-with-stat --minimal --patience --histogram --diff-algorithm: --ignore-all-space --ignore-space-change"
-    " --ignore-space-at-eol --ignore-blank-lines --ignore-cr-at-eol --function-context --unified: --inter-hunk-context:"
-    " --no-renames --find-renames? --find-copies? --find-copies-harder --diff-filter: --cached --staged --merge-base --check"
-    " --full-index --binary --abbrev? --no-prefix --exit-code --quiet --no-ext-diff --no-textconv --text --relative?"
-    " --submodule? --pickaxe-regex --pickaxe-all --compact-summary --color-moved? --indent-heuristic --src-prefix: --dst-prefix:"
-    " --ita-invisible-in-index --skip-to: --rotate-to:"
-)
-_LOG = _DIFF + (
-    " --max-count: --skip: --since: --after: --until: --before: --author: --committer: --grep: --all-match --invert-grep"
-    " --regexp-ignore-case --extended-regexp --fixed-strings --perl-regexp --merges --no-merges --first-parent --all"
-    " --branches? --tags? --remotes? --glob: --exclude: --format: --pretty? --date: --graph --decorate? --no-decorate"
-    " --abbrev-commit --no-abbrev-commit --follow --full-history --reverse --topo-order --date-order --author-date-order"
-    " --walk-reflogs --left-right --cherry-pick --cherry-mark --cherry --source --notes? --no-notes --relative-date"
-    " --parents --children --simplify-by-decoration --ancestry-path? --count --min-parents: --max-parents: --numbered"
-    " --summary --email --group: --boundary --not --left-only --right-only --dense --sparse --encoding: --no-walk? --objects"
-    " --name-only --show-pulls --mailmap --use-mailmap --line-prefix: --bisect"
-)
-_READERS = {
-    "status": "-sbvzu? --short --branch --show-stash --porcelain? --long --verbose --untracked-files? --ignored? "
-    "--ahead-behind --no-ahead-behind --renames --no-renames --find-renames? --column? --no-column --ignore-submodules?",
-    "diff": _DIFF + " -U: -S: -G: -O< --no-index",
-    "log": _LOG + " -U: -S: -G: -n: -L: -O<",
-    "show": _LOG + " -U: -S: -G: -n: -L: -O<",
-    "whatchanged": _LOG + " -n:",
-    "shortlog": _LOG + " -n -w?",
-    "reflog": _LOG + " -n:",
-    "rev-list": _LOG + " -n: --disk-usage? --header --timestamp",
-    "diff-tree": _DIFF + " --root -m -c --cc --no-commit-id",
-    "diff-index": _DIFF,
-    "diff-files": _DIFF,
-    "range-diff": _DIFF + " --creation-factor: --no-dual-color",
-    "rev-parse": "-q --verify --short? --abbrev-ref? --symbolic --symbolic-full-name --show-toplevel --show-prefix --show-cdup "
-    "--git-dir --absolute-git-dir --git-common-dir --is-inside-work-tree --is-inside-git-dir --is-bare-repository --all "
-    "--branches? --tags? --remotes? --revs-only --no-revs --flags --no-flags --sq --not --show-superproject-working-tree "
-    "--is-shallow-repository --show-object-format? --quiet --default: --git-path: --path-format: --since: --until:",
-    "ls-files": "-cdimoskutvfz -x: -X< --cached --deleted --modified --others --ignored --stage --unmerged --killed "
-    "--directory --no-empty-directory --exclude: --exclude-from< --exclude-per-directory: --exclude-standard --error-unmatch "
-    "--full-name --abbrev? --debug --eol --deduplicate --recurse-submodules --with-tree: --format:",
-    "ls-tree": "-drtlz --long --name-only --name-status --object-only --full-name --full-tree --abbrev? --format:",
-    "cat-file": "-tsep --textconv! --filters! --batch-all-objects --allow-unknown-type --batch-check? --batch? --buffer",
-    "for-each-ref": "--count: --sort: --format: --points-at: --contains? --no-contains? --merged? --no-merged? --color? "
-    "--ignore-case --exclude: --omit-empty",
-    "show-ref": "-dqs --head --heads --tags --branches --dereference --hash? --verify --quiet --abbrev?",
-    "merge-base": "-a --all --octopus --is-ancestor --fork-point --independent",
-    "name-rev": "--tags --refs: --exclude: --all --name-only --no-undefined --always",
-    "describe": "--all --tags --contains --abbrev? --candidates: --exact-match --debug --long --match: --exclude: --always "
-    "--first-parent --dirty? --broken?",
-    "blame": "-bcefklnpstw0123456789 -L: -M? -C? -S< --contents< --date: --show-stats --score-debug --show-name --show-number "
-    "--porcelain --line-porcelain --incremental --root --reverse: --first-parent --ignore-rev: --ignore-revs-file< "
-    "--abbrev: --since: --color-lines --color-by-age --show-email",
-    "annotate": "-bcefklnpstw -L:",
-    "grep": "-0123456789aEFGhHIilLnoPpqrvVwWcz -A: -B: -C: -e: -f< -m: -O! --open-files-in-pager! --cached --untracked "
-    "--no-exclude-standard --exclude-standard --text --ignore-case --word-regexp --invert-match --full-name --extended-regexp "
-    "--basic-regexp --perl-regexp --fixed-strings --line-number --column --files-with-matches --name-only --null "
-    "--files-without-match --count --color? --no-color --break --heading --show-function --function-context --max-depth: "
-    "--recursive --no-recursive --all-match --and --or --not --quiet --threads: --only-matching --max-count: --textconv!",
-    "count-objects": "-vH --verbose --human-readable",
-    "check-ignore": "-qvnz --quiet --verbose --non-matching --no-index",
-    "check-attr": "-az --all --cached",
-    "check-ref-format": "--branch --normalize --allow-onelevel --refspec-pattern",
-    "branch": "-avrliq --all --list --show-current --verbose --remotes --contains? --no-contains? --merged? --no-merged? "
-    "--points-at: --sort: --format: --column? --color? --no-color --abbrev? --no-abbrev --ignore-case --omit-empty",
-    "tag": "-li -n? --list --contains? --no-contains? --merged? --no-merged? --points-at: --sort: --format: --column? "
-    "--color? --ignore-case",
-    "var": "-l",
-    "version": "--build-options",
-}
-_LISTING = {
-    "branch": ("-l", "--list", "-a", "-r", "--all", "--remotes", "--contains", "--no-contains", "--merged", "--no-merged",
-               "--points-at"),
-    "tag": ("-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"),
-}  # fmt: skip
-"""Subcommands that create something when an operand comes without one of these options."""
-
-_SUBCOMMAND_READS = {
-    "remote": (("-v",), ("--verbose",), (), ("get-url",)),
-    "stash": (("list",), ("show",)),
-    "worktree": (("list",),),
-    "notes": (("list",), ("show",)),
-    "reflog": (("show",), ("exists",)),
-    "bisect": (("log",),),
-    "bundle": (("list-heads",),),
-    "sparse-checkout": (("list",),),
-}
-_ALONE = ((), ("-v",), ("--verbose",))
-"""Forms that read only when nothing follows."""
-
-_DANGEROUS = {
-    "filter-branch": "rewrites history",
-    "filter-repo": "rewrites history",
-    "update-ref": "moves or deletes refs",
-    "credential": "shows or changes stored credentials",
-    "credential-store": "shows or changes stored credentials",
-    "credential-cache": "shows or changes stored credentials",
-    "credential-osxkeychain": "shows or changes stored credentials",
-    "prune": "deletes objects",
-    "daemon": "serves the repository",
-    "instaweb": "serves the repository",
-    "http-backend": "serves the repository",
-    "send-email": "sends data to the network",
-    "imap-send": "sends data to the network",
-    "replace": "rewrites history",
-    "fast-import": "rewrites history",
-    "obliterate": "rewrites history",
-    "symbolic-ref": "moves refs",
-    "upload-pack": "serves the repository",
-    "receive-pack": "serves the repository",
-    "shell": "runs commands",
-    "reset-hard": "discards uncommitted work",
-}
-_HARMFUL_OPTIONS: dict[str, tuple[str, ...]] = {
-    "push": ("-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune",
-             "--receive-pack", "--exec", "--no-verify", "--all"),
-    "fetch": ("--upload-pack",), "pull": ("--upload-pack", "--force"), "ls-remote": ("--upload-pack", "--exec"),
-    "clone": ("-u", "--upload-pack", "-c", "--config", "--template"), "init": ("--template",),
-    "reset": ("--hard", "--merge", "--keep"), "checkout": ("-f", "--force", "-B", "--ours", "--theirs"),
-    "switch": ("-f", "--force", "-C", "--force-create", "--discard-changes"), "branch": ("-D", "-M", "-C", "-f", "--force"),
-    "tag": ("-d", "--delete", "-f", "--force"), "gc": ("--prune", "--aggressive"), "rm": ("-f", "--force"),
-    "commit": ("-n", "--no-verify"), "merge": ("--no-verify",), "rebase": ("-x", "--exec", "--no-verify"),
-    "difftool": ("-x", "--extcmd"), "mergetool": ("--tool",), "apply": ("--unsafe-paths",), "archive": ("--exec", "--remote"),
-    "maintenance": ("start", "register"), "worktree": ("--force", "-f"), "submodule": ("--force", "-f"), "am": ("--exec",),
-    "stash": ("drop", "clear"), "reflog": ("expire", "delete", "drop", "write"), "lfs": ("migrate", "prune"), "read-tree": ("--reset", "-u"),
-    "checkout-index": ("-f", "-a"), "bundle": ("unbundle",), "remote": ("set-url", "prune"), "svn": ("dcommit",),
-    "update-index": ("--assume-unchanged", "--skip-worktree"), "notes": ("prune",), "config": ("-e", "--edit"),
-    "log": ("--show-signature",), "show": ("--show-signature",),
-}  # fmt: skip
 _HARMLESS_KEYS = re.compile(
     r"(user|color|advice|branch|column|pull|init\.defaultbranch|log|status|core\.(quotepath|abbrev|autocrlf|filemode|ignorecase"
     r"|safecrlf|precomposeunicode|eol)|push\.(default|autosetupremote)|fetch\.prune|rerere|merge\.conflictstyle|diff\.(algorithm"
@@ -199,8 +80,8 @@ def _judge_setting(setting: str) -> Finding:
 
 def _judge_git_command(command: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.EXECUTE, "git", f"git {command}")]
-    if command in _DANGEROUS:
-        findings.append(dangerous("git", f"git {command} {_DANGEROUS[command]}"))
+    if command in DANGEROUS:
+        findings.append(dangerous("git", f"git {command} {DANGEROUS[command]}"))
     harmful = _harmful_option(command, words)
     if harmful is not None:
         findings.append(dangerous("git-option", f"git {command} {harmful} destroys, leaks or runs something"))
@@ -220,7 +101,7 @@ def _harmful_option(command: str, words: Sequence[str]) -> str | None:
     for word in words:
         if word == "--":
             return None
-        for option in _HARMFUL_OPTIONS.get(command, ()):
+        for option in harmful_options(command):
             name = word.partition("=")[0]
             if word == option or (name.startswith("--") and len(name) > 3 and option.startswith(name)):
                 return option
@@ -235,28 +116,24 @@ def _secret_operands(words: Sequence[str], scene: Scene) -> list[Finding]:
     return [finding for finding in found if finding.rule == "secret-read"]
 
 
-@lru_cache(maxsize=64)
-def _table(command: str) -> Table:
-    return read_table(_READERS[command] + " --help")
-
-
 def _reading(command: str, words: Sequence[str], scene: Scene) -> list[Finding] | None:
     """Judge a subcommand that reads; None when this use of it is none."""
-    for form in _SUBCOMMAND_READS.get(command, ()):
-        if tuple(words[: len(form)]) == form and (len(words) == len(form) or form not in _ALONE):
+    for form in READING_FORMS.get(command, ()):
+        if tuple(words[: len(form)]) == form and (len(words) == len(form) or form not in STANDING_ALONE):
             return [Finding(Risk.READ, "git-read", f"git {command} only shows"), *_plain_rest(words[len(form) :])]
-    if command not in _READERS:
+    table = reader_table(command)
+    if table is None:
         return None
-    arguments = read_arguments(_table(command), words)
-    needed = _LISTING.get(command)
-    if needed is not None and arguments.operands and not arguments.has(*needed):
+    arguments = read_arguments(table, words)
+    needed = LISTING.get(command)
+    if needed is not None and arguments.operands and not arguments.has(*needed.split()):
         return None
     findings = [Finding(Risk.READ, "git-read", f"git {command} only reads")]
     findings.extend(unclear("unknown-option", f"git {command}: {word!r} is not known") for word in arguments.strange)
     for option in arguments.given:
-        findings.extend(_git_option(command, option.name, option.role, option.value, scene))
+        findings.extend(_git_option(command, option, scene))
     for operand in arguments.operands:
-        findings.extend(_git_operand(operand, "--no-index" in words, scene))
+        findings.extend(_git_operand(operand, scene, is_path="--no-index" in words))
     if arguments.has("--batch", "--batch-check"):
         findings.append(unclear("git", "the objects are named by the input"))
     return findings
@@ -267,24 +144,24 @@ def _plain_rest(words: Sequence[str]) -> list[Finding]:
     return [unclear("unknown-option", f"git: {word!r} is not known") for word in words if not plain.fullmatch(word)]
 
 
-def _git_option(command: str, name: str, role: Role, value: str | None, scene: Scene) -> list[Finding]:
-    if role is Role.HARM:
+def _git_option(command: str, option: Given, scene: Scene) -> list[Finding]:
+    name, value = option.name, option.value
+    if option.role is Role.HARM:
         return [dangerous("git-option", f"git {command} {name} runs a program")]
-    if role is Role.WRITE and value is not None:
+    if value is None:
+        return []
+    if option.role is Role.WRITE:
         return scene.path(value, PathOp.WRITE)
-    if role is Role.READ and value is not None:
+    if option.role is Role.READ:
         return scene.path(value, PathOp.READ)
-    if (
-        name in ("--format", "--pretty")
-        and value is not None
-        and ("%G" in value or "signature" in value or not is_static(value))
-    ):
+    checks = "%G" in value or "signature" in value or not is_static(value)
+    if name in ("--format", "--pretty") and checks:
         return [unclear("git-option", "the format checks signatures with another program")]
     return []
 
 
-def _git_operand(operand: str, outside_repository: bool, scene: Scene) -> list[Finding]:
-    if outside_repository or operand.startswith(("/", "../")) or operand == "..":
+def _git_operand(operand: str, scene: Scene, *, is_path: bool) -> list[Finding]:
+    if is_path or operand.startswith(("/", "../")) or operand == "..":
         return scene.path(operand, PathOp.READ)
     if UNKNOWN in operand:
         return [unclear("unknown-operand", "the revision or path is unknown until it runs")]
@@ -335,7 +212,7 @@ def _push(words: Sequence[str], _scene: Scene) -> list[Finding]:
 def _over_network(words: Sequence[str], scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.REMOTE, "network", "git talks to another repository")]
     for word in words:
-        if word.startswith(("/", "~", "../")) or word.startswith("file:"):
+        if word.startswith(("/", "~", "../", "file:")):
             findings.extend(scene.path(word, PathOp.READ))
     return findings
 
@@ -345,8 +222,21 @@ def _config(words: Sequence[str], scene: Scene) -> list[Finding]:
     plain = [word for word in words if not word.startswith("-")]
     if any(flag.partition("=")[0] in ("-f", "--file", "--blob") for flag in flags):
         return [dangerous("git-config", "git config works on another file")]
-    shows = {"--get", "--get-all", "--get-regexp", "-l", "--list", "--show-origin", "--show-scope", "--name-only", "--local",
-             "--global", "--type=bool", "--null", "-z"}  # fmt: skip
+    shows = {
+        "--get",
+        "--get-all",
+        "--get-regexp",
+        "-l",
+        "--list",
+        "--show-origin",
+        "--show-scope",
+        "--name-only",
+        "--local",
+        "--global",
+        "--type=bool",
+        "--null",
+        "-z",
+    }
     is_read = bool({"--get", "--get-all", "--get-regexp", "-l", "--list"} & set(flags)) or plain[:1] in (
         ["get"],
         ["list"],

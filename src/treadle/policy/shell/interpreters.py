@@ -88,7 +88,7 @@ def _judge_input(name: str, scene: Scene) -> list[Finding]:
 
 
 def judge_interpreter(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    """Judge an interpreter: always a question, and dangerous when the program text shows danger or comes from a pipe."""
+    """Judge an interpreter: always a question, dangerous when the program text shows danger or comes from a pipe."""
     if re.fullmatch(r"(python|pypy)[0-9.]*", name) and "-m" in words:
         return _judge_module(words, scene)
     findings = [Finding(Risk.EXECUTE, "interpreter", f"{name} runs a program")]

@@ -6,33 +6,48 @@ from collections.abc import Callable, Sequence
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import is_static
 from treadle.policy.operations import PathOp
-from treadle.policy.shell.options import Arguments, read_arguments, read_table
+from treadle.policy.shell.options import Arguments, Given, Role, read_arguments, read_table
 from treadle.policy.shell.scene import Scene
 from treadle.policy.urls import HostKind, check_url, host_kind
 from treadle.protocol.tools import Risk
 
 _CURL = read_table(
-    "-0123456789aBfFgGhiIjJklLMnNOpqRsSvVZ# -o> -A: -b: -c> -C: -d: -D> -e: -E< -F: -H: -K! -m: -P: -Q! -r: -t: -T: -u: -U:"
-    " -w: -x: -X: -y: -Y: -z: --fail --silent --show-error --location --head --include --compressed --insecure --verbose"
-    " --output> --remote-name --user-agent: --cookie: --cookie-jar> --data: --data-raw: --data-binary: --data-urlencode:"
-    " --data-ascii: --json: --form: --form-string: --header: --request: --upload-file: --user: --url: --max-time:"
-    " --connect-timeout: --retry: --retry-delay: --dump-header> --referer: --config! --cert< --key< --cacert< --proxy:"
-    " --socks5: --resolve: --connect-to: --unix-socket! --abstract-unix-socket! --netrc! --netrc-file! --trace> --stderr>"
-    " --trace-ascii> --libcurl> --engine! --write-out: --get --range: --http1.1 --http2 --no-progress-meter --create-dirs"
-    " --output-dir> --fail-with-body --parallel --globoff --path-as-is --interface: --tlsv1.2 --proto: --help --version"
+    """
+    -0123456789aBfFgGhiIjJklLMnNOpqRsSvVZ# -o> -A: -b: -c> -C: -d: -D> -e: -E< -F: -H: -K! -m: -P: -Q! -r: -t: -T:
+    -u: -U: -w: -x: -X: -y: -Y: -z: --fail --silent --show-error --location --head --include --compressed --insecure
+    --verbose --output> --remote-name --user-agent: --cookie: --cookie-jar> --data: --data-raw: --data-binary:
+    --data-urlencode: --data-ascii: --json: --form: --form-string: --header: --request: --upload-file: --user:
+    --url: --max-time: --connect-timeout: --retry: --retry-delay: --dump-header> --referer: --config! --cert< --key<
+    --cacert< --proxy: --socks5: --resolve: --connect-to: --unix-socket! --abstract-unix-socket! --netrc!
+    --netrc-file! --trace> --stderr> --trace-ascii> --libcurl> --engine! --write-out: --get --range: --http1.1
+    --http2 --no-progress-meter --create-dirs --output-dir> --fail-with-body --parallel --globoff --path-as-is
+    --interface: --tlsv1.2 --proto: --help --version
+"""
 )
 _CURL_SENDS = (
-    "-d", "-F", "-T", "--data", "--data-raw", "--data-binary", "--data-urlencode", "--data-ascii", "--json", "--form",
-    "--form-string", "--upload-file",
-)  # fmt: skip
+    "-d",
+    "-F",
+    "-T",
+    "--data",
+    "--data-raw",
+    "--data-binary",
+    "--data-urlencode",
+    "--data-ascii",
+    "--json",
+    "--form",
+    "--form-string",
+    "--upload-file",
+)
 _WGET = read_table(
-    "-bcdEFhHkKLmNnpqrSvVx -4 -6 -O> -P> -a> -o> -i< -e! -U: -t: -T: -w: -Q: -l: -A: -R: -D: -I: -X: -B: --output-document>"
-    " --directory-prefix> --quiet --no-verbose --continue --timestamping --recursive --level: --user-agent: --header:"
-    " --post-data! --post-file! --body-data! --body-file! --method: --use-askpass! --execute! --config! --input-file<"
-    " --no-check-certificate --timeout: --tries: --wait: --user: --password: --load-cookies< --save-cookies> --spider"
-    " --server-response --mirror --no-parent --accept: --reject: --page-requisites --convert-links --output-file>"
-    " --append-output> --rejected-log> --certificate< --private-key< --ask-password --help --version --show-progress"
-    " --content-disposition --no-clobber --max-redirect:"
+    """
+    -bcdEFhHkKLmNnpqrSvVx -4 -6 -O> -P> -a> -o> -i< -e! -U: -t: -T: -w: -Q: -l: -A: -R: -D: -I: -X: -B:
+    --output-document> --directory-prefix> --quiet --no-verbose --continue --timestamping --recursive --level:
+    --user-agent: --header: --post-data! --post-file! --body-data! --body-file! --method: --use-askpass! --execute!
+    --config! --input-file< --no-check-certificate --timeout: --tries: --wait: --user: --password: --load-cookies<
+    --save-cookies> --spider --server-response --mirror --no-parent --accept: --reject: --page-requisites
+    --convert-links --output-file> --append-output> --rejected-log> --certificate< --private-key< --ask-password
+    --help --version --show-progress --content-disposition --no-clobber --max-redirect:
+"""
 )
 _SENDING_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _REMOTE = re.compile(r"[^/]*@?[^/]+:.*|[a-z]+://.*")
@@ -46,7 +61,7 @@ def _fetch(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     for word in words:
         findings.extend(_secret_in(word, scene))
     for option in arguments.given:
-        findings.extend(_fetch_option(name, option.name, option.role, option.value, scene))
+        findings.extend(_fetch_option(name, option, scene))
     urls = [*arguments.operands, *arguments.values("--url")]
     is_local = bool(urls) and all(_is_loopback(url) for url in urls)
     for url in urls:
@@ -57,12 +72,13 @@ def _fetch(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     return findings
 
 
-def _fetch_option(name: str, option: str, role: str, value: str | None, scene: Scene) -> list[Finding]:
-    if role == "!":
+def _fetch_option(name: str, given: Given, scene: Scene) -> list[Finding]:
+    option, value = given.name, given.value
+    if given.role is Role.HARM:
         return [dangerous("dangerous-option", f"{name} {option} runs a program, reads settings or sends a file")]
-    if role == ">" and value is not None and value != "-":
+    if given.role is Role.WRITE and value is not None and value != "-":
         return scene.path(value, PathOp.WRITE)
-    if role == "<" and value is not None:
+    if given.role is Role.READ and value is not None:
         return scene.path(value, PathOp.READ)
     if option in _CURL_SENDS and value is not None and re.search(r"(^|=|;|,)[@<]", value) and option != "--data-raw":
         return [dangerous("upload", f"{name} {option} sends a file or its input")]
@@ -106,9 +122,11 @@ def _judge_url(url: str, scene: Scene) -> list[Finding]:
 
 def _remote_copy(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge rsync and scp: from or to another machine, or a local copy."""
-    table = read_table("-abcdDEghHiIKklLmnNoOpPqrRStuvVxXyzC1234678 --archive --verbose --recursive --compress --dry-run "
-                       "--progress --exclude: --include: --exclude-from< --stats --human-readable --checksum --update "
-                       "--ignore-existing --partial --size-only --times --perms --links --itemize-changes")  # fmt: skip
+    table = read_table("""
+    -abcdDEghHiIKklLmnNoOpPqrRStuvVxXyzC1234678 --archive --verbose --recursive --compress --dry-run --progress
+    --exclude: --include: --exclude-from< --stats --human-readable --checksum --update --ignore-existing --partial
+    --size-only --times --perms --links --itemize-changes
+""")
     arguments = read_arguments(table, words)
     operands = arguments.operands
     findings = [Finding(Risk.WRITE, "writer", f"{name} copies files")]

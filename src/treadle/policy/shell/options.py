@@ -3,7 +3,8 @@
 A table is one line of text: `-abc` are flags, `-n:` takes a value, `-f<` a path that is read, `-o>` a path that is
 written, `-x!` runs something or does harm, `--color?` takes a value only when glued with `=`. After the bar stand the
 operands in order, the last one repeated when it ends in `*`: `TEXT`, `LIST` (names shown, contents not), `READ`,
-`WRITE`, `HARM` (changes the system), or `RAW` for a program that prints its arguments and knows no options worth telling apart.
+`WRITE`, `HARM` (changes the system), or `RAW` for a program that prints its arguments and knows no options worth
+telling apart.
 """
 
 import re

@@ -20,9 +20,10 @@ uname = -asnrvmpio --all --kernel-name --nodename --kernel-release --kernel-vers
 id = -agGnruzZ --group --groups --name --real --user --zero | TEXT*
 ls dir vdir = -aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1 -I: -T: -w: --all --almost-all --author --escape --block-size:
     --ignore-backups --color? --directory --dired --classify? --file-type --format: --full-time --no-group
-    --group-directories-first --human-readable --si --hyperlink? --indicator-style: --inode --ignore: --hide: --kibibytes
-    --numeric-uid-gid --literal --hide-control-chars --show-control-chars --quote-name --quoting-style: --reverse
-    --recursive --size --sort: --time: --time-style: --tabsize: --width: --context --zero | LIST*
+    --group-directories-first --human-readable --si --hyperlink? --indicator-style: --inode --ignore: --hide:
+    --kibibytes --numeric-uid-gid --literal --hide-control-chars --show-control-chars --quote-name
+    --quoting-style:
+    --reverse --recursive --size --sort: --time: --time-style: --tabsize: --width: --context --zero | LIST*
 eza exa lsd = -1aAlLrRsTdDhHgGimuUSFx --all --long --tree --level: -L: --git --icons? --header --sort: --reverse
     --group-directories-first --color? --no-permissions --no-user --no-time --oneline --recurse --grid | LIST*
 tree = -adfpiugshDFQNqrtUvcnCASxlJX1 -L: -P: -I: -H: -T: --dirsfirst --filesfirst --noreport --du --prune --si --inodes

@@ -41,6 +41,12 @@ class Trace:
     paths: list[tuple[PathOp, str]] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
 
+    def add(self, other: "Trace") -> None:
+        """Take over what was met in a script that the command runs."""
+        self.commands.extend(other.commands)
+        self.paths.extend(other.paths)
+        self.hosts.extend(other.hosts)
+
 
 @dataclass(slots=True)
 class Effort:
@@ -51,7 +57,10 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """The surroundings of one command. `cwds` are all the directories it may run in; `is_search` marks a guess at a command."""
+    """The surroundings of one command.
+
+    `cwds` are all the directories it may run in, `is_search` marks a guess at a command, `depth` counts nesting.
+    """
 
     context: PolicyContext
     cwds: tuple[str, ...]

@@ -8,8 +8,9 @@ from treadle.policy.operations import PathOp
 from treadle.policy.shell.scene import Scene
 
 _ADDRESS = re.compile(r"\d+(~\d+)?|\$|\+\d+|~\d+")
-_PLAIN = frozenset("pPdDnNgGhHxlzF=")
+_PLAIN = frozenset("pPdDnNgGhHxlzF={")
 _FLAGS = re.compile(r"[gpiIM0-9]*")
+_MAY_RUN = re.compile(r"e\s*$|/[gpIiMm0-9]*e|(^|[;{}\s\d$])e(\s|$)")
 
 
 class _OpaqueScriptError(Exception):
@@ -20,118 +21,130 @@ def judge_sed(script: str, scene: Scene) -> list[Finding]:
     """Judge a sed script; what is not understood is searched for the commands that write or run."""
     if not is_static(script):
         return [unclear("opaque-code", "the sed script is unknown until it runs")]
-    findings: list[Finding] = []
-    position = 0
+    reader = _Reader(script, scene)
     try:
-        while position < len(script):
-            position = _command(script, position, findings, scene)
+        reader.read()
     except _OpaqueScriptError:
-        findings.append(unclear("opaque-code", "the sed script is not understood"))
-        if re.search(r"e\s*$|/[gpIiMm0-9]*e|(^|[;{}\s\d$])e(\s|$)", script):
-            findings.append(dangerous("opaque-code", "the sed script may run a command"))
-        for token in re.split(r"[\s;]+", script):
-            findings.extend(scene.mentions(token))
-    return findings
+        reader.findings.append(unclear("opaque-code", "the sed script is not understood"))
+        if _MAY_RUN.search(script):
+            reader.findings.append(dangerous("opaque-code", "the sed script may run a command"))
+        for token in dict.fromkeys(re.split(r"[\s;]+", script)):
+            reader.findings.extend(scene.mentions(token))
+    return reader.findings
 
 
-def _command(script: str, position: int, findings: list[Finding], scene: Scene) -> int:
-    position = _skip(script, position, " \t\n;{}")
-    if position >= len(script):
-        return position
-    position = _addresses(script, position)
-    position = _skip(script, position, " \t!")
-    letter = script[position : position + 1]
-    position += 1
-    if letter in _PLAIN and letter:
-        return position
-    if letter == "{":
-        return position
-    if letter in ("q", "Q"):
-        return _skip(script, position, " 0123456789")
-    if letter == "s":
-        return _substitute(script, position, findings, scene)
-    if letter == "y":
-        return _delimited(script, position, 2)
-    if letter in ("w", "W", "r", "R"):
-        return _file(letter, script, position, findings, scene)
-    if letter == "e":
-        findings.append(dangerous("opaque-code", "the sed command e runs a command"))
-        return _line_end(script, position)
-    if letter in ("a", "i", "c", "#"):
-        return _line_end(script, position)
-    raise _OpaqueScriptError
+class _Reader:
+    """One pass over one script."""
 
+    def __init__(self, text: str, scene: Scene) -> None:
+        self.findings: list[Finding] = []
+        self._text = text
+        self._scene = scene
+        self._pos = 0
 
-def _skip(script: str, position: int, characters: str) -> int:
-    while position < len(script) and script[position] in characters:
-        position += 1
-    return position
+    def read(self) -> None:
+        """Read all commands; raises `_OpaqueScriptError`."""
+        while self._pos < len(self._text):
+            self._skip(" \t\n;{}")
+            if self._pos < len(self._text):
+                self._addresses()
+                self._skip(" \t!")
+                self._command(self._take())
 
+    def _peek(self) -> str:
+        return self._text[self._pos : self._pos + 1]
 
-def _line_end(script: str, position: int) -> int:
-    end = script.find("\n", position)
-    return len(script) if end < 0 else end
+    def _take(self) -> str:
+        char = self._peek()
+        self._pos += 1
+        return char
 
+    def _skip(self, characters: str) -> None:
+        while self._peek() and self._peek() in characters:
+            self._pos += 1
 
-def _addresses(script: str, position: int) -> int:
-    position = _address(script, position)
-    after = _skip(script, position, " \t")
-    if script[after : after + 1] == ",":
-        return _address(script, _skip(script, after + 1, " \t"))
-    return position
-
-
-def _address(script: str, position: int) -> int:
-    if script[position : position + 1] == "/":
-        return _skip(script, _delimited(script, position, 1), "IM")
-    if script[position : position + 1] == "\\":
-        raise _OpaqueScriptError
-    match = _ADDRESS.match(script, position)
-    return match.end() if match else position
-
-
-def _delimited(script: str, position: int, parts: int) -> int:
-    """Step over `parts` texts behind the delimiter at `position`."""
-    delimiter = script[position : position + 1]
-    if not delimiter or delimiter in "\\\n":
-        raise _OpaqueScriptError
-    position += 1
-    while parts:
-        if position >= len(script):
+    def _command(self, letter: str) -> None:
+        if letter in _PLAIN:
+            return
+        if letter in ("q", "Q"):
+            self._skip(" 0123456789")
+        elif letter == "s":
+            self._substitute()
+        elif letter == "y":
+            self._delimited(2)
+        elif letter in ("w", "W", "r", "R"):
+            self._file(letter)
+        elif letter == "e":
+            self.findings.append(dangerous("opaque-code", "the sed command e runs a command"))
+            self._rest_of_line()
+        elif letter in ("a", "i", "c", "#"):
+            self._rest_of_line()
+        else:
             raise _OpaqueScriptError
-        char = script[position]
-        # A delimiter inside a bracket expression is not told apart: then two readings are possible.
-        if char == "[" and delimiter in script[position : script.find("]", position) + 1]:
+
+    def _addresses(self) -> None:
+        self._address()
+        start = self._pos
+        self._skip(" \t")
+        if self._peek() != ",":
+            self._pos = start
+            return
+        self._pos += 1
+        self._skip(" \t")
+        self._address()
+
+    def _address(self) -> None:
+        if self._peek() == "/":
+            self._delimited(1)
+            self._skip("IM")
+        elif self._peek() == "\\":
             raise _OpaqueScriptError
-        if char == "\\":
-            position += 2
-            continue
-        if char == delimiter:
-            parts -= 1
-        position += 1
-    return position
+        elif match := _ADDRESS.match(self._text, self._pos):
+            self._pos = match.end()
 
+    def _delimited(self, parts: int) -> None:
+        """Step over `parts` texts behind the delimiter that stands here."""
+        delimiter = self._take()
+        if not delimiter or delimiter in "\\\n":
+            raise _OpaqueScriptError
+        while parts:
+            char = self._take()
+            if not char:
+                raise _OpaqueScriptError
+            # A delimiter inside a bracket expression: then two readings are possible.
+            if char == "[" and delimiter in self._text[self._pos : self._text.find("]", self._pos) + 1]:
+                raise _OpaqueScriptError
+            if char == "\\":
+                self._pos += 1
+            elif char == delimiter:
+                parts -= 1
 
-def _substitute(script: str, position: int, findings: list[Finding], scene: Scene) -> int:
-    position = _delimited(script, position, 2)
-    match = _FLAGS.match(script, position)
-    position = match.end() if match else position
-    following = script[position : position + 1]
-    if following in ("e", "m"):
-        if re.match(r"[egpiImM0-9]*e", script[position:]):
-            findings.append(dangerous("opaque-code", "the e flag of the sed command s runs a command"))
-        return _skip(script, position, "egpiImM0123456789")
-    if following == "w":
-        return _file("w", script, position + 1, findings, scene)
-    if following and following not in " \t\n;}#":
-        raise _OpaqueScriptError
-    return position
+    def _substitute(self) -> None:
+        self._delimited(2)
+        flags = _FLAGS.match(self._text, self._pos)
+        self._pos = flags.end() if flags else self._pos
+        following = self._peek()
+        if following in ("e", "m"):
+            if re.match(r"[egpiImM0-9]*e", self._text[self._pos :]):
+                self.findings.append(dangerous("opaque-code", "the e flag of the sed command s runs a command"))
+            self._skip("egpiImM0123456789")
+        elif following == "w":
+            self._pos += 1
+            self._file("w")
+        elif following and following not in " \t\n;}#":
+            raise _OpaqueScriptError
 
+    def _rest_of_line(self) -> str:
+        end = self._text.find("\n", self._pos)
+        end = len(self._text) if end < 0 else end
+        rest = self._text[self._pos : end]
+        self._pos = end
+        return rest.strip()
 
-def _file(letter: str, script: str, position: int, findings: list[Finding], scene: Scene) -> int:
-    end = _line_end(script, position)
-    name = script[position:end].strip()
-    findings.extend(scene.path(name, PathOp.WRITE if letter in "wW" else PathOp.READ))
-    if letter in "rR":
-        findings.append(unclear("opaque-code", "the sed script reads another file"))
-    return end
+    def _file(self, letter: str) -> None:
+        name = self._rest_of_line()
+        if letter in "wW":
+            self.findings.extend(self._scene.path(name, PathOp.WRITE))
+        else:
+            self.findings.extend(self._scene.path(name, PathOp.READ))
+            self.findings.append(unclear("opaque-code", "the sed script reads another file"))

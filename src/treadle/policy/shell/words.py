@@ -211,13 +211,25 @@ def _read_expansion(cursor: Cursor, builder: _Builder, *, quoted: bool) -> None:
         return
     cursor.pos += 1
     cursor.skip_joins()
-    if not quoted and cursor.looking_at("'"):
+    if not quoted and cursor.peek() in ("'", '"'):
+        _read_dollar_quote(cursor, builder)
+    else:
+        _read_dollar(cursor, builder, quoted=quoted)
+
+
+def _read_dollar_quote(cursor: Cursor, builder: _Builder) -> None:
+    if cursor.peek() == "'":
         builder.add_text(_ansi_quoted(cursor), quoted=True)
-    elif not quoted and cursor.take('"'):
-        for segment in _until(cursor, '"', quoted=True):
-            builder.add(segment)
-        builder.add(Parameter("?locale", quoted=True, operator="translated"))
-    elif cursor.take("(("):
+        return
+    cursor.pos += 1
+    for segment in _until(cursor, '"', quoted=True):
+        builder.add(segment)
+    # A translation may say anything.
+    builder.add(Parameter("?locale", quoted=True, operator="translated"))
+
+
+def _read_dollar(cursor: Cursor, builder: _Builder, *, quoted: bool) -> None:
+    if cursor.take("(("):
         builder.add(_arithmetic_or_script(cursor, quoted=quoted))
     elif cursor.take("("):
         builder.add(Substitution(_nested(cursor, ")"), quoted))

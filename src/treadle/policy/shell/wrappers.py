@@ -66,7 +66,9 @@ _WRAPPERS = {
     "catchsegv": _Wrapper(""),
     "pipenv": _Wrapper("", skip=1),
     "sudo": _Wrapper(
-        "-AbEeHiKklnPSsVv -u: -g: -h: -p: -C: -D: -R: -r: -t: -T: -U: --user: --group: --preserve-env? --login --shell"
+        """
+    -AbEeHiKklnPSsVv -u: -g: -h: -p: -C: -D: -R: -r: -t: -T: -U: --user: --group: --preserve-env? --login --shell
+"""
     ),
     "doas": _Wrapper("-nsL -u: -C:"),
     "chroot": _Wrapper("--userspec: --groups: --skip-chdir", skip=1),
@@ -75,12 +77,16 @@ _WRAPPERS = {
 }
 _ENV = read_table("-iv0 -u: -C: -S: -a: --ignore-environment --null --unset: --chdir: --split-string: --debug --argv0:")
 _XARGS = read_table(
-    "-0rtpxo -a< -d: -E: -I: -i? -J: -L: -l? -n: -P: -R: -S: -s: -e? --null --arg-file< --delimiter: --eof? --replace?"
-    " --max-lines? --max-args: --max-procs: --max-chars: --no-run-if-empty --verbose --interactive --exit --open-tty"
-    " --process-slot-var: --show-limits"
+    """
+    -0rtpxo -a< -d: -E: -I: -i? -J: -L: -l? -n: -P: -R: -S: -s: -e? --null --arg-file< --delimiter: --eof?
+    --replace? --max-lines? --max-args: --max-procs: --max-chars: --no-run-if-empty --verbose --interactive --exit
+    --open-tty --process-slot-var: --show-limits
+"""
 )
-_FLOCK = read_table("-nsxuoeF -w: -E: -c: --nonblock --nb --shared --exclusive --unlock --close --timeout: --wait: "
-                    "--conflict-exit-code: --command: --no-fork --verbose")  # fmt: skip
+_FLOCK = read_table("""
+    -nsxuoeF -w: -E: -c: --nonblock --nb --shared --exclusive --unlock --close --timeout: --wait:
+    --conflict-exit-code: --command: --no-fork --verbose
+""")
 _WATCH = read_table(
     "-dtgecbprwx -n: -q: --differences? --interval: --no-title --exec --chgexit --errexit --color --beep"
 )
@@ -171,7 +177,7 @@ def _xargs(words: Sequence[str], scene: Scene) -> list[Finding]:
     if marks:
         inner = tuple(word.replace(marks[0], UNKNOWN) for word in inner)
     if _is_safely_fed(inner[0], arguments, scene):
-        return findings + scene.command(tuple("./x" if word == UNKNOWN else word for word in inner) + ("./x",))
+        return findings + scene.command((*("./x" if word == UNKNOWN else word for word in inner), "./x"))
     findings.append(unclear("xargs", "xargs adds operands that are unknown until it runs"))
     for word in [*(word for command in scene.feed.upstream for word in command[1:]), *(scene.feed.text or "").split()][
         :MAX_FED_WORDS
@@ -201,7 +207,7 @@ def _is_safely_fed(program: str, arguments: Arguments, scene: Scene) -> bool:
 
 
 def _plain_find(words: Sequence[str]) -> tuple[list[str], bool] | None:
-    """Read a find that does nothing but list names below its start: its name patterns, and whether it ends them in NUL."""
+    """Read a find that only lists names below its start: its name patterns, and whether it ends each name in NUL."""
     pending = list(words)
     patterns: list[str] = []
     while pending and not pending[0].startswith("-"):
@@ -263,8 +269,9 @@ def _parallel(words: Sequence[str], scene: Scene) -> list[Finding]:
     findings = [unclear("wrapper", "parallel runs a command for each of its inputs")]
     places = [place for place, word in enumerate(words) if word.startswith(":::")]
     inner, values = (words[: places[0]], words[places[0] + 1 :]) if places else (words, [UNKNOWN])
-    arguments = read_arguments(read_table("-0kqXmut -j: -n: -N: -a< -S! -I: --jobs: --dry-run --keep-order --bar"),
-                               inner, permute=False)  # fmt: skip
+    arguments = read_arguments(
+        read_table("-0kqXmut -j: -n: -N: -a< -S! -I: --jobs: --dry-run --keep-order --bar"), inner, permute=False
+    )
     for value in [value for value in values if not value.startswith(":::")][:50]:
         command = [word.replace("{}", value) for word in arguments.operands]
         command = command if any("{}" in word for word in arguments.operands) else [*command, value]

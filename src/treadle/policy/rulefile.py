@@ -1,0 +1,166 @@
+"""Reads rule files: TOML, every rule with examples, and nothing of a file in force unless all of it holds."""
+
+import hashlib
+import posixpath
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from treadle.policy.marks import UNKNOWN
+from treadle.policy.operations import PathOp
+from treadle.policy.rules import Places, Rule, Ruleset, Scope, Subject, matches
+from treadle.policy.shell.expand import Variables, expand_words
+from treadle.policy.shell.parse import parse
+from treadle.policy.shell.syntax import ShellSyntaxError, Simple
+from treadle.policy.urls import check_url
+from treadle.protocol.permissions import Verdict
+
+FORMAT_VERSION = 1
+
+_VERDICTS = {"allow": Verdict.ALLOW, "ask": Verdict.REQUIRE_USER_CONFIRMATION, "deny": Verdict.DENY}
+_OPERATIONS = {"read": PathOp.READ, "write": PathOp.WRITE}
+_KEYS = frozenset(
+    {"id", "verdict", "tool", "tool_digest", "argv", "exact", "path", "op", "host", "reason", "match", "not_match"}
+)
+_TEXTS = ("tool", "tool_digest", "path", "host", "reason")
+_EXAMPLE_PLACES = Places(roots=("/workspace",), home="/home/user")
+
+
+class RuleFileError(Exception):
+    """A rule file cannot be used; the text says where and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleFile:
+    """The text of one rule file as it was found; `name` is shown to the user."""
+
+    name: str
+    text: str
+    scope: Scope
+
+
+def load_rules(files: Iterable[RuleFile], last_good: Mapping[str, str] | None = None) -> Ruleset:
+    """Read all rule files in one go.
+
+    A file that cannot be used is named in `problems`, which turns automatic approval off; its `last_good` text, by file
+    name, stays in force meanwhile, so that its denials do.
+    """
+    rules: list[Rule] = []
+    problems: list[str] = []
+    for file in files:
+        try:
+            rules.extend(read_rules(file))
+        except RuleFileError as error:
+            problems.append(str(error))
+            rules.extend(_last_good(file, last_good or {}))
+    version = hashlib.sha256(repr((rules, problems)).encode()).hexdigest()
+    return Ruleset(rules=tuple(rules), problems=tuple(problems), version=version)
+
+
+def _last_good(file: RuleFile, last_good: Mapping[str, str]) -> list[Rule]:
+    text = last_good.get(file.name)
+    if text is None:
+        return []
+    try:
+        return read_rules(replace(file, text=text))
+    except RuleFileError:
+        return []
+
+
+def read_rules(file: RuleFile) -> list[Rule]:
+    """Read one rule file and test its examples; raises `RuleFileError` naming file and line."""
+    try:
+        document = tomllib.loads(file.text)
+    except tomllib.TOMLDecodeError as error:
+        raise RuleFileError(f"{file.name}: {error}") from error
+    if document.get("version") != FORMAT_VERSION or set(document) - {"version", "rule"}:
+        raise RuleFileError(f"{file.name}: it must hold 'version = {FORMAT_VERSION}' and [[rule]] tables, nothing else")
+    tables = document.get("rule", [])
+    lines = [
+        number for number, line in enumerate(file.text.splitlines(), 1) if re.match(r"\s*\[\[\s*rule\s*\]\]", line)
+    ]
+    if not isinstance(tables, list) or len(tables) != len(lines):
+        raise RuleFileError(f"{file.name}: each rule must stand under a [[rule]] line of its own")
+    return [_read_rule(table, file, f"{file.name}:{line}") for table, line in zip(tables, lines, strict=True)]
+
+
+def _read_rule(table: Mapping[str, Any], file: RuleFile, source: str) -> Rule:
+    unknown = sorted(set(table) - _KEYS)
+    if unknown:
+        raise RuleFileError(f"{source}: unknown key {unknown[0]!r}")
+    rule = Rule(
+        id=_text(table, "id", source, needed=True),
+        verdict=_choice(table, "verdict", _VERDICTS, source),
+        scope=file.scope,
+        argv=_list(table, "argv", source),
+        exact=table.get("exact") is True,
+        op=_choice(table, "op", _OPERATIONS, source) if "op" in table else None,
+        source=source,
+        **{key: _text(table, key, source) for key in _TEXTS},
+    )
+    if not (rule.argv or rule.path or rule.host or rule.tool):
+        raise RuleFileError(f"{source}: the rule {rule.id} matches nothing: give argv, path, host or tool")
+    _test_examples(rule, _list(table, "match", source), _list(table, "not_match", source))
+    return rule
+
+
+def _text(table: Mapping[str, Any], key: str, source: str, *, needed: bool = False) -> str:
+    value = table.get(key, "")
+    if not isinstance(value, str) or (needed and not value):
+        raise RuleFileError(f"{source}: {key} must be a text")
+    return value
+
+
+def _list(table: Mapping[str, Any], key: str, source: str) -> tuple[str, ...]:
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise RuleFileError(f"{source}: {key} must be a list of texts")
+    return tuple(value)
+
+
+def _choice(table: Mapping[str, Any], key: str, choices: Mapping[str, Any], source: str) -> Any:
+    value = table.get(key)
+    if not isinstance(value, str) or value not in choices:
+        raise RuleFileError(f"{source}: {key} must be one of {', '.join(choices)}")
+    return choices[value]
+
+
+def _test_examples(rule: Rule, match: Sequence[str], not_match: Sequence[str]) -> None:
+    if not match and (rule.argv or rule.path or rule.host):
+        raise RuleFileError(f"{rule.source}: the rule {rule.id} needs an example in match")
+    for example in match:
+        if not matches(rule, example_subject(rule, example), _EXAMPLE_PLACES):
+            raise RuleFileError(f"{rule.source}: the rule {rule.id} does not match its example {example!r}")
+    for example in not_match:
+        if matches(rule, example_subject(rule, example), _EXAMPLE_PLACES):
+            raise RuleFileError(f"{rule.source}: the rule {rule.id} matches {example!r}, which stands in not_match")
+
+
+def example_subject(rule: Rule, example: str) -> Subject:
+    """Read an example as what the rule speaks of: a command, a URL or host, a path, or a tool's name."""
+    if rule.argv:
+        return Subject(tool=rule.tool.replace("*", "x"), commands=(_words(example),))
+    if rule.host:
+        host = check_url(example).host if "://" in example else example
+        return Subject(tool=rule.tool.replace("*", "x"), hosts=(host,))
+    if rule.path:
+        home = example.replace("~", _EXAMPLE_PLACES.home, 1) if example.startswith("~/") else example
+        path = posixpath.normpath(posixpath.join(_EXAMPLE_PLACES.roots[0], home))
+        return Subject(tool=rule.tool.replace("*", "x"), paths=((rule.op or PathOp.READ, path),))
+    return Subject(tool=example, tool_digest=rule.tool_digest)
+
+
+def _words(line: str) -> tuple[str, ...]:
+    """Split an example into the words that bash would make of it; one that is no plain command matches nothing."""
+    try:
+        script, _ = parse(line)
+    except ShellSyntaxError:
+        return (UNKNOWN,)
+    match script.pipelines:
+        case (pipeline,) if len(pipeline.commands) == 1 and isinstance(pipeline.commands[0], Simple):
+            words = expand_words(pipeline.commands[0].words, Variables(_EXAMPLE_PLACES.home), UNKNOWN)
+            return words or (UNKNOWN,)
+        case _:
+            return (UNKNOWN,)

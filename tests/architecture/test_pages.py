@@ -1,0 +1,21 @@
+"""Pages that are written by the program are as it would write them now (`make docs` writes them)."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from treadle.app.states import states_page
+from treadle.protocol.codec import schemas
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.mark.parametrize("name", schemas())
+def test_the_published_schemas_are_those_of_the_protocol(name: str) -> None:
+    written = (DOCS / "schema" / f"{name}.json").read_text()
+    assert written == json.dumps(schemas()[name], indent=2, sort_keys=True) + "\n"
+
+
+def test_the_table_of_states_is_that_of_the_machine() -> None:
+    assert (DOCS / "states.md").read_text() == states_page()

@@ -1,0 +1,83 @@
+"""Rules about the source that no other tool checks."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "treadle"
+DATA = SOURCE / "app" / "demo" / "project"
+
+CATCHES_EVERYTHING = {
+    "cli/main.py": "the end of the program: a person reads it",
+    "engine/perform.py": "the task owner",
+    "engine/tool_call.py": "the tool boundary",
+}
+IMPORTS_LATE = {
+    "__main__.py": "--version loads nothing",
+    "providers/connect.py": "one wire API is loaded, not all",
+    "tools/outlines.py": "the grammars are loaded for outlines only",
+    "tui/main.py": "the painter is loaded after the first paint",
+    "workspace/encodings.py": "guessing an encoding is rare",
+    "workspace/extract.py": "readers of documents are loaded for documents only",
+    "workspace/guard.py": "runs alone, with what its one job needs",
+}
+"""Besides `app` and `cli`; each with its reason."""
+
+
+def modules(folder: Path) -> Iterator[tuple[str, ast.Module]]:
+    """Every module of a folder: its path, and its tree."""
+    for file in sorted(folder.rglob("*.py")):
+        if DATA not in file.parents and "tasks" not in file.relative_to(folder).parts:
+            yield file.relative_to(folder).as_posix(), ast.parse(file.read_text(encoding="utf-8"))
+
+
+def catches_everything(handler: ast.ExceptHandler) -> bool:
+    """Whether it takes every exception and may keep it: one that always raises it again does not."""
+    if isinstance(handler.body[-1], ast.Raise):
+        return False
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(one is None or ast.unparse(one) in ("Exception", "BaseException") for one in caught)
+
+
+def test_everything_is_caught_in_the_allowed_places_only() -> None:
+    found = {
+        name
+        for name, tree in modules(SOURCE)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ExceptHandler) and catches_everything(node)
+    }
+    assert found == set(CATCHES_EVERYTHING)
+
+
+def imports_late(tree: ast.Module) -> bool:
+    """Whether a function imports."""
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    nodes = [inner for function in functions for inner in ast.walk(function)]
+    return any(isinstance(node, ast.Import | ast.ImportFrom) for node in nodes) or any(
+        isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") for node in nodes
+    )
+
+
+def test_functions_import_in_the_allowed_places_only() -> None:
+    found = {name for name, tree in modules(SOURCE) if not name.startswith(("app/", "cli/")) and imports_late(tree)}
+    assert found <= set(IMPORTS_LATE)
+
+
+@pytest.mark.parametrize("folder", [SOURCE, ROOT / "tests"])
+def test_nothing_is_mocked(folder: Path) -> None:
+    names = [
+        (name, alias.name if isinstance(node, ast.Import) else f"{node.module}.{alias.name}")
+        for name, tree in modules(folder)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    ]
+    assert [pair for pair in names if "mock" in pair[1].split(".")] == []
+
+
+def test_every_module_says_in_one_line_what_it_is() -> None:
+    docs = {name: ast.get_docstring(tree) or "" for name, tree in modules(SOURCE)}
+    assert [name for name, text in docs.items() if not text.partition("\n")[0].endswith((".", ":"))] == []

@@ -1,0 +1,241 @@
+"""The one decision, by mode, rule, trust and place."""
+
+from typing import Any
+
+import pytest
+
+from tests.policy.views import HOME, ROOT, MemoryView, context
+from treadle.policy.decide import decide, without_user
+from treadle.policy.rulefile import RuleFile, load_rules
+from treadle.policy.rules import Scope
+from treadle.protocol.permissions import Decision, Mode, Part, Reason, Verdict
+from treadle.protocol.tools import (
+    Access,
+    FetchUrl,
+    ReadPath,
+    Risk,
+    RunCommand,
+    ToolSpec,
+    ToolTraits,
+    WritePath,
+)
+
+ALLOW, ASK, DENY = Verdict.ALLOW, Verdict.REQUIRE_USER_CONFIRMATION, Verdict.DENY
+SHELL = ToolSpec(name="execute_command", description="", parameters={}, traits=ToolTraits(), risk=Risk.EXECUTE)
+
+
+def _decide(access: Access, mode: Mode = Mode.ASK, **changes: Any) -> Decision:
+    return decide(SHELL, {}, (access,), context(mode, **changes))
+
+
+def _run(line: str, mode: Mode = Mode.ASK, **changes: Any) -> Verdict:
+    return _decide(RunCommand(command=line, cwd=ROOT), mode, **changes).verdict
+
+
+def _rules(text: str, scope: Scope = Scope.USER) -> Any:
+    return load_rules([RuleFile(name="rules.toml", text=f"version = 1\n{text}", scope=scope)])
+
+
+def test_a_decision_explains_each_part() -> None:
+    decision = _decide(RunCommand(command="ls && npm test", cwd=ROOT))
+    assert decision.verdict is ASK
+    assert decision.risk is Risk.EXECUTE
+    assert decision.parts == (
+        Part(
+            text="ls",
+            verdict=ALLOW,
+            risk=Risk.READ,
+            reasons=(Reason(rule="reader", text="ls only reads"), Reason(rule="mode", text="mode ask allows it")),
+        ),
+        Part(
+            text="npm test",
+            verdict=ASK,
+            risk=Risk.EXECUTE,
+            reasons=(
+                Reason(rule="unknown-program", text="npm is not known to be harmless"),
+                Reason(rule="mode", text="mode ask asks"),
+            ),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        (Mode.PLAN, (ALLOW, DENY, DENY, DENY, DENY, DENY)),
+        (Mode.ASK, (ALLOW, ASK, ASK, ASK, ASK, ASK)),
+        (Mode.EDITS, (ALLOW, ASK, ALLOW, ASK, ASK, ASK)),
+        (Mode.AUTO, (ALLOW, ASK, ALLOW, ASK, ASK, ASK)),
+        (Mode.FULL, (ALLOW, ALLOW, ALLOW, ALLOW, ALLOW, ASK)),
+    ],
+)
+def test_each_mode_lets_more_run_and_none_lets_danger_run(mode: Mode, expected: tuple[Verdict, ...]) -> None:
+    lines = ("cat a", "cat /etc/hosts", "touch a", "npm test", "git push", "rm -rf ~")
+    assert tuple(_run(line, mode) for line in lines) == expected
+
+
+def test_auto_mode_runs_code_only_in_the_sandbox() -> None:
+    assert _run("npm test", Mode.AUTO, sandboxed=True) is ALLOW
+
+
+def test_auto_mode_in_the_sandbox_still_asks_for_danger_and_the_network() -> None:
+    assert [_run(line, Mode.AUTO, sandboxed=True) for line in ("rm -rf ~", "curl https://example.com")] == [ASK, ASK]
+
+
+@pytest.mark.parametrize("mode", [Mode.EDITS, Mode.AUTO, Mode.FULL])
+def test_a_folder_that_is_not_trusted_gets_no_wider_mode(mode: Mode) -> None:
+    assert _decide(WritePath(path=f"{ROOT}/a"), mode, trusted=False, sandboxed=True).verdict is ASK
+
+
+def test_git_reads_ask_in_a_folder_that_is_not_trusted() -> None:
+    assert (_run("git status"), _run("git status", trusted=False)) == (ALLOW, ASK)
+
+
+@pytest.mark.parametrize("line", ["cat .env", "echo x > .git/config", "git push --force", "ls; rm -rf ~"])
+def test_full_mode_lifts_no_rail(line: str) -> None:
+    assert _run(line, Mode.FULL) is ASK
+
+
+@pytest.mark.parametrize("line", ["echo 'open", "true;" * 600, "x" * 70_000, "$(" * 60 + "ls" + ")" * 60])
+def test_what_cannot_be_followed_asks_in_every_mode(line: str) -> None:
+    assert _run(line, Mode.FULL) is ASK
+
+
+def test_danger_behind_the_budget_is_still_seen() -> None:
+    assert _decide(RunCommand(command="true;" * 600 + "rm -rf ~", cwd=ROOT)).risk is Risk.CRITICAL
+
+
+@pytest.mark.parametrize(
+    ("access", "verdict", "risk"),
+    [
+        (ReadPath(path=f"{ROOT}/a"), ALLOW, Risk.READ),
+        (ReadPath(path="/etc/hosts"), ASK, Risk.READ_OUTSIDE),
+        (ReadPath(path=f"{ROOT}/.env"), ASK, Risk.CRITICAL),
+        (ReadPath(path=f"{ROOT}/.env.example"), ALLOW, Risk.READ),
+        (ReadPath(path=ROOT, listing=True), ALLOW, Risk.READ),
+        (ReadPath(path=f"{HOME}/.ssh", listing=True), ASK, Risk.CRITICAL),
+        (WritePath(path=f"{ROOT}/a"), ASK, Risk.WRITE),
+        (WritePath(path=f"{ROOT}/AGENTS.md"), ASK, Risk.CRITICAL),
+        (WritePath(path="/etc/hosts"), ASK, Risk.CRITICAL),
+        (FetchUrl(url="https://example.com/a"), ASK, Risk.READ_OUTSIDE),
+        (FetchUrl(url="https://example.com/a", method="POST"), ASK, Risk.REMOTE),
+        (FetchUrl(url="http://192.168.1.1/"), ASK, Risk.CRITICAL),
+        (FetchUrl(url="http://169.254.169.254/"), DENY, Risk.CRITICAL),
+        (FetchUrl(url="file:///etc/passwd"), DENY, Risk.CRITICAL),
+        (FetchUrl(url="https://user:pw@example.com/"), DENY, Risk.CRITICAL),
+    ],
+)
+def test_paths_and_addresses_are_judged_by_where_they_lead(access: Access, verdict: Verdict, risk: Risk) -> None:
+    decision = _decide(access)
+    assert (decision.verdict, decision.risk) == (verdict, risk)
+
+
+def test_a_tool_without_accesses_is_judged_by_its_risk() -> None:
+    quiet = ToolSpec(name="note", description="", parameters={}, traits=ToolTraits(), risk=Risk.NONE)
+    decisions = [decide(spec, {}, (), context()) for spec in (quiet, SHELL)]
+    assert [decision.verdict for decision in decisions] == [ALLOW, ASK]
+
+
+def test_nobody_to_ask_means_no() -> None:
+    refused = without_user(_decide(RunCommand(command="npm test", cwd=ROOT)))
+    assert (refused.verdict, refused.reasons[0].rule) == (DENY, "no-user")
+
+
+def test_nobody_to_ask_changes_nothing_where_nothing_is_asked() -> None:
+    decision = _decide(RunCommand(command="ls", cwd=ROOT))
+    assert without_user(decision) == decision
+
+
+def test_text_from_outside_makes_network_changes_ask_in_full_mode() -> None:
+    assert (_run("git push", Mode.FULL), _run("git push", Mode.FULL, tainted=True)) == (ALLOW, ASK)
+
+
+def test_the_digest_names_the_call_the_files_and_what_judged_it() -> None:
+    write = WritePath(path=f"{ROOT}/a")
+    digests = {
+        _decide(write).digest,
+        _decide(write, sandboxed=True).digest,
+        _decide(write, files=MemoryView(links={f"{ROOT}/a": f"{ROOT}/b"})).digest,
+        _decide(WritePath(path=f"{ROOT}/a", after="x")).digest,
+        _decide(write, rules=_rules('[[rule]]\nid="x"\nverdict="deny"\ntool="y"')).digest,
+        decide(SHELL, {"a": 1}, (write,), context()).digest,
+    }
+    assert len(digests) == 6
+    assert _decide(write).digest == _decide(write, Mode.FULL).digest
+
+
+def test_a_rule_that_allows_lets_the_command_run_and_says_so() -> None:
+    rules = _rules('[[rule]]\nid="tests"\nverdict="allow"\nargv=["npm","test"]\nmatch=["npm test"]')
+    decision = _decide(RunCommand(command="npm test -- -x", cwd=ROOT), rules=rules)
+    assert decision.verdict is ALLOW
+    assert decision.reasons[0] == Reason(rule="tests", text="the rule tests says ALLOW", source="rules.toml:2")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "npm test > out.txt",
+        "npm test; npm start",
+        "X=1 npm test",
+        "npm test $(npm start)",
+        "npm test | sh",
+        "nice npm start",
+    ],
+)
+def test_a_rule_that_allows_a_command_allows_nothing_beside_it(line: str) -> None:
+    rules = _rules('[[rule]]\nid="tests"\nverdict="allow"\nargv=["npm","test"]\nmatch=["npm test"]')
+    assert _run(line, rules=rules) is ASK
+
+
+@pytest.mark.parametrize(
+    "line", ["npm publish", "ls && npm publish", "nice npm publish", "sh -c 'npm publish'", "$(npm publish)"]
+)
+def test_a_rule_that_denies_holds_for_every_part_in_every_mode(line: str) -> None:
+    rules = _rules('[[rule]]\nid="no"\nverdict="deny"\nargv=["npm","publish"]\nmatch=["npm publish"]')
+    assert _run(line, Mode.FULL, rules=rules) is DENY
+
+
+def test_deny_wins_over_ask_and_ask_over_allow_whatever_the_order() -> None:
+    def rule(name: str, verdict: str, argv: str) -> str:
+        return f'[[rule]]\nid="{name}"\nverdict="{verdict}"\nargv={argv}\nmatch=["npm test x"]\n'
+
+    allow, ask, deny = (
+        rule("a", "allow", '["npm","test","x"]'),
+        rule("b", "ask", '["npm","test"]'),
+        rule("c", "deny", '["npm"]'),
+    )
+    assert _run("npm test x", Mode.FULL, rules=_rules(allow + ask)) is ASK
+    assert _run("npm test x", Mode.FULL, rules=_rules(deny + ask + allow)) is DENY
+
+
+def test_a_rule_for_a_path_holds_for_the_shell_too() -> None:
+    rules = _rules('[[rule]]\nid="no"\nverdict="deny"\npath="private/**"\nmatch=["private/a"]')
+    shell = [
+        _run(line, rules=rules) for line in ("cat private/a", "cd private && cat a", "ls > private/x", "cat public/a")
+    ]
+    assert shell == [DENY, DENY, DENY, ALLOW]
+    assert _decide(ReadPath(path=f"{ROOT}/private/a"), rules=rules).verdict is DENY
+
+
+def test_no_rule_allows_what_is_dangerous() -> None:
+    rules = _rules('[[rule]]\nid="a"\nverdict="allow"\nargv=["rm"]\nmatch=["rm x"]')
+    assert (_run("rm x", rules=rules), _run("rm -rf ~", rules=rules)) == (ALLOW, ASK)
+
+
+def test_plan_mode_is_not_widened_by_a_rule() -> None:
+    rules = _rules('[[rule]]\nid="a"\nverdict="allow"\nargv=["npm"]\nmatch=["npm test"]')
+    assert _run("npm test", Mode.PLAN, rules=rules) is DENY
+
+
+def test_a_project_allows_nothing_before_trust_and_denies_always() -> None:
+    allow = _rules('[[rule]]\nid="a"\nverdict="allow"\nargv=["npm"]\nmatch=["npm test"]', Scope.PROJECT)
+    deny = _rules('[[rule]]\nid="d"\nverdict="deny"\nargv=["npm"]\nmatch=["npm test"]', Scope.PROJECT)
+    assert (_run("npm test", rules=allow), _run("npm test", rules=allow, trusted=False)) == (ALLOW, ASK)
+    assert _run("npm test", rules=deny, trusted=False) is DENY
+
+
+def test_a_broken_rule_file_turns_automatic_approval_off_and_is_shown() -> None:
+    rules = _rules("[[rule]")
+    decision = _decide(RunCommand(command="ls", cwd=ROOT), Mode.FULL, rules=rules)
+    assert decision.verdict is ASK
+    assert "automatic approval is off: rules.toml" in decision.reasons[-1].text
