@@ -200,10 +200,12 @@ LIMITED = (
 
 async def test_a_full_disk_ends_the_session_with_all_that_was_logged(tmp_path: Path) -> None:
     home, program = tmp_path / "home", Program(tmp_path / "home")
+    project = tmp_path / "project"
+    project.mkdir()
     look = MakeCall(name="list_files", arguments={"path": "."})
     turns = tuple(Turn(items=(SayText(text=f"{number} " * 20_000), look)) for number in range(4))
     async with ScriptedServer(Script(turns=(*turns, Turn(items=(SayText(text="Done."),))))) as server:
-        flags = (*model(server), "--directory", str(tmp_path))
+        flags = (*model(server), "--directory", str(project))
         command = (sys.executable, "-c", LIMITED, str(200_000))
         full = await program.run("-p", "Hi.", *flags, command=command)
         said = four_lines(full)

@@ -13,7 +13,7 @@ from treadle.app.exits import Exit
 from treadle.engine.advance import fold
 from treadle.engine.state import phase
 from treadle.protocol.notifications import Phase
-from treadle.providers.scripted.script import MakeCall, Script
+from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
 WIRES = ("anthropic", "chat")
@@ -83,3 +83,23 @@ async def test_plan_mode_leaves_the_tree_as_it_was(tmp_path: Path, name: str, wi
     changing = sum(call.name in CHANGING for call in calls(task.script))
     assert changing > 0
     assert sum(line.startswith("! ") for line in ended.err.splitlines()) == changing
+
+
+async def test_files_and_images_go_along_with_the_task(tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("remember the milk\n")
+    (tmp_path / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
+    script = Script(turns=(Turn(items=(MakeCall(name="attempt_completion", arguments={"result": "Seen."}),)),))
+    async with ScriptedServer(script) as server:
+        model = ("--model", "anthropic-compatible/scripted", "--base-url", server.base_url)
+        files = ("--file", str(tmp_path / "note.txt"), "-f", str(tmp_path / "dot.png"))
+        ended = await Program(tmp_path / "home").run("-p", "Look.", *files, *model, "-C", str(tmp_path))
+        first = server.requests[0].body["messages"][0]["content"]
+    assert ended.code == 0, ended.err
+    assert [block["type"] for block in first if block["type"] != "text"] == ["image"]
+    assert any("remember the milk" in block.get("text", "") for block in first)
+
+
+async def test_a_file_that_cannot_go_along_is_an_error_before_anything_starts(tmp_path: Path) -> None:
+    ended = await Program(tmp_path / "home").run("-p", "Look.", "--file", "missing.txt", "-C", str(tmp_path))
+    assert ended.code == 78
+    assert "missing.txt cannot go along with the task." in ended.err

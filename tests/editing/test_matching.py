@@ -1,8 +1,7 @@
 """Matching tiers: what a model gets slightly wrong still lands, and only the change reaches the file."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from treadle.editing import AppliedBlock, Edit, EditError, EditFormat, EditResult, LineRange, Tier, apply_edit
 

@@ -103,7 +103,10 @@ def make_move(world: World, choose: Chooser, number: int) -> None:
         case "answer" if world.state.questions:
             question = choose(world.state.questions)
             options = question.options if question.kind is QuestionKind.PERMISSION else [OptionKind.ANSWER]
-            world.take(Answer(question_id=question.id, option=OptionKind(choose(options)), text=choose(["", "so"])))
+            option = OptionKind(choose(options))
+            allowed = option in (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS)
+            amended = choose([None, {"n": "amended"}]) if allowed else None
+            world.take(Answer(question_id=question.id, option=option, text=choose(["", "so"]), arguments=amended))
         case "interrupt":
             world.try_take(Interrupt())
         case "presence":

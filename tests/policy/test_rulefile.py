@@ -1,5 +1,8 @@
 """Rule files: read whole or not at all, with their examples tested."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from tests.policy.views import ROOT, context
@@ -128,3 +131,11 @@ def test_what_is_offered_allows_the_same_call() -> None:
     loaded = load_rules([])
     second = decide(SHELL, {}, (access,), context(rules=type(loaded)(rules=rules)))
     assert (first.verdict, second.verdict) == (Verdict.REQUIRE_USER_CONFIRMATION, Verdict.ALLOW)
+
+
+def test_the_rules_shown_in_the_documentation_can_be_read() -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "policy.md"
+    examples = re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)
+    assert [[rule.id for rule in read_rules(_file(text))] for text in examples] == [
+        ["tests", "generated", "wiki", "no-browser"]
+    ]

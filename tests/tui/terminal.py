@@ -15,6 +15,7 @@ from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from treadle.app.live import LiveSession
+from treadle.protocol.messages import Text
 from treadle.tui.main import run_interactive
 
 _ROWS = 200
@@ -102,7 +103,9 @@ async def terminal(live: LiveSession, first_prompt: str = "") -> AsyncIterator[t
         default_color_depth=ColorDepth.DEPTH_4_BIT,
     )
     with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=output):
-        task = asyncio.create_task(run_interactive(live, first_prompt=first_prompt))
+        task = asyncio.create_task(
+            run_interactive(live, first_prompt=(Text(text=first_prompt),) if first_prompt else ())
+        )
         try:
             yield Terminal(keyboard, stream), task
         finally:

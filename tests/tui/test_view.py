@@ -226,3 +226,13 @@ def test_the_scrollback_holds_every_word_of_the_answer_in_order(told: list[Notif
     printed = "".join(item.markdown for item in items if isinstance(item, Prose))
     assert printed.split() == [] or "".join(printed.split()) == "".join(streamed.split())
     assert bool(printed.strip()) == bool(streamed.strip())
+
+
+def test_the_end_of_an_edit_is_kept_while_it_streams() -> None:
+    told = [CallDelta(index=0, name="edit", parameter="path", text="a.py")]
+    told += [CallDelta(index=0, name="edit", parameter="diff", text=f"line {number}\n") for number in range(500)]
+    view, _ = tell(*told)
+    assert view.reply.writing is not None
+    assert view.reply.writing.argument == "a.py"
+    assert view.reply.writing.body.endswith("line 498\nline 499\n")
+    assert len(view.reply.writing.body) == 2_000

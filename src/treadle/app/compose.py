@@ -4,7 +4,7 @@ import os
 import random
 import secrets
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,6 +21,7 @@ from treadle.context.system import system_prompt
 from treadle.engine.advance import fold
 from treadle.engine.ports import Judge, Ports, Tool
 from treadle.engine.session import Session
+from treadle.engine.state import State, replace
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import (
     Event,
@@ -123,18 +124,23 @@ def _resume(opening: Opening, store: Store) -> LiveSession:
     workspace = check_workspace(Path(row.workspace))
     models = Models(opening.settings)
     history = store.read(row.id)
-    first: list[EventData] = [Resumed(user_present=opening.user_present)]
+    state = fold(history)
+    first: list[EventData] = [*_changed_settings(opening, models, state), Resumed(user_present=opening.user_present)]
+    return _live(_Parts(row=row, workspace=workspace, models=models, store=store), first, history)
+
+
+def _changed_settings(opening: Opening, models: Models, state: State) -> Iterator[EventData]:
+    """Give what the command line changes of a session that is resumed; its model must still be there."""
     given = opening.given
-    if "mode" in given:
-        first.insert(0, SetMode(mode=opening.settings.mode))
-    if "max_steps" in given:
-        first.insert(0, SetLimits(limits=Limits(max_steps=opening.settings.max_steps)))
     if {"model", "base_url", "tool_protocol"} & given:
         choice = models.choose()
-        first.insert(0, SetModel(model=choice.spec.ref, tool_protocol=choice.tool_protocol))
+        yield SetModel(model=choice.spec.ref, tool_protocol=choice.tool_protocol)
     else:
-        models.provider(fold(history).model)
-    return _live(_Parts(row=row, workspace=workspace, models=models, store=store), first, history)
+        models.provider(state.model)
+    if "max_steps" in given:
+        yield SetLimits(limits=replace(state.limits, max_steps=opening.settings.max_steps))
+    if "mode" in given:
+        yield SetMode(mode=opening.settings.mode)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,9 +38,10 @@ async def _run(folder: Path, tool_protocol: ToolProtocol, *, ask: bool) -> int:
 
     async with open_demo(folder, tool_protocol=tool_protocol) as demo:
         if ask:
+            from treadle.protocol.messages import Text
             from treadle.tui.main import run_interactive
 
-            code = await run_interactive(demo.live, first_prompt=TASK)
+            code = await run_interactive(demo.live, first_prompt=(Text(text=TASK),))
         else:
             from treadle.headless.narrator import narrate
 

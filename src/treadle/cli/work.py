@@ -13,6 +13,7 @@ from treadle.protocol.permissions import Mode
 
 if TYPE_CHECKING:
     from treadle.app.compose import Opening
+    from treadle.protocol.messages import UserContent
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +31,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=["text", "json", "stream-json"],
         default="text",
         help="what -p writes to standard output (default: text, the answer)",
+    )
+    parser.add_argument(
+        "--file",
+        "-f",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="a text or image to go along",
     )
     add_settings(parser)
     which = parser.add_mutually_exclusive_group()
@@ -97,8 +107,17 @@ async def _headless(arguments: argparse.Namespace, task: str) -> int:
     from treadle.app.compose import open_session
     from treadle.headless.main import OutputFormat, run_headless
 
+    content = _content(arguments, task)
     live = await open_session(_opening(arguments, task, user_present=False))
-    return await run_headless(live, task, OutputFormat(arguments.output_format))
+    return await run_headless(live, content, OutputFormat(arguments.output_format))
+
+
+def _content(arguments: argparse.Namespace, task: str) -> "tuple[UserContent, ...]":
+    """Give the task as a message: its text, and what goes along."""
+    from treadle.app.attachments import attach
+    from treadle.protocol.messages import Text
+
+    return (*((Text(text=task),) if task else ()), *attach(arguments.file))
 
 
 def interactive(arguments: argparse.Namespace, task: str = "") -> int:
@@ -117,9 +136,10 @@ async def _interactive(arguments: argparse.Namespace, task: str) -> int:
     from treadle.app.compose import open_session
     from treadle.tui.main import run_interactive
 
+    content = _content(arguments, task)
     live = await open_session(_opening(arguments, task, user_present=True))
     async with live:
-        return await run_interactive(live, first_prompt=task)
+        return await run_interactive(live, first_prompt=content)
 
 
 def _opening(arguments: argparse.Namespace, task: str, *, user_present: bool) -> "Opening":

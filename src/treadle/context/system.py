@@ -1,24 +1,23 @@
 """The system prompt, put together from parts. It stays the same byte for byte as long as the session does."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from treadle.context.xml import render_call
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.tools import ToolSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Rules(Struct, frozen=True, kw_only=True):
     """Instructions that a file gives; `origin` is shown to the model and the user."""
 
     origin: str
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SystemParts:
+class SystemParts(Struct, frozen=True, kw_only=True):
     """The texts of the prompt: how to work, how to call tools in either protocol."""
 
     work: str

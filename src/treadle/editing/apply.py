@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from treadle.editing.elision import is_elision
 from treadle.editing.foreign import has_escapes

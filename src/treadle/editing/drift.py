@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.editing.keys import is_blank
 from treadle.editing.results import Block, Tier
@@ -30,8 +32,7 @@ _BACKSLASHED = re.compile(r"\\([\"'\\/nrt])")
 _BACKSLASH_CHARS = {"n": "\n", "r": "", "t": "\t"}
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """A block as the model may have meant it, and the drift that was taken out of it."""
 
     tier: Tier

@@ -1,16 +1,16 @@
 """How a model's indentation maps to the file's, learnt from the lines both have."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 IndentPair = tuple[str, str]
 
 _TAB_WIDTHS = (4, 2, 8, 3)
 
 
-@dataclass(frozen=True, slots=True)
-class IndentRule:
+class IndentRule(Struct, frozen=True):
     """Maps an indentation of the model to one of the file.
 
     `convert` gives None where nothing is known. `first` holds for the first line alone: models lose the

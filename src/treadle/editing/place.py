@@ -1,7 +1,9 @@
 """Decide where one block goes and what it changes there, or why it is refused."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.editing.drift import Reading, readings_without_drift
 from treadle.editing.elision import expand_replace, is_elision, split_at_elisions
@@ -16,8 +18,7 @@ from treadle.editing.similar import find_similar
 from treadle.editing.source import Hunk, WorkingText
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(Struct, frozen=True):
     """The hunks of a block on the current lines, and the tier that found it."""
 
     tier: Tier
@@ -96,7 +97,7 @@ def _merged(block: Block, found: Alignment, views: TextViews) -> list[Hunk] | Ed
     hunks = [hunk for hunk in hunks if tuple(views.lines[hunk.start : hunk.end]) != hunk.lines]
     if not hunks:
         return refuse(ErrorCode.NO_CHANGE, block, views, found.first)
-    if all(_stands_already(hunk, views.lines) for hunk in hunks):
+    if all(_stands_already(hunk, views.lines, found.pairs) for hunk in hunks):
         return refuse(ErrorCode.ALREADY_APPLIED, block, views, hunks[0].start)
     sign = escaped_sign([line for hunk in hunks for line in hunk.lines], views)
     if sign is not None:
@@ -106,13 +107,15 @@ def _merged(block: Block, found: Alignment, views: TextViews) -> list[Hunk] | Ed
     return [replace(hunk, lines=indented_as_file(hunk.lines, views)) for hunk in hunks]
 
 
-def _stands_already(hunk: Hunk, lines: Sequence[str]) -> bool:
-    """Whether the lines to insert stand right beside the place already."""
+def _stands_already(hunk: Hunk, lines: Sequence[str], quoted: Sequence[int | None] = ()) -> bool:
+    """Whether the lines to insert stand right beside the place already, and the model did not quote them there."""
     count = len(hunk.lines)
     if hunk.start < hunk.end or not any(sum(map(str.isalnum, line)) > 2 for line in hunk.lines):
         return False
-    at = hunk.start
-    return hunk.lines in (tuple(lines[at : at + count]), tuple(lines[max(0, at - count) : at]))
+    beside = (range(hunk.start, hunk.start + count), range(max(0, hunk.start - count), hunk.start))
+    return any(
+        hunk.lines == tuple(lines[place.start : place.stop]) and not set(place) <= set(quoted) for place in beside
+    )
 
 
 def _place_without_search(block: Block, work: WorkingText) -> Placing:

@@ -1,7 +1,9 @@
 """Which of the file's lines a change between SEARCH and REPLACE stands for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.editing.keys import is_blank, likeness
 from treadle.editing.results import Block, ErrorCode, Tier
@@ -11,8 +13,7 @@ _ALIKE = 60.0
 Opcode = tuple[str, int, int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Alignment:
+class Alignment(Struct, frozen=True):
     """Where SEARCH stands: for each of its lines the file's line (from 0), None for one the file has not."""
 
     tier: Tier
@@ -29,16 +30,14 @@ class Alignment:
         return next(pair for pair in reversed(self.pairs) if pair is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(Struct, frozen=True):
     """Why a found block cannot be merged; `line` is the file's line (from 0) that stands in the way."""
 
     code: ErrorCode
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(Struct, frozen=True):
     """REPLACE lines `new_low` to `new_high` go where the file's lines `start` to `end` are (from 0).
 
     They stand for the SEARCH lines `low` to `high`.
@@ -57,8 +56,7 @@ def find_region(block: Block, found: Alignment, change: Opcode, lines: Sequence[
     return _RegionFinder(block, found, lines).find(change)
 
 
-@dataclass(frozen=True, slots=True)
-class _RegionFinder:
+class _RegionFinder(Struct, frozen=True):
     block: Block
     found: Alignment
     lines: Sequence[str]

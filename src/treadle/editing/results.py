@@ -1,7 +1,8 @@
 """What goes into the edit engine and what comes out of it: blocks, results and typed refusals."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class EditFormat(StrEnum):
@@ -51,24 +52,21 @@ class ErrorCode(StrEnum):
     WRONG_FILE = "wrong_file"
 
 
-@dataclass(frozen=True, slots=True)
-class LineRange:
+class LineRange(Struct, frozen=True):
     """Lines `start` to `end`, counted from 1, both included; empty when `end < start`."""
 
     start: int
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """One exact-string edit: `old` must occur once in the file."""
 
     old: str
     new: str
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """One block of an edit as lines without line ends.
 
     `hint` is the line (from 1) at which the model believes `search` to start. `anchors` are lines that stand
@@ -84,32 +82,28 @@ class Block:
     lines_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """One block as parsed, with every way to read it: content may look like the separator."""
 
     readings: tuple[Block, ...]
     path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedBlock:
+class AppliedBlock(Struct, frozen=True):
     """What one block did: the tier that found it and the lines it touched in the text as it was then."""
 
     tier: Tier
     lines: LineRange
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One changed region: `old` in the text before, `new` in the final text."""
 
     old: LineRange
     new: LineRange
 
 
-@dataclass(frozen=True, slots=True)
-class EditResult:
+class EditResult(Struct, frozen=True):
     """The final text, how each block was found, and what changed, in file order."""
 
     text: str
@@ -117,8 +111,7 @@ class EditResult:
     changes: tuple[Change, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EditError:
+class EditError(Struct, frozen=True):
     """A refusal; the file stays as it is.
 
     `message` tells the model what to do next. `block` counts from 1. `nearest` is the most similar real text,
@@ -132,23 +125,20 @@ class EditError:
     candidates: tuple[LineRange, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AddFile:
+class AddFile(Struct, frozen=True):
     """A patch creates `path` with `text`."""
 
     path: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteFile:
+class DeleteFile(Struct, frozen=True):
     """A patch removes `path`."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateFile:
+class UpdateFile(Struct, frozen=True):
     """A patch changes `path` and may move it."""
 
     path: str

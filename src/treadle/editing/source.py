@@ -3,7 +3,8 @@
 import operator
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from treadle.editing.keys import TextViews
 from treadle.editing.results import Change, LineRange
@@ -11,8 +12,7 @@ from treadle.editing.results import Change, LineRange
 BOM = "\ufeff"
 
 
-@dataclass(frozen=True, slots=True)
-class Hunk:
+class Hunk(Struct, frozen=True):
     """Replace lines `start` to `end` (from 0, `end` excluded) by `lines`; insert when they are equal."""
 
     start: int
@@ -20,8 +20,7 @@ class Hunk:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class KeptLines:
+class KeptLines(Struct, frozen=True):
     """A run of original lines still in the text: `count` lines from `old` on, now from `new` on (from 0)."""
 
     old: int
@@ -39,8 +38,7 @@ class KeptLines:
             yield KeptLines(self.old + skipped, self.new + skipped + added - (end - start), after)
 
 
-@dataclass(frozen=True, slots=True)
-class SourceText:
+class SourceText(Struct, frozen=True):
     """Lines and their ends (`\\n`, `\\r\\n`, or nothing at the end of a file without a final newline)."""
 
     lines: tuple[str, ...]

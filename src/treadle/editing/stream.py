@@ -1,8 +1,10 @@
 """Follow an edit while a model writes it: what it changes so far, in time linear in the text."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.editing.apply import Application, apply_edit
 from treadle.editing.markers import MarkerParser
@@ -19,8 +21,7 @@ class BlockState(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True)
-class BlockPreview:
+class BlockPreview(Struct, frozen=True):
     """One block of a growing edit, counted from 1.
 
     `lines` is its place in the text as the blocks before it left it, known while the block grows when

@@ -1,6 +1,7 @@
 """The life of a call: proposed, judged, confirmed, running, finished."""
 
 import hashlib
+from typing import Any
 
 import msgspec
 
@@ -8,6 +9,7 @@ from treadle.engine import texts
 from treadle.engine.effects import Cancel, Effect, JudgeCall, Notify, RunTool, call_work
 from treadle.engine.state import CallState, Repeat, State, replace
 from treadle.protocol.events import Answer, CallFinished, CallJudged, CallProposed, CallStarted
+from treadle.protocol.messages import Text
 from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, QuestionClosed
 from treadle.protocol.permissions import Decision, OptionKind, Question, QuestionKind, Verdict
 from treadle.protocol.tools import CallResult, FileChange, Flow, Outcome, Risk, ToolEffect, result_text
@@ -46,6 +48,9 @@ def tell(call: CallState) -> Notify:
 
 def finish(state: State, call: CallState, result: CallResult) -> Moved:
     """Give a call its result, and count what the loop guard and the mistake limit look at."""
+    if call.amended:
+        told = Text(text=texts.amended(call.call.arguments))
+        result = replace(result, content=(told, *result.content))
     state, effects = put(state, replace(call, status=CallStatus.FINISHED, result=result))
     state, closed = close_questions(state, call.call.id)
     return _count(state, call, result), effects + closed
@@ -158,7 +163,8 @@ def judged(state: State, data: CallJudged) -> Moved:
         case Verdict.ALLOW:
             return _allowed(state, call, data.decision)
         case Verdict.REQUIRE_USER_CONFIRMATION:
-            if data.decision.digest in state.grants and data.decision.risk is not Risk.CRITICAL:
+            granted = data.decision.digest in state.grants and data.decision.risk is not Risk.CRITICAL
+            if granted or call.amended:
                 return _allowed(state, call, data.decision)
             return _needs_yes(state, call, data.decision)
 
@@ -190,6 +196,8 @@ def _needs_yes(state: State, call: CallState, decision: Decision) -> Moved:
         call_id=call.call.id,
         preview=call.preview,
         decision=decision,
+        accesses=call.accesses,
+        arguments=call.call.arguments,
     )
     return _ask(state, call, question)
 
@@ -249,11 +257,20 @@ def _act_on(state: State, call: CallState, data: Answer) -> Moved:
 
 def _approved(state: State, call: CallState, data: Answer) -> Moved:
     assert call.decision is not None  # noqa: S101 - a permission is asked only after a decision
+    if data.arguments is not None and data.arguments != call.call.arguments:
+        return _amended(state, call, data.arguments)
     if data.option is OptionKind.ALLOW_ALWAYS:
         state = replace(state, grants=state.grants | {call.decision.digest})
     if data.text:
         state = replace(state, notes=(*state.notes, texts.comment_on(call.call.name, data.text)))
     return start(state, call, call.decision)
+
+
+def _amended(state: State, call: CallState, arguments: dict[str, Any]) -> Moved:
+    """Judge the call anew as the user wrote it; what a person typed needs no second yes, but a denial still counts."""
+    amended = replace(call, call=replace(call.call, arguments=arguments), amended=True, status=CallStatus.JUDGING)
+    state, effects = put(state, amended)
+    return state, [*effects, JudgeCall(call=amended.call)]
 
 
 def _rejected(state: State, call: CallState, data: Answer) -> Moved:

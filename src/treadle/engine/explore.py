@@ -268,7 +268,10 @@ def _move(world: World, chance: random.Random, number: int) -> None:
     elif kind == "answer" and world.state.questions:
         question = chance.choice(world.state.questions)
         options = question.options if question.kind is QuestionKind.PERMISSION else (OptionKind.ANSWER,)
-        world.take(Answer(question_id=question.id, option=OptionKind(chance.choice(options))))
+        option = OptionKind(chance.choice(options))
+        allowed = option in (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS)
+        amended = {"n": "amended"} if allowed and chance.random() < 0.3 else None
+        world.take(Answer(question_id=question.id, option=option, arguments=amended))
     elif kind == "user":
         world.try_take(chance.choice(_asked_by_user(world, number)))
     elif kind == "resume":

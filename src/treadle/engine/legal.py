@@ -98,6 +98,8 @@ def _answer(state: State, data: Answer) -> str:
     question = next((question for question in state.questions if question.id == data.question_id), None)
     if question is None:
         return "this question is not open (it was answered, or it no longer matters)"
+    if data.arguments is not None and data.option not in (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS):
+        return "only a call that is allowed can be amended"
     if question.kind is QuestionKind.PERMISSION:
         return "" if data.option in question.options else f"{data.option} is not among the offered options"
     return "" if data.option is OptionKind.ANSWER else "this question wants an answer in words"

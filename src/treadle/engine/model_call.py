@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from treadle.engine.ports import Provider
 from treadle.engine.reader import ReplyReader
@@ -21,8 +22,7 @@ from treadle.protocol.models import (
 from treadle.protocol.notifications import Notification
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelCall:
+class ModelCall(Struct, frozen=True, kw_only=True):
     """One attempt at one step's model call."""
 
     step: int

@@ -1,8 +1,9 @@
 """What the engine needs from outside, as Protocols; adapters implement them without importing the engine's insides."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from treadle.protocol.events import Event
 from treadle.protocol.models import ModelRequest, ModelSpec, StreamEvent, ToolProtocol
@@ -29,8 +30,7 @@ class Provider(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class Prepared(Struct, frozen=True, kw_only=True):
     """A call made ready: what it will touch (judged), what a person is shown, and the run itself.
 
     `run` does exactly what was prepared or raises `ToolError`; it checks by itself that files to change are still
@@ -91,8 +91,7 @@ class OutputHandler(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
+class Ports(Struct, frozen=True, kw_only=True):
     """Everything from outside that a session works with. `offered` names the tools that a model is told of."""
 
     log: EventLog

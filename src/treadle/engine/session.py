@@ -3,7 +3,8 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from treadle.context.transcript import Transcript
 from treadle.engine.advance import advance
@@ -18,8 +19,7 @@ from treadle.protocol.notifications import Notification
 from treadle.protocol.tools import ToolEffect
 
 
-@dataclass(frozen=True, slots=True)
-class _Posted:
+class _Posted(Struct, frozen=True):
     data: EventData
     source: Source
     accepted: asyncio.Future[None] | None

@@ -60,6 +60,7 @@ class CallState(Record, frozen=True, kw_only=True):
     accesses: tuple[Access, ...] = ()
     result: CallResult | None = None
     rerun: bool = False
+    amended: bool = False
 
     @property
     def pure(self) -> bool:

@@ -1,9 +1,13 @@
 """What the machine itself says to the model: results of calls that did not run, notes, reminders."""
 
+from typing import Any
+
+import msgspec
+
 from treadle.protocol.permissions import Decision
 
-INTERRUPTED = "Interrupted by the user before it finished."
-NOT_STARTED = "Not run: the user interrupted before it started."
+INTERRUPTED = "Interrupted before it finished: the user, or the end of the program, stopped it."
+NOT_STARTED = "Not run: it was interrupted before it started."
 UNKNOWN = (
     "Outcome unknown: this was running when the program stopped. It may have taken effect wholly, partly or not at "
     "all. Check what it did before you run it again."
@@ -46,6 +50,12 @@ def rejected(comment: str) -> str:
 def comment_on(name: str, comment: str) -> str:
     """Pass on what the user said while approving."""
     return f"While approving {name} the user said: {comment}"
+
+
+def amended(arguments: dict[str, Any]) -> str:
+    """Say that the user changed the call, and into what."""
+    written = msgspec.json.encode(arguments, order="deterministic").decode()
+    return f"The user changed this call before approving it. It was run with these arguments instead: {written}"
 
 
 def guidance(text: str) -> str:

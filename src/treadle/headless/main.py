@@ -16,7 +16,7 @@ from treadle.headless.records import result_record, session_record
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import RefusedError, SessionError
 from treadle.protocol.events import Interrupt, Prompt, Source
-from treadle.protocol.messages import Text
+from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification, TurnEnded, TurnOutcome
 
 SOURCE = Source(kind="headless", id="main")
@@ -47,7 +47,12 @@ class Writer(Protocol):
 
 
 async def run_headless(
-    live: LiveSession, task: str, output: OutputFormat, *, out: Writer = sys.stdout, err: Writer = sys.stderr
+    live: LiveSession,
+    task: tuple[UserContent, ...],
+    output: OutputFormat,
+    *,
+    out: Writer = sys.stdout,
+    err: Writer = sys.stderr,
 ) -> int:
     """Start the session and work a task off, or what it still has to do when `task` is empty; returns the exit code."""
     console = _Console(live, output, out, err)
@@ -57,7 +62,7 @@ async def run_headless(
         with _Signals(live) as signals:
             try:
                 if task:
-                    await live.post(Prompt(id=uuid.uuid4().hex, content=(Text(text=task),)), SOURCE)
+                    await live.post(Prompt(id=uuid.uuid4().hex, content=task), SOURCE)
                 if not live.status.turn_active:
                     return console.nothing_to_do()
                 outcome = await _until_end(live, feed, console)

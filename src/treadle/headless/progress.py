@@ -48,8 +48,6 @@ def progress_lines(notification: Notification) -> Iterator[str]:
             yield f"~ {error.kind}: {error.message} (attempt {attempt + 1} in {seconds:.1f} s)"
         case ContextCompacted(dropped=dropped):
             yield f"~ {dropped} older messages left the prompt to make room"
-        case ReplyDropped():
-            yield "~ the reply broke off; nothing of it counts"
         case (
             PhaseChanged()
             | TurnStarted()
@@ -60,6 +58,7 @@ def progress_lines(notification: Notification) -> Iterator[str]:
             | CallDelta()
             | CallChanged()
             | CallOutput()
+            | ReplyDropped()
             | QuestionAsked()
             | QuestionClosed()
             | ModeChanged()

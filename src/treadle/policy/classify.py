@@ -8,21 +8,20 @@ from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, 
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path
-from treadle.policy.shell.expand import Variables
+from treadle.policy.shell.expand import ExpansionBudgetError, Variables
 from treadle.policy.shell.grammar import grammar_commands
 from treadle.policy.shell.outline import command_names
 from treadle.policy.shell.parse import parse
 from treadle.policy.shell.precheck import has_lookalikes, hidden_characters
 from treadle.policy.shell.programs import MAX_NESTING, judge_command
 from treadle.policy.shell.scene import Scene, Trace
+from treadle.policy.shell.sequences import judge_sequence
 from treadle.policy.shell.sweep import sweep
 from treadle.policy.shell.syntax import ShellSyntaxError
 from treadle.policy.shell.walk import JudgedCommand, PartsBudgetError, Walk
 from treadle.protocol.tools import Risk
 
 MAX_LINE_BYTES = 64 * 1024
-
-_RUNS_A_FILE = frozenset({"own-program", "shell", "interpreter", "mode"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +57,7 @@ def classify_command(command: str, cwd: str, context: PolicyContext) -> CommandJ
         findings += [*sweep(command[:MAX_LINE_BYTES], scene), *sweep(command[-MAX_LINE_BYTES:], scene)]
     else:
         parts, more = _walk(command, scene)
-        findings += [*more, *_downloaded_and_run(parts), *_written_and_run(command, parts, scene)]
+        findings += more
     if scene.effort.left < 0:
         findings += sweep(command[:MAX_LINE_BYTES], scene)
     if _class(parts, findings) is CommandClass.READ_ONLY:
@@ -70,28 +69,6 @@ def classify_command(command: str, cwd: str, context: PolicyContext) -> CommandJ
 
 def _class(parts: Sequence[JudgedCommand], findings: Sequence[Finding]) -> CommandClass:
     return class_of([*findings, *(found for part in parts for found in part.findings)])
-
-
-def _downloaded_and_run(parts: Sequence[JudgedCommand]) -> list[Finding]:
-    """Find a part that runs a file after another part could have fetched it."""
-    fetched = False
-    for part in parts:
-        rules = {finding.rule for finding in part.findings}
-        if fetched and rules & _RUNS_A_FILE:
-            return [dangerous("download-and-run", "runs a file behind a download")]
-        fetched |= "download" in rules
-    return []
-
-
-def _written_and_run(command: str, parts: Sequence[JudgedCommand], scene: Scene) -> list[Finding]:
-    """Look through the texts of a line that writes a file and runs one: they may be the program."""
-    writes = False
-    for part in parts:
-        rules = {finding.rule for finding in part.findings}
-        if writes and rules & _RUNS_A_FILE:
-            return [finding for finding in sweep(command, scene) if finding.risk is Risk.CRITICAL]
-        writes |= "write-inside" in rules
-    return []
 
 
 def _precheck(command: str, cwd: str, context: PolicyContext) -> list[Finding]:
@@ -115,13 +92,14 @@ def _walk(command: str, scene: Scene) -> tuple[list[JudgedCommand], list[Finding
         walk.script(script, scene)
     except ShellSyntaxError as failure:
         return walk.parts, [unfollowed("syntax", f"the line is not understood: {failure}"), *sweep(command, scene)]
-    except PartsBudgetError:
-        return walk.parts, [unfollowed("budget", "the line holds too many commands"), *sweep(command, scene)]
+    except (PartsBudgetError, ExpansionBudgetError):
+        return walk.parts, [unfollowed("budget", "the line holds too many commands or words"), *sweep(command, scene)]
+    together = judge_sequence(walk.parts, scene)
     if not joined:
-        return walk.parts, []
+        return walk.parts, together
     # The shell takes the break out before it looks at words, so what stands around it may be one word.
     parts, findings = _walk(command.replace("\\\n", ""), scene)
-    return [*walk.parts, *parts], [unfollowed("syntax", "a line break stands inside a word"), *findings]
+    return [*walk.parts, *parts], [unfollowed("syntax", "a line break stands inside a word"), *together, *findings]
 
 
 def _judge_script(text: str, scene: Scene) -> list[Finding]:

@@ -11,9 +11,9 @@ from typing import Any
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.operations import PathOp
 from treadle.policy.rules import Places, Rule, Ruleset, Scope, Subject, matches
-from treadle.policy.shell.expand import Variables, expand_words
+from treadle.policy.shell.expand import ExpansionBudgetError, Variables, expand_words
 from treadle.policy.shell.parse import parse
-from treadle.policy.shell.syntax import ShellSyntaxError, Simple
+from treadle.policy.shell.syntax import Pipeline, ShellSyntaxError, Simple
 from treadle.policy.urls import check_url
 from treadle.protocol.permissions import Verdict
 
@@ -156,11 +156,10 @@ def _words(line: str) -> tuple[str, ...]:
     """Split an example into the words that bash would make of it; one that is no plain command matches nothing."""
     try:
         script, _ = parse(line)
-    except ShellSyntaxError:
+        match script.pipelines:
+            case (Pipeline(commands=(Simple(words=words),)),):
+                return expand_words(words, Variables(_EXAMPLE_PLACES.home), UNKNOWN) or (UNKNOWN,)
+            case _:
+                return (UNKNOWN,)
+    except (ShellSyntaxError, ExpansionBudgetError):
         return (UNKNOWN,)
-    match script.pipelines:
-        case (pipeline,) if len(pipeline.commands) == 1 and isinstance(pipeline.commands[0], Simple):
-            words = expand_words(pipeline.commands[0].words, Variables(_EXAMPLE_PLACES.home), UNKNOWN)
-            return words or (UNKNOWN,)
-        case _:
-            return (UNKNOWN,)

@@ -1,7 +1,7 @@
 """Events: the rows of the log. An op is an event that a surface asked for; the rest is what happened."""
 
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.messages import Message, UserContent
@@ -55,11 +55,15 @@ class EditQueued(Tagged, frozen=True, kw_only=True, tag="edit_queued"):
 
 
 class Answer(Tagged, frozen=True, kw_only=True, tag="answer"):
-    """The user answers a question; `text` is the answer itself, or a comment on a permission."""
+    """The user answers a question; `text` is the answer itself, or a comment on a permission.
+
+    `arguments` amend a call that is allowed: it runs with these instead of its own.
+    """
 
     question_id: str
     option: OptionKind
     text: str = ""
+    arguments: dict[str, Any] | None = None
 
 
 class Interrupt(Tagged, frozen=True, kw_only=True, tag="interrupt"):

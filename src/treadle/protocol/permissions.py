@@ -1,9 +1,12 @@
 """Decisions, modes, questions and answers."""
 
 from enum import StrEnum
+from typing import Any
+
+from msgspec import field
 
 from treadle.protocol.base import Record
-from treadle.protocol.tools import Preview, Risk
+from treadle.protocol.tools import Access, Preview, Risk
 
 
 class Verdict(StrEnum):
@@ -70,7 +73,10 @@ class QuestionKind(StrEnum):
 
 
 class Question(Record, frozen=True, kw_only=True):
-    """Something only a person can answer. `options` are the answers offered, for a permission its option kinds."""
+    """Something only a person can answer. `options` are the answers offered, for a permission its option kinds.
+
+    A permission carries what the call would touch, and its arguments, which the person may amend.
+    """
 
     id: str
     kind: QuestionKind
@@ -79,3 +85,5 @@ class Question(Record, frozen=True, kw_only=True):
     call_id: str = ""
     preview: Preview | None = None
     decision: Decision | None = None
+    accesses: tuple[Access, ...] = ()
+    arguments: dict[str, Any] = field(default_factory=dict)

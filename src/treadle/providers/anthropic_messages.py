@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, NamedTuple, assert_never
 
 import msgspec
@@ -48,6 +48,9 @@ MARKER = b',"cache_control":{"type":"ephemeral"}}'
 MARKED_MESSAGES = 2
 """How many of the last user messages carry a cache marker."""
 
+_UNSETTLED = 8
+"""Messages at the end that are written anew for each request: they may be merged or marked."""
+
 _VERSION = re.compile(r"claude-[a-z]+-(\d+)(?:[-.](\d{1,2})(?!\d))?")
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]+")
 _STOPS = {
@@ -77,6 +80,13 @@ def _encoded(role: Role, results: list[bytes], rest: list[bytes], *, calls_unexp
     return _Encoded(role, whole, b",".join(results), b",".join(rest), calls_unexplained)
 
 
+class _Begun(NamedTuple):
+    """The beginning of a conversation and its messages as JSON, kept so that a long one is not put together anew."""
+
+    messages: tuple[Message, ...]
+    texts: list[bytes]
+
+
 class AnthropicMessages:
     """Writes requests and reads replies of the Messages API."""
 
@@ -84,19 +94,39 @@ class AnthropicMessages:
         self._endpoint = endpoint
         self._origin = origin(API, endpoint)
         self._messages = MessageCache(self._encode)
+        self._begun = _Begun((), [])
         self._tools: tuple[object, bytes] = ((), b"")
 
     def prepare(self, request: ModelRequest) -> HttpCall:
         """Write the request; `max_tokens` is required here, so it has a default."""
-        encoded = self._messages.encode(request.messages)
+        self._begun = self._go_on(request.messages)
+        encoded = self._messages.encode(request.messages[len(self._begun.messages) :])
         parts = [b'{"model":', dump(request.model), b',"stream":true', self._budget(request, encoded)]
         if request.system.strip():
             parts += [b',"system":[', _mark(dump({"type": "text", "text": request.system})), b"]"]
         if request.tools:
             parts += [b',"tools":', self._encode_tools(request)]
-        parts += [b',"messages":[', b",".join(_join(encoded)), b"]}"]
+        parts += [b',"messages":[', b",".join((*self._begun.texts, *_join(encoded))), b"]}"]
         headers = {"anthropic-version": VERSION, **self._endpoint.key_headers("x-api-key")}
         return HttpCall(url=self._endpoint.url("/messages", version="/v1"), headers=headers, body=b"".join(parts))
+
+    def _go_on(self, messages: tuple[Message, ...]) -> "_Begun":
+        """Write down for good what no later request can change: all but the last messages, where markers move."""
+        begun, end = self._begun, len(messages) - _UNSETTLED
+        known = len(begun.messages)
+        if known > max(end, 0) or messages[:known] != begun.messages:
+            begun, known = _Begun((), []), 0
+        while known < end and messages[end].role is messages[end - 1].role:
+            end -= 1
+        added = self._messages.encode(messages[known:end]) if known < end else []
+        if (
+            not added
+            or not added[0].whole
+            or any(first.role is second.role or not second.whole for first, second in pairwise(added))
+        ):
+            return begun
+        begun.texts.extend(message.whole for message in added)
+        return _Begun(messages[:end], begun.texts)
 
     def reader(self) -> "AnthropicReader":
         """Begin to read a reply."""

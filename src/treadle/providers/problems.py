@@ -1,16 +1,15 @@
 """What a provider says when it refuses: its message and codes, found in the error shapes of many vendors."""
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from treadle.protocol.models import ErrorKind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(Struct, frozen=True, kw_only=True):
     """A refusal as the provider put it. `status` is the HTTP status that the body itself names."""
 
     message: str = ""

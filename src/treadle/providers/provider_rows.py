@@ -1,7 +1,8 @@
 """The table of providers: adding one is one row."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from treadle.providers.endpoint import CallIds, Quirks, StreamLimits, ThinkingField
 
@@ -25,8 +26,7 @@ PATIENT = StreamLimits(first_byte=900.0, idle=900.0)
 """A model on the user's own machine may need minutes to load and to read a long prompt."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderRow:
+class ProviderRow(Struct, frozen=True, kw_only=True):
     """One provider. `keys` are environment variables that may hold its key, the first that is set wins.
 
     `base_url` may have `{VARIABLES}` of the environment in it, and is empty where the user must give one.

@@ -1,10 +1,10 @@
 """What every wire API gives: a request as bytes, a reader of the reply; and the parts they share."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from treadle.protocol.messages import Message, WireData
 from treadle.protocol.models import ModelRequest, StreamEvent, Usage
@@ -18,8 +18,7 @@ EFFORTS = ((4096, "low"), (16384, "medium"))
 _encoder = msgspec.json.Encoder()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpCall:
+class HttpCall(Struct, frozen=True, kw_only=True):
     """One POST."""
 
     url: str

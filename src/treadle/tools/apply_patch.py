@@ -1,9 +1,10 @@
 """apply_patch: change several files by one patch."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from os.path import lexists
 from typing import Any, assert_never
+
+from msgspec import Struct
 
 from treadle.editing import AddFile, DeleteFile, EditError, EditFormat, FileOperation, UpdateFile, parse_patch
 from treadle.engine.ports import Prepared
@@ -24,8 +25,7 @@ _SPEC = ToolSpec(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyPatch:
+class ApplyPatch(Struct, frozen=True):
     """Changes files as a patch says."""
 
     workspace: Workspace

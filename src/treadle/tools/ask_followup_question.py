@@ -1,8 +1,9 @@
 """ask_followup_question: a question to the user, asked by the loop itself."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
@@ -29,8 +30,7 @@ _SPEC = ToolSpec(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AskFollowupQuestion:
+class AskFollowupQuestion(Struct, frozen=True):
     """Declares the question; the loop brings it to the user and the answer to the model."""
 
     @property

@@ -1,9 +1,10 @@
 """attempt_completion: the result of the task, which ends the turn, and a command that shows it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from treadle.engine.ports import Output, Prepared
 from treadle.protocol.messages import Text
@@ -36,8 +37,7 @@ _SPEC = ToolSpec(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptCompletion:
+class AttemptCompletion(Struct, frozen=True):
     """Hands the result on, after running the command if there is one."""
 
     workspace: Workspace

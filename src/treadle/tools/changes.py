@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from os.path import lexists
+
+from msgspec import Struct
 
 from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
@@ -19,16 +20,14 @@ Rewrite = Callable[[TextFile | None], tuple[str | None, EditReport]]
 """Gives the new text (None: no file) from the file as it is (None: there is none); raises `ToolError`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """A change to one file, by the path that the model wrote."""
 
     path: str
     rewrite: Rewrite
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
+class _Plan(Struct, frozen=True, kw_only=True):
     """One file's change, ready to be made. `target` is the resolved path, `before` the old hash, empty for no file.
 
     `data` is None where the file goes.

@@ -1,16 +1,16 @@
 """Differences between two texts: for a person as a unified diff, for the model as the new lines with their numbers."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
+
+from msgspec import Struct
 
 _CONTEXT = 3
 _NO_NEWLINE = "\n\\ No newline at end of file"
 _ECHOED = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Hunk:
+class Hunk(Struct, frozen=True):
     """Lines `old_start` to `old_end` became `new_start` to `new_end`; counted from 0, the ends not included."""
 
     old_start: int
@@ -19,8 +19,7 @@ class Hunk:
     new_end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Diff:
+class Diff(Struct, frozen=True):
     """The changed places between two texts, in order, and the lines of both."""
 
     old: Sequence[str]

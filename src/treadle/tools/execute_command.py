@@ -1,9 +1,10 @@
 """execute_command: a shell line in the workspace."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from treadle.engine.ports import Prepared
 from treadle.protocol.errors import ToolError
@@ -32,8 +33,7 @@ _SPEC = ToolSpec(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ExecuteCommand:
+class ExecuteCommand(Struct, frozen=True):
     """Runs commands in the workspace's root."""
 
     workspace: Workspace

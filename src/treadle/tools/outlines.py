@@ -2,10 +2,11 @@
 
 import importlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
 
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
 _WIDTH = 160
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grammar:
+class Grammar(Struct, frozen=True, kw_only=True):
     """A language: its endings, its package, and the kinds of syntax nodes that define something.
 
     `functions` are not looked into; `containers` are. Kinds in `with_body` count only where they have one, and a

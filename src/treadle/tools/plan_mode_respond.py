@@ -1,9 +1,10 @@
 """plan_mode_respond: an answer in plan mode, which ends the turn."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from treadle.engine.ports import Output, Prepared
 from treadle.protocol.tools import (
@@ -28,8 +29,7 @@ _SPEC = ToolSpec(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PlanModeRespond:
+class PlanModeRespond(Struct, frozen=True):
     """Hands the answer on."""
 
     @property

@@ -1,8 +1,9 @@
 """read_command_output: a look at a command in the background, or its end."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from treadle.engine.ports import Output, Prepared
 from treadle.protocol.tools import CallResult, Preview, Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
@@ -29,8 +30,7 @@ _SPEC = ToolSpec(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ReadCommandOutput:
+class ReadCommandOutput(Struct, frozen=True):
     """Looks after the commands that this session started and that were approved then."""
 
     workspace: Workspace

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
@@ -55,8 +57,7 @@ _SPEC = ToolSpec(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(Struct, frozen=True):
     """A file and the lines of it that are wanted; `last` is None for as many as fit a page."""
 
     path: str
@@ -64,8 +65,7 @@ class _Wanted:
     last: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFile:
+class ReadFile(Struct, frozen=True):
     """Reads files of the workspace or, if policy lets it, elsewhere."""
 
     workspace: Workspace

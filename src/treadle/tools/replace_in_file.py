@@ -1,8 +1,9 @@
 """replace_in_file: parts of a file, by SEARCH/REPLACE blocks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from treadle.engine.ports import Prepared
 from treadle.protocol.errors import ToolError
@@ -22,8 +23,7 @@ _SPEC = ToolSpec(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ReplaceInFile:
+class ReplaceInFile(Struct, frozen=True):
     """Changes one existing file."""
 
     workspace: Workspace

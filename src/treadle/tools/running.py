@@ -1,6 +1,6 @@
 """Running shell lines for tools: to their end, for a time, or on in the background."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from treadle.engine.ports import Output
 from treadle.protocol.errors import ToolError
@@ -11,8 +11,7 @@ from treadle.workspace.workspace import Workspace
 _RUNNING_AT_MOST = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
+class Patience(Struct, frozen=True):
     """How many seconds to wait for a command, and whether it then goes on in the background or is ended."""
 
     seconds: float

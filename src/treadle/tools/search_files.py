@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
@@ -47,8 +48,7 @@ _SPEC = ToolSpec(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SearchFiles:
+class SearchFiles(Struct, frozen=True):
     """Searches files with ripgrep."""
 
     workspace: Workspace

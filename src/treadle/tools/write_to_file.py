@@ -1,8 +1,9 @@
 """write_to_file: a whole file, new or replaced."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from treadle.engine.ports import Prepared
 from treadle.protocol.tools import EditReport, Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
@@ -21,8 +22,7 @@ _SPEC = ToolSpec(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class WriteToFile:
+class WriteToFile(Struct, frozen=True):
     """Creates or replaces one file."""
 
     workspace: Workspace

@@ -11,6 +11,7 @@ from treadle.app.exits import Exit
 from treadle.app.live import LiveSession
 from treadle.app.places import data_directory
 from treadle.protocol.errors import TreadleError
+from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification
 from treadle.tui.history import open_history
 from treadle.tui.items import Problem
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
     from treadle.tui.paint import Painter
 
 
-async def run_interactive(live: LiveSession, *, first_prompt: str = "") -> int:
+async def run_interactive(live: LiveSession, *, first_prompt: tuple[UserContent, ...] = ()) -> int:
     """Work with a person in the terminal until they leave; `live` is entered. Returns the exit code."""
     feed = live.follow()
     surface = Surface(live, open_history(data_directory() / "history"))
     if first_prompt:
-        surface.prompt(first_prompt)
+        surface.send(first_prompt)
     try:
         return await _run(live, feed, surface)
     except* (EOFError, OSError) as group:

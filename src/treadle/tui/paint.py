@@ -31,6 +31,7 @@ from treadle.tui.view import OpenCall, Reply, View
 from treadle.tui.words import changed_lines, clip, ended, money, span, title_of, tokens
 
 _OUTPUT_LINES = 6
+_EDIT_LINES = 8
 _THOUGHT_LINES = 3
 _DIFF_LINES = 14
 _BLOCKS = (Said, Prose, Card, FullText, TurnDone)
@@ -199,7 +200,16 @@ def _working(view: View) -> list[RenderableType]:
     if reply.writing is not None:
         about = printable(clip(reply.writing.argument, 60))
         parts.append(Text(f"… {reply.writing.name} {about}  {reply.writing.size:,} characters", style="dim"))
+        parts += _streaming(reply.writing.body)
     return parts + [part for call in view.calls for part in _open_call(call)]
+
+
+def _streaming(body: str) -> list[RenderableType]:
+    """Show the last lines of an edit while it is written: what goes in red, what comes in green."""
+    sides = {"-": "red", "+": "green"}
+    style = "red" if "SEARCH" in body and "=======" not in body.rpartition("SEARCH")[2] else "green"
+    shown = [line for line in printable(body).split("\n")[-_EDIT_LINES:] if line.strip()]
+    return [Text(f"  {line}", style=sides.get(line[:1], style), overflow="ellipsis", no_wrap=True) for line in shown]
 
 
 def _open_call(call: OpenCall) -> list[RenderableType]:

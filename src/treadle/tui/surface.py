@@ -13,7 +13,7 @@ from treadle import __version__
 from treadle.app.live import LiveSession
 from treadle.protocol.errors import ConfigError, RefusedError
 from treadle.protocol.events import Answer, Delivery, EditQueued, Interrupt, Op, Prompt, SetMode
-from treadle.protocol.messages import Text
+from treadle.protocol.messages import Text, UserContent
 from treadle.protocol.notifications import (
     ContextCompacted,
     MessageDone,
@@ -255,8 +255,12 @@ class Surface:
                 assert_never(command)
 
     def prompt(self, text: str, delivery: Delivery = Delivery.QUEUE) -> None:
+        """Send a prompt of text."""
+        self.send((Text(text=text),), delivery)
+
+    def send(self, content: tuple[UserContent, ...], delivery: Delivery = Delivery.QUEUE) -> None:
         """Send a prompt."""
-        self.outbox.put(Prompt(id=uuid.uuid4().hex, content=(Text(text=text),), delivery=delivery))
+        self.outbox.put(Prompt(id=uuid.uuid4().hex, content=content, delivery=delivery))
 
     def _with_waiting(self, position: int, do: Callable[[QueuedPrompt], None]) -> None:
         if position <= len(self._view.queue):

@@ -52,14 +52,24 @@ class Thinking:
     size: int = 0
 
 
+LIVE = frozenset({"diff", "patch", "content"})
+"""Parameters that are shown as they stream."""
+
+_KEPT_BODY = 2_000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writing:
-    """A call that the model is writing; `argument` is the first parameter with a text, as far as it is known."""
+    """A call that the model is writing; `argument` is the first parameter with a text, as far as it is known.
+
+    `body` is the end of a further parameter with a name of `LIVE`: an edit as it streams.
+    """
 
     index: int
     name: str
     parameter: str = ""
     argument: str = ""
+    body: str = ""
     size: int = 0
 
 
@@ -225,10 +235,12 @@ def _write(writing: Writing | None, told: CallDelta) -> Writing:
     argument = writing.argument
     if told.parameter in (writing.parameter, "") or not writing.parameter:
         argument = (argument + told.text)[:_KEPT_BEGINNING]
+    body = (writing.body + told.text)[-_KEPT_BODY:] if told.parameter in LIVE else writing.body
     return replace(
         writing,
         parameter=writing.parameter or told.parameter,
         argument=argument,
+        body=body,
         size=writing.size + len(told.text),
     )
 

@@ -3,9 +3,10 @@
 import asyncio
 import platform
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePath
+
+from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.text import visible
@@ -25,8 +26,7 @@ def _now() -> datetime:
     return datetime.now(UTC).astimezone()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True, kw_only=True):
     """The environment block of one workspace."""
 
     workspace: Workspace

@@ -4,9 +4,10 @@ import difflib
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.encodings import detect
@@ -20,8 +21,7 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextFile:
+class TextFile(Struct, frozen=True, kw_only=True):
     """A text file as it was read. `text` has the file's own line ends; `mark` is the byte order mark before it."""
 
     name: str

@@ -3,9 +3,10 @@
 import io
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import TextIO
+
+from msgspec import Struct
 
 from treadle.workspace.encodings import detect
 from treadle.workspace.files import MAX_WHOLE, decode, open_regular
@@ -13,8 +14,7 @@ from treadle.workspace.files import MAX_WHOLE, decode, open_regular
 _SAMPLE = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageLimits:
+class PageLimits(Struct, frozen=True, kw_only=True):
     """How much of a file is read at once: lines, characters in all, and characters of one line."""
 
     lines: int = 2000
@@ -22,8 +22,10 @@ class PageLimits:
     width: int = 2000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+USUAL = PageLimits()
+
+
+class Page(Struct, frozen=True, kw_only=True):
     """Consecutive lines of a file without their ends, the first one numbered `first` (from 1).
 
     `total` counts the file's lines; None when there are more and the file is too large to count. `digest` is empty
@@ -42,7 +44,7 @@ class Page:
         return self.first + len(self.lines) - 1
 
 
-def read_page(path: str, name: str, *, first: int = 1, limits: PageLimits = PageLimits()) -> Page:
+def read_page(path: str, name: str, *, first: int = 1, limits: PageLimits = USUAL) -> Page:
     """Read lines of a file from number `first` on. Raises `ToolError`, calling the file `name`."""
     with open_regular(path, name) as file:
         if os.fstat(file.fileno()).st_size <= MAX_WHOLE:
@@ -57,9 +59,7 @@ def read_page(path: str, name: str, *, first: int = 1, limits: PageLimits = Page
     return Page(lines=chosen, first=first, total=None if held else before + len(chosen), encoding=encoding, digest="")
 
 
-def page_of(
-    text: str, digest: str, *, encoding: str = "utf-8", first: int = 1, limits: PageLimits = PageLimits()
-) -> Page:
+def page_of(text: str, digest: str, *, encoding: str = "utf-8", first: int = 1, limits: PageLimits = USUAL) -> Page:
     """Take lines from number `first` on of a text that comes from a file with this digest."""
     lines = text.removesuffix("\n").split("\n") if text else []
     wanted = islice(lines, first - 1, first + limits.lines)

@@ -1,15 +1,15 @@
 """Paths of the workspace: made absolute, resolved through links, and shown short."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.text import visible
 
 
-@dataclass(frozen=True, slots=True)
-class Paths:
+class Paths(Struct, frozen=True):
     """The paths as seen from one workspace; `root` is absolute and resolved."""
 
     root: str

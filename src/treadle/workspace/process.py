@@ -6,9 +6,10 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from msgspec import Struct
 
 from treadle.workspace.guard import descendants, name_of
 from treadle.workspace.text import Decoder, HeadTail
@@ -22,8 +23,7 @@ _GRACE_ON_CANCEL = 0.5
 _KILL_TIME = 2.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class Bounds(Struct, frozen=True, kw_only=True):
     """How much output is kept for the model (characters), shown live (characters), spooled and read at all (bytes)."""
 
     kept: int = 32 * 1024
@@ -99,8 +99,7 @@ def _watch(pipe: IO[bytes], take: Callable[[bytes], None], end: Callable[[], Non
     loop.add_reader(pipe.fileno(), on_readable)
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(Struct, frozen=True):
     """The process above a command, and its pipes: orders to it, reports of it, and the output of the command."""
 
     process: subprocess.Popen[bytes]

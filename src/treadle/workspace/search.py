@@ -8,8 +8,9 @@ import shutil
 import sys
 import sysconfig
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace import scan
@@ -35,8 +36,7 @@ def find_ripgrep(variables: Mapping[str, str]) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """A line of a file; `matches` tells a match from its context."""
 
     number: int
@@ -44,16 +44,14 @@ class Line:
     matches: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FoundIn:
+class FoundIn(Struct, frozen=True):
     """What was found in one file, in blocks of consecutive lines; `path` is absolute."""
 
     path: str
     blocks: tuple[tuple[Line, ...], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Query(Struct, frozen=True, kw_only=True):
     """What to search: a regular expression under `path`, in files that match the glob `pattern` if there is one."""
 
     path: str
@@ -63,16 +61,14 @@ class Query:
     limit: int = 300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class Listing(Struct, frozen=True, kw_only=True):
     """Paths relative to the directory listed, directories with a slash; `more` when not all are here."""
 
     entries: tuple[str, ...]
     more: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class Search(Struct, frozen=True, kw_only=True):
     """Searches of one workspace. Files that match a glob of `hidden` are never searched."""
 
     ripgrep: str

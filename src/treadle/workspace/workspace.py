@@ -7,8 +7,9 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from treadle.workspace.launcher import Launcher
 from treadle.workspace.paths import Paths
@@ -49,8 +50,7 @@ class Commands:
         self._commands.clear()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workspace:
+class Workspace(Struct, frozen=True, kw_only=True):
     """A directory that is worked in; `root` is absolute and resolved."""
 
     root: str

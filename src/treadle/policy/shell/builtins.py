@@ -7,9 +7,11 @@ from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import is_static
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.assignments import judge_assignment
+from treadle.policy.shell.dangers import VARIABLES_DANGEROUS, VARIABLES_SECRET
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
 
+_ASSIGNING = frozenset({"read", "mapfile", "readarray", "getopts"})
 _EVALUATED = re.compile(r"\$\(|`|\$\{")
 
 
@@ -47,6 +49,8 @@ def _state(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     findings = [unclear("shell-state", f"{name} changes the state of the shell")]
     for word in words:
         findings.extend(judge_evaluated(word, scene))
+        if name in _ASSIGNING and VARIABLES_DANGEROUS.fullmatch(word):
+            findings.extend(judge_assignment(word, ""))
     return findings
 
 
@@ -57,6 +61,8 @@ def _declare(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         if is_set:
             findings.extend(judge_assignment(variable.rstrip("+"), value))
         findings.extend(judge_evaluated(variable if is_set else word, scene))
+        if not is_set and VARIABLES_SECRET.fullmatch(word):
+            findings.append(dangerous("prints-environment", f"{name} shows the variable {word}"))
     return findings
 
 
@@ -76,7 +82,7 @@ def _change_directory(name: str, words: Sequence[str], scene: Scene) -> list[Fin
     if any(word.startswith("-") and word not in ("-", "--", "-P", "-L") for word in words):
         return [unclear("unknown-option", f"{name}: an option is not known")]
     operands = [word for word in words if not word.startswith("-") or word == "-"]
-    if name == "popd" or operands[:1] == ["-"] or len(operands) > 1:
+    if name != "cd" or operands[:1] == ["-"] or len(operands) > 1:
         return [unclear("unknown-directory", "the directory is unknown until it runs")]
     return scene.path(operands[0] if operands else scene.context.home or "/", PathOp.LIST)
 

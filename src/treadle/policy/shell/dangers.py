@@ -20,7 +20,7 @@ ALWAYS: dict[str, str] = {
             "spctl setenforce apparmor_parser bcdedit timedatectl hwclock hostnamectl localectl loginctl"
         ),
         "makes something run later": (
-            "at batch atrm launchctl systemd-run chkconfig update-rc.d rc-update anacron schtasks dbus-send"
+            "at batch atrm crontab launchctl systemd-run chkconfig update-rc.d rc-update anacron schtasks dbus-send"
         ),
         "changes accounts": (
             "useradd userdel usermod groupadd groupdel groupmod adduser deluser addgroup delgroup passwd chpasswd "
@@ -63,6 +63,7 @@ _READ_FORMS = {
     "route": {"", "-n"},
     "timedatectl": {"", "status"},
     "hostnamectl": {"", "status"},
+    "crontab": {"-l"},
     "treadle": {"--version", "--help", "help", "doctor"},
     "ssh-agent": set(),
 }
@@ -70,8 +71,8 @@ _READ_FORMS = {
 
 _PATTERNS_TEXT = """
 npm pnpm yarn bun = publish ; unpublish ; deprecate ; owner ; token ; login ; adduser ; access ; dist-tag ; config set ;
-    config delete ; config edit ; set registry ; -g install ; --global install ; -g i ; hook ; star ; team ; profile ;
-    global add
+    config delete ; config edit ; set ; -g install ; --global install ; -g i ; hook ; star ; team ; profile ;
+    global add ; -g add ; --global add
 cargo = publish ; yank ; owner ; login
 twine = upload
 poetry uv hatch flit pdm rye = publish ; config pypi-token
@@ -81,8 +82,11 @@ dotnet nuget = push
 lerna changeset nx vsce ovsx = publish
 goreleaser semantic-release release-it np = release ;
 pip pip3 = config set ; config edit ; config unset ; --break-system-packages install ;
-    install --index-url ; install --extra-index-url ; install -i ; install --trusted-host ; install --find-links
-docker podman nerdctl = system prune ; volume rm ; volume prune ; container prune ; image prune ; network prune ;
+    --index-url ; --extra-index-url ; install -i ; --trusted-host ; --find-links
+conda mamba micromamba = config
+xattr = -d ; -c ; -w
+docker podman nerdctl = system prune ; system reset ; volume rm ; volume prune ; container prune ;
+    image prune ; network prune ;
     builder prune ; --privileged ; push ; login ; swarm ; exec --privileged ; compose down -v ; compose down --volumes ;
     --pid=host ; --network=host ; --net=host ; --ipc=host ; --uts=host ; --userns=host ; --cap-add ; --device ;
     --security-opt ; rm -f ; rmi -f ; rm --force ; stack rm ; secret ; context ; plugin install ; kill ; trust ;
@@ -98,7 +102,8 @@ terraform tofu terragrunt = apply ; destroy ; import ; taint ; untaint ; state r
 pulumi cdk serverless sls sst = up ; deploy ; destroy ; remove ; rm ; refresh ; import ; cancel ; config --show-secrets
 ansible-playbook ansible ansible-vault = ;
 vercel netlify firebase wrangler flyctl fly railway render surge now eas fastlane gcloud heroku eb cap amplify =
-    deploy ; publish ; --prod ; --production ; secret ; secrets ; env ; login ; token ; auth ; config ; submit ; release
+    deploy ; up ; publish ; --prod ; --production ; secret ; secrets ; env ; login ; token ; auth ; config ; submit ;
+    release
 aws = configure ; s3 rm ; s3 rb ; s3 mv ; s3 cp ; s3 sync ; iam ; sts ; secretsmanager ; ssm ; kms ; lambda invoke ;
     lambda update-function-code ; ecr get-login-password ; sso ; cloudformation deploy ; organizations ; s3api ; logs
 gcloud = auth ; secrets ; iam ; projects ; compute ssh ; kms
@@ -108,7 +113,6 @@ gh = auth ; secret ; repo delete ; repo archive ; repo rename ; repo edit ; gist
     issue delete ; cache delete ; run cancel ; run delete ; config set ; api --method ; api -X ; api -f ; api -F ;
     api --field ; api --raw-field ; api --input ; api graphql ; repo create ; repo sync ; pr close ; label delete
 glab hub = auth ; token ; delete ; release ; api ; variable ; merge
-crontab = -r ; -e ; -i ; - ; -u
 systemctl service rc-service = start ; stop ; restart ; reload ; enable ; disable ; mask ; unmask ; kill ; edit ;
     daemon-reload ; set-default ; isolate ; reboot ;
     poweroff ; halt ; suspend ; link ; import-environment ; set-environment
@@ -198,7 +202,7 @@ CODE = re.compile(
     r"""
     rm\s+-\w*[rf]|rmtree|\bunlink|os\.remove|os\.rmdir|removedirs|shutil|rimraf|rmSync|rmdirSync|unlinkSync|FileUtils|remove_tree
     |os\.system|subprocess|popen|child_process|\bexec|\bspawn|\beval\b|__import__|importlib|compile\(|\bfork\b|\bpty\b
-    |\bsystem\b|shell_exec|passthru|proc_open|\bqx\b|`|os\.exec|execSync|Runtime\.getRuntime|ProcessBuilder|Deno\.run
+    |\bsystem\b|\bdelete\b|\bremove\b|shell_exec|passthru|proc_open|\bqx\b|`|os\.exec|execSync|Runtime\.getRuntime|ProcessBuilder|Deno\.run
     |socket|urllib|requests|http\.client|httpx|aiohttp|\bfetch\(|https?://|net/http|net\.connect|LWP|open-uri|TCPSocket|ftplib
     |smtplib|paramiko|base64|fromhex|b64decode|unpack|fromCharCode|atob|codecs|ctypes|\bffi\b|dlopen|pickle|marshal|\bzlib\b
     |os\.environ|getenv|process\.env|\bENV\b|\$ENV|%ENV|setuid|chmod|chown|os\.kill|process\.kill|/dev/tcp|authorized_keys
@@ -221,8 +225,8 @@ SQL_CLIENTS = frozenset(
 """)
 )
 DESTRUCTIVE_VERBS = re.compile(
-    r"(.*[:-])?(delete|destroy|terminate|purge|drop|wipe|nuke|revoke|remove|rm|rb|prune|reset|flush|fresh|erase|uninstall|truncate|"
-    r"force-\w+)([:-].*)?",
+    r"(.*[:_-])?(delete|destroy|terminate|purge|drop|wipe|nuke|revoke|remove|rm|rb|prune|reset|flush|fresh|erase|uninstall|truncate|rollback|"
+    r"force-\w+)([:_-].*)?",
     re.IGNORECASE,
 )
 VERB_PROGRAMS = frozenset(

@@ -27,6 +27,10 @@ _BRACKET = re.compile(r"\[[!^]?\]?[^\]/]*\]")
 _WITH_DEFAULT = frozenset({":-", "-", ":=", "="})
 
 
+class ExpansionBudgetError(Exception):
+    """A word stands for more words than can be looked at."""
+
+
 @dataclass(frozen=True, slots=True)
 class Variables:
     """What is known of the shell's variables; a name that is missing is unknown."""
@@ -48,17 +52,17 @@ class Variables:
 
 
 def expand_words(words: Sequence[Word], variables: Variables, cwd: str) -> tuple[str, ...]:
-    """Expand the words of a command into its fields."""
+    """Expand the words of a command into its fields. Raises `ExpansionBudgetError`."""
     return tuple(text for word in words for text in expand_word(word, variables, cwd))
 
 
 def expand_word(word: Word, variables: Variables, cwd: str) -> list[str]:
-    """Expand one word: braces, tilde, variables, splitting; globs stay as marks."""
+    """Expand one word: braces, tilde, variables, splitting; globs stay as marks. Raises `ExpansionBudgetError`."""
     fields: list[str] = []
     for atoms in _braces(_atoms(word.segments)):
         fields.extend(_fields(atoms, variables, cwd))
         if len(fields) > MAX_FIELDS:
-            return [UNKNOWN]
+            raise ExpansionBudgetError
     return fields
 
 
@@ -83,22 +87,20 @@ def _atoms(segments: Sequence[Segment]) -> list[_Atom]:
     return atoms
 
 
-def _braces(atoms: list[_Atom], budget: int = MAX_FIELDS) -> Iterator[list[_Atom]]:
+def _braces(atoms: list[_Atom]) -> Iterator[list[_Atom]]:
     """Expand the first brace group, then the rest."""
     if atoms.count("{") > MAX_BRACES:
-        yield [Parameter("?", quoted=False, operator="?")]
-        return
+        raise ExpansionBudgetError
     for start, atom in enumerate(atoms):
         if atom != "{" or (start and isinstance(atoms[start - 1], str) and atoms[start - 1] == "$"):
             continue
         choices, end = _choices(atoms, start)
         if not choices:
             continue
-        if len(choices) > budget:
-            yield [*atoms[:start], Parameter("?", quoted=False, operator="?")]
-            return
+        if len(choices) > MAX_FIELDS:
+            raise ExpansionBudgetError
         for choice in choices:
-            yield from _braces([*atoms[:start], *choice, *atoms[end + 1 :]], budget)
+            yield from _braces([*atoms[:start], *choice, *atoms[end + 1 :]])
         return
     yield atoms
 

@@ -61,9 +61,8 @@ _REMOVE = read_table("""
     -fiIrRdvPx --force --interactive? --recursive --dir --verbose --one-file-system --no-preserve-root!
     --preserve-root?
 """)
-_MODE_DANGER = re.compile(
-    r"[0-7]*[2367]|[2-7][0-7]{3}|.*[ao]*\+[rwxXt]*[ws].*|.*[augo]*\+s.*|a\+w|o\+w|\+w|[ug]\+s|.*=.*s.*"
-)
+_NUMERIC_MODE = re.compile(r"[0-7]{3,4}")
+_SYMBOLIC_MODE = re.compile(r"([ugoa]*)[+=]([rwxXst]*)")
 
 
 def judge_files(name: str, words: Sequence[str], scene: Scene) -> list[Finding] | None:
@@ -133,11 +132,13 @@ def _copy(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         if moves:
             findings.extend(scene.path(source, PathOp.WRITE))
     for target in arguments.operands[len(sources) :]:
+        if moves and target.startswith("/dev/"):
+            findings.append(dangerous("delete-tree", f"moves files away into {target}"))
         findings.extend(scene.path(target, PathOp.WRITE))
         # Into a directory, a copy keeps its name: the name counts as a target too.
         for source in sources:
             findings.extend(_control_target(posixpath.join(target, posixpath.basename(source.rstrip("/"))), scene))
-    if name == "install" and any(_MODE_DANGER.fullmatch(mode) for mode in arguments.values("-m", "--mode")):
+    if name == "install" and any(map(_is_dangerous_mode, arguments.values("-m", "--mode"))):
         findings.append(dangerous("mode", "gives a file dangerous rights"))
     return findings
 
@@ -174,9 +175,20 @@ def _change_mode(name: str, words: Sequence[str], scene: Scene) -> list[Finding]
     findings = [Finding(Risk.EXECUTE, "mode", f"{name} changes rights"), *_judge(name, table, plain, scene)]
     if any(re.fullmatch(r"-\w*R\w*|--recurs\w*", word) for word in words):
         findings.append(dangerous("mode", f"{name} changes the rights of a whole tree"))
-    if name == "chmod" and any(_MODE_DANGER.fullmatch(word) for word in words[:3]):
+    if name == "chmod" and any(map(_is_dangerous_mode, words[:3])):
         findings.append(dangerous("mode", "gives rights to everybody, or to run as the owner"))
     return findings
+
+
+def _is_dangerous_mode(text: str) -> bool:
+    """Whether a mode lets everybody write, or lets the file run with its owner's rights."""
+    if _NUMERIC_MODE.fullmatch(text):
+        return bool(int(text[-1]) & 2 or (len(text) == 4 and int(text[0]) & 6))
+    clauses = [_SYMBOLIC_MODE.fullmatch(clause) for clause in text.split(",")]
+    return any(
+        clause and ("s" in clause.group(2) or ("w" in clause.group(2) and set("oa") & set(clause.group(1))))
+        for clause in clauses
+    )
 
 
 def _convert(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_static, split_words
@@ -12,6 +13,9 @@ from treadle.policy.shell.options import Arguments, judge_arguments, read_argume
 from treadle.policy.shell.scene import Scene
 from treadle.policy.shell.sed import judge_sed
 from treadle.protocol.tools import Risk
+
+FILE_TESTS = frozenset({"-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-nt", "-ot", "-ef"})
+"""Operators of tests that look at the file whose name follows."""
 
 _FIND_FLAGS = frozenset(
     split_words("""
@@ -73,16 +77,16 @@ def _find_step(pending: list[str], search: _Search, scene: Scene) -> list[Findin
             pending.pop(0)
         return [*findings, Finding(Risk.WRITE, "writer", f"find {word} writes a file")]
     if word == "-delete":
-        return _find_delete(pending, search, scene)
+        return _find_delete(search, scene)
     if word in _FIND_RUNS:
         return _find_run(word, pending, search, scene)
     return [unclear("unknown-option", f"find: {word!r} is not a known test or action"), *scene.mentions(word)]
 
 
-def _find_delete(pending: list[str], search: _Search, scene: Scene) -> list[Finding]:
+def _find_delete(search: _Search, scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.EXECUTE, "delete", "find -delete deletes files")]
-    if not pending and not search.starts:
-        findings.append(dangerous("delete-tree", "deletes everything below the directory"))
+    if not any(is_static(word) and word.strip("*?./") for word in search.patterns):
+        findings.append(dangerous("delete-tree", "deletes everything below the directory, whatever its name"))
     return findings + _reaches_out(search, scene)
 
 
@@ -237,7 +241,11 @@ def _test(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     if any(word == "-v" or ("[" in word and word != "[") for word in words):
         found = [found for word in words for found in judge_evaluated(word, scene)]
         return [unclear("evaluated-text", "the test may evaluate a subscript"), *found]
-    return [Finding(Risk.READ, "reader", "a test only looks")]
+    findings = [Finding(Risk.READ, "reader", "a test only looks")]
+    for operator, word in pairwise(words):
+        if operator in FILE_TESTS and is_static(word):
+            findings.extend(scene.path(word, PathOp.LIST))
+    return findings
 
 
 def _ps(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:

@@ -26,6 +26,12 @@ _GLOBAL = read_table(
     --version --help --icase-pathspecs
 """
 )
+_CONFIG_READ_FLAGS = frozenset(
+    {"--get", "--get-all", "--show-origin", "--show-scope", "--local", "--global", "--type", "--null", "-z"}
+)
+_NAMES_ONLY = frozenset({"check-ignore", "check-attr", "ls-files", "status"})
+"""Subcommands that show that a file is there, never what it holds."""
+
 _HARMLESS_KEYS = re.compile(
     r"(user|color|advice|branch|column|pull|init\.defaultbranch|log|status|core\.(quotepath|abbrev|autocrlf|filemode|ignorecase"
     r"|safecrlf|precomposeunicode|eol)|push\.(default|autosetupremote)|fetch\.prune|rerere|merge\.conflictstyle|diff\.(algorithm"
@@ -85,15 +91,14 @@ def _judge_git_command(command: str, words: Sequence[str], scene: Scene) -> list
     harmful = _harmful_option(command, words)
     if harmful is not None:
         findings.append(dangerous("git-option", f"git {command} {harmful} destroys, leaks or runs something"))
-    findings.extend(_secret_operands(words, scene))
-    special = _SPECIAL.get(command)
-    if special is not None:
-        found = special(words, scene)
-        return [*findings[any(finding.rule == "git-read" for finding in found) :], *found]
+    if command not in _NAMES_ONLY:
+        findings.extend(_secret_operands(words, scene))
     reading = _reading(command, words, scene)
     if reading is not None:
         return [*findings[1:], *reading, *_repository(command, scene)]
-    return findings
+    special = _SPECIAL.get(command)
+    found = special(words, scene) if special is not None else []
+    return [*findings[any(finding.rule == "git-read" for finding in found) :], *found]
 
 
 def _harmful_option(command: str, words: Sequence[str]) -> str | None:
@@ -204,6 +209,8 @@ def _restore(words: Sequence[str], _scene: Scene) -> list[Finding]:
 
 def _push(words: Sequence[str], _scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.REMOTE, "network", "git push publishes commits")]
+    if any("://" in word or re.match(r"[\w.-]+@[\w.-]+:", word) for word in words):
+        findings.append(dangerous("git", "git push publishes to an address that is no remote of the repository"))
     if any(word.startswith(("+", ":")) for word in words) or any(not is_static(word) for word in words):
         findings.append(dangerous("git", "git push rewrites or deletes what is published"))
     return findings
@@ -217,39 +224,20 @@ def _over_network(words: Sequence[str], scene: Scene) -> list[Finding]:
     return findings
 
 
+def _clone(words: Sequence[str], scene: Scene) -> list[Finding]:
+    return [Finding(Risk.REMOTE, "download", "git clone fetches from the network"), *_over_network(words, scene)]
+
+
 def _config(words: Sequence[str], scene: Scene) -> list[Finding]:
-    flags = [word for word in words if word.startswith("-")]
+    flags = {word.partition("=")[0] for word in words if word.startswith("-")}
     plain = [word for word in words if not word.startswith("-")]
-    if any(flag.partition("=")[0] in ("-f", "--file", "--blob") for flag in flags):
+    if flags & {"-f", "--file", "--blob"}:
         return [dangerous("git-config", "git config works on another file")]
-    shows = {
-        "--get",
-        "--get-all",
-        "--get-regexp",
-        "-l",
-        "--list",
-        "--show-origin",
-        "--show-scope",
-        "--name-only",
-        "--local",
-        "--global",
-        "--type=bool",
-        "--null",
-        "-z",
-    }
-    is_read = bool({"--get", "--get-all", "--get-regexp", "-l", "--list"} & set(flags)) or plain[:1] in (
-        ["get"],
-        ["list"],
-    )
-    if is_read or (len(plain) == 1 and not set(flags) - {"--global", "--local"}):
-        known = all(flag in shows for flag in flags) and all(is_static(word) for word in plain)
-        finding = Finding(Risk.READ, "git-read", "git config shows settings")
-        return (
-            _config_read(finding, plain, scene)
-            if known
-            else [unclear("git-config", "git config with something unknown")]
-        )
-    if {"--global", "--system", "--worktree"} & set(flags):
+    if flags & {"-l", "--list", "--get-regexp"} or plain[:1] == ["list"]:
+        return [unclear("git-config", "a list of settings may show tokens in headers and addresses")]
+    if flags & {"--get", "--get-all"} or plain[:1] == ["get"] or (len(plain) == 1 and flags <= {"--global", "--local"}):
+        return _config_read(flags, plain, scene)
+    if flags & {"--global", "--system", "--worktree"}:
         return [dangerous("git-config", "changes the settings of every repository")]
     key = next((word for word in plain if "." in word), "")
     if not _HARMLESS_KEYS.fullmatch(key):
@@ -257,10 +245,12 @@ def _config(words: Sequence[str], scene: Scene) -> list[Finding]:
     return []
 
 
-def _config_read(finding: Finding, plain: Sequence[str], scene: Scene) -> list[Finding]:
+def _config_read(flags: set[str], plain: Sequence[str], scene: Scene) -> list[Finding]:
     if any(re.search(r"token|password|credential|extraheader", word, re.IGNORECASE) for word in plain):
         return [dangerous("git-config", "shows stored credentials")]
-    return [finding, *_repository("config", scene)]
+    if not flags <= _CONFIG_READ_FLAGS or not all(is_static(word) for word in plain):
+        return [unclear("git-config", "git config with something unknown")]
+    return [Finding(Risk.READ, "git-read", "git config shows a setting"), *_repository("config", scene)]
 
 
 def _foreach(words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -271,14 +261,16 @@ def _foreach(words: Sequence[str], scene: Scene) -> list[Finding]:
 
 
 def _bisect(words: Sequence[str], scene: Scene) -> list[Finding]:
-    return scene.command(tuple(words[1:])) if words[:1] == ("run",) or list(words[:1]) == ["run"] else []
+    return scene.command(tuple(words[1:])) if list(words[:1]) == ["run"] else []
 
 
 def _worktree(words: Sequence[str], scene: Scene) -> list[Finding]:
-    if list(words) == ["list"] or list(words) == ["list", "--porcelain"]:
-        return []
     paths = [word for word in words[1:] if not word.startswith("-")]
     return [finding for path in paths[:1] for finding in scene.path(path, PathOp.WRITE)]
+
+
+def _change_files(words: Sequence[str], scene: Scene) -> list[Finding]:
+    return [found for word in words if not word.startswith("-") for found in scene.path(word, PathOp.WRITE)]
 
 
 _SPECIAL: dict[str, Callable[[Sequence[str], Scene], list[Finding]]] = {
@@ -286,8 +278,12 @@ _SPECIAL: dict[str, Callable[[Sequence[str], Scene], list[Finding]]] = {
     "checkout": _checkout,
     "restore": _restore,
     "push": _push,
+    "mv": _change_files,
+    "rm": _change_files,
+    "worktree": _worktree,
     "config": _config,
     "submodule": _foreach,
     "bisect": _bisect,
-    **dict.fromkeys(("fetch", "pull", "clone", "ls-remote"), _over_network),
+    "clone": _clone,
+    **dict.fromkeys(("fetch", "pull", "ls-remote"), _over_network),
 }

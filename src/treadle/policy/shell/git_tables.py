@@ -74,7 +74,6 @@ branch = -avrliq --all --list --show-current --verbose --remotes --contains? --n
     --points-at: --sort: --format: --column? --color? --no-color --abbrev? --no-abbrev --ignore-case --omit-empty
 tag = -li -n? --list --contains? --no-contains? --merged? --no-merged? --points-at: --sort: --format: --column?
     --color? --ignore-case
-var = -l
 version = --build-options
 """
 _HARMFUL_TEXT = """

@@ -8,6 +8,7 @@ from treadle.policy.marks import is_static
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.options import Arguments, Given, Role, read_arguments, read_table
 from treadle.policy.shell.scene import Scene
+from treadle.policy.shell.wrappers import suffixes
 from treadle.policy.urls import HostKind, check_url, host_kind
 from treadle.protocol.tools import Risk
 
@@ -72,6 +73,18 @@ def _fetch(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     return findings
 
 
+def _download(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge a client whose options are not known: its addresses, and what it may send."""
+    findings = [Finding(Risk.REMOTE, "download", f"{name} fetches from the network")]
+    for word in words:
+        findings.extend(_secret_in(word, scene))
+        if "://" in word or not is_static(word):
+            findings.extend(_judge_url(word, scene))
+        elif word in _SENDING_METHODS or "@" in word:
+            findings.append(dangerous("upload", f"{name} sends data to the network"))
+    return findings
+
+
 def _fetch_option(name: str, given: Given, scene: Scene) -> list[Finding]:
     option, value = given.name, given.value
     if given.role is Role.HARM:
@@ -82,6 +95,8 @@ def _fetch_option(name: str, given: Given, scene: Scene) -> list[Finding]:
         return scene.path(value, PathOp.READ)
     if option in _CURL_SENDS and value is not None and re.search(r"(^|=|;|,)[@<]", value) and option != "--data-raw":
         return [dangerous("upload", f"{name} {option} sends a file or its input")]
+    if option in ("-b", "--cookie") and value is not None and "=" not in value:
+        return scene.path(value, PathOp.READ)
     if option in ("-T", "--upload-file"):
         return [dangerous("upload", f"{name} {option} sends a file")]
     if option in ("-x", "--proxy", "--socks5", "--resolve", "--connect-to"):
@@ -171,12 +186,15 @@ def _containers(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
             host = source.group(1) if source else value.split(":")[0]
             if host.startswith(("/", "~", ".")) or not is_static(host):
                 findings.extend(scene.path(host, PathOp.WRITE))
-    return findings
+    return findings + suffixes(words, scene)
 
 
 NETWORK: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
     "curl": _fetch,
     "wget": _fetch,
+    **dict.fromkeys(
+        ("aria2c", "axel", "http", "https", "xh", "fetch", "lwp-request", "lynx", "w3m", "yt-dlp"), _download
+    ),
     "rsync": _remote_copy,
     "scp": _remote_copy,
     "dig": _look_up,

@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN
+from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_glob
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
@@ -191,7 +191,7 @@ def _place(operands: tuple[str, ...], place: int) -> str:
 def _judge_operand(name: str, kind: str, operand: str, scene: Scene) -> list[Finding]:
     match kind:
         case "TEXT":
-            return []
+            return scene.path(operand, PathOp.LIST) if is_glob(operand) else []
         case "LIST":
             return scene.path(operand, PathOp.LIST)
         case "READ":

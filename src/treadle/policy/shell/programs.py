@@ -5,10 +5,12 @@ import re
 from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear, unfollowed
-from treadle.policy.marks import is_static
+from treadle.policy.marks import is_glob, is_static
+from treadle.policy.operations import PathOp
 from treadle.policy.shell.builtins import BUILTINS, judge_evaluated
 from treadle.policy.shell.dangers import (
     PRINTS_SECRETS,
+    VARIABLES_DANGEROUS,
     VARIABLES_SAFE_TO_SHOW,
     VARIABLES_SECRET,
     always,
@@ -36,6 +38,7 @@ from treadle.protocol.tools import Risk
 MAX_NESTING = 12
 
 _SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
+_HARMLESS_OPTIONS = frozenset({"ls", "stat", "du"})
 _VERSION_WORDS = frozenset({"--version", "-V", "-v", "-version", "version", "--help"})
 _MESSAGE_PROGRAMS = frozenset({"gh", "glab", "npm", "docker", "kubectl"})
 
@@ -93,6 +96,8 @@ def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
 
 
 def _version(name: str, word: str, scene: Scene) -> list[Finding]:
+    if word == "-version" and name not in ("java", "javac"):
+        return [Finding(Risk.EXECUTE, "unknown-option", f"{name} -version may not be its version")]
     if word == "-v" and name not in ("python", "python3", "node", "npm", "perl", "php", "ruby", "docker", "helm"):
         return [Finding(Risk.EXECUTE, "unknown-option", f"{name} -v may not be its version")]
     if word == "-v" and name.startswith("python"):
@@ -134,23 +139,32 @@ def _judge_reader(name: str, words: tuple[str, ...], scene: Scene) -> list[Findi
     table = readers()[name]
     if table.operands == ("RAW",):
         return [Finding(Risk.READ, "reader", f"{name} prints its arguments"), *_raw(name, words, scene)]
-    arguments = read_arguments(table, words)
+    arguments = _without_plain_globs(name, read_arguments(table, words), scene)
     if arguments.operands and arguments.operands[0].startswith("-") and "--" not in words:
         arguments = Arguments(arguments.given, arguments.operands, (*arguments.strange, arguments.operands[0]))
     if table.operands[:1] == ("PATTERN",):
         return _judge_search(name, words, arguments, scene)
-    if name in ("ls", "wc", "cat", "head", "stat", "du"):
-        # None of their options does harm, so a glob may stand for a name that looks like one.
-        calm = tuple(word for word in arguments.strange if word[:1] not in ("\1", "\2"))
-        arguments = Arguments(arguments.given, arguments.operands, calm)
     return judge_arguments(name, table, arguments, scene)
 
 
+def _without_plain_globs(name: str, arguments: Arguments, scene: Scene) -> Arguments:
+    """Drop the doubt about a leading glob where no name it stands for looks like an option, or none would do harm."""
+    strange = tuple(
+        word
+        for word in arguments.strange
+        if not (is_glob(word) and (name in _HARMLESS_OPTIONS or scene.expands_plainly(word)))
+    )
+    return Arguments(arguments.given, arguments.operands, strange)
+
+
 def _raw(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
+    shown = [found for word in words if is_glob(word) for found in scene.path(word, PathOp.LIST)]
     if name == "printf" and words and words[0].startswith("-") and words[0] != "--":
         text = unclear("evaluated-text", "printf -v sets a variable and may evaluate a subscript")
-        return [text, *(found for word in words[:2] for found in judge_evaluated(word, scene))]
-    return []
+        if VARIABLES_DANGEROUS.fullmatch("".join(words[1:2])):
+            shown.append(dangerous("variable", f"printf sets {words[1]}"))
+        return [text, *shown, *(found for word in words[:2] for found in judge_evaluated(word, scene))]
+    return shown
 
 
 def _judge_search(name: str, words: tuple[str, ...], arguments: Arguments, scene: Scene) -> list[Finding]:

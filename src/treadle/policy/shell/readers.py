@@ -15,7 +15,7 @@ echo true false : = | RAW
 printf = | RAW
 pwd = -LP | NONE
 whoami logname tty arch nproc uptime groups times users = --all --ignore: -i | NONE
-hostname = -adfiIsy --fqdn --short --domain --ip-address --all-ip-addresses --long | HARM
+hostname = -s --short | HARM
 uname = -asnrvmpio --all --kernel-name --nodename --kernel-release --kernel-version --machine --processor | NONE
 id = -agGnruzZ --group --groups --name --real --user --zero | TEXT*
 ls dir vdir = -aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1 -I: -T: -w: --all --almost-all --author --escape --block-size:
@@ -174,13 +174,10 @@ fd fdfind = -HIupaLl0iFgs1qV -t: -e: -d: -E: -S: -c: -j: -o: -x! -X! --hidden --
     --extension: --max-depth: --min-depth: --exact-depth: --exclude: --size: --changed-within: --changed-before:
     --color: --full-path --max-results: --quiet --owner: --threads: --no-ignore-vcs --and: --prune --exec! --exec-batch!
     --search-path< --base-directory< --ignore-file< | PATTERN LIST*
-locate plocate mlocate = -bceilqrwS -n: --basename --count --ignore-case --limit: --version | TEXT*
+locate plocate mlocate = --version | NONE
 plutil = -lps | READ*
 sw_vers = | NONE
 lsb_release = -acdirsv --all --codename --description --id --release --short | NONE
-dpkg-query = -lWLSs --list --show --listfiles --search --status -f: --showformat: | TEXT*
-apt-cache = --names-only | TEXT TEXT*
-getent = | TEXT TEXT*
 infocmp tput = -T: | TEXT*
 xmllint = --noout --format --xpath: --html --recover --nowarning --nonet | READ*
 """
@@ -203,7 +200,7 @@ VERSION_BANNERS = frozenset(
     python python3 python2 node npm gcc g++ clang clang++ cc c++ make cmake ninja git gh docker podman ruby perl php lua
     java javac kotlin scala go cargo rustc rustup swift deno bun bash zsh sh dash fish curl wget ssh tar rsync sqlite3
     psql mysql redis-cli jq yq sed awk gawk find tmux vim nvim emacs gdb lldb valgrind strace pandoc ffmpeg helm ruff
-    black uv shellcheck xargs env nice timeout patch less cp mv rm mkdir touch tee chmod
+    black uv shellcheck xargs env nice timeout patch cp mv rm mkdir touch tee chmod
 """)
 )
 """Programs that may be asked for their version or help; not those that run project code even for that."""

@@ -90,6 +90,13 @@ class Scene:
         """Judge an operand that names a file, from every directory the command may run in."""
         return [finding for cwd in self.cwds for finding in _judge_path(text, op, cwd, self)]
 
+    def expands_plainly(self, text: str) -> bool:
+        """Whether a leading glob stands for files that are there, none of which looks like an option."""
+        if self.cwd == UNKNOWN:
+            return False
+        matches, whole = _matches(self.cwd, text.split("/")[:1], self)
+        return bool(matches) and whole and not any(posixpath.basename(path).startswith("-") for path in matches)
+
     def mentions(self, text: str) -> list[Finding]:
         """Judge a word of a program whose options are not known: does any part of it name a protected file?"""
         findings: list[Finding] = []

@@ -1,7 +1,9 @@
 """Walks the tree of a shell line and judges every command in it, wherever it stands."""
 
+import posixpath
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import assert_never
 
 from treadle.policy.findings import Finding, dangerous, unclear
@@ -11,6 +13,7 @@ from treadle.policy.shell.assignments import judge_assignment
 from treadle.policy.shell.builtins import judge_evaluated
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS, VARIABLES_SAFE_TO_SHOW, VARIABLES_SECRET
 from treadle.policy.shell.expand import expand_text, expand_word, expand_words
+from treadle.policy.shell.filters import FILE_TESTS
 from treadle.policy.shell.programs import judge_command
 from treadle.policy.shell.scene import Feed, Scene, Trace
 from treadle.policy.shell.syntax import (
@@ -47,7 +50,7 @@ class JudgedCommand:
     """One command of a line with everything that was found about it.
 
     `around` is what its variables, redirections and expansions do, `own` what its program does; `argv` are its words
-    as far as they are known, and `trace` what it runs, reads, writes and calls in turn.
+    as far as they are known, `input` is the here-document it reads, and `trace` what it runs, reads, writes and calls.
     """
 
     text: str
@@ -55,6 +58,7 @@ class JudgedCommand:
     own: tuple[Finding, ...] = ()
     argv: tuple[str, ...] = ()
     trace: Trace = field(default_factory=Trace)
+    input: str | None = None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -139,7 +143,11 @@ class Walk:
             findings.append(unclear("function", f"{words[0]} is a function of this line"))
         own = judge_command(words, replace(scene, feed=feed or scene.feed))
         around = tuple(dict.fromkeys(findings))
-        self._add(JudgedCommand(command.text, around, tuple(dict.fromkeys(own)), words, scene.trace))
+        self._add(
+            JudgedCommand(
+                command.text, around, tuple(dict.fromkeys(own)), words, scene.trace, feed.text if feed else None
+            )
+        )
         return self._state_after(command, words, scene)
 
     def _assignments(self, command: Simple, scene: Scene) -> list[Finding]:
@@ -173,7 +181,9 @@ class Walk:
             for word in words[1:]:
                 variables = variables.with_value(word, UNKNOWN)
         if words and words[0] in _CHANGES_DIRECTORY:
-            return replace(scene, cwds=_directories(words, scene), variables=variables)
+            cwds = _directories(words, scene)
+            known = cwds[0] if len(cwds) == 1 else UNKNOWN
+            return replace(scene, cwds=cwds, variables=variables.with_value("PWD", known))
         return replace(scene, variables=variables)
 
     def _block(self, block: Block, scene: Scene) -> Scene:
@@ -227,6 +237,10 @@ class Walk:
                     findings.extend(judge_evaluated(text, scene))
             if word.text in ("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v"):
                 findings.append(unclear("evaluated-text", "the test evaluates arithmetic"))
+        for operator, word in pairwise(command.words):
+            if operator.text in FILE_TESTS:
+                for text in expand_word(word, scene.variables, scene.cwd):
+                    findings.extend(scene.path(text, PathOp.LIST))
         self._note("[[", findings + self._redirects(command.redirects, scene)[0])
 
     def _redirects(self, redirects: Iterable[Redirect], scene: Scene) -> tuple[list[Finding], Feed | None]:
@@ -335,8 +349,11 @@ def _directories(words: tuple[str, ...], scene: Scene) -> tuple[str, ...]:
     target = operands[0] if operands else scene.variables.get("HOME")
     if not is_static(target) or UNKNOWN in scene.cwds:
         return (UNKNOWN,) if not target.startswith("/") or not is_static(target) else (target,)
-    files = scene.context.files
-    return tuple(dict.fromkeys(files.resolve(_join(cwd, target)) for cwd in scene.cwds))
+    # Like the shell, go by names: `cd link; cd ..` comes back. Only -P goes by where links lead.
+    places = [posixpath.normpath(_join(cwd, target)) for cwd in scene.cwds]
+    if "-P" in words:
+        places = [scene.context.files.resolve(place) for place in places]
+    return tuple(dict.fromkeys(places))
 
 
 def _join(cwd: str, target: str) -> str:

@@ -16,6 +16,7 @@ from treadle.protocol.tools import Risk
 MAX_FED_WORDS = 64
 MAX_GUESSED_WORDS = 60
 
+_LIKE_A_SCRIPT = re.compile(r"[\s;|&$`(<>=]|^\{")
 _DURATION = re.compile(r"\d+(\.\d+)?[smhd]?")
 
 
@@ -125,12 +126,13 @@ def suffixes(words: Sequence[str], scene: Scene) -> list[Finding]:
         return found
     scene = replace(scene, is_search=True)
     for place, word in enumerate(words[:40]):
-        if word and is_static(word) and not word.startswith("-") and "=" not in word:
-            inner = scene.command(tuple(words[place : place + MAX_GUESSED_WORDS]))
-            found.extend(finding for finding in inner if finding.risk is Risk.CRITICAL)
-            if " " in word:
-                found.extend(finding for finding in scene.script(word) if finding.risk is Risk.CRITICAL)
-    return list(dict.fromkeys(found))
+        if not is_static(word):
+            continue
+        if _LIKE_A_SCRIPT.search(word):
+            found.extend(scene.script(word))
+        elif word and not word.startswith("-"):
+            found.extend(scene.command(tuple(words[place : place + MAX_GUESSED_WORDS])))
+    return list(dict.fromkeys(_critical(found)))
 
 
 def _option_findings(name: str, arguments: Arguments, scene: Scene) -> list[Finding]:

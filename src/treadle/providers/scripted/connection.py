@@ -2,16 +2,15 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import h11
+from msgspec import Struct
 
 MAX_BODY = 64 * 1024 * 1024
 READ = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Struct, frozen=True, kw_only=True):
     """A whole request; `headers` have lower-case names."""
 
     method: str

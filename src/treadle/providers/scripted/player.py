@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias, assert_never
+
+from msgspec import Struct
 
 from treadle.protocol.models import (
     ModelError,
@@ -38,15 +39,13 @@ from treadle.providers.wire import dump
 CHARACTERS_PER_TOKEN = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pause:
+class Pause(Struct, frozen=True, kw_only=True):
     """Nothing for some seconds."""
 
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drop:
+class Drop(Struct, frozen=True, kw_only=True):
     """The connection goes, after some more bytes."""
 
     after_bytes: int
@@ -55,8 +54,7 @@ class Drop:
 Step: TypeAlias = StreamEvent | Pause | Drop
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Performance:
+class Performance(Struct, frozen=True, kw_only=True):
     """What one request gets. With a `refusal` the steps are only what passes before it.
 
     `number` tells the replies of one conversation apart; `problem` says what the script did not expect.

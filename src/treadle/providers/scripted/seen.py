@@ -1,16 +1,16 @@
 """What a request looks like to a script, whatever the wire format."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
+
+from msgspec import Struct
 
 from treadle.protocol.messages import Message, Role, Text, ToolResult, text_of
 from treadle.protocol.models import ModelRequest
 from treadle.providers.scripted.script import Match, Texts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenMessage:
+class SeenMessage(Struct, frozen=True, kw_only=True):
     """One message: its text, and the texts of the results in it."""
 
     role: Role
@@ -19,8 +19,7 @@ class SeenMessage:
     has_error: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Seen(Struct, frozen=True, kw_only=True):
     """What a script can ask about a request. The counts take neighbours of one role as one message."""
 
     model: str

@@ -3,12 +3,12 @@
 import asyncio
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 import h11
 import msgspec
+from msgspec import Struct
 
 from treadle.protocol.models import StreamFailure, StreamStop
 from treadle.providers.scripted.anthropic_format import AnthropicFormat
@@ -33,8 +33,7 @@ JSON = {"content-type": "application/json"}
 EVENTS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Received:
+class Received(Struct, frozen=True, kw_only=True):
     """One request as it came; `headers` have lower-case names, `body` is empty where it was no JSON object."""
 
     method: str
