@@ -36,7 +36,7 @@ class Gateway:
 
     async def start(self) -> str:
         """Listen on a free port of loopback and give the proxy's URL."""
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_HEAD_BYTES)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_HEAD_BYTES)
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     def allow(self, place: Place) -> None:
@@ -58,17 +58,17 @@ class Gateway:
         await asyncio.gather(*self._open, return_exceptions=True)
         await self._server.wait_closed()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is None:
-            raise AssertionError("a connection is always served in a task")
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.ensure_future(self._serve(reader, writer))
         self._open.add(task)
+        task.add_done_callback(self._open.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await self._carry(reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
             pass  # a connection that ends or makes no sense has no other consequence than its end
         finally:
-            self._open.discard(task)
             writer.close()
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
