@@ -1,5 +1,6 @@
 """The browser: what its actions are judged as, and a real Chromium that fills in a page on loopback."""
 
+import asyncio
 import base64
 import importlib
 import os
@@ -16,19 +17,8 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Image, Text
 from treadle.protocol.tools import Access, CallResult, FetchUrl, Outcome, result_text
 from treadle.tools import browser_action
-from treadle.tools.browser_action import (
-    BrowserAction,
-    BrowserSession,
-    ClickAt,
-    ClickOn,
-    Launch,
-    Look,
-    Press,
-    Scroll,
-    Step,
-    Type,
-    View,
-)
+from treadle.tools.browser_action import BrowserAction, BrowserSession
+from treadle.tools.browser_steps import ClickAt, ClickOn, Launch, Look, Press, Scroll, Step, Type, View
 
 FORM = """<!doctype html><title>Form</title><body style="margin:0;font:30px sans-serif">
 <input id=name style="height:40px"><button style="position:absolute;left:600px;top:300px;width:200px;height:100px"
@@ -244,11 +234,45 @@ async def test_a_name_that_leads_to_this_machine_is_refused() -> None:
 
 
 @needs_chromium
-async def test_nothing_is_left_when_the_browser_is_closed(tmp_path: Path) -> None:
-    page = await chromium.start(variables={**os.environ, "TMPDIR": str(tmp_path)})
-    await page.close()
+async def test_nothing_is_left_when_the_browser_is_closed() -> None:
+    session = BrowserSession(browser_action.open_chromium)
+    await session.opened()
+    assert children() != []
+    await session.close()
+    assert children() == []
+    assert session.page is None
+
+
+@needs_chromium
+@pytest.mark.parametrize("seconds", [0.05, 0.3])
+async def test_nothing_is_left_of_a_start_that_was_cancelled(seconds: float) -> None:
+    session = BrowserSession(browser_action.open_chromium)
+    opening = asyncio.ensure_future(session.opened())
+    await asyncio.sleep(seconds)
+    opening.cancel()
+    await asyncio.wait([opening])
+    await session.close()
+    assert children() == []
+
+
+async def test_a_browser_that_could_not_be_started_is_tried_again() -> None:
+    failures = ["once"]
+
+    async def opener() -> FakePage:
+        if failures:
+            raise ToolError(failures.pop())
+        return FakePage()
+
+    tool = BrowserAction(BrowserSession(opener))
+    with pytest.raises(ToolError, match="once"):
+        await act(tool, "launch", url="https://example.org/")
+    assert "Title: T" in text_of(await act(tool, "launch", url="https://example.org/"))
+
+
+def children() -> list[str]:
+    """Name the programs of the browser among the children of this process."""
     mine = [entry for entry in Path("/proc").iterdir() if entry.name.isdigit() and _parent(entry) == os.getpid()]
-    assert [name for name in map(_command, mine) if "playwright" in name or "chromium" in name] == []
+    return [name for name in map(_command, mine) if "playwright" in name or "chromium" in name]
 
 
 def picture_size(result: CallResult) -> tuple[int, int]:

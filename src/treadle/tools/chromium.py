@@ -11,19 +11,7 @@ from urllib.parse import urlsplit
 
 from treadle.policy.urls import HostKind, host_kind
 from treadle.protocol.errors import ToolError
-from treadle.tools.browser_action import (
-    HEIGHT,
-    WIDTH,
-    ClickAt,
-    ClickOn,
-    Launch,
-    Look,
-    Press,
-    Scroll,
-    Step,
-    Type,
-    View,
-)
+from treadle.tools.browser_steps import HEIGHT, WIDTH, ClickAt, ClickOn, Launch, Look, Press, Scroll, Step, Type, View
 from treadle.workspace.gateway import REFUSED, Gateway
 from treadle.workspace.network import Place, Resolver, resolve
 from treadle.workspace.text import visible
@@ -88,7 +76,7 @@ async def start(*, resolver: Resolver = resolve, variables: Mapping[str, str] | 
         proxy = await gateway.start()
         stack.push_async_callback(gateway.close)
         try:
-            playwright = await async_api.async_playwright().start()
+            playwright = await _start_driver()
             stack.push_async_callback(playwright.stop)
             browser = await playwright.chromium.launch(
                 executable_path=program,
@@ -101,6 +89,7 @@ async def start(*, resolver: Resolver = resolve, variables: Mapping[str, str] | 
                 handle_sigint=False,
                 handle_sigterm=False,
                 handle_sighup=False,
+                timeout=_LOAD_MS,
             )
             stack.push_async_callback(browser.close)
             context = await browser.new_context(
@@ -113,6 +102,16 @@ async def start(*, resolver: Resolver = resolve, variables: Mapping[str, str] | 
             ) from error
         return Chromium(page, gateway, stack.pop_all())
     raise AssertionError("the block above returns or raises")
+
+
+async def _start_driver() -> async_api.Playwright:
+    """Start Playwright's driver. Its start cannot be cut short without leaving it behind, so a cancel waits for it."""
+    starting = asyncio.ensure_future(async_api.async_playwright().start())
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await (await starting).stop()
+        raise
 
 
 class Chromium:

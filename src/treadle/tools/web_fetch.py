@@ -23,7 +23,6 @@ from treadle.protocol.tools import (
     result_text,
 )
 from treadle.tools.declare import number, parameters, prompt, text
-from treadle.tools.web_content import Kind, decode_text, kind_of
 from treadle.workspace.network import Resolver, resolve
 from treadle.workspace.text import visible
 from treadle.workspace.untrusted import wrap
@@ -67,8 +66,9 @@ class WebFetch:
         )
 
     async def _fetch(self, url: str, start: int, output: Output) -> CallResult:  # noqa: ARG002 - nothing to show live
-        # Loaded here: a session that never fetches should not wait for an HTTP client.
+        # Loaded here: a session that never fetches should not wait for an HTTP client and what reads pages.
         from treadle.tools.html_markdown import to_markdown
+        from treadle.tools.web_content import Kind, decode_text, kind_of
         from treadle.tools.web_request import Fetch
 
         answer = await Fetch(self.resolver, self.private_hosts).get(url)
