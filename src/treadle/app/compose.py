@@ -38,6 +38,7 @@ from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Decision, Mode
 from treadle.protocol.tools import Access, ToolSpec
 from treadle.store.sqlite import SessionLog, SessionRow, Store
+from treadle.tools.browser_action import BrowserSession, open_chromium
 from treadle.tools.catalogue import builtin_tools
 from treadle.workspace.environment import Surroundings
 from treadle.workspace.workspace import Workspace, open_workspace
@@ -171,7 +172,8 @@ def _live(parts: _Parts, first: Sequence[EventData], history: Sequence[Event]) -
         return confine(running[0].state.mode, workspace.root, data_directory(), private)
 
     workspace = open_workspace(parts.workspace, spool=private, confine=confine_command)
-    tools = {tool.spec.name: tool for tool in builtin_tools(workspace)}
+    browser = BrowserSession(open_chromium)
+    tools = {tool.spec.name: tool for tool in builtin_tools(workspace, browser)}
     offered = _offered(tools, parts.store)
     ports = Ports(
         log=LedgerLog(SessionLog(parts.store, parts.row.id), parts.store, history),
@@ -188,6 +190,7 @@ def _live(parts: _Parts, first: Sequence[EventData], history: Sequence[Event]) -
     )
 
     async def clean_up() -> None:
+        await browser.close()
         await workspace.close()
         await parts.models.close()
 

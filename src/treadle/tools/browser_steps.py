@@ -1,0 +1,181 @@
+"""The steps that a browser can take, read from the arguments of a call, and what each is judged as and shown as."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, assert_never
+
+from treadle.policy.urls import check_url
+from treadle.protocol.errors import ToolError
+from treadle.protocol.messages import Image, Text
+from treadle.protocol.tools import Access, CallResult, FetchUrl, Outcome
+from treadle.workspace.untrusted import wrap
+
+WIDTH, HEIGHT = 1280, 800
+"""The size of the page in pixels, and of each screenshot."""
+
+ACTIONS = ("launch", "click", "type", "press", "scroll_down", "scroll_up", "screenshot", "close")
+_MOST_TEXT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Open a URL."""
+
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClickAt:
+    """Click on a point of the page."""
+
+    x: int
+    y: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClickOn:
+    """Click on an element."""
+
+    selector: str
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """Write text where the focus is, or into an element."""
+
+    text: str
+    selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """Press a key."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scroll:
+    """Scroll by so many pixels; negative is up."""
+
+    pixels: int
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Only look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Close the browser."""
+
+
+Step: TypeAlias = Launch | ClickAt | ClickOn | Type | Press | Scroll | Look
+Action: TypeAlias = Step | Close
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What a page looks like after a step. `picture` is a JPEG in base64, empty when none could be taken."""
+
+    url: str
+    title: str
+    picture: str
+    events: tuple[str, ...] = ()
+
+
+def read_action(arguments: Mapping[str, Any]) -> Action:
+    """Read the arguments as an action. Raises `ToolError` for what is missing or makes no sense."""
+    match arguments["action"]:
+        case "launch":
+            return Launch(_web_url(_needed(arguments, "url")))
+        case "click":
+            return _click(arguments)
+        case "type":
+            return Type(_needed(arguments, "text")[:_MOST_TEXT], arguments.get("selector", ""))
+        case "press":
+            return Press(_needed(arguments, "key"))
+        case "scroll_down":
+            return Scroll(HEIGHT - 100)
+        case "scroll_up":
+            return Scroll(100 - HEIGHT)
+        case "screenshot":
+            return Look()
+        case "close":
+            return Close()
+        case other:
+            raise ToolError(f"There is no action {other!r}. There is: {', '.join(ACTIONS)}.", invalid=True)
+
+
+def _needed(arguments: Mapping[str, Any], name: str) -> str:
+    value: str = arguments.get(name, "")
+    if not value:
+        raise ToolError(f"The action {arguments['action']} needs `{name}`.", invalid=True)
+    return value
+
+
+def _web_url(url: str) -> str:
+    check = check_url(url.strip())
+    if check.problem or not check.host:
+        raise ToolError(f"{url!r} cannot be opened: {check.problem or 'it has no host'}.", invalid=True)
+    return url.strip()
+
+
+def _click(arguments: Mapping[str, Any]) -> ClickAt | ClickOn:
+    coordinate, selector = arguments.get("coordinate", ""), arguments.get("selector", "")
+    if bool(coordinate) == bool(selector):
+        raise ToolError("The action click needs either `coordinate` or `selector`.", invalid=True)
+    if selector:
+        return ClickOn(selector)
+    numbers = [part.strip() for part in coordinate.split(",")]
+    if len(numbers) != 2 or not all(part.isdecimal() and len(part) < 6 for part in numbers):
+        raise ToolError(f"{coordinate!r} is no coordinate. Write it as `x,y`, such as `640,400`.", invalid=True)
+    x, y = map(int, numbers)
+    if x >= WIDTH or y >= HEIGHT:
+        raise ToolError(f"{x},{y} is outside of the page's {WIDTH}x{HEIGHT} pixels. Scroll first.", invalid=True)
+    return ClickAt(x, y)
+
+
+def accesses(action: Action, shown: str) -> tuple[Access, ...]:
+    match action:
+        case Launch(url):
+            return (FetchUrl(url=url),)
+        case ClickAt() | ClickOn() | Type() | Press():
+            return (FetchUrl(url=shown, method="POST"),)
+        case Scroll() | Look():
+            return (FetchUrl(url=shown),)
+        case Close():
+            return ()
+        case _:
+            assert_never(action)
+
+
+def describe(action: Action, shown: str) -> str:
+    match action:
+        case Launch(url):
+            return f"Open {url}"
+        case ClickAt(x, y):
+            return f"Click at {x},{y} on {shown}"
+        case ClickOn(selector):
+            return f"Click on {selector} on {shown}"
+        case Type(content, selector):
+            return f"Type into {selector or 'the focused field'} on {shown}:\n{content}"
+        case Press(key):
+            return f"Press {key} on {shown}"
+        case Scroll(pixels):
+            return f"Scroll {'down' if pixels > 0 else 'up'} on {shown}"
+        case Look():
+            return f"Look at {shown}"
+        case Close():
+            return "Close the browser"
+        case _:
+            assert_never(action)
+
+
+def view_result(view: View) -> CallResult:
+    lines = [f"Title: {view.title}", *(view.events or ("(nothing on the console, nothing failed to load)",))]
+    report = Text(text=wrap("\n".join(lines), view.url))
+    if not view.picture:
+        return CallResult(outcome=Outcome.OK, content=(report, Text(text="[no screenshot could be taken]")))
+    return CallResult(outcome=Outcome.OK, content=(report, Image(media_type="image/jpeg", data=view.picture)))

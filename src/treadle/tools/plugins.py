@@ -1,0 +1,79 @@
+"""Tools that installed packages offer, found by the entry point group `treadle.tools`."""
+
+import site
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, distributions
+from typing import Any
+
+from treadle.engine.ports import Tool
+from treadle.protocol.errors import ConfigError
+from treadle.protocol.tools import ToolSpec
+from treadle.tools.functions import function_tool
+
+GROUP = "treadle.tools"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plugins:
+    """The tools found, by the order of their entry points' names, and what could not be used and why."""
+
+    tools: tuple[Tool, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def installed_tools(directories: Sequence[str] | None = None) -> Plugins:
+    """Load the tools of installed packages: each entry point is a tool, a function, or a list or tuple of these.
+
+    Only the directories where packages are installed are looked at (or those given): a package's description in the
+    folder that is worked in names nothing to load.
+    """
+    tools: dict[str, Tool] = {}
+    problems: list[str] = []
+    for entry in _entry_points(_installed() if directories is None else directories):
+        try:
+            loaded = _as_tools(entry.load())
+        except ConfigError as error:
+            problems.append(f"{entry.name} ({entry.value}): {error.what} {error.fix}".strip())
+            continue
+        except Exception as error:  # noqa: BLE001 - foreign code, and one broken package must not stop the others
+            problems.append(f"{entry.name} ({entry.value}) cannot be loaded: {type(error).__name__}: {error}")
+            continue
+        for tool in loaded:
+            if tool.spec.name in tools:
+                problems.append(f"{entry.name} ({entry.value}): there is another tool named {tool.spec.name}")
+            tools.setdefault(tool.spec.name, tool)
+    return Plugins(tools=tuple(tools.values()), problems=tuple(problems))
+
+
+def _installed() -> list[str]:
+    paths = sysconfig.get_paths()
+    user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
+    return list(dict.fromkeys((paths["purelib"], paths["platlib"], *user)))
+
+
+def _entry_points(directories: Sequence[str]) -> list[EntryPoint]:
+    found = [
+        entry
+        for distribution in distributions(path=list(directories))
+        for entry in distribution.entry_points
+        if entry.group == GROUP
+    ]
+    return sorted(found, key=lambda entry: (entry.name, entry.value))
+
+
+def _as_tools(loaded: Any) -> list[Tool]:
+    match loaded:
+        case list() | tuple():
+            return [tool for each in loaded for tool in _as_tools(each)]
+        case _ if isinstance(getattr(loaded, "spec", None), ToolSpec):
+            return [loaded]
+        case _ if callable(loaded):
+            return [function_tool(loaded)]
+        case _:
+            raise ConfigError(
+                "tool-plugin",
+                f"It leads to a {type(loaded).__name__}, which is no tool.",
+                fix="Name a function with type hints, a tool, or a list of them.",
+            )

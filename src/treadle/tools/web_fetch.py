@@ -1,0 +1,138 @@
+"""web_fetch: a page of the web as Markdown."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from urllib.parse import urldefrag
+
+from treadle.engine.ports import Output, Prepared
+from treadle.policy.urls import HostKind, check_url
+from treadle.protocol.errors import ToolError
+from treadle.protocol.tools import (
+    CallResult,
+    FetchUrl,
+    Outcome,
+    Preview,
+    Risk,
+    ToolEffect,
+    ToolKind,
+    ToolSpec,
+    ToolTraits,
+    result_text,
+)
+from treadle.tools.declare import number, parameters, prompt, text
+from treadle.workspace.network import Resolver, resolve
+from treadle.workspace.text import visible
+from treadle.workspace.untrusted import wrap
+
+_PAGE = 30_000
+
+_SPEC = ToolSpec(
+    name="web_fetch",
+    description=prompt(__file__),
+    parameters=parameters(
+        {
+            "url": text("The URL, with http:// or https://."),
+            "start": number("The character of the page to begin with; 0 if not given.", low=0),
+        },
+        optional=("start",),
+    ),
+    traits=ToolTraits(kind=ToolKind.FETCH, effect=ToolEffect.PURE),
+    risk=Risk.READ_OUTSIDE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WebFetch:
+    """Fetches pages. `private_hosts` are names of the user's own network that may be reached by name."""
+
+    resolver: Resolver = resolve
+    private_hosts: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The declaration."""
+        return _SPEC
+
+    async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
+        """Name the URL; nothing is sent before it was judged."""
+        url = _web_url(arguments["url"].strip())
+        return Prepared(
+            accesses=(FetchUrl(url=url),),
+            preview=Preview(title="Fetch", text=visible(url)),
+            run=partial(self._fetch, url, arguments.get("start", 0)),
+        )
+
+    async def _fetch(self, url: str, start: int, output: Output) -> CallResult:  # noqa: ARG002 - nothing to show live
+        # Loaded here: a session that never fetches should not wait for an HTTP client and what reads pages.
+        from treadle.tools.html_markdown import to_markdown
+        from treadle.tools.web_content import Kind, decode_text, kind_of
+        from treadle.tools.web_request import Fetch
+
+        answer = await Fetch(self.resolver, self.private_hosts).get(url)
+        if answer.elsewhere:
+            return result_text(
+                Outcome.OK,
+                f"It redirects to another host: {visible(answer.elsewhere)}\n"
+                "Call web_fetch with that URL if you want to follow it.",
+            )
+        kind = kind_of(answer.content_type, answer.body)
+        if kind is Kind.OTHER:
+            raise ToolError(_no_text(answer.url, answer.content_type, len(answer.body)))
+        content = decode_text(answer.body, answer.content_type, html=kind is Kind.HTML)
+        title = ""
+        if kind is Kind.HTML:
+            page = await asyncio.to_thread(to_markdown, content, answer.url)
+            title, content = page.title, page.text
+        facts = [f"{answer.status} {answer.reason}".strip(), *([answer.content_type] if answer.content_type else [])]
+        head = f"{visible(answer.url)} ({visible(', '.join(facts))})"
+        shown = f"# {title}\n\n{content}" if title and not content.startswith(f"# {title}") else content
+        outcome = Outcome.OK if answer.status < 400 else Outcome.FAILED
+        return result_text(outcome, f"{head}\n{_part(shown, start, answer.url)}{_cut_note(answer.cut)}")
+
+
+def _web_url(url: str) -> str:
+    """Check that a URL can be fetched at all, and give it without what is not sent. Raises `ToolError`."""
+    check = check_url(url)
+    if check.problem or not check.host or check.kind is HostKind.INVALID:
+        raise ToolError(
+            f"{visible(url)} cannot be fetched: {check.problem or 'its host cannot be read'}. "
+            "Give a URL like https://example.org/page; for files of the workspace use read_file.",
+            invalid=True,
+        )
+    return urldefrag(url).url
+
+
+def _part(content: str, start: int, url: str) -> str:
+    """Give the page of the content that begins at `start`, ended at a line end where there is one."""
+    if not content.strip():
+        return "(the page has no text; if scripts make it, browser_action can open it)"
+    if start >= len(content):
+        raise ToolError(f"The page has only {len(content):,} characters; `start` must be less than that.")
+    end = min(len(content), start + _PAGE)
+    if end < len(content):
+        line_end = content.rfind("\n", start + _PAGE // 2, end)
+        end = line_end + 1 if line_end > 0 else end
+    note = ""
+    if start or end < len(content):
+        note = f"\n[characters {start:,} to {end:,} of {len(content):,}"
+        note += f"; go on with start={end}]" if end < len(content) else "]"
+    return wrap(content[start:end], url) + note
+
+
+def _cut_note(cut: int) -> str:
+    return f"\n[the answer was cut after {cut:,} bytes]" if cut else ""
+
+
+def _no_text(url: str, content_type: str, size: int) -> str:
+    what = visible(content_type) or "of no known type"
+    advice = (
+        "browser_action can show it"
+        if content_type.startswith("image/")
+        else "download it with execute_command (curl -fsSLo FILE URL) and then use read_file"
+        if content_type.startswith("application/pdf")
+        else "download it with execute_command (curl -fsSLo FILE URL) if the task needs it"
+    )
+    return f"{visible(url)} is no text but {what} ({size:,} bytes read). web_fetch reads only text; {advice}."

@@ -1,0 +1,188 @@
+"""One request to the web without cookies or proxies, to addresses that were checked, within limits of size and time."""
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import httpx2
+
+from treadle.policy.urls import HostKind, host_kind
+from treadle.protocol.errors import ToolError
+from treadle.workspace.network import Place, Resolver, checked_addresses
+from treadle.workspace.text import visible
+
+_MOST_BYTES = 5 * 1024 * 1024
+_MOST_REDIRECTS = 5
+_CONNECT_SECONDS = 10.0
+_IDLE_SECONDS = 60.0
+_TOTAL_SECONDS = 120.0
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_PORTS = {"http": 80, "https": 443}
+_SEEN_AS_PRIVATE = frozenset({HostKind.LOOPBACK, HostKind.PRIVATE})
+"""What the policy sees by the spelling of a host, and so has judged as this machine or its network."""
+_HEADERS = {
+    "user-agent": "treadle",
+    "accept": "text/html,application/xhtml+xml,text/markdown,text/*;q=0.9,application/json;q=0.9,*/*;q=0.5",
+    "accept-encoding": "gzip, deflate",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came back from `url`. `cut` is the size after which the body was cut, 0 if it is whole.
+
+    `elsewhere` is the URL on another host to which it redirects; then there is no body.
+    """
+
+    url: str
+    status: int = 200
+    reason: str = ""
+    content_type: str = ""
+    body: bytes = b""
+    cut: int = 0
+    elsewhere: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Fetches URLs. `private_hosts` may be on a private network although their names do not show it."""
+
+    resolver: Resolver
+    private_hosts: frozenset[str] = frozenset()
+
+    async def get(self, url: str) -> Answer:
+        """Get a URL, following redirects on its host. Raises `ToolError` with what to do next."""
+        try:
+            async with asyncio.timeout(_TOTAL_SECONDS):
+                return await self._follow(httpx2.URL(url))
+        except TimeoutError as error:
+            raise ToolError(
+                f"{visible(url)} did not answer within {_TOTAL_SECONDS:g} s. Try another source."
+            ) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+            raise ToolError(
+                f"{visible(url)} could not be fetched: {_why(error)}. Check the URL, or use another source."
+            ) from error
+
+    async def _follow(self, url: httpx2.URL) -> Answer:
+        first = place_of(url)
+        private = host_kind(first.host) in _SEEN_AS_PRIVATE or first.host in self.private_hosts
+        for _ in range(_MOST_REDIRECTS + 1):
+            place = place_of(url)
+            addresses = await checked_addresses(place, self.resolver, private=private and place == first)
+            async with _send(url, addresses) as response:
+                target = response.headers.get("location", "")
+                if response.status_code not in _REDIRECTS or not target:
+                    return await _read(url, response)
+            following = url.join(target)
+            if not _same_site(url, following):
+                return Answer(url=str(url), elsewhere=str(following.copy_with(fragment=None)))
+            url = following
+        raise ToolError(f"{visible(str(url))} redirects more than {_MOST_REDIRECTS} times. Use another source.")
+
+
+def place_of(url: httpx2.URL) -> Place:
+    """Tell where a request for a URL goes. Raises `ToolError` for other schemes than http and https."""
+    if url.scheme not in _PORTS or not url.host:
+        raise ToolError(f"It leads to {visible(str(url))!r}, and only http and https are fetched.")
+    return Place(url.raw_host.decode("ascii").strip("[]").lower().rstrip("."), url.port or _PORTS[url.scheme])
+
+
+def _same_site(url: httpx2.URL, target: httpx2.URL) -> bool:
+    """Whether a redirect stays where it was judged to go: the same host but for `www.`, and not out of TLS."""
+    if target.scheme not in _PORTS or (url.scheme == "https" and target.scheme == "http"):
+        return False
+    return place_of(url).host.removeprefix("www.") == place_of(target).host.removeprefix("www.")
+
+
+@asynccontextmanager
+async def _send(url: httpx2.URL, addresses: tuple[str, ...]) -> AsyncIterator[httpx2.Response]:
+    """Send the request to the first address that can be connected to; the host's name serves for TLS and `Host`."""
+    timeout = httpx2.Timeout(_IDLE_SECONDS, connect=_CONNECT_SECONDS / len(addresses))
+    verify = url.scheme == "https"
+    async with httpx2.AsyncClient(trust_env=False, follow_redirects=False, timeout=timeout, verify=verify) as client:
+        response: httpx2.Response | None = None
+        for number, address in enumerate(addresses, 1):
+            request = client.build_request(
+                "GET",
+                url.copy_with(host=address, fragment=None),
+                headers={**_HEADERS, "host": url.netloc.decode("ascii")},
+                extensions={"sni_hostname": url.raw_host.decode("ascii").strip("[]")},
+            )
+            try:
+                response = await client.send(request, stream=True)
+                break
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                if number == len(addresses):
+                    raise
+        if response is None:
+            raise AssertionError("there is at least one address")
+        try:
+            yield response
+        finally:
+            await response.aclose()
+
+
+async def _read(url: httpx2.URL, response: httpx2.Response) -> Answer:
+    unpack = _unpacker(response.headers.get("content-encoding", "").strip().lower(), str(url))
+    body = bytearray()
+    async for chunk in response.aiter_raw():
+        body += unpack(chunk, _MOST_BYTES + 1 - len(body))
+        if len(body) > _MOST_BYTES:
+            break
+    return Answer(
+        url=str(url),
+        status=response.status_code,
+        reason=_reason(response.status_code),
+        content_type=response.headers.get("content-type", "").strip(),
+        body=bytes(body[:_MOST_BYTES]),
+        cut=_MOST_BYTES if len(body) > _MOST_BYTES else 0,
+    )
+
+
+class _Unpacker:
+    """Takes compressed bytes and gives at most so many as there is room for: a small answer cannot fill the memory."""
+
+    def __init__(self, encoding: str, url: str) -> None:
+        self._zlib = zlib.decompressobj(zlib.MAX_WBITS | 32) if encoding else None
+        self._url = url
+
+    def __call__(self, data: bytes, room: int) -> bytes:
+        if self._zlib is None:
+            return data[:room]
+        try:
+            return self._zlib.decompress(data, room)
+        except zlib.error as error:
+            raise ToolError(
+                f"The answer of {visible(self._url)} has damaged compression. Use another source."
+            ) from error
+
+
+def _unpacker(encoding: str, url: str) -> _Unpacker:
+    if encoding in ("", "identity"):
+        return _Unpacker("", url)
+    if encoding in ("gzip", "x-gzip", "deflate"):
+        return _Unpacker(encoding, url)
+    raise ToolError(
+        f"{visible(url)} is compressed as {visible(encoding)!r}, which was not asked for. Use another source."
+    )
+
+
+def _reason(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
+
+
+def _why(error: Exception) -> str:
+    match error:
+        case httpx2.ConnectTimeout():
+            return f"no connection within {_CONNECT_SECONDS:g} s"
+        case httpx2.TimeoutException():
+            return f"nothing came for {_IDLE_SECONDS:g} s"
+        case _:
+            return visible(str(error)) or type(error).__name__

@@ -1,0 +1,83 @@
+"""Which addresses of the network may be reached: names are resolved once, checked, and the checked address is used."""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, IPv6Network
+
+from treadle.protocol.errors import ToolError
+
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+"""Gives the addresses of a host (a name or an address) and port, best first; raises `OSError`."""
+
+_NAT64 = IPv6Network("64:ff9b::/96")
+_METADATA = frozenset(map(ipaddress.ip_address, ("169.254.169.254", "100.100.100.200", "fd00:ec2::254")))
+_MOST_ADDRESSES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a request goes: a host in lower case, without brackets, and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+async def resolve(host: str, port: int) -> Sequence[str]:
+    """Ask the system for the addresses of a host."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(sockaddr[0]) for *_, sockaddr in found]
+
+
+def is_public(address: IPv4Address | IPv6Address) -> bool:
+    """Whether an address is one of the open network; an IPv4 address inside an IPv6 one counts as itself."""
+    inner = _inner(address)
+    return address.is_global and not address.is_multicast and (inner is None or is_public(inner))
+
+
+def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | None:
+    if isinstance(address, IPv4Address):
+        return None
+    if address in _NAT64:
+        return IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
+
+
+def _is_forbidden(address: IPv4Address | IPv6Address) -> bool:
+    """Whether nobody may reach an address through Treadle: link-local ones and those that hand out credentials."""
+    own = _inner(address) or address
+    return own.is_link_local or address.is_link_local or own in _METADATA or own.is_multicast
+
+
+async def checked_addresses(place: Place, resolver: Resolver, *, private: bool) -> tuple[str, ...]:
+    """Resolve a place and give the addresses to connect to.
+
+    With `private`, this machine and its network are allowed. One address that is not allowed refuses them all, since
+    a name that points to both is a trick. Raises `ToolError`.
+    """
+    try:
+        answers = await resolver(place.host, place.port)
+        found = [ipaddress.ip_address(answer.partition("%")[0]) for answer in answers]
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ToolError(f"{place.host} cannot be resolved: {why}. Check the name, or use another source.") from error
+    if not found:
+        raise ToolError(f"{place.host} has no address. Check the name, or use another source.")
+    for address in found:
+        if _is_forbidden(address):
+            raise ToolError(
+                f"{place.host} is {address}, a link-local, metadata or multicast address, which is never reached from "
+                "here. Do not try to get there another way; tell the user if the task needs it."
+            )
+        if not private and not is_public(address):
+            raise ToolError(
+                f"{place.host} is {address}, an address of this machine or a private network, and the URL does not "
+                "show it. If the user wants that place, give a URL with localhost or the address itself."
+            )
+    return tuple(dict.fromkeys(map(str, found)))[:_MOST_ADDRESSES]
