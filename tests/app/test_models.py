@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from contextlib import aclosing
 from pathlib import Path
 
 import msgspec
@@ -11,11 +12,14 @@ from treadle.app.keys import Key, key_file, store_key
 from treadle.app.models import Models
 from treadle.app.settings import ModelSettings, ModeSettings, ProviderSettings, Settings
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.models import ToolProtocol
+from treadle.protocol.messages import Message, Role, Text
+from treadle.protocol.models import ModelRequest, ToolProtocol
 from treadle.protocol.permissions import Mode
 from treadle.providers.endpoint import StreamLimits
 from treadle.providers.http_provider import HttpProvider
 from treadle.providers.provider_rows import Wire
+from treadle.providers.scripted.script import SayText, Script, Turn
+from treadle.providers.scripted.server import ScriptedServer
 
 KEYS = {"ANTHROPIC_API_KEY": "sk-ant-test-1", "OPENAI_API_KEY": "sk-test-2"}
 
@@ -144,3 +148,18 @@ def test_choosing_a_model_loads_nothing_that_can_wait(tmp_path: Path) -> None:
     environment = {**os.environ, "TREADLE_HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], check=False, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+async def test_openai_at_another_address_is_spoken_to_by_chat_completions() -> None:
+    script = Script(turns=(Turn(items=(SayText(text="Hello."),)),))
+    async with ScriptedServer(script) as server:
+        models = Models(Settings(model="openai/gpt-5", base_url=f"{server.base_url}/v1"), KEYS)
+        provider = models.provider("openai/gpt-5")
+        request = ModelRequest(
+            id="r", model="gpt-5", system="s", messages=(Message(role=Role.USER, content=(Text(text="Hi"),)),)
+        )
+        async with aclosing(provider.stream(request)) as stream:
+            async for _ in stream:
+                pass
+        await models.close()
+        assert [received.path for received in server.requests] == ["/v1/chat/completions"]

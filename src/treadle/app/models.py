@@ -211,7 +211,7 @@ class Models:
             )
         said = self._said(row)
         return provider_for(
-            row,
+            _as_spoken_elsewhere(row) if own_address and not said.wire_api else row,
             api_key=key.value if key else "",
             base_url=base_url,
             headers=said.headers,
@@ -266,6 +266,11 @@ class Models:
 
     def _override(self, ref: str) -> ModelSettings:
         return self._settings.models.get(ref, ModelSettings())
+
+
+def _as_spoken_elsewhere(row: ProviderRow) -> ProviderRow:
+    """Give the row for another address: servers that follow OpenAI's API speak its chat completions, few the rest."""
+    return msgspec.structs.replace(row, wire=Wire.OPENAI_CHAT) if row.wire is Wire.OPENAI_RESPONSES else row
 
 
 def _open_script(path: str) -> Provider:
