@@ -120,7 +120,7 @@ async def test_a_local_model_is_known_after_its_server_was_asked() -> None:
         assert models.choose().spec.context_window is None
         for ref in ("", "ollama/qwen3:8b"):
             await models.ask_local(ref)
-    small, large = models.choose(Mode.ASK), models.choose(Mode.PLAN)
+    small, large = models.choose(mode=Mode.ASK), models.choose(mode=Mode.PLAN)
     assert (small.spec.context_window, small.spec.images, small.tool_protocol) == (4096, True, ToolProtocol.XML)
     (notice,) = small.notices
     assert notice.startswith("gemma3:4b holds 4,096 tokens; 16,384 are needed to work.")
