@@ -11,14 +11,18 @@ SOURCE = ROOT / "src" / "treadle"
 DATA = SOURCE / "app" / "demo" / "project"
 
 CATCHES_EVERYTHING = {
+    "app/keys.py": "a keyring is other people's code, and a trace of it could show a key",
     "cli/main.py": "the end of the program: a person reads it",
     "engine/perform.py": "the task owner",
     "engine/tool_call.py": "the tool boundary",
+    "tools/plugins.py": "a package that cannot be loaded must not keep Treadle from starting",
 }
 IMPORTS_LATE = {
     "__main__.py": "--version loads nothing",
     "providers/connect.py": "one wire API is loaded, not all",
+    "tools/browser_action.py": "Playwright is an extra, loaded with the first page",
     "tools/outlines.py": "the grammars are loaded for outlines only",
+    "tools/web_fetch.py": "the converter of pages is loaded with the first page",
     "tui/main.py": "the painter is loaded after the first paint",
     "workspace/encodings.py": "guessing an encoding is rare",
     "workspace/extract.py": "readers of documents are loaded for documents only",

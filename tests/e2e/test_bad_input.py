@@ -185,12 +185,11 @@ async def test_a_damaged_log_is_set_aside_and_the_next_session_has_a_new_one(tmp
     home = tmp_path / "home"
     home.mkdir()
     (home / "sessions.db").write_bytes(b"This was a database once. " * 100)
-    program = Program(home)
-    said = four_lines(await program.run("sessions", cwd=tmp_path))
-    (kept,) = home.glob("sessions.db.damaged-*")
-    assert said["what"] == f"The session log {home}/sessions.db is damaged."
-    assert kept.name in said["why"]
-    again = await program.run("sessions", cwd=tmp_path)
+    ended = await Program(home).run("sessions", cwd=tmp_path)
+    (kept,) = home.glob("sessions.db.broken-*")
+    assert (ended.code, ended.out) == (Exit.DONE, "")
+    assert f"The log was damaged and is kept as {kept}" in ended.err
+    again = await Program(home).run("sessions", cwd=tmp_path)
     assert (again.code, again.err) == (Exit.DONE, "No sessions here yet.\n")
 
 

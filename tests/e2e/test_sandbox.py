@@ -12,7 +12,7 @@ from treadle.workspace.sandbox import probe
 
 pytestmark = pytest.mark.skipif(probe().backend is None, reason=f"no sandbox here: {probe().reason}")
 
-LINE = "python3 -c \"open('inside.txt', 'w').write('x')\"; python3 -c \"open('{outside}', 'w').write('x')\""
+WRITES = "import pathlib\npathlib.Path('inside.txt').write_text('x')\npathlib.Path('../outside.txt').write_text('x')\n"
 
 
 def script(command: str) -> Script:
@@ -30,11 +30,12 @@ async def run(tmp_path: Path, mode: str, command: str) -> tuple[int, str]:
 
 
 async def test_auto_mode_runs_a_command_unasked_that_reaches_only_the_workspace(tmp_path: Path) -> None:
-    outside = tmp_path / "outside.txt"
-    code, result = await run(tmp_path, "auto", LINE.format(outside=outside))
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws" / "writes.py").write_text(WRITES)
+    code, result = await run(tmp_path, "auto", "python3 writes.py")
     assert code == 0, result
     assert (tmp_path / "ws" / "inside.txt").read_text() == "x"
-    assert not outside.exists()
+    assert not (tmp_path / "outside.txt").exists()
 
 
 async def test_auto_mode_has_no_network(tmp_path: Path) -> None:
@@ -47,7 +48,7 @@ async def test_auto_mode_has_no_network(tmp_path: Path) -> None:
 
 
 async def test_plan_mode_changes_nothing(tmp_path: Path) -> None:
-    code, result = await run(tmp_path, "plan", LINE.format(outside=tmp_path / "outside.txt"))
+    code, result = await run(tmp_path, "plan", "echo x > inside.txt")
     assert code == 0
     assert "plan mode" in result
     assert list((tmp_path / "ws").iterdir()) == []

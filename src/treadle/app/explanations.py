@@ -14,6 +14,22 @@ class Explanation(Record, frozen=True):
 
 
 _SETTINGS = {
+    "tool-function": Explanation(
+        "A Python function cannot become a tool: a parameter lacks a type hint, or has one that JSON cannot carry.",
+        "Give every parameter a type hint that the message asks for, and the function a docstring.",
+    ),
+    "tool-plugin": Explanation(
+        "An installed package offers something under the entry point `treadle.tools` that is no tool.",
+        "Mend or remove that package: an entry point names a function with type hints, a tool, or a list of them.",
+    ),
+    "trust-too-much": Explanation(
+        "A folder holds more rules, hooks and settings files than can be looked through.",
+        "Trust a folder further down, where the project itself lies.",
+    ),
+    "trust-unwritable": Explanation(
+        "What you said of a folder could not be kept.",
+        "Make room on the disk, or check the permissions of the data folder; nothing of the folder is used until then.",
+    ),
     "config-syntax": Explanation(
         "A settings file is not valid TOML.",
         "Mend the line that the message names. To start with the defaults, move the file away.",

@@ -193,7 +193,7 @@ def _exact_block(edit: Edit) -> Block:
         old, new = old.removesuffix("\r\n").removesuffix("\n"), new.removesuffix("\r\n").removesuffix("\n")
     lines = _split(old)
     keeps_blank = is_blank(lines[0]) or is_blank(lines[-1])
-    return Block(lines, _split(new) if edit.new or keeps_blank else ())
+    return Block(lines, _split(new) if edit.new or keeps_blank else (), ends_line=edit.old.endswith("\n"))
 
 
 def _split(text: str) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ def _place_after_others(original: Placing | None, block: Block, work: WorkingTex
             return chained
     if isinstance(original, Placed):
         moved = work.translate(original.hunks)
-        if moved is not None and not all(_stands_already(hunk, work.views.lines) for hunk in moved):
+        if moved is not None and not _brought_already(original.hunks, moved, work):
             return Placed(original.tier, tuple(moved))
         original = refuse(ErrorCode.OVERLAPPING, block, work.views)
     # Lax tiers find the result of an earlier block only by a line which that block brought.
@@ -118,6 +118,14 @@ def _stands_already(hunk: Hunk, lines: Sequence[str], quoted: Sequence[int | Non
     )
 
 
+def _brought_already(original: Sequence[Hunk], moved: Sequence[Hunk], work: WorkingText) -> bool:
+    """Whether earlier blocks of the same edit have put all of these lines there."""
+    return all(
+        _stands_already(after, work.views.lines) and not _stands_already(before, work.original.lines)
+        for before, after in zip(original, moved, strict=True)
+    )
+
+
 def _place_without_search(block: Block, work: WorkingText) -> Placing:
     """New text for an empty file; below an anchor or at the end of the file where a patch says so."""
     lines = work.views.lines
@@ -166,7 +174,8 @@ def _also_inside_lines(block: Block, found: Alignment, views: TextViews) -> bool
     """Whether SEARCH, read as a string, fits more places than the one found by whole lines."""
     if block.lines_only or block.hint is not None or found.tier not in (Tier.EXACT, Tier.TRAILING, Tier.INDENTATION):
         return False
-    return views.exact.joined.count("\n".join(block.search)) > 1
+    end = "\n" if block.ends_line else ""
+    return f"{views.exact.joined}{end}".count("\n".join(block.search) + end) > 1
 
 
 def _inline_places(block: Block, views: TextViews) -> list[LineRange]:

@@ -71,7 +71,8 @@ class Block(Struct, frozen=True):
 
     `hint` is the line (from 1) at which the model believes `search` to start. `anchors` are lines that stand
     above it, outermost first. `at_end` says that it ends the file. `lines_only` marks the diff formats,
-    where a line is never part of a longer one.
+    where a line is never part of a longer one. `ends_line` says that the exact string ended in
+    a line end.
     """
 
     search: tuple[str, ...]
@@ -80,6 +81,7 @@ class Block(Struct, frozen=True):
     anchors: tuple[str, ...] = ()
     at_end: bool = False
     lines_only: bool = False
+    ends_line: bool = False
 
 
 class Section(Struct, frozen=True):

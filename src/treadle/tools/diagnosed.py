@@ -1,7 +1,9 @@
 """An edit tool whose result also tells which problems the edit brought."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 from typing import Any, Protocol
 
 import msgspec
