@@ -49,6 +49,7 @@ bench: $(VENV)/.dev ## Print the speed figures, each as a ratio measured side by
 
 docs: $(VENV)/.dev ## Write the generated pages of docs/
 	@$(BIN)/treadle docs states > docs/states.md
+	@$(BIN)/treadle docs errors > docs/errors.md
 	@mkdir -p docs/schema
 	@for name in event notification; do $(BIN)/treadle docs schema $$name > docs/schema/$$name.json || exit 1; done
 

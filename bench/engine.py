@@ -13,6 +13,7 @@ from typing import Any
 
 from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.session import Session
+from treadle.policy.secrets import known_secrets
 from treadle.protocol.events import Limits, Prompt, SessionStarted, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.models import (
@@ -47,8 +48,8 @@ from treadle.store.sqlite import SessionLog, SessionRow, Store
 
 STEPS = 1_010
 WINDOWS = (5, 50, 300, 1_000)
-RESULT = "x = 1\n" * 300
-"""A tool result of 1,800 characters, about what reading a page of a file gives."""
+RESULT = "x = 1\n" * 60
+"""A tool result of 360 characters: with it, step 1,000 is a conversation that still fits a window of 200,000 tokens."""
 
 
 class Steady:
@@ -118,6 +119,7 @@ def make_ports(store: Store, provider: Steady) -> Ports:
         log=SessionLog(store, "bench"),
         environment=Nowhere(),
         judge=allow,
+        redactor=lambda: known_secrets({}),
         tools={"look": Look()},
         offered=lambda _: ("look",),
         provider=lambda _: provider,

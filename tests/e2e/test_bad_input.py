@@ -26,7 +26,7 @@ HTML = "<!DOCTYPE html><html><head><title>Sign in</title></head><body>Please sig
 def four_lines(ended: Ended) -> dict[str, str]:
     """The four lines at the end of what went to standard error, by their names."""
     assert "Traceback" not in ended.err + ended.out
-    found = re.search(r"(?:^|\n)treadle: (.+)\n  why: (.+)\n  fix: (.+)\n  log: (.+)\n\Z", ended.err)
+    found = re.search(r"(?:^|\n)treadle: (.+?)(?: \[[a-z-]+\])?\n  why: (.+)\n  fix: (.+)\n  log: (.+)\n\Z", ended.err)
     assert found is not None, ended.err
     return dict(zip(("what", "why", "fix", "log"), found.groups(), strict=True))
 
@@ -75,15 +75,18 @@ CASES = {
     ),
     "a wrong setting": Case(
         ("-p", "Hi."),
-        "A setting from {}/home/config.toml is wrong",
-        "Invalid enum value 'wild' - at `$.mode` (line 3)",
+        "A setting from {}/home/config.toml, line 3, is wrong",
+        "Invalid enum value 'wild' - at `$.mode`",
         config='model = "a/b"\n\nmode = "wild"\n',
     ),
     "an unknown setting": Case(
-        ("-p", "Hi."), "{}/home/config.toml is wrong", "`modle` (line 1)", config='modle = "a/b"\n'
+        ("-p", "Hi."), "{}/home/config.toml, line 1, is wrong", "`modle`", config='modle = "a/b"\n'
     ),
     "a wrong variable": Case(
-        ("-p", "Hi."), "A setting from the environment (TREADLE_…) is wrong", "wild", extra={"TREADLE_MODE": "wild"}
+        ("-p", "Hi."),
+        "A setting from the environment variable TREADLE_MODE is wrong",
+        "wild",
+        extra={"TREADLE_MODE": "wild"},
     ),
     "an unknown session": Case(
         ("-p", "Hi.", "--resume", "2099"), "'2099' is the id of no session", "No id begins", code=Exit.FAILED

@@ -154,7 +154,7 @@ async def test_an_interrupt_while_a_person_is_asked_withdraws_the_question(
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
     source = Source(kind="test")
     closed: list[QuestionClosed] = []
-    async with ScriptedServer(Script(turns=(GO_ON, command("true")))) as server:
+    async with ScriptedServer(Script(turns=(GO_ON, command("touch made")))) as server:
         settings = Settings(model="anthropic-compatible/scripted", base_url=server.base_url)
         live = await open_session(Opening(workspace=tmp_path, settings=settings, user_present=True))
         feed = live.follow()

@@ -103,3 +103,24 @@ async def test_a_file_that_cannot_go_along_is_an_error_before_anything_starts(tm
     ended = await Program(tmp_path / "home").run("-p", "Look.", "--file", "missing.txt", "-C", str(tmp_path))
     assert ended.code == 78
     assert "missing.txt cannot go along with the task." in ended.err
+
+
+async def test_a_secret_of_the_environment_reaches_neither_the_model_nor_the_log_nor_the_screen(tmp_path: Path) -> None:
+    secret = "s3cr3t-Value-123456789"
+    command = f"printf 'part one {secret[:9]}'; printf '{secret[9:]} done\\n'"
+    script = Script(
+        turns=(
+            Turn(items=(MakeCall(name="execute_command", arguments={"command": command}),)),
+            Turn(items=(MakeCall(name="attempt_completion", arguments={"result": "Seen."}),)),
+        )
+    )
+    async with ScriptedServer(script) as server:
+        flags = ("--model", "anthropic-compatible/scripted", "--base-url", server.base_url, "--mode", "full")
+        (tmp_path / "ws").mkdir()
+        program = Program(tmp_path / "home", {"MY_SERVICE_TOKEN": secret})
+        ended = await program.run("-p", "Run.", *flags, "--output-format", "stream-json", "-C", str(tmp_path / "ws"))
+        sent = str(server.requests[1].body["messages"][-1])
+    assert ended.code == 0, ended.err
+    assert "[hidden: MY_SERVICE_TOKEN] done" in sent
+    assert secret not in sent + ended.out + ended.err
+    assert all(secret.encode() not in file.read_bytes() for file in (tmp_path / "home").rglob("*") if file.is_file())

@@ -71,6 +71,12 @@ def test_an_amended_call_is_judged_anew_and_runs_without_a_second_question() -> 
     )
 
 
+def test_a_comment_on_an_amended_call_is_passed_on() -> None:
+    world, _ = asking_world()
+    answer(world, OptionKind.ALLOW_ONCE, text="shorter", arguments={"n": "mine"})
+    assert world.state.notes == ("While approving run the user said: shorter",)
+
+
 def test_what_the_policy_denies_stays_denied_when_the_user_amends_a_call_into_it() -> None:
     world, call_id = asking_world()
     answer(world, OptionKind.ALLOW_ONCE, arguments={"n": "worse"})

@@ -6,6 +6,7 @@ import pytest
 
 from tests.policy.views import HOME, ROOT, MemoryView, context
 from treadle.policy.classify import classify_command
+from treadle.policy.context import FileFacts, FileKind
 from treadle.policy.findings import CommandClass
 
 _LINES = Path(__file__).parent / "lines"
@@ -68,3 +69,21 @@ def test_a_look_alike_letter_asks() -> None:
 )  # fmt: skip
 def test_a_line_made_to_take_long_is_answered(line: str) -> None:
     assert _class(line) is not CommandClass.READ_ONLY
+
+
+@pytest.mark.parametrize(
+    "line", ["cd a && cd b; cat ../x", "cd src; cat ../x", "cd a || cat ../x", "{ cd a && cd b; }; cat ../../x"]
+)
+def test_a_change_of_directory_that_may_fail_leaves_both_directories_possible(line: str) -> None:
+    assert _class(line) is CommandClass.NEEDS_CONFIRMATION
+
+
+def test_a_program_of_the_system_that_others_can_change_asks() -> None:
+    class _Writable(MemoryView):
+        def facts(self, path: str) -> FileFacts | None:
+            return FileFacts(kind=FileKind.FILE, uid=1000, mode=0o755) if path == "/usr/bin/ls" else None
+
+    assert (_class("/usr/bin/ls"), _class("/usr/bin/ls", _Writable())) == (
+        CommandClass.READ_ONLY,
+        CommandClass.NEEDS_CONFIRMATION,
+    )

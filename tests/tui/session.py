@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from treadle.app.live import LiveSession
+from treadle.app.live import LiveSession, ModelFinder
 from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.session import Session
-from treadle.protocol.errors import StoreError
-from treadle.protocol.events import Event, EventData, Prompt, Resumed, SessionStarted, SetPresence
+from treadle.policy.secrets import known_secrets
+from treadle.protocol.errors import ConfigError, StoreError
+from treadle.protocol.events import Event, EventData, Prompt, Resumed, SessionStarted, SetModel, SetPresence
 from treadle.protocol.messages import Text
 from treadle.protocol.models import (
     ModelRequest,
@@ -141,6 +142,12 @@ def tools(diff: str = DIFF) -> dict[str, FakeTool]:
     return {tool.spec.name: tool for tool in known}
 
 
+def _choose(ref: str) -> SetModel:
+    if ref != "fake/two":
+        raise ConfigError("model-name", f"{ref!r} is not known.", why="There is one other model.", fix="Take it.")
+    return SetModel(model=ref, tool_protocol=ToolProtocol.XML)
+
+
 def _judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], mode: str) -> Decision:
     if spec.risk is Risk.NONE:
         return Decision(verdict=Verdict.ALLOW, risk=spec.risk, digest=spec.name)
@@ -158,9 +165,9 @@ class FakeEnvironment:
 class BreakableLog:
     """A log that cannot be written any more once it is broken; it keeps nothing itself."""
 
-    def __init__(self, log: SessionLog) -> None:
+    def __init__(self, log: SessionLog, *, broken: bool) -> None:
         self._log = log
-        self.broken = False
+        self.broken = broken
 
     async def append(self, events: Sequence[Event], *, durable: bool) -> None:
         if self.broken:
@@ -179,9 +186,9 @@ class Rig:
 
 @asynccontextmanager
 async def session(
-    folder: Path, *replies: list[StreamEvent | Pause], resume: bool = False, diff: str = DIFF
+    folder: Path, *replies: list[StreamEvent | Pause], resume: bool = False, diff: str = DIFF, broken: bool = False
 ) -> AsyncIterator[Rig]:
-    """Open a session in `folder`; with `resume`, the one that is there."""
+    """Open a session in `folder`; with `resume`, the one that is there; with `broken`, one whose log fails at once."""
     store = Store(folder / "sessions.db")
     first: tuple[EventData, ...] = (Resumed(user_present=True),)
     if not resume:
@@ -197,11 +204,12 @@ async def session(
             mode=Mode.ASK,
         )
         first = (started, SetPresence(user_present=True))
-    provider, log = FakeProvider(list(replies)), BreakableLog(SessionLog(store, SESSION))
+    provider, log = FakeProvider(list(replies)), BreakableLog(SessionLog(store, SESSION), broken=broken)
     ports = Ports(
         log=log,
         environment=FakeEnvironment(),
         judge=_judge,
+        redactor=lambda: known_secrets({}),
         tools=tools(diff),
         offered=lambda _: tools(diff),
         provider=lambda _: provider,
@@ -220,7 +228,7 @@ async def session(
         engine=Session(ports, store.read(SESSION) if resume else ()),
         store=store,
         first=first,
-        model=lambda _: MODEL,
+        models=ModelFinder(spec=lambda _: MODEL, choose=_choose),
         clean_up=clean_up,
     )
     async with live:

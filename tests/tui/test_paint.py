@@ -1,4 +1,5 @@
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -7,8 +8,19 @@ from rich.cells import cell_len
 
 from treadle.protocol.notifications import CallChanged, CallStatus, TurnOutcome, TurnStop
 from treadle.protocol.permissions import Decision, OptionKind, Part, Question, QuestionKind, Reason, Verdict
-from treadle.protocol.tools import FileChange, Outcome, Preview, Risk, ToolCall, ToolKind
-from treadle.tui.items import CallDone, Card, FullText, Item, Notice, Problem, Prose, Said, Thought, TurnDone
+from treadle.protocol.tools import (
+    FetchUrl,
+    FileChange,
+    Outcome,
+    Preview,
+    ReadPath,
+    Risk,
+    RunCommand,
+    ToolCall,
+    ToolKind,
+    WritePath,
+)
+from treadle.tui.items import Block, CallDone, Card, FullText, Item, Notice, Problem, Prose, Said, Thought, TurnDone
 from treadle.tui.paint import Painter
 from treadle.tui.prose import Growing
 from treadle.tui.view import OpenCall, Reply, Thinking, View, Writing
@@ -52,6 +64,40 @@ def test_the_end_of_a_turn_lists_the_files() -> None:
     assert plain(TurnDone(outcome, 65.0, changes)) == (
         "\n  a.py  +3 -1\n■ done · 1 file +3 -1 · 2 steps · $0.2500 · 1m 05s\n"
     )
+
+
+def test_a_permission_names_what_is_touched_outside_the_workspace(tmp_path: Path) -> None:
+    outside = tmp_path.resolve()
+    root = outside / "ws"
+    root.mkdir()
+    (root / "link").symlink_to(outside / "far")
+    question = Question(
+        id="q",
+        kind=QuestionKind.PERMISSION,
+        text="Do",
+        accesses=(
+            WritePath(path=f"{root}/in.py"),
+            WritePath(path="/etc/x\nrisk: none\u202e"),
+            WritePath(path=f"{root}/../gone", delete=True),
+            ReadPath(path=f"{root}/link"),
+            ReadPath(path="/srv", listing=True),
+            RunCommand(command="ls", cwd=str(root)),
+            FetchUrl(url="http://a/"),
+        ),
+    )
+    assert plain(Card(question, str(root)), columns=400).split("\n")[2:] == [
+        r"  writes outside the workspace: /etc/x\x0arisk: none\u202e",
+        f"  deletes outside the workspace: {root}/../gone -> {outside}/gone",
+        f"  reads outside the workspace: {root}/link -> {outside}/far",
+        "  lists outside the workspace: /srv",
+        f"  runs in: {root}",
+        "  sends: GET http://a/",
+        "",
+    ]
+
+
+def test_a_block_is_shown_whole_with_hidden_characters_escaped() -> None:
+    assert plain(Block(number=1, count=2, text="a\x1b\nb\n")) == "\nBlock 1 of 2\n    a\\x1b\n    b\n"
 
 
 def test_an_error_has_its_reason_and_remedy() -> None:

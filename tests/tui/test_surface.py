@@ -1,19 +1,21 @@
 import asyncio
-from contextlib import suppress
+import json
 from pathlib import Path
 
 import pytest
 
-from tests.tui.session import DIFF, FOREVER, Pause, Rig, calls, prompt, says, session, text
+from tests.tui.session import DIFF, FOREVER, SESSION, Pause, Rig, calls, prompt, says, session, text
 from tests.tui.terminal import CTRL_C, CTRL_D, CTRL_S, ENTER, ESCAPE, SHIFT_TAB, terminal
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import StoreError
-from treadle.protocol.models import ErrorKind, ModelError, StreamFailure
+from treadle.protocol.models import ErrorKind, ModelError, StreamFailure, ToolProtocol
 from treadle.protocol.notifications import Phase
+from treadle.store.sqlite import Store
 from treadle.tui.outbox import SOURCE
 
 READY = "/help"
 ASKED = "[y] yes"
+BLOCKS = "".join(f"------- SEARCH\n{name}\n=======\n{name}!\n+++++++ REPLACE\n" for name in ("first", "second"))
 
 
 @pytest.fixture(autouse=True)
@@ -184,8 +186,11 @@ async def test_a_model_that_is_not_known_is_refused_before_the_session_hears_of_
     async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
         await term.until(READY)
         term.type(f"/model nobody/nothing{ENTER}")
-        await term.until("✗", "'nobody'")
+        await term.until("✗ 'nobody/nothing' is not known.", "fix: Take it.")
         assert rig.live.status.model == "fake/one"
+        term.type(f"/model fake/two{ENTER}")
+        await term.until("Model: fake/two")
+        assert rig.live.status.tool_protocol is ToolProtocol.XML
 
 
 async def test_a_retry_counts_down_and_escape_stops_it(tmp_path: Path) -> None:
@@ -216,13 +221,94 @@ async def test_a_resumed_session_shows_its_end_and_asks_what_was_open(tmp_path: 
 
 
 async def test_a_log_that_cannot_be_written_ends_the_surface_with_the_reason(tmp_path: Path) -> None:
-    with suppress(StoreError, ExceptionGroup):
-        async with session(tmp_path) as rig, terminal(rig.live) as (term, code):
-            await term.until(READY)
+    async with session(tmp_path) as rig, terminal(rig.live) as (term, code):
+        await term.until(READY)
+        rig.log.broken = True
+        term.type(f"hello{ENTER}")
+        await term.until("The log cannot be written.", "why: disk full", "fix: Make room.")
+        assert await code == 1
+        assert term.shown.count("The log cannot be written.") == 1
+        assert "Not possible now" not in term.shown
+
+
+async def test_the_editor_amends_a_call_and_approves_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISUAL", "sed -i s/-rf/-i/")
+    replies = (calls("run", '{"command": "rm -rf x", "timeout": 5}'), says(text("ok")))
+    async with session(tmp_path, *replies) as rig, terminal(rig.live, "run it") as (term, _):
+        await term.until(ASKED, "[e] edit first")
+        term.type("e")
+        await term.until("Approved with this command: rm -i x", "Allowed once.", "■ done")
+        assert '{\\"command\\":\\"rm -i x\\",\\"timeout\\":5}' in sent(rig)
+
+
+@pytest.mark.parametrize(
+    ("editor", "shown"),
+    [
+        ("true", "Nothing was changed; the question is still open."),
+        ("sed -i d", "Nothing was changed; the question is still open."),
+        ("sh -c 'echo changed >$0; exit 1'", "Nothing was changed; the question is still open."),
+        ("/nowhere/editor", "fix: Set VISUAL or EDITOR."),
+        ("sh -c 'printf \\\\377 >$0'", "fix: Set VISUAL or EDITOR."),
+    ],
+)
+async def test_an_editor_that_leaves_no_other_text_approves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, editor: str, shown: str
+) -> None:
+    monkeypatch.setenv("VISUAL", editor)
+    call = calls("run", '{"command": "rm -rf x"}')
+    async with session(tmp_path, call) as rig, terminal(rig.live, "run it") as (term, _):
+        await term.until(ASKED)
+        term.type("e")
+        await term.until(shown, ASKED)
+        assert rig.live.status.phase is Phase.AWAITING_USER_CONFIRMATION
+
+
+async def test_an_edit_is_approved_block_by_block(tmp_path: Path) -> None:
+    replies = (calls("edit", json.dumps({"path": "x.py", "diff": BLOCKS})), says(text("ok")))
+    async with session(tmp_path, *replies) as rig, terminal(rig.live, "edit it") as (term, _):
+        await term.until("[h] block by block")
+        term.type("h")
+        await term.until("Block 1 of 2", "first", "[n] leave it out")
+        term.type("n")
+        await term.until("Block 2 of 2", "second")
+        term.type("y")
+        await term.until("Allowed once.", "■ done")
+        amended = sent(rig).partition("with these arguments instead")[2]
+        assert "second" in amended
+        assert "first" not in amended
+
+
+async def test_escape_leaves_the_choice_of_blocks_with_nothing_approved(tmp_path: Path) -> None:
+    call = calls("edit", json.dumps({"path": "x.py", "diff": BLOCKS}))
+    async with session(tmp_path, call) as rig, terminal(rig.live, "edit it") as (term, _):
+        await term.until("[h] block by block")
+        term.type("hy")
+        await term.until("Block 2 of 2")
+        term.type(ESCAPE)
+        await term.until(ASKED)
+        assert rig.live.status.phase is Phase.AWAITING_USER_CONFIRMATION
+
+
+async def test_a_session_whose_log_fails_refuses_what_is_asked_and_ends_with_the_reason(tmp_path: Path) -> None:
+    async def ask_in_vain() -> None:
+        async with session(tmp_path) as rig:
             rig.log.broken = True
-            term.type(f"hello{ENTER}")
-            await term.until("The log cannot be written.", "why: disk full", "fix: Make room.")
-            assert await code == 1
+            await rig.live.post(prompt("hello"), SOURCE)
+
+    with pytest.raises(StoreError):
+        await ask_in_vain()
+
+
+async def test_a_session_whose_log_fails_at_the_start_is_given_back_with_the_reason(tmp_path: Path) -> None:
+    async def start() -> None:
+        async with session(tmp_path, broken=True):
+            pass
+
+    with pytest.raises(StoreError):
+        await start()
+    store = Store(tmp_path / "sessions.db")
+    await store.acquire(SESSION)
+    store.close()
 
 
 async def test_an_idle_terminal_draws_nothing(tmp_path: Path) -> None:

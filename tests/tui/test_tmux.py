@@ -26,6 +26,14 @@ SCRIPT = {
 }
 
 
+AMENDED = {
+    "turns": [
+        {"items": [{"type": "call", "name": "write_to_file", "arguments": {"path": "a.txt", "content": "a\nb\n"}}]},
+        {"items": [{"type": "call", "name": "attempt_completion", "arguments": {"result": "All *done*."}}]},
+    ]
+}
+
+
 class Tmux:
     """One pane on a server of its own."""
 
@@ -35,6 +43,7 @@ class Tmux:
             **{name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TMUX")},
             "TREADLE_HOME": str(folder / "home"),
             "LC_ALL": "C.UTF-8",
+            "VISUAL": "sed -i s/a/x/",
         }
 
     def run(self, *arguments: str) -> str:
@@ -87,3 +96,35 @@ def test_a_session_in_a_real_terminal(tmux: Tmux, tmp_path: Path) -> None:
     tmux.keys("C-d")
     tmux.until("code 0", " icanon", " echo")
     assert "I write it." in tmux.shown
+
+
+def test_a_call_is_amended_in_an_editor_of_a_real_terminal(tmux: Tmux, tmp_path: Path) -> None:
+    workspace, script = tmp_path / "ws", tmp_path / "script.json"
+    workspace.mkdir()
+    script.write_text(json.dumps(AMENDED))
+    command = f"{sys.executable} -m treadle -C {workspace} --model scripted/{script}; sleep 1000"
+    tmux.run("new-session", "-d", "-x", "90", "-y", "30", "-s", "t", command)
+    tmux.until("ask · ready")
+    tmux.keys("write it", "Enter")
+    tmux.until("Allow: Create a.txt", "[e] edit first")
+    tmux.keys("e")
+    tmux.until("Approved with this content: x b", "✓ Create a.txt", "■ done")
+    assert (workspace / "a.txt").read_text() == "x\nb\n"
+    tmux.keys("still here")
+    tmux.until("› still here")
+
+
+def test_a_log_that_cannot_be_written_is_told_once(tmux: Tmux, tmp_path: Path) -> None:
+    workspace, script = tmp_path / "ws", tmp_path / "script.json"
+    workspace.mkdir()
+    script.write_text(json.dumps({"turns": [{"items": [{"type": "text", "text": "long " * 20_000}]}]}))
+    limit = (
+        "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (120_000,) * 2); "
+        "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    )
+    program = f"{sys.executable} -c '{limit}' -m treadle -C {workspace} --model scripted/{script}"
+    tmux.run("new-session", "-d", "-x", "90", "-y", "30", "-s", "t", f"{program}; echo code $?; sleep 1000")
+    tmux.until("ask · ready")
+    tmux.keys("write it", "Enter")
+    tmux.until("code 1")
+    assert tmux.shown.count("fix: Make room on the disk") == 1, tmux.shown

@@ -6,12 +6,12 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treadle.app.ledger import EDIT_TOOLS, LedgerLog, LedgerRow, choose_edit_tool, ledger_rows
-from treadle.app.live import LiveSession
+from treadle.app.live import LiveSession, ModelFinder
 from treadle.app.models import Models
 from treadle.app.places import config_file, data_directory, database
 from treadle.app.prompts import load_parts
@@ -19,7 +19,7 @@ from treadle.app.rules import load_rules
 from treadle.app.settings import Settings
 from treadle.context.system import system_prompt
 from treadle.engine.advance import fold
-from treadle.engine.ports import Judge, Ports, Tool
+from treadle.engine.ports import Judge, Ports, Redactor, Tool
 from treadle.engine.session import Session
 from treadle.engine.state import State, replace
 from treadle.protocol.errors import ConfigError, SessionError
@@ -42,6 +42,7 @@ from treadle.tools.browser_action import BrowserSession, open_chromium
 from treadle.tools.catalogue import builtin_tools
 from treadle.workspace.environment import Surroundings
 from treadle.workspace.workspace import Workspace, open_workspace
+from treadle.workspace.wrapping import Wrapping
 
 if TYPE_CHECKING:
     from treadle.policy.context import PolicyContext
@@ -67,7 +68,7 @@ async def open_session(opening: Opening) -> LiveSession:
     store = Store(database())
     try:
         if opening.resume:
-            return _resume(opening, store)
+            return await _resume(opening, store)
         return await _start(opening, store)
     except BaseException:
         store.close()
@@ -94,6 +95,7 @@ def last_session(workspace: Path) -> str:
 async def _start(opening: Opening, store: Store) -> LiveSession:
     workspace = check_workspace(opening.workspace)
     models = Models(opening.settings)
+    await models.ask_local()
     choice = models.choose()
     now = _clock()
     session_id = _new_id(now)
@@ -119,12 +121,17 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
     return _live(_Parts(row=row, workspace=workspace, models=models, store=store), first, ())
 
 
-def _resume(opening: Opening, store: Store) -> LiveSession:
+_MODEL_FLAGS = {"model", "base_url", "tool_protocol"}
+"""Settings on the command line that choose the model of a session that is resumed."""
+
+
+async def _resume(opening: Opening, store: Store) -> LiveSession:
     row = store.find(opening.resume)
     workspace = check_workspace(Path(row.workspace))
     models = Models(opening.settings)
     history = store.read(row.id)
     state = fold(history)
+    await models.ask_local("" if _MODEL_FLAGS & opening.given else state.model)
     first: list[EventData] = [*_changed_settings(opening, models, state), Resumed(user_present=opening.user_present)]
     return _live(_Parts(row=row, workspace=workspace, models=models, store=store), first, history)
 
@@ -132,15 +139,19 @@ def _resume(opening: Opening, store: Store) -> LiveSession:
 def _changed_settings(opening: Opening, models: Models, state: State) -> Iterator[EventData]:
     """Give what the command line changes of a session that is resumed; its model must still be there."""
     given = opening.given
-    if {"model", "base_url", "tool_protocol"} & given:
-        choice = models.choose()
-        yield SetModel(model=choice.spec.ref, tool_protocol=choice.tool_protocol)
+    if _MODEL_FLAGS & given:
+        yield _set_model(models)
     else:
         models.provider(state.model)
     if "max_steps" in given:
         yield SetLimits(limits=replace(state.limits, max_steps=opening.settings.max_steps))
     if "mode" in given:
         yield SetMode(mode=opening.settings.mode)
+
+
+def _set_model(models: Models, ref: str = "") -> SetModel:
+    choice = models.choose(ref)
+    return SetModel(model=choice.spec.ref, tool_protocol=choice.tool_protocol)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +163,15 @@ class _Parts:
 
 
 def _live(parts: _Parts, first: Sequence[EventData], history: Sequence[Event]) -> LiveSession:
-    workspace = open_workspace(parts.workspace, spool=data_directory() / "output" / parts.row.id)
+    private = data_directory() / "output" / parts.row.id
+    running: list[Session] = []
+
+    def confine_command() -> Wrapping:
+        from treadle.app.confinement import confine
+
+        return confine(running[0].state.mode, workspace.root, data_directory(), private)
+
+    workspace = open_workspace(parts.workspace, spool=private, confine=confine_command)
     browser = BrowserSession(open_chromium)
     tools = {tool.spec.name: tool for tool in builtin_tools(workspace, browser)}
     offered = _offered(tools, parts.store)
@@ -160,6 +179,7 @@ def _live(parts: _Parts, first: Sequence[EventData], history: Sequence[Event]) -
         log=LedgerLog(SessionLog(parts.store, parts.row.id), parts.store, history),
         environment=Surroundings(workspace=workspace),
         judge=_judge(workspace),
+        redactor=_redactor,
         tools=tools,
         offered=offered,
         provider=parts.models.provider,
@@ -174,13 +194,14 @@ def _live(parts: _Parts, first: Sequence[EventData], history: Sequence[Event]) -
         await workspace.close()
         await parts.models.close()
 
+    running.append(Session(ports, history))
     return LiveSession(
         session_id=parts.row.id,
         workspace=parts.workspace,
-        engine=Session(ports, history),
+        engine=running[0],
         store=parts.store,
         first=first,
-        model=parts.models.spec,
+        models=ModelFinder(spec=parts.models.spec, choose=partial(_set_model, parts.models)),
         clean_up=clean_up,
     )
 
@@ -196,21 +217,30 @@ def _offered(tools: Mapping[str, Tool], store: Store) -> Callable[[str], Collect
     return offered
 
 
+@cache
+def _redactor() -> Redactor:
+    """Hide the values of secret variables and what looks like a secret; loaded with the first call that runs."""
+    from treadle.policy.secrets import known_secrets
+
+    return known_secrets(os.environ)
+
+
 def _judge(workspace: Workspace) -> Judge:
     """Bind the policy to a workspace; it is loaded with the first call that is judged, after the first request."""
     home = str(Path.home())
 
     def judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], mode: str) -> Decision:
+        from treadle.app.confinement import confines
         from treadle.policy.decide import decide
 
-        return decide(
-            spec, arguments, accesses, policy_context(root=workspace.root, mode=mode, home=home, trusted=True)
-        )
+        sandboxed = confines(Mode(mode))
+        context = policy_context(root=workspace.root, mode=mode, home=home, trusted=True, sandboxed=sandboxed)
+        return decide(spec, arguments, accesses, context)
 
     return judge
 
 
-def policy_context(*, root: str, mode: str, home: str, trusted: bool) -> "PolicyContext":
+def policy_context(*, root: str, mode: str, home: str, trusted: bool, sandboxed: bool = False) -> "PolicyContext":
     """Put together what the policy knows of a workspace at `root`, which is absolute and resolved."""
     from treadle.app.file_view import DiskView
     from treadle.policy.context import PolicyContext
@@ -225,6 +255,8 @@ def policy_context(*, root: str, mode: str, home: str, trusted: bool) -> "Policy
         state=() if chosen else state,
         own=state if chosen else (),
         trusted=trusted,
+        sandboxed=sandboxed,
+        sandbox="usual" if sandboxed else "",
     )
 
 

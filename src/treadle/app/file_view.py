@@ -52,8 +52,11 @@ class DiskView:
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except (OSError, ValueError):
             return None
-        with os.fdopen(descriptor, "rb") as file:
+        try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return None
-            raw = file.read(_LARGEST_CONFIG + 1)
+            with open(descriptor, "rb", closefd=False) as file:
+                raw = file.read(_LARGEST_CONFIG + 1)
+        finally:
+            os.close(descriptor)
         return None if len(raw) > _LARGEST_CONFIG else raw.decode(errors="replace")

@@ -10,8 +10,8 @@ from typing import Self
 
 from treadle.engine.session import Session
 from treadle.engine.state import phase
-from treadle.protocol.errors import TreadleError
-from treadle.protocol.events import EventData, Op, Resumed, Source
+from treadle.protocol.errors import RefusedError, TreadleError
+from treadle.protocol.events import EventData, Op, Resumed, SetModel, Source
 from treadle.protocol.models import ModelSpec, ToolProtocol
 from treadle.protocol.notifications import Notification, Phase, QueuedPrompt, TurnOutcome
 from treadle.protocol.permissions import Mode, Question
@@ -33,6 +33,14 @@ class Status:
     window: int | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFinder:
+    """What is known of a model, and how to change to it; both raise `ConfigError` for one that cannot be called."""
+
+    spec: Callable[[str], ModelSpec]
+    choose: Callable[[str], SetModel]
+
+
 class LiveSession:
     """One open session; an async context manager that holds the lease and runs the loop while it is entered."""
 
@@ -44,7 +52,7 @@ class LiveSession:
         engine: Session,
         store: Store,
         first: Sequence[EventData],
-        model: Callable[[str], ModelSpec],
+        models: ModelFinder,
         clean_up: Callable[[], Awaitable[None]],
     ) -> None:
         self.id = session_id
@@ -52,9 +60,10 @@ class LiveSession:
         self._engine = engine
         self._store = store
         self._first = first
-        self._model = model
+        self._models = models
         self._clean_up = clean_up
         self._tasks: list[asyncio.Task[None]] = []
+        self._failure_told = False
 
     @property
     def past(self) -> Sequence[Notification]:
@@ -65,6 +74,11 @@ class LiveSession:
     def resumed(self) -> bool:
         """Whether the session existed before."""
         return any(isinstance(event, Resumed) for event in self._first)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the loop has ended, by itself or by leaving: everything is refused."""
+        return self._engine.closed
 
     @property
     def status(self) -> Status:
@@ -79,8 +93,12 @@ class LiveSession:
             questions=state.questions,
             queue=tuple(QueuedPrompt(id=one.prompt.id, content=one.prompt.content) for one in state.queue),
             tokens=self._engine.transcript.tokens,
-            window=self._model(state.model).context_window,
+            window=self._models.spec(state.model).context_window,
         )
+
+    def choose(self, ref: str) -> SetModel:
+        """Find another model under the settings of this session; raises `ConfigError` when it cannot be called."""
+        return self._models.choose(ref)
 
     async def post(self, op: Op, source: Source) -> None:
         """Ask for something; returns when it is in the log. Raises `RefusedError` with the reason when it cannot be."""
@@ -95,8 +113,15 @@ class LiveSession:
         self._engine.answer_to(source, handler)
 
     async def failure(self) -> None:
-        """Wait until the loop ends; raises what ended it, such as a log that cannot be written."""
-        await asyncio.shield(self._tasks[0])
+        """Wait until the loop ends; raises what ended it, such as a log that cannot be written.
+
+        Whoever is told so passes it on: leaving the context does not raise it a second time.
+        """
+        try:
+            await asyncio.shield(self._tasks[0])
+        except TreadleError:
+            self._failure_told = True
+            raise
 
     async def __aenter__(self) -> Self:
         await self._store.acquire(self.id)
@@ -104,8 +129,12 @@ class LiveSession:
             asyncio.create_task(self._run(), name="session"),
             asyncio.create_task(self._beat(), name="lease"),
         ]
-        for event in self._first:
-            await self._engine.post(event)
+        try:
+            for event in self._first:
+                await self._engine.post(event)
+        except BaseException as error:
+            await self.__aexit__(type(error), error, error.__traceback__)
+            raise
         return self
 
     async def __aexit__(
@@ -114,12 +143,13 @@ class LiveSession:
         await self._engine.close()
         loop, beat = self._tasks
         beat.cancel()
-        with suppress(asyncio.CancelledError):
+        with suppress(asyncio.CancelledError, TreadleError):
             await beat
         try:
             await loop
         except TreadleError:
-            if error is None:
+            # A refusal is then only what the end of the loop looks like from outside.
+            if not self._failure_told and (error is None or isinstance(error, RefusedError)):
                 raise
         finally:
             await self._clean_up()

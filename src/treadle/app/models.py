@@ -2,19 +2,27 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from treadle.app.keys import Key, find_key
 from treadle.app.settings import ModelSettings, ProviderSettings, Settings
 from treadle.engine.ports import Provider
+from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelSpec, Prices, ToolProtocol
+from treadle.protocol.permissions import Mode
 from treadle.providers.catalogue import fill_base_url, resolve
 from treadle.providers.connect import provider_for
+from treadle.providers.endpoint import StreamLimits
 from treadle.providers.model_data import model_names, model_spec, nearest_models
 from treadle.providers.provider_rows import ROWS, ProviderRow, Wire
+
+if TYPE_CHECKING:
+    from treadle.providers.local import LocalModel
 
 SCRIPTED = "scripted"
 """The provider whose models are scripts: `scripted/path/to/script.toml` plays that file in process."""
@@ -32,43 +40,75 @@ _DEFAULTS = {
 """The model that is taken when only a provider's key is there, in the order of asking."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """A model to work with, and how its calls are written."""
+LOCAL = ("ollama", "lmstudio", "llama.cpp", "vllm")
+"""The providers on the user's own machine that can be asked what they have."""
+
+
+class Choice(Record, frozen=True, kw_only=True):
+    """A model to work with: how its calls are written, how many tokens it may think, and what to tell the user."""
 
     spec: ModelSpec
     tool_protocol: ToolProtocol
+    thinking_budget: int | None = None
+    notices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
-    """A provider's key, and the name of what it came from."""
-
-    value: str
-    origin: str
+_KEY_HELP = (
+    "Store your key with `treadle login {provider}`, or put it into the environment ({names}); "
+    "or try Treadle without one: `treadle demo`."
+)
 
 
-_KEY_HELP = "Put your key into the environment ({names}), or try Treadle without one: `treadle demo`."
+_NO_KEYS: Mapping[str, str] = MappingProxyType({})
 
 
 class Models:
     """Models by the name a user types, `provider/model`; providers are opened once and shared."""
 
-    def __init__(self, settings: Settings, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, settings: Settings, environment: Mapping[str, str] | None = None, *, keys: Mapping[str, str] = _NO_KEYS
+    ) -> None:
+        """`keys` are those of providers that are tried before they are stored."""
         self._settings = settings
+        self._keys = keys
         self._environment = os.environ if environment is None else environment
         self._open: dict[str, Provider] = {}
+        self._local: dict[str, LocalModel] = {}
+        self._notices: dict[str, str] = {}
 
-    def choose(self) -> Choice:
-        """Find the model of the settings, or that of the first provider with a key; raises `ConfigError`."""
-        ref = self._settings.model or self._first_with_key()
+    def choose(self, ref: str = "", *, mode: Mode | None = None) -> Choice:
+        """Find a model: `ref`, else that of a mode (by default the settings'), else of the first provider with a key.
+
+        Raises `ConfigError`.
+        """
+        said = self._settings.in_mode(self._settings.mode if mode is None else mode)
+        ref = ref or said.model or self._first_with_key()
         spec = self.spec(ref)
         self.provider(ref)
         override = self._override(ref)
         protocol = self._settings.tool_protocol or override.tool_protocol
         if protocol is None:
             protocol = ToolProtocol.NATIVE if spec.native_tools else ToolProtocol.XML
-        return Choice(spec=spec, tool_protocol=protocol)
+        budget, notice = self._clip(spec, said.thinking_budget)
+        notices = tuple(text for text in (notice, self._notices.get(ref, "")) if text)
+        return Choice(spec=spec, tool_protocol=protocol, thinking_budget=budget, notices=notices)
+
+    async def ask_local(self, ref: str = "") -> None:
+        """If a model (by default the chosen one) is on a local server, ask that what the model holds and can do."""
+        ref = ref or self._settings.in_mode(self._settings.mode).model
+        row, name = self._parse(ref) if ref else (None, "")
+        if row is None or row.name not in LOCAL:
+            return
+        from treadle.providers.local import find_model
+        from treadle.providers.local_advice import window_fix, window_problem
+
+        key = self.key(row)
+        found = await find_model(row.name, self.base_url(row), key.value if key else "", name)
+        if found is None:
+            return
+        self._local[ref] = found
+        problem = "" if self._override(ref).context_window else window_problem(row.name, found)
+        self._notices[ref] = f"{problem} {window_fix(row.name, found)}" if problem else ""
 
     def configured(self) -> bool:
         """Whether a model can be called with what is set."""
@@ -85,7 +125,9 @@ class Models:
             return ModelSpec(provider=SCRIPTED, name=name, prices=Prices(input=0.0, output=0.0))
         if name not in model_names(provider):
             self._refuse_unknown(ref, provider, name)
-        return _merge(model_spec(provider, name), self._override(ref))
+        spec = model_spec(provider, name)
+        local = self._local.get(ref)
+        return _merge(_as_found(spec, local) if local else spec, self._override(ref))
 
     def provider(self, ref: str) -> Provider:
         """Open the provider of a model, or give the open one; raises `ConfigError`."""
@@ -102,29 +144,45 @@ class Models:
 
     def rows(self) -> Iterator[ProviderRow]:
         """Give every provider: those that Treadle knows, and those that the settings add."""
-        yield from ROWS
+        yield from (self.row(row.name) for row in ROWS)
         known = {name for row in ROWS for name in (row.name, *row.aliases)}
-        yield from (_own_row(name, said) for name, said in self._settings.providers.items() if name not in known)
+        yield from (self.row(name) for name in self._settings.providers if name not in known)
+
+    def row(self, name: str) -> ProviderRow:
+        """Find a provider by its name: of the settings, or of those that Treadle knows; raises `ConfigError`."""
+        said = self._settings.providers.get(name)
+        known = next((row for row in ROWS if name in (row.name, *row.aliases)), None)
+        if said is None or (known is not None and not said.wire_api):
+            return resolve(name)
+        return _own_row(name, said, known)
+
+    def usual_model(self, row: ProviderRow) -> str:
+        """Name a model of a provider: that of the settings, the usual, or the cheapest one; empty for none."""
+        if self._settings.model.partition("/")[0] in (row.name, *row.aliases):
+            return self._settings.model
+        if row.name in _DEFAULTS:
+            return f"{row.name}/{_DEFAULTS[row.name]}"
+        specs = (model_spec(row, name) for name in model_names(row))
+        priced = [(spec.prices.output, spec.ref) for spec in specs if spec.prices is not None and spec.native_tools]
+        return min(priced)[1] if priced else ""
 
     def key(self, row: ProviderRow) -> Key | None:
-        """Find the key of a provider: the variable that the settings name, else the provider's own variables."""
+        """Find the key of a provider: in its variables, or the one that the settings name; else the stored one.
+
+        Raises `ConfigError` where the stored keys cannot be read.
+        """
+        if row.name in self._keys:
+            return Key(value=self._keys[row.name], origin="given")
         said = self._said(row)
-        names = (said.api_key_env,) if said.api_key_env else row.keys
-        found = next((name for name in names if self._environment.get(name, "").strip()), None)
-        return None if found is None else Key(value=self._environment[found].strip(), origin=found)
+        return find_key(row.name, (said.api_key_env,) if said.api_key_env else row.keys, self._environment)
 
     def base_url(self, row: ProviderRow) -> str:
-        """Find the address of a provider; raises `ConfigError`."""
-        said = self._settings.base_url or self._said(row).base_url
-        url = said or fill_base_url(row, self._environment)
-        if not url.startswith(("http://", "https://")):
-            raise ConfigError(
-                "base-url-invalid",
-                f"{url!r} is not a base URL.",
-                why="It must begin with http:// or https://.",
-                fix="Give it like --base-url http://localhost:8000/v1.",
-            )
-        return url
+        """Find the address of a model's provider; --base-url counts over the provider's own. Raises `ConfigError`."""
+        return _checked_url(self._settings.base_url) if self._settings.base_url else self.provider_url(row)
+
+    def provider_url(self, row: ProviderRow) -> str:
+        """Find the address of a provider, without regard to --base-url; raises `ConfigError`."""
+        return _checked_url(self._said(row).base_url or fill_base_url(row, self._environment))
 
     def _parse(self, ref: str) -> tuple[ProviderRow | None, str]:
         """Split a model's name; None stands for the scripted model. Raises `ConfigError`."""
@@ -138,10 +196,7 @@ class Models:
             )
         if provider == SCRIPTED:
             return None, name
-        said = self._settings.providers.get(provider)
-        if said is not None and said.wire_api:
-            return _own_row(provider, said), name
-        return resolve(provider), name
+        return self.row(provider), name
 
     def _open_row(self, row: ProviderRow) -> Provider:
         own_address = self._settings.base_url or self._said(row).base_url
@@ -151,13 +206,23 @@ class Models:
             raise ConfigError(
                 "key-missing",
                 f"No key for {row.title} was found.",
-                why=f"{names} is not set.",
-                fix=_KEY_HELP.format(names=names),
+                why=f"{names} is not set, and none is stored.",
+                fix=_KEY_HELP.format(provider=row.name, names=names),
             )
-        return provider_for(row, api_key=key.value if key else "", base_url=base_url, headers=self._said(row).headers)
+        said = self._said(row)
+        return provider_for(
+            _as_spoken_elsewhere(row) if own_address and not said.wire_api else row,
+            api_key=key.value if key else "",
+            base_url=base_url,
+            headers=said.headers,
+            limits=_limits(row, said),
+            proxy=said.proxy,
+            ca_file=str(Path(said.ca_file).expanduser()) if said.ca_file else "",
+        )
 
     def _said(self, row: ProviderRow) -> ProviderSettings:
-        return self._settings.providers.get(row.name, ProviderSettings())
+        providers = self._settings.providers
+        return next((providers[name] for name in (row.name, *row.aliases) if name in providers), ProviderSettings())
 
     def _first_with_key(self) -> str:
         for name, model in _DEFAULTS.items():
@@ -167,7 +232,7 @@ class Models:
             "no-provider",
             "No model is configured, and no provider's key was found.",
             why="--model, TREADLE_MODEL and the settings file name no model; no key variable is set.",
-            fix=_KEY_HELP.format(names="ANTHROPIC_API_KEY, OPENAI_API_KEY, …"),
+            fix=_KEY_HELP.format(provider="PROVIDER", names="ANTHROPIC_API_KEY, OPENAI_API_KEY, …"),
         )
 
     def _refuse_unknown(self, ref: str, row: ProviderRow, name: str) -> None:
@@ -182,8 +247,30 @@ class Models:
             fix=f'If the name is right, say so in the settings: [models."{ref}"] with context_window = …',
         )
 
+    def _clip(self, spec: ModelSpec, wanted: int | None) -> tuple[int | None, str]:
+        """Bring a thinking budget to what the model can, and say so; a quarter of its output is left to the reply."""
+        if not wanted:
+            return None, ""
+        if not spec.thinking and self._knows_thinking(spec.ref):
+            return None, f"{spec.ref} cannot think; its thinking budget of {wanted:,} tokens is left out."
+        limit = wanted if spec.max_output is None else spec.max_output - spec.max_output // 4
+        if wanted <= limit:
+            return wanted, ""
+        return limit, f"{spec.ref} can think {limit:,} tokens at most; its budget of {wanted:,} is cut to that."
+
+    def _knows_thinking(self, ref: str) -> bool:
+        """Whether it is known that a model thinks, or that it does not."""
+        row, name = self._parse(ref)
+        local = self._local.get(ref)
+        return (local is not None and local.thinking is not None) or (row is not None and name in model_names(row))
+
     def _override(self, ref: str) -> ModelSettings:
         return self._settings.models.get(ref, ModelSettings())
+
+
+def _as_spoken_elsewhere(row: ProviderRow) -> ProviderRow:
+    """Give the row for another address: servers that follow OpenAI's API speak its chat completions, few the rest."""
+    return msgspec.structs.replace(row, wire=Wire.OPENAI_CHAT) if row.wire is Wire.OPENAI_RESPONSES else row
 
 
 def _open_script(path: str) -> Provider:
@@ -193,7 +280,7 @@ def _open_script(path: str) -> Provider:
     return ScriptedProvider(load_script(Path(path).expanduser()))
 
 
-def _own_row(name: str, said: ProviderSettings) -> ProviderRow:
+def _own_row(name: str, said: ProviderSettings, known: ProviderRow | None) -> ProviderRow:
     """Make the row of a provider that the settings describe; raises `ConfigError`."""
     try:
         wire = Wire(said.wire_api or Wire.OPENAI_CHAT)
@@ -203,7 +290,43 @@ def _own_row(name: str, said: ProviderSettings) -> ProviderRow:
             f"{said.wire_api!r} of [providers.{name}] is not a wire API.",
             fix=f"Take one of {', '.join(one.value for one in Wire)}.",
         ) from error
+    if known is not None:
+        return msgspec.structs.replace(known, wire=wire)
     return ProviderRow(name=name, title=name, base_url=said.base_url, wire=wire, key_optional=True)
+
+
+def _checked_url(url: str) -> str:
+    if url.startswith(("http://", "https://")):
+        return url
+    raise ConfigError(
+        "base-url-invalid",
+        f"{url!r} is not a base URL.",
+        why="It must begin with http:// or https://.",
+        fix="Give it like --base-url http://localhost:8000/v1.",
+    )
+
+
+def _limits(row: ProviderRow, said: ProviderSettings) -> StreamLimits:
+    """The time limits of a provider, where the user says others."""
+    limits = row.limits
+    return StreamLimits(
+        connect=said.connect_timeout or limits.connect,
+        first_byte=said.first_byte_timeout or limits.first_byte,
+        idle=said.idle_timeout or limits.idle,
+        body=limits.body,
+        event=limits.event,
+    )
+
+
+def _as_found(spec: ModelSpec, found: "LocalModel") -> ModelSpec:
+    """Put what a local server says of a model over what the catalogue knows of it."""
+    return msgspec.structs.replace(
+        spec,
+        context_window=found.window or spec.context_window,
+        native_tools=spec.native_tools if found.native_tools is None else found.native_tools,
+        images=spec.images if found.images is None else found.images,
+        thinking=spec.thinking if found.thinking is None else found.thinking,
+    )
 
 
 def _merge(spec: ModelSpec, said: ModelSettings) -> ModelSpec:

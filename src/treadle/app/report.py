@@ -38,8 +38,8 @@ def four_lines(what: str, why: str, fix: str) -> str:
 
 
 def describe(error: TreadleError) -> str:
-    """Format an error of Treadle."""
-    return four_lines(error.what, error.why, error.fix)
+    """Format an error of Treadle, with the code that `treadle explain` takes."""
+    return four_lines(f"{error.what} [{error.code}]", error.why, error.fix)
 
 
 def describe_model_error(error: ModelError, model: str) -> str:

@@ -129,7 +129,27 @@ def interactive(arguments: argparse.Namespace, task: str = "") -> int:
             why="Standard input or output is not one.",
             fix='For one task in a script: treadle -p "..."',
         )
-    return asyncio.run(_interactive(arguments, task))
+    try:
+        return asyncio.run(_interactive(arguments, task))
+    except ConfigError as error:
+        if error.code != "no-provider":
+            raise
+        return _offer_demo(arguments, error)
+
+
+def _offer_demo(arguments: argparse.Namespace, missing: ConfigError) -> int:
+    """Say how to get a model, and offer the demo to whoever has none yet."""
+    from treadle.app.exits import Exit
+    from treadle.app.first_start import first_start_text
+    from treadle.app.settings import load_settings
+    from treadle.cli.demo import run_demo
+
+    text = asyncio.run(first_start_text(load_settings(flags(arguments)), missing))
+    sys.stdout.write(f"{text}\n\nStart the demo now? [y/N] ")
+    sys.stdout.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        return Exit.CONFIG
+    return run_demo(ask=True)
 
 
 async def _interactive(arguments: argparse.Namespace, task: str) -> int:

@@ -257,12 +257,12 @@ def _act_on(state: State, call: CallState, data: Answer) -> Moved:
 
 def _approved(state: State, call: CallState, data: Answer) -> Moved:
     assert call.decision is not None  # noqa: S101 - a permission is asked only after a decision
+    if data.text:
+        state = replace(state, notes=(*state.notes, texts.comment_on(call.call.name, data.text)))
     if data.arguments is not None and data.arguments != call.call.arguments:
         return _amended(state, call, data.arguments)
     if data.option is OptionKind.ALLOW_ALWAYS:
         state = replace(state, grants=state.grants | {call.decision.digest})
-    if data.text:
-        state = replace(state, notes=(*state.notes, texts.comment_on(call.call.name, data.text)))
     return start(state, call, call.decision)
 
 

@@ -24,7 +24,7 @@ from treadle.engine.effects import (
     timer_work,
 )
 from treadle.engine.model_call import ModelCall, call_model, cancelled_reply
-from treadle.engine.ports import Ports, Prepared
+from treadle.engine.ports import Ports, Prepared, RedactedOutput
 from treadle.engine.reader import ReplyReader
 from treadle.engine.requests import build_request, cost, offered_tools, room
 from treadle.engine.state import State
@@ -208,12 +208,16 @@ class Performer:
         return prepared if same else None
 
     async def _run_prepared(self, effect: RunTool, prepared: Prepared) -> CallResult:
-        output = _Live(self._desk, effect.call.id)
+        redactor = self._ports.redactor()
+        output = _Live(self._desk, effect.call.id, redactor.stream())
         try:
             result = await tool_call.run_call(prepared, effect.call, output)
         except asyncio.CancelledError:
+            output.finish()
             self._desk.post_soon(CallFinished(call_id=effect.call.id, result=tool_call.interrupted(output)))
             raise
+        output.finish()
+        result = tool_call.redacted(result, redactor)
         return tool_call.mark_rerun(result) if effect.rerun else result
 
     async def _wait(self, timer: str, seconds: float) -> None:
@@ -224,14 +228,22 @@ class Performer:
 class _Live(tool_call.LiveOutput):
     """Output that is kept and shown."""
 
-    def __init__(self, desk: Desk, call_id: str) -> None:
+    def __init__(self, desk: Desk, call_id: str, hidden: RedactedOutput) -> None:
         super().__init__()
         self._desk = desk
         self._call_id = call_id
+        self._hidden = hidden
 
     def add(self, text: str) -> None:
-        super().add(text)
-        self._desk.publish(CallOutput(call_id=self._call_id, text=text))
+        self._show(self._hidden.feed(text))
+
+    def finish(self) -> None:
+        self._show(self._hidden.finish())
+
+    def _show(self, text: str) -> None:
+        if text:
+            super().add(text)
+            self._desk.publish(CallOutput(call_id=self._call_id, text=text))
 
 
 def _broken_reply(step: int, attempt: int, error: Exception) -> ReplyFailed:

@@ -67,6 +67,30 @@ class Judge(Protocol):
         ...
 
 
+class RedactedOutput(Protocol):
+    """Hides secrets in a text that comes in chunks; holds back what might be the beginning of one."""
+
+    def feed(self, chunk: str) -> str:
+        """Give what can be shown."""
+        ...
+
+    def finish(self) -> str:
+        """Give the rest."""
+        ...
+
+
+class Redactor(Protocol):
+    """Hides secrets before anything is logged, shown or sent."""
+
+    def redact(self, text: str) -> str:
+        """Hide the secrets of a whole text."""
+        ...
+
+    def stream(self) -> RedactedOutput:
+        """Begin a text that comes in chunks."""
+        ...
+
+
 class EventLog(Protocol):
     """Where the events of one session go."""
 
@@ -97,6 +121,7 @@ class Ports(Struct, frozen=True, kw_only=True):
     log: EventLog
     environment: Environment
     judge: Judge
+    redactor: Callable[[], Redactor]
     tools: Mapping[str, Tool]
     offered: Callable[[str], Collection[str]]
     provider: Callable[[str], Provider]

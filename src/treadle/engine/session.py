@@ -13,7 +13,7 @@ from treadle.engine.history import record
 from treadle.engine.perform import Performer
 from treadle.engine.ports import OutputHandler, Ports
 from treadle.engine.state import State
-from treadle.protocol.errors import RefusedError
+from treadle.protocol.errors import RefusedError, StoreError
 from treadle.protocol.events import ENGINE, CallFinished, CallStarted, Event, EventData, Prompt, Source
 from treadle.protocol.notifications import Notification
 from treadle.protocol.tools import ToolEffect
@@ -91,6 +91,11 @@ class Session:
         return self._transcript
 
     @property
+    def closed(self) -> bool:
+        """Whether `run` has ended: nothing is taken any more."""
+        return self._closed.is_set()
+
+    @property
     def past(self) -> Sequence[Notification]:
         """What surfaces were told before this process took the session up, as the log gives it."""
         return self._past
@@ -112,6 +117,8 @@ class Session:
 
     async def post(self, data: EventData, source: Source = ENGINE) -> None:
         """Queue an event and wait until it is in the log; raises `RefusedError` when it is illegal then."""
+        if self.closed:
+            raise _closed(data)
         accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._put(_Posted(data, source, accepted))
         await accepted
@@ -169,7 +176,11 @@ class Session:
             accepted.append(posted)
         if not events:
             return
-        await self._ports.log.append(events, durable=any(self._must_last(event.data) for event in events))
+        try:
+            await self._ports.log.append(events, durable=any(self._must_last(event.data) for event in events))
+        except StoreError:
+            self._inbox.extendleft(reversed(accepted))  # refused with the rest
+            raise
         for posted in accepted:
             posted.accept()
         for effect in effects:
@@ -222,5 +233,9 @@ class Session:
 
     def _refuse_rest(self) -> None:
         for posted in self._inbox:
-            posted.refuse(RefusedError(type(posted.data).__name__, "CLOSED", "the session is closed"))
+            posted.refuse(_closed(posted.data))
         self._inbox.clear()
+
+
+def _closed(data: EventData) -> RefusedError:
+    return RefusedError(type(data).__name__, "CLOSED", "the session is closed")

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from treadle.engine.ports import Ports, Prepared
+from treadle.engine.ports import Ports, Prepared, Redactor
+from treadle.engine.state import replace
 from treadle.engine.texts import INTERRUPTED
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import CallFinished, CallJudged
@@ -59,6 +60,15 @@ async def judge_call(ports: Ports, call: ToolCall, mode: Mode) -> tuple[CallJudg
         return CallFinished(call_id=call.id, result=_crash(call, error)), None
     judged = CallJudged(call_id=call.id, decision=decision, preview=prepared.preview, accesses=prepared.accesses)
     return judged, prepared
+
+
+def redacted(result: CallResult, redactor: Redactor) -> CallResult:
+    """Hide the secrets in what the model will read."""
+    content = tuple(
+        replace(block, text=redactor.redact(block.text)) if isinstance(block, Text) else block
+        for block in result.content
+    )
+    return result if content == result.content else replace(result, content=content)
 
 
 async def run_call(prepared: Prepared, call: ToolCall, output: LiveOutput) -> CallResult:

@@ -36,10 +36,6 @@ class CommandJudgement:
     findings: tuple[Finding, ...]
     trace: Trace
 
-    def all_findings(self) -> tuple[Finding, ...]:
-        """Give every finding once: the line's own first, then those of its parts in order."""
-        return tuple(dict.fromkeys((*self.findings, *(found for part in self.parts for found in part.findings))))
-
 
 def classify_command(command: str, cwd: str, context: PolicyContext) -> CommandJudgement:
     """Judge a line for bash in `cwd`. Never raises; what cannot be followed is searched for danger and asked."""

@@ -40,7 +40,7 @@ def decode_data(raw: bytes, version: int = SCHEMA_VERSION) -> EventData:
         for step in range(version, SCHEMA_VERSION):
             record = UPGRADES[step](record)
         return msgspec.convert(record, EventData)  # type: ignore[no-any-return]
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise _damaged("An event of the log cannot be read.", error) from error
 
 
@@ -48,11 +48,11 @@ def decode_source(raw: bytes) -> Source:
     """Decode where an event came from; raises `StoreError`."""
     try:
         return _source_decoder.decode(raw)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise _damaged("The source of an event of the log cannot be read.", error) from error
 
 
-def _damaged(what: str, error: msgspec.MsgspecError) -> StoreError:
+def _damaged(what: str, error: msgspec.MsgspecError | UnicodeDecodeError) -> StoreError:
     return StoreError("log-damaged", what, why=str(error), fix="Start a new session; other ones may still be whole.")
 
 

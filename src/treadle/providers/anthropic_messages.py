@@ -106,9 +106,12 @@ class AnthropicMessages:
             parts += [b',"system":[', _mark(dump({"type": "text", "text": request.system})), b"]"]
         if request.tools:
             parts += [b',"tools":', self._encode_tools(request)]
-        parts += [b',"messages":[', b",".join((*self._begun.texts, *_join(encoded))), b"]}"]
+        parts.append(b',"messages":[')
         headers = {"anthropic-version": VERSION, **self._endpoint.key_headers("x-api-key")}
-        return HttpCall(url=self._endpoint.url("/messages", version="/v1"), headers=headers, body=b"".join(parts))
+        texts = [*self._begun.texts, *_join(encoded)] or [b""]
+        texts[0] = b"".join((*parts, texts[0]))
+        texts[-1] += b"]}"
+        return HttpCall(url=self._endpoint.url("/messages", version="/v1"), headers=headers, body=b",".join(texts))
 
     def _go_on(self, messages: tuple[Message, ...]) -> "_Begun":
         """Write down for good what no later request can change: all but the last messages, where markers move."""

@@ -1,20 +1,17 @@
-"""What to say, and to do, when the database cannot be opened, read or written."""
+"""What to say when the database cannot be opened, read or written; and how to tell that the file itself is broken."""
 
 import sqlite3
-import time
 from contextlib import suppress
 from pathlib import Path
 
 from treadle.protocol.errors import StoreError
 
-_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_BROKEN = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _ELSEWHERE = "set TREADLE_HOME to another folder"
 
 
 def unopened(path: Path, error: sqlite3.Error | OSError) -> StoreError:
-    """Explain why the log cannot be opened; a file that is no database any more is set aside first."""
-    if _is_damage(error):
-        return _set_aside(path, error)
+    """Explain why the log cannot be opened."""
     return StoreError(
         "log-unreadable",
         f"The session log {path} cannot be opened.",
@@ -23,20 +20,24 @@ def unopened(path: Path, error: sqlite3.Error | OSError) -> StoreError:
     )
 
 
-def unread(path: Path, error: sqlite3.Error) -> StoreError:
-    """Explain why the log cannot be read."""
-    if not _is_damage(error):
+def unread(path: Path, error: sqlite3.Error | TypeError) -> StoreError:
+    """Explain why the log cannot be read; where the file is broken, the next opening looks through it."""
+    if not isinstance(error, TypeError) and not is_broken(error):
         return unopened(path, error)
+    with suppress(OSError):
+        suspicion(path).touch(mode=0o600)
     return StoreError(
         "log-damaged",
         f"The session log {path} is damaged.",
         why=str(error),
-        fix=f"Save what can be saved: sqlite3 {path.name} .recover; then move it away, or {_ELSEWHERE}.",
+        fix="Start again: a broken file is set aside then, and what is whole in it is recovered.",
     )
 
 
 def unwritten(path: Path, error: sqlite3.Error) -> StoreError:
-    """Explain why the log cannot be written."""
+    """Explain why the log cannot be written; where the file is broken, the next opening looks through it."""
+    if is_broken(error):
+        return unread(path, error)
     return StoreError(
         "log-unwritable",
         f"The session log {path} cannot be written.",
@@ -45,20 +46,12 @@ def unwritten(path: Path, error: sqlite3.Error) -> StoreError:
     )
 
 
-def _is_damage(error: sqlite3.Error | OSError) -> bool:
+def is_broken(error: sqlite3.Error) -> bool:
+    """Whether an error says that the file itself is broken, not that it is busy or out of reach."""
     # The low byte is the kind of error; what is above it only tells more of it.
-    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BROKEN
 
 
-def _set_aside(path: Path, error: sqlite3.Error | OSError) -> StoreError:
-    kept = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}-{time.monotonic_ns() % 10**6}")
-    try:
-        path.rename(kept)
-    except OSError as refusal:
-        why, fix = f"{error}; it could not be set aside: {refusal}", f"Move it away, or {_ELSEWHERE}."
-    else:
-        why, fix = f"{error}; it was set aside as {kept.name}.", "Start again: a new log is begun."
-        for suffix in ("-wal", "-shm"):
-            with suppress(FileNotFoundError):
-                path.with_name(f"{path.name}{suffix}").rename(kept.with_name(f"{kept.name}{suffix}"))
-    return StoreError("log-damaged", f"The session log {path} is damaged.", why=why, fix=fix)
+def suspicion(path: Path) -> Path:
+    """Name the file whose presence says that reading found the database broken."""
+    return path.with_name(f"{path.name}-suspect")

@@ -1,11 +1,31 @@
 """The tables, by numbered steps; `PRAGMA user_version` says which were taken."""
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 from treadle.protocol.errors import StoreError
+from treadle.store.chain import Row, beginning, link
 
-STEPS: tuple[tuple[str, ...], ...] = (
+Work = str | Callable[[sqlite3.Connection], None]
+"""A statement, or what SQL cannot say."""
+
+
+def _chain_rows(connection: sqlite3.Connection) -> None:
+    """Chain the rows that were written before there was a chain."""
+    session, previous = "", b""
+    chains = []
+    for session_id, seq, at, source, data in connection.execute(
+        "SELECT session_id, seq, at, source, data FROM events ORDER BY session_id, seq"
+    ):
+        if session_id != session:
+            session, previous = session_id, beginning(session_id)
+        previous = link(previous, Row(seq, at, source, data))
+        chains.append((previous, session_id, seq))
+    connection.executemany("UPDATE events SET chain = ? WHERE session_id = ? AND seq = ?", chains)
+
+
+STEPS: tuple[tuple[Work, ...], ...] = (
     (
         """
         CREATE TABLE sessions (
@@ -51,6 +71,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
         ) STRICT, WITHOUT ROWID
         """,
     ),
+    ("ALTER TABLE events ADD COLUMN chain BLOB NOT NULL DEFAULT x''", _chain_rows),
 )
 
 
@@ -61,8 +82,11 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("BEGIN EXCLUSIVE")
     try:
         for step in STEPS[_version(connection, path) :]:
-            for statement in step:
-                connection.execute(statement)
+            for work in step:
+                if isinstance(work, str):
+                    connection.execute(work)
+                else:
+                    work(connection)
         connection.execute(f"PRAGMA user_version={len(STEPS)}")
     except BaseException:
         connection.execute("ROLLBACK")

@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,10 +15,14 @@ from typing import Any, TypeVar
 from treadle.protocol.codec import decode_data, decode_source, encode
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import SCHEMA_VERSION, Event
-from treadle.store.damage import unopened, unread, unwritten
-from treadle.store.schema import migrate
+from treadle.store.chain import Row, beginning, first_break, link
+from treadle.store.damage import unread, unwritten
+from treadle.store.opening import Mended, open_database
 
 T = TypeVar("T")
+
+Head = tuple[int, bytes]
+"""The number and the hash of a session's last row."""
 
 LEASE_SECONDS = 30.0
 """How long a lease counts after its last heartbeat when its owner cannot be looked at."""
@@ -52,15 +57,21 @@ class EditCount:
 
 
 class Store:
-    """The database of one data directory. Reading is direct; writing goes through one thread."""
+    """The database of one data directory. Reading is direct; writing goes through one thread.
+
+    `mended` tells of a broken file that was found and set aside.
+    """
+
+    mended: Mended | None
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._connection = _connect(path)
+        self._connection, self.mended = open_database(path)
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treadle-log")
         self._owner = f"{socket.gethostname()}:{os.getpid()}:{time.monotonic_ns()}"
         self._durable: bool | None = None
         self._reader: sqlite3.Connection | None = None
+        self._heads: dict[str, Head] = {}
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in one transaction on the writer's thread; raises `StoreError`."""
@@ -87,14 +98,12 @@ class Store:
 
     async def append(self, session_id: str, events: Sequence[Event], *, durable: bool) -> None:
         """Commit events of a session in one transaction."""
-        rows = [
-            (session_id, event.seq, event.at, encode(event.source), SCHEMA_VERSION, encode(event.data))
-            for event in events
-        ]
+        rows = [Row(event.seq, event.at, encode(event.source), encode(event.data)) for event in events]
 
         def insert() -> None:
             self._set_durable(durable=durable)
-            self._transact(lambda connection: _insert(connection, session_id, rows))
+            head = self._heads.get(session_id)
+            self._heads[session_id] = self._transact(lambda connection: _insert(connection, session_id, rows, head))
 
         try:
             await asyncio.get_running_loop().run_in_executor(self._writer, insert)
@@ -106,10 +115,26 @@ class Store:
         rows = self._query(
             "SELECT seq, at, source, version, data FROM events WHERE session_id = ? ORDER BY seq", (session_id,)
         )
-        return [
-            Event(seq=seq, at=at, source=decode_source(source), data=decode_data(data, version))
-            for seq, at, source, version, data in rows
-        ]
+        try:
+            return [
+                Event(seq=seq, at=at, source=decode_source(source), data=decode_data(data, version))
+                for seq, at, source, version, data in rows
+            ]
+        except TypeError as error:
+            raise unread(self._path, error) from error
+
+    def chains(self, session_id: str) -> list[bytes]:
+        """Read the hashes of a session's rows, in the order of `read`."""
+        rows = self._query("SELECT chain FROM events WHERE session_id = ? ORDER BY seq", (session_id,))
+        return [chain for (chain,) in rows]
+
+    def verify(self, session_id: str) -> int | None:
+        """Check the chain of a session; gives the number of the first event that is not as it was written, or None."""
+        rows = self._query(
+            "SELECT seq, at, source, data, chain FROM events WHERE session_id = ? ORDER BY seq", (session_id,)
+        )
+        last = self._query("SELECT last_seq FROM sessions WHERE id = ?", (session_id,))
+        return first_break(session_id, (Row(*row) for row in rows), last[0][0] if last else 0)
 
     def sessions(self, workspace: str | None = None) -> list[SessionRow]:
         """List sessions, the last used first; of one workspace if given."""
@@ -209,9 +234,10 @@ class Store:
     def close(self) -> None:
         """Wait for what is being written and close the file."""
         self._writer.shutdown(wait=True)
-        self._connection.close()
         if self._reader is not None:
             self._reader.close()
+        with suppress(sqlite3.Error):
+            self._connection.close()
 
     def _query(self, statement: str, values: Sequence[str] = ()) -> list[Any]:
         """Read by a connection of its own, so that a reader never sees half a transaction; raises `StoreError`."""
@@ -235,31 +261,24 @@ class SessionLog:
         await self._store.append(self._session_id, events, durable=durable)
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    connection: sqlite3.Connection | None = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
-        path.chmod(0o600)
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA foreign_keys=ON")
-        migrate(connection, path)
-    except (sqlite3.Error, OSError) as error:
-        if connection is not None:
-            connection.close()
-        raise unopened(path, error) from error
-    return connection
-
-
-def _insert(
-    connection: sqlite3.Connection, session_id: str, rows: Sequence[tuple[str, int, int, bytes, int, bytes]]
-) -> None:
+def _insert(connection: sqlite3.Connection, session_id: str, rows: Sequence[Row], head: Head | None) -> Head:
+    """Append rows and chain them to the one before, which is `head` unless somebody else wrote since."""
+    before = rows[0].seq - 1
+    seq, chain = head if head is not None and head[0] == before else _read_head(connection, session_id, before)
+    values = []
+    for row in rows:
+        seq, chain = row.seq, link(chain, row)
+        values.append((session_id, seq, row.at, row.source, SCHEMA_VERSION, row.data, chain))
     connection.executemany(
-        "INSERT INTO events (session_id, seq, at, source, version, data) VALUES (?, ?, ?, ?, ?, ?)", rows
+        "INSERT INTO events (session_id, seq, at, source, version, data, chain) VALUES (?, ?, ?, ?, ?, ?, ?)", values
     )
-    connection.execute(
-        "UPDATE sessions SET last_seq = ?, updated_at = ? WHERE id = ?", (rows[-1][1], rows[-1][2], session_id)
-    )
+    connection.execute("UPDATE sessions SET last_seq = ?, updated_at = ? WHERE id = ?", (seq, rows[-1].at, session_id))
+    return seq, chain
+
+
+def _read_head(connection: sqlite3.Connection, session_id: str, seq: int) -> Head:
+    row = connection.execute("SELECT chain FROM events WHERE session_id = ? AND seq = ?", (session_id, seq)).fetchone()
+    return seq, row[0] if row else beginning(session_id)
 
 
 def _acquire(connection: sqlite3.Connection, session_id: str, owner: str) -> None:

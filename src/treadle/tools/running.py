@@ -1,5 +1,7 @@
 """Running shell lines for tools: to their end, for a time, or on in the background."""
 
+import asyncio
+
 from msgspec import Struct
 
 from treadle.engine.ports import Output
@@ -34,7 +36,8 @@ async def run_line(workspace: Workspace, line: str, patience: Patience, output: 
     if len(alive) >= _RUNNING_AT_MOST:
         numbers = ", ".join(map(str, alive))
         raise ToolError(f"Too many commands run in the background: {numbers}. Stop one with read_command_output first.")
-    command = workspace.launcher.start(line)
+    wrapping = await asyncio.to_thread(workspace.confine)
+    command = workspace.launcher.start(line, wrapping=wrapping)
     number = workspace.commands.add(command)
     command.show(output)
     try:

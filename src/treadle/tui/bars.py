@@ -89,14 +89,14 @@ def _without_last_line_feed(lines: StyleAndTextTuples) -> StyleAndTextTuples:
 
 def keys_line(asking: Asking | None) -> StyleAndTextTuples:
     """Show the keys that answer a permission, and the comment that goes with the answer."""
-    if asking is None or asking.stage is not Stage.KEYS:
+    if asking is None or asking.stage not in (Stage.KEYS, Stage.BLOCKS):
         return []
     shown: StyleAndTextTuples = []
     if asking.comment:
         shown.append(("class:hint", f"With the comment: {printable(clip(asking.comment, 200))}\n"))
-    for key, label in choices(asking.question):
+    for key, label in choices(asking):
         shown += [("class:key", f"[{key}]"), ("", f" {label}  ")]
-    return [*shown, ("class:toolbar", "Enter = no")]
+    return [*shown, ("class:toolbar", "Enter = no" if asking.stage is Stage.KEYS else "Enter = no, Esc = back")]
 
 
 def words_hint(asking: Asking | None) -> str:
@@ -110,5 +110,5 @@ def words_hint(asking: Asking | None) -> str:
             return "Your answer: a number, or your own words."
         case Stage.WORDS:
             return "Your answer."
-        case Stage.KEYS:
+        case Stage.KEYS | Stage.BLOCKS:
             return ""

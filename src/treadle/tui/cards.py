@@ -1,39 +1,41 @@
 """Questions as a person sees them before the answer: what would happen, why it is asked, the exact text."""
 
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
 from treadle.protocol.permissions import Decision, Question, QuestionKind, Verdict
-from treadle.tui.escape import exact, printable
+from treadle.protocol.tools import Access, FetchUrl, ReadPath, RunCommand, WritePath
+from treadle.tui.escape import exact, exact_line, printable
+from treadle.tui.items import Block
 
 _LINES = 36
+_TOUCHED_LINES = 12
 _LONGEST_LINE = 2_000
 _HINT = "v shows all"
 
 Styling = Callable[[str], str]
 
 
-def card(question: Question) -> RenderableType:
-    """Show a question; of a long text the beginning and the end."""
-    return _question(question, whole=False)
-
-
-def full_text(question: Question) -> RenderableType:
-    """Show a question with all of its text."""
-    return _question(question, whole=True)
-
-
-def _question(question: Question, *, whole: bool) -> RenderableType:
+def card(question: Question, root: str, *, whole: bool) -> RenderableType:
+    """Show a question as asked in the workspace `root`; without `whole`, of a long text the beginning and the end."""
     match question.kind:
         case QuestionKind.PERMISSION:
-            return Group(*_permission(question, whole=whole))
+            return Group(*_permission(question, root, whole=whole))
         case QuestionKind.FOLLOWUP:
             return Group(*_followup(question))
         case QuestionKind.GUIDANCE:
             return Text(f"? {printable(question.text)}", style="bold yellow")
+
+
+def block(item: Block) -> RenderableType:
+    """Show one block of an edit, all of it."""
+    title = Text(f"Block {item.number} of {item.count}", style="bold yellow")
+    return Group(title, Padding(Text(exact(item.text).expandtabs(4), overflow="fold"), (0, 0, 0, 4)))
 
 
 def _followup(question: Question) -> Iterator[RenderableType]:
@@ -42,10 +44,13 @@ def _followup(question: Question) -> Iterator[RenderableType]:
         yield Text.assemble((f"  {number} ", "bold"), printable(option))
 
 
-def _permission(question: Question, *, whole: bool) -> Iterator[RenderableType]:
-    yield Text.assemble(("? ", "bold yellow"), (f"Allow: {exact(question.text)}", "bold"))
+def _permission(question: Question, root: str, *, whole: bool) -> Iterator[RenderableType]:
+    yield Text.assemble(("? ", "bold yellow"), (f"Allow: {exact_line(question.text)}", "bold"))
     if question.decision is not None:
         yield from _reasons(question.decision)
+    touched = [line for access in question.accesses for line in _touched(access, root)]
+    if touched:
+        yield _cut(touched, None if whole else _TOUCHED_LINES, _HINT, lambda _: "yellow")
     preview = question.preview
     if preview is None or not preview.text:
         return
@@ -54,6 +59,28 @@ def _permission(question: Question, *, whole: bool) -> Iterator[RenderableType]:
     else:
         lines = exact(preview.text).split("\n")
         yield Padding(_cut(lines, None if whole else _LINES, _HINT, lambda _: "bold"), (0, 0, 0, 4))
+
+
+def _touched(access: Access, root: str) -> Iterator[str]:
+    """Name what is touched outside the workspace, and where a command runs."""
+    match access:
+        case ReadPath(path=path, listing=listing):
+            yield from _outside("lists" if listing else "reads", path, root)
+        case WritePath(path=path, delete=delete):
+            yield from _outside("deletes" if delete else "writes", path, root)
+        case RunCommand(cwd=cwd):
+            yield f"  runs in: {exact_line(cwd)}"
+        case FetchUrl(url=url, method=method):
+            yield f"  sends: {exact_line(f'{method} {url}')}"
+
+
+def _outside(verb: str, path: str, root: str) -> Iterator[str]:
+    """Name a path that leads out of the workspace as written, and where links take it."""
+    resolved = os.path.realpath(path)
+    if root and Path(resolved).is_relative_to(root):
+        return
+    leads = "" if resolved == path else f" -> {exact_line(resolved)}"
+    yield f"  {verb} outside the workspace: {exact_line(path)}{leads}"
 
 
 def _reasons(decision: Decision) -> Iterator[RenderableType]:

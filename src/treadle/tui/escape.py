@@ -25,6 +25,11 @@ def exact(text: str) -> str:
     return "".join(_escape(char) if _is_hidden(char) else char for char in text)
 
 
+def exact_line(text: str) -> str:
+    """Escape like `exact`, and line feeds and tabs too: a name cannot look like a line of its own."""
+    return exact(text).replace("\n", "\\x0a").replace("\t", "\\x09")
+
+
 def output_of_command(text: str) -> str:
     """Prepare output of a command: colours are dropped, a line that was overwritten shows its last state."""
     lines = _COLOURS.sub("", text).replace("\r\n", "\n").split("\n")

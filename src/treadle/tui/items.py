@@ -54,9 +54,10 @@ class CallDone:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A question, long texts cut in the middle."""
+    """A question, long texts cut in the middle; `root` is the workspace, or empty."""
 
     question: Question
+    root: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,16 @@ class FullText:
     """All of what a question is about."""
 
     question: Question
+    root: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """One of the blocks of an edit, the `number`th of `count`, to be taken or left out."""
+
+    number: int
+    count: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,4 +103,4 @@ class TurnDone:
     files: tuple[FileChange, ...] = ()
 
 
-Item: TypeAlias = Said | Prose | Thought | CallDone | Card | FullText | Notice | Problem | TurnDone
+Item: TypeAlias = Said | Prose | Thought | CallDone | Card | FullText | Block | Notice | Problem | TurnDone

@@ -70,22 +70,12 @@ def _load_painter() -> "type[Painter]":
 
 async def _ended(live: LiveSession, surface: Surface) -> int:
     """Tell why the session ended by itself; gives the exit code."""
-    code = Exit.DONE
     try:
         await live.failure()
-    except* TreadleError as group:
-        for error in _leaves(group):
-            surface.show(Problem(error.what, error.why, error.fix))
-        code = Exit.FAILED
-    return code
-
-
-def _leaves(group: BaseExceptionGroup[TreadleError]) -> Iterator[TreadleError]:
-    for error in group.exceptions:
-        if isinstance(error, BaseExceptionGroup):
-            yield from _leaves(error)
-        else:
-            yield error
+    except TreadleError as error:
+        surface.show(Problem(error.what, error.why, error.fix))
+        return Exit.FAILED
+    return Exit.DONE
 
 
 async def _tick(surface: Surface) -> None:

@@ -1,7 +1,7 @@
 """Ops on their way to the session, in the order in which the user asked for them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from treadle.app.live import LiveSession
 from treadle.protocol.errors import ConfigError, RefusedError
@@ -23,17 +23,13 @@ class Outbox:
         self._live = live
         self._refused = refused
         self._failed = failed
-        self._waiting: asyncio.Queue[Callable[[], Awaitable[Op]]] = asyncio.Queue()
+        self._waiting: asyncio.Queue[Callable[[], Op]] = asyncio.Queue()
 
     def put(self, op: Op) -> None:
         """Ask the session for something, after what was asked before."""
+        self.put_made(lambda: op)
 
-        async def made() -> Op:
-            return op
-
-        self.put_made(made)
-
-    def put_made(self, make: Callable[[], Awaitable[Op]]) -> None:
+    def put_made(self, make: Callable[[], Op]) -> None:
         """Ask for something that has to be found out first; `make` may raise `ConfigError`."""
         self._waiting.put_nowait(make)
 
@@ -42,7 +38,7 @@ class Outbox:
         while True:
             make = await self._waiting.get()
             try:
-                op = await make()
+                op = make()
             except ConfigError as error:
                 self._failed(error)
                 continue

@@ -11,9 +11,10 @@ from rich.text import Text
 
 from treadle.protocol.notifications import CallStatus, TurnStop
 from treadle.protocol.tools import Outcome
-from treadle.tui.cards import card, diff_text, full_text
+from treadle.tui.cards import block, card, diff_text
 from treadle.tui.escape import output_of_command, printable
 from treadle.tui.items import (
+    Block,
     CallDone,
     Card,
     FullText,
@@ -34,7 +35,7 @@ _OUTPUT_LINES = 6
 _EDIT_LINES = 8
 _THOUGHT_LINES = 3
 _DIFF_LINES = 14
-_BLOCKS = (Said, Prose, Card, FullText, TurnDone)
+_APART = (Said, Prose, Card, FullText, Block, TurnDone)
 """Items that stand apart from what is above them."""
 
 _TONES = {Tone.QUIET: "dim", Tone.GOOD: "green", Tone.WARNING: "yellow", Tone.ERROR: "bold red"}
@@ -59,7 +60,7 @@ class Painter:
 
     def _paint(self, item: Item) -> list[str]:
         lines = self._lines(_item(item))
-        return ["", *_without_blank_ends(lines)] if isinstance(item, _BLOCKS) else lines
+        return ["", *_without_blank_ends(lines)] if isinstance(item, _APART) else lines
 
     def living(self, view: View, rows: int) -> str:
         """Paint what still changes, at most `rows` lines of it, the end of it."""
@@ -106,10 +107,10 @@ def _item(item: Item) -> RenderableType:
             return Text(f"∴ thought, {size:,} characters: {printable(clip(beginning, 80))}", style="dim italic")
         case CallDone():
             return _call_done(item)
-        case Card(question=question):
-            return card(question)
-        case FullText(question=question):
-            return full_text(question)
+        case Card() | FullText():
+            return card(item.question, item.root, whole=isinstance(item, FullText))
+        case Block():
+            return block(item)
         case Notice(text=text, tone=tone):
             return Text(printable(text), style=_TONES[tone])
         case Problem():

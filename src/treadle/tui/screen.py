@@ -21,6 +21,9 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
+from treadle.protocol.errors import ConfigError
+from treadle.tui.editor import edit_text
+
 _MOST_INPUT_LINES = 10
 _FIXED_LINES = 3
 """The bar, the line of a search, and one of the scrollback that stays in sight."""
@@ -120,6 +123,8 @@ class Screen:
         self._focus = Focus.PROMPT
         self._shown = Face(living="", panel=[], keys=[], toolbar=[])
         self._refreshing: asyncio.TimerHandle | None = None
+        self._lent = False
+        self._held: list[str] = []
         self._prompt = Buffer(multiline=True, history=history)
         self._words = Buffer(multiline=True)
         self._windows = self._make_windows()
@@ -170,12 +175,36 @@ class Screen:
         self.refresh_now()
 
     def print(self, text: str) -> None:
-        """Write whole lines above the application."""
+        """Write whole lines above the application; while an editor has the terminal, they wait."""
+        if self._lent:
+            self._held.append(text)
+            return
         if self._app.is_running:
             self._app.renderer.erase()
         self._app.output.write_raw(text.replace("\n", "\r\n"))
         self._app.output.flush()
         self.refresh_now()
+
+    def edit(
+        self, text: str, suffix: str, *, done: Callable[[str], None], failed: Callable[[ConfigError], None]
+    ) -> None:
+        """Lend the terminal to the person's editor; `done` takes what became of the text."""
+        self._app.create_background_task(self._edit(text, suffix, done, failed))
+
+    async def _edit(
+        self, text: str, suffix: str, done: Callable[[str], None], failed: Callable[[ConfigError], None]
+    ) -> None:
+        tell = asyncio.get_running_loop().call_soon
+        self._lent = True
+        try:
+            tell(done, await edit_text(text, suffix))
+        except ConfigError as error:
+            tell(failed, error)
+        finally:
+            self._lent = False
+            held, self._held = self._held, []
+            if held:
+                self.print("".join(held))
 
     def bell(self) -> None:
         """Ring."""

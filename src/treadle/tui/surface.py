@@ -5,6 +5,7 @@ import os
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from prompt_toolkit.history import History
@@ -25,7 +26,7 @@ from treadle.protocol.notifications import (
     TurnEnded,
 )
 from treadle.protocol.permissions import QuestionKind
-from treadle.tui.asking import Asking, ShowAll, Stage, ask, press, say
+from treadle.tui.asking import Answered, Asking, EditFirst, ShowAll, Stage, amend, ask, back, press, say
 from treadle.tui.bars import clock_runs, keys_line, panel, rows_of, toolbar, words_hint
 from treadle.tui.commands import (
     HELP,
@@ -45,7 +46,8 @@ from treadle.tui.commands import (
     next_mode,
     parse,
 )
-from treadle.tui.items import Card, FullText, Item, Notice, Problem, Said, Tone
+from treadle.tui.escape import exact
+from treadle.tui.items import Block, Card, FullText, Item, Notice, Problem, Said, Tone
 from treadle.tui.outbox import Outbox
 from treadle.tui.past import first_view
 from treadle.tui.screen import (
@@ -61,7 +63,6 @@ from treadle.tui.screen import (
     Stopped,
     Tabbed,
 )
-from treadle.tui.switch import to_model
 from treadle.tui.view import update
 from treadle.tui.words import clip, plain
 
@@ -75,6 +76,7 @@ _METERED = (MessageDone, ModelChanged, ContextCompacted, TurnEnded)
 """After these the context has another size."""
 
 _BELL_AFTER = 10.0
+_SHOWN_AMENDED = 200
 _LEAVE_WITHIN = 3.0
 
 
@@ -88,6 +90,7 @@ class Surface:
         self._unprinted: list[Item] = [_greeting(live), *past]
         self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
         self._asking: Asking | None = None
+        self._set_aside: Asking | None = None
         self._arming: asyncio.TimerHandle | None = None
         self._editing = ""
         self._hint = ""
@@ -97,7 +100,7 @@ class Surface:
         self.ticking = asyncio.Event()
         self.screen = Screen(face=self._face, act=self.act, touched=self._touched, history=history)
         if self._view.questions:
-            self._unprinted.append(Card(self._view.questions[0]))
+            self._unprinted.append(Card(self._view.questions[0], self._view.root))
 
     # What comes from the session
 
@@ -179,23 +182,54 @@ class Surface:
 
     def _armed(self) -> None:
         self._arming = None
-        if self._view.questions and self._painter is not None:
-            self._now_asking(ask(self._view.questions[0]))
+        if not self._view.questions or self._painter is None:
+            return
+        question, again = self._view.questions[0], self._set_aside
+        self._now_asking(again if again is not None and again.question.id == question.id else ask(question))
 
     def _now_asking(self, asking: Asking) -> None:
         self._asking = asking
-        self.screen.focus(Focus.KEYS if asking.stage is Stage.KEYS else Focus.WORDS)
+        self.screen.focus(Focus.KEYS if asking.stage in (Stage.KEYS, Stage.BLOCKS) else Focus.WORDS)
 
-    def _answered(self, asking: Asking, answer: Asking | Answer | ShowAll) -> None:
+    def _answered(self, asking: Asking, answer: Answered) -> None:
         match answer:
             case Asking():
+                if answer.stage is Stage.BLOCKS and answer is not asking:
+                    self.show(Block(number=len(answer.kept) + 1, count=len(answer.blocks), text=answer.block))
                 self._now_asking(answer)
             case Answer():
                 if asking.question.kind is QuestionKind.GUIDANCE:
                     self.show(Said(answer.text))
                 self.outbox.put(answer)
             case ShowAll():
-                self.show(FullText(asking.question))
+                self.show(FullText(asking.question, self._view.root))
+            case EditFirst(text=text):
+                self.screen.edit(text, ".txt", done=partial(self._edited, asking, answer), failed=self._not_edited)
+            case _:
+                assert_never(answer)
+
+    def _edited(self, asking: Asking, wanted: EditFirst, text: str) -> None:
+        """Approve the call with the text as it is now; without a change nothing is approved."""
+        if self._asking is None or self._asking.question.id != asking.question.id:
+            self.show(Notice("The question is over; your change was not used.", Tone.WARNING))
+        elif text == wanted.text or not text.strip():
+            self.show(Notice("Nothing was changed; the question is still open."))
+            self._ask_again(asking)
+        else:
+            self.show(Notice(f"Approved with this {wanted.name}: {exact(clip(text, _SHOWN_AMENDED))}"))
+            self.outbox.put(amend(asking, wanted.name, text))
+
+    def _not_edited(self, error: ConfigError) -> None:
+        self._failed(error)
+        if self._asking is not None:
+            self._ask_again(self._asking)
+
+    def _ask_again(self, asking: Asking) -> None:
+        """Wait for a pause again: keys that were meant for the editor answer nothing."""
+        self._set_aside = asking
+        self._asking = None
+        self.screen.focus(Focus.PROMPT)
+        self._follow_questions()
 
     # What comes from the user
 
@@ -243,7 +277,7 @@ class Surface:
             case UseMode(mode=mode):
                 self.outbox.put(SetMode(mode=mode))
             case UseModel(name=name):
-                self.outbox.put_made(lambda: to_model(name))
+                self.outbox.put_made(lambda: self._live.choose(name))
             case ShowHelp():
                 self.show(Notice(as_table((*HELP, *KEYS))))
             case Quit():
@@ -273,8 +307,9 @@ class Surface:
         self.screen.put(plain(waiting.content))
 
     def _escape(self) -> None:
-        if self._asking is not None and self._asking.stage is Stage.COMMENT:
-            self._now_asking(replace(self._asking, stage=Stage.KEYS))
+        earlier = back(self._asking) if self._asking is not None else None
+        if earlier is not None:
+            self._now_asking(earlier)
         elif self._editing:
             self._editing = ""
             self.screen.put("")
@@ -301,7 +336,7 @@ class Surface:
             self.screen.leave(0)
 
     def _refused(self, op: Op, refusal: RefusedError) -> None:
-        if isinstance(op, Interrupt | Answer):
+        if self._live.closed or isinstance(op, Interrupt | Answer):
             return  # it came too late: what it was about is over, and that is shown
         self.show(Notice(f"Not possible now: {refusal.why}.", Tone.WARNING))
         if isinstance(op, EditQueued | Prompt) and op.content and not self.screen.text:

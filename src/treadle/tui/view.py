@@ -312,7 +312,7 @@ def _asked(view: View, question: Question) -> Changed:
         return view, ()
     first = not view.questions
     view = replace(view, questions=(*view.questions, question))
-    return _with(flush(view), Card(question)) if first else (view, ())
+    return _with(flush(view), Card(question, view.root)) if first else (view, ())
 
 
 def _closed(view: View, told: QuestionClosed) -> Changed:
@@ -326,7 +326,7 @@ def _closed(view: View, told: QuestionClosed) -> Changed:
     if gone.kind is QuestionKind.PERMISSION:
         items.append(_answered(told.option))
     if was_first and left:
-        items.append(Card(left[0]))
+        items.append(Card(left[0], view.root))
     return replace(view, questions=left), tuple(items)
 
 

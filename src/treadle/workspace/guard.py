@@ -1,11 +1,11 @@
 """The parent of one command: a tiny program that outlives nothing and lets nothing outlive Treadle.
 
-Run as `python -I -S guard.py SHELL DIRECTORY`. Its standard input is at once its order and its lifeline: first the
-length of the shell line and the line, then perhaps `stop SECONDS`, which ends all descendants (TERM, then KILL after
-that time), as does end of file, that is the death of Treadle. The command runs in a session of its own, and the guard
-becomes the reaper of everything it leaves behind, also of what daemonises. On its standard output the guard reports
-`exit STATUS` when the command itself ends (negative: the signal's number), and closes it when no descendant is left.
-Standard error is the command's output.
+Run as `python -I -S guard.py DIRECTORY SHELL...`; more words than one put a sandbox around the shell. Its standard
+input is at once its order and its lifeline: first the length of the shell line and the line, then perhaps `stop
+SECONDS`, which ends all descendants (TERM, then KILL after that time), as does end of file, that is the death of
+Treadle. The command runs in a session of its own, and the guard becomes the reaper of everything it leaves behind, also
+of what daemonises. On its standard output the guard reports `exit STATUS` when the command itself ends (negative: the
+signal's number), and closes it when no descendant is left. Standard error is the command's output.
 
 Only the standard library, and sparingly: a command may wait for this to start, and `contextlib` alone would add a
 quarter to that.
@@ -21,6 +21,7 @@ from collections.abc import Callable
 Prctl = Callable[[int, int], int]
 
 _SUBREAPER, _DEATH_SIGNAL = 36, 1  # numbers of prctl(2)
+_SANDBOX = "bwrap"
 _GRACE_AFTER_TREADLE = 0.5
 _GIVE_UP = 2.0
 _TICK = 10  # milliseconds
@@ -130,11 +131,15 @@ class _Guard:
         return True
 
     def kill(self, number: int, skip: set[int]) -> None:
-        """Signal every descendant that is not in `skip`, and note it there."""
+        """Signal every descendant that is not in `skip`, and note it there.
+
+        A sandbox is not asked to end: it would kill at once what is in it. It ends with what is in it.
+        """
         for pid in descendants(os.getpid()) or [-self.shell]:
             if pid not in skip:
                 skip.add(pid)
-                _signal(pid, number)
+                if number != signal.SIGTERM or name_of(pid) != _SANDBOX:
+                    _signal(pid, number)
 
     def stop(self, grace: float) -> None:
         """End everything: ask with TERM, and after `grace` seconds, or less when told so again, do it with KILL."""
@@ -224,8 +229,8 @@ def main() -> None:
     prctl = _load_prctl()
     line = _read_order()
     if line is not None:
-        shell, directory = sys.argv[1:]
-        _Guard([shell, "-c", line], directory, prctl).watch(wakeup)
+        directory, *shell = sys.argv[1:]
+        _Guard([*shell, "-c", line], directory, prctl).watch(wakeup)
     os._exit(0)  # nothing to tidy up, and somebody waits
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from treadle.protocol.errors import ToolError
 from treadle.workspace import guard
 from treadle.workspace.process import Bounds, Command, Guard
+from treadle.workspace.wrapping import PLAIN, Wrapping
 
 _PAUSE = 0.05  # seconds after a command's start, so that it has the processor first
 _LONGEST = 128 * 1024 - 1  # bytes; what Linux takes as one argument
@@ -28,10 +29,10 @@ class Launcher:
         self._ready: Guard | None = None
         self._later: asyncio.TimerHandle | None = None
 
-    def start(self, line: str, bounds: Bounds | None = None) -> Command:
+    def start(self, line: str, bounds: Bounds | None = None, wrapping: Wrapping = PLAIN) -> Command:
         """Start a line in its own session, without a terminal and with empty input; needs a running event loop.
 
-        Raises `ToolError` when it cannot be started.
+        `wrapping` may put a sandbox around it. Raises `ToolError` when it cannot be started.
         """
         raw = os.fsencode(line)
         if b"\0" in raw:
@@ -41,7 +42,7 @@ class Launcher:
         if not Path(self._directory).is_dir():
             raise ToolError(f"The command was not started: the workspace {self._directory} is gone.")
         order = b"%d\n%s" % (len(raw), raw)
-        used = self._take_ready(order) or self._spawn_with(order)
+        used = (self._take_ready(order) if wrapping is PLAIN else None) or self._spawn_with(order, wrapping)
         spool = self._spool / f"output-{secrets.token_hex(6)}.txt"
         command = Command(line, used, spool=spool, bounds=bounds or Bounds())
         self._later = asyncio.get_running_loop().call_later(_PAUSE, self._prepare)
@@ -71,16 +72,17 @@ class Launcher:
             return None
         return ready
 
-    def _spawn_with(self, order: bytes) -> Guard:
-        fresh = self._spawn()
-        _write(fresh, order)
+    def _spawn_with(self, order: bytes, wrapping: Wrapping) -> Guard:
+        fresh = self._spawn(wrapping)
+        with contextlib.suppress(BrokenPipeError):  # a sandbox that cannot be set up says so in its output
+            _write(fresh, order)
         return fresh
 
-    def _spawn(self) -> Guard:
+    def _spawn(self, wrapping: Wrapping = PLAIN) -> Guard:
         read_end, write_end = os.pipe()
         try:
             process = subprocess.Popen(
-                (sys.executable, "-I", "-S", guard.__file__, self._shell, self._directory),
+                wrapping.around((sys.executable, "-I", "-S", guard.__file__, self._directory), (self._shell,)),
                 bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -1,6 +1,8 @@
 """The environment of child processes: an allow-list, so that keys and secrets of the parent are never handed on."""
 
+import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 _NAMES = """
     PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TMP TEMP
@@ -36,3 +38,12 @@ def child_variables(parent: Mapping[str, str], extra: Iterable[str] = ()) -> dic
     allowed = _PASSED | frozenset(extra)
     passed = {name: value for name, value in parent.items() if name in allowed or name.startswith("LC_")}
     return {**passed, **{name: value for name, value in _SET.items() if name not in extra}}
+
+
+def path_outside(path: str, root: str) -> str:
+    """Leave out of a search path what lies in `root` (resolved) or depends on the current directory.
+
+    Treadle looks its own programs up there: a folder that is opened must not be able to bring them along.
+    """
+    kept = (part for part in path.split(os.pathsep) if Path(part).is_absolute())
+    return os.pathsep.join(part for part in kept if not Path(os.path.realpath(part)).is_relative_to(root))

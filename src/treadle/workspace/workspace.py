@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -16,7 +16,8 @@ from treadle.workspace.paths import Paths
 from treadle.workspace.process import Command
 from treadle.workspace.search import Search, find_ripgrep
 from treadle.workspace.seen import Seen
-from treadle.workspace.variables import child_variables
+from treadle.workspace.variables import child_variables, path_outside
+from treadle.workspace.wrapping import PLAIN, Wrapping
 
 
 class Commands:
@@ -50,14 +51,22 @@ class Commands:
         self._commands.clear()
 
 
+def _unconfined() -> Wrapping:
+    return PLAIN
+
+
 class Workspace(Struct, frozen=True, kw_only=True):
-    """A directory that is worked in; `root` is absolute and resolved."""
+    """A directory that is worked in; `root` is absolute and resolved.
+
+    `confine` gives what goes around the next command; it may look at the disk for some milliseconds.
+    """
 
     root: str
     shell: str
     paths: Paths
     search: Search
     launcher: Launcher
+    confine: Callable[[], Wrapping] = _unconfined
     seen: Seen = field(default_factory=Seen)
     commands: Commands = field(default_factory=Commands)
 
@@ -74,6 +83,7 @@ def open_workspace(
     pass_on: Sequence[str] = (),
     spool: Path | None = None,
     secret_globs: Sequence[str] = (),
+    confine: Callable[[], Wrapping] = _unconfined,
 ) -> Workspace:
     """Describe the workspace at `root`.
 
@@ -82,12 +92,14 @@ def open_workspace(
     """
     variables = os.environ if variables is None else variables
     resolved = os.path.realpath(root)
-    shell = shutil.which("bash", path=variables.get("PATH")) or "/bin/sh"
+    search_path = path_outside(variables.get("PATH", os.defpath), resolved)
+    shell = shutil.which("bash", path=search_path) or "/bin/sh"
     return Workspace(
         root=resolved,
         shell=shell,
         paths=Paths(resolved),
-        search=Search(ripgrep=find_ripgrep(variables), hidden=tuple(secret_globs)),
+        confine=confine,
+        search=Search(ripgrep=find_ripgrep({**variables, "PATH": search_path}), hidden=tuple(secret_globs)),
         launcher=Launcher(
             shell=shell,
             directory=resolved,

@@ -66,6 +66,7 @@ grep = -0123456789aEFGhHIilLnoPpqrvVwWcz -A: -B: -C: -e: -f< -m: -O! --open-file
     --name-only --null --files-without-match --count --color? --no-color --break --heading --show-function
     --function-context --max-depth: --recursive --no-recursive --all-match --and --or --not --quiet --threads:
     --only-matching --max-count: --textconv!
+cherry = -v --abbrev?
 count-objects = -vH --verbose --human-readable
 check-ignore = -qvnz --quiet --verbose --non-matching --no-index
 check-attr = -az --all --cached

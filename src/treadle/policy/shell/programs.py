@@ -40,6 +40,9 @@ MAX_NESTING = 12
 _SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
 _HARMLESS_OPTIONS = frozenset({"ls", "stat", "du"})
 _VERSION_WORDS = frozenset({"--version", "-V", "-v", "-version", "version", "--help"})
+_SMALL_V = frozenset({"node", "npm", "perl", "php", "ruby", "docker", "gcc", "g++", "clang", "make", "git", "tmux"})
+"""Programs whose `-v` prints the version; for others it may start them in a talkative way."""
+
 _MESSAGE_PROGRAMS = frozenset({"gh", "glab", "npm", "docker", "kubectl"})
 
 Judge = Callable[[str, Sequence[str], Scene], list[Finding]]
@@ -57,7 +60,7 @@ def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
         return [dangerous("unknown-program", "the program is unknown until it runs"), *suffixes(argv[1:], scene)]
     if not argv[0].strip():
         return [unclear("unknown-program", "the program has no name")]
-    name, findings = _program(argv[0])
+    name, findings = _program(argv[0], scene)
     found = [*findings, *_by_name(name, argv[1:], scene)]
     folded = name.casefold()
     if folded != name:
@@ -66,15 +69,21 @@ def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
     return found
 
 
-def _program(word: str) -> tuple[str, list[Finding]]:
+def _program(word: str, scene: Scene) -> tuple[str, list[Finding]]:
     if "/" not in word:
         return word, []
     directory, name = posixpath.split(posixpath.normpath(word))
-    if directory in _SYSTEM_DIRECTORIES:
+    if directory in _SYSTEM_DIRECTORIES and _is_of_the_system(word, scene):
         return name, []
     if word.startswith("/proc/"):
         return name, [dangerous("unknown-program", "the program is named through /proc")]
     return name or word, [Finding(Risk.EXECUTE, "own-program", f"{word} is not a program of the system")]
+
+
+def _is_of_the_system(word: str, scene: Scene) -> bool:
+    """Whether a program in a system directory belongs to root and only root can change it."""
+    facts = scene.context.files.facts(scene.context.files.resolve(word))
+    return facts is None or (facts.uid == 0 and not facts.mode & 0o022)
 
 
 def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
@@ -98,11 +107,9 @@ def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
 def _version(name: str, word: str, scene: Scene) -> list[Finding]:
     if word == "-version" and name not in ("java", "javac"):
         return [Finding(Risk.EXECUTE, "unknown-option", f"{name} -version may not be its version")]
-    if word == "-v" and name not in ("python", "python3", "node", "npm", "perl", "php", "ruby", "docker", "helm"):
+    if word == "-v" and name not in _SMALL_V:
         return [Finding(Risk.EXECUTE, "unknown-option", f"{name} -v may not be its version")]
-    if word == "-v" and name.startswith("python"):
-        return [Finding(Risk.EXECUTE, "interpreter", f"{name} -v starts an interpreter")]
-    if word == "version" and name not in ("go", "helm", "git"):
+    if word == "version" and name not in ("go", "helm", "git", "openssl"):
         return [Finding(Risk.EXECUTE, "unknown-option", f"{name} version may not be its version")]
     if word == "-V" and name in ("go", "docker", "ssh"):
         return [Finding(Risk.READ, "version", f"{name} prints its version")]

@@ -14,7 +14,8 @@ _TABLES = r"""
 echo true false : = | RAW
 printf = | RAW
 pwd = -LP | NONE
-whoami logname tty arch nproc uptime groups times users = --all --ignore: -i | NONE
+whoami logname tty arch nproc groups times users = --all --ignore: -i | NONE
+uptime = -ps --pretty --since | NONE
 hostname = -s --short | HARM
 uname = -asnrvmpio --all --kernel-name --nodename --kernel-release --kernel-version --machine --processor | NONE
 id = -agGnruzZ --group --groups --name --real --user --zero | TEXT*
@@ -77,6 +78,10 @@ column = -txeJLnm -s: -c: -o: -N: -R: -H: -l: --table --separator: --output-sepa
     --table-columns: --table-right: | READ*
 pr = -dFfJmrtT0123456789 -h: -l: -o: -w: -W: --header: --length: --width: --omit-header | READ*
 tsort = | READ
+shuf = -erz -i: -n: -o> --echo --input-range: --head-count: --output> --random-source< --repeat --zero-terminated
+    | READ*
+bc = -lqsw --mathlib --quiet --standard | READ*
+stty = -ag | NONE
 look = -bdf -t: | TEXT READ
 diff = -abBcdefHiElnNpqstTuwyZ0123456789 -C: -U: -I: -W: -x: -X< --brief --report-identical-files --context?
     --unified? --ed --normal --rcs --side-by-side --width: --left-column --suppress-common-lines --show-c-function
@@ -199,8 +204,8 @@ VERSION_BANNERS = frozenset(
     split_words("""
     python python3 python2 node npm gcc g++ clang clang++ cc c++ make cmake ninja git gh docker podman ruby perl php lua
     java javac kotlin scala go cargo rustc rustup swift deno bun bash zsh sh dash fish curl wget ssh tar rsync sqlite3
-    psql mysql redis-cli jq yq sed awk gawk find tmux vim nvim emacs gdb lldb valgrind strace pandoc ffmpeg helm ruff
-    black uv shellcheck xargs env nice timeout patch cp mv rm mkdir touch tee chmod
+    psql mysql redis-cli jq yq sed awk gawk find tmux vim nvim emacs gdb lldb valgrind strace pandoc
+    ffmpeg helm openssl ruff black uv shellcheck xargs env nice timeout patch cp mv rm mkdir touch tee chmod
 """)
 )
 """Programs that may be asked for their version or help; not those that run project code even for that."""

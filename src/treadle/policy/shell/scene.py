@@ -25,7 +25,6 @@ class Feed:
 
     upstream: tuple[tuple[str, ...], ...] = ()
     text: str | None = None
-    from_file: bool = False
 
     @property
     def is_pipe(self) -> bool:

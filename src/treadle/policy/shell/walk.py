@@ -80,17 +80,17 @@ class Walk:
 
     def script(self, script: Script, scene: Scene) -> Scene:
         """Judge a script; gives the scene as it is afterwards."""
-        before = scene.cwds
+        chain = scene.cwds
         for pipeline in script.pipelines:
             after = self._pipeline(pipeline, scene)
             if pipeline.after == "&":
                 self._note("&", [Finding(Risk.EXECUTE, "background", "runs beside the line, and goes on after it")])
                 continue
-            # Only behind && is it sure that a change of directory worked.
-            if after.cwds != scene.cwds:
-                before = scene.cwds
+            # Only behind && is it sure that a change of directory worked; elsewhere any step may have failed.
+            chain = _either(chain, scene.cwds)
             if pipeline.after not in ("&&", ""):
-                after = replace(after, cwds=_either(after.cwds, before))
+                after = replace(after, cwds=_either(after.cwds, chain))
+                chain = after.cwds
             scene = after
         return scene
 
@@ -255,7 +255,7 @@ class Walk:
                 feed = Feed(text=expand_text(redirect.target.segments, scene.variables, scene.cwd, tilde=True))
             else:
                 findings.extend(self._redirect(redirect, scene))
-                feed = Feed(from_file=True) if redirect.operator == "<" else feed
+                feed = Feed() if redirect.operator == "<" else feed
             if redirect.fd.startswith("{"):
                 findings.append(unclear("redirect", "opens a descriptor and sets a variable"))
         return findings, feed

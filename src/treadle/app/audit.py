@@ -1,0 +1,112 @@
+"""The audit of a session: who asked for what, how it was judged and answered, when it ran and how it ended."""
+
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from treadle.app.places import database
+from treadle.protocol.base import Record
+from treadle.protocol.events import Answer, CallFinished, CallJudged, CallProposed, CallStarted, Event
+from treadle.protocol.permissions import OptionKind, Verdict
+from treadle.protocol.tools import Outcome
+from treadle.store.sqlite import SessionRow, Store
+
+
+class Step(StrEnum):
+    """What a record tells of."""
+
+    CALL = "call"
+    DECISION = "decision"
+    ANSWER = "answer"
+    START = "start"
+    END = "end"
+
+
+class AuditRecord(Record, frozen=True, kw_only=True):
+    """One step of a call. `at` is milliseconds since 1970, UTC; `chain` is the hash of the log up to here.
+
+    `digest` names what was judged, `bytes` is the size of the result that the model reads.
+    """
+
+    session: str
+    seq: int
+    at: int
+    source: str
+    step: Step
+    call_id: str
+    tool: str = ""
+    arguments: dict[str, Any] | None = None
+    verdict: Verdict | None = None
+    rules: tuple[str, ...] = ()
+    digest: str = ""
+    answer: OptionKind | None = None
+    outcome: Outcome | None = None
+    bytes: int | None = None
+    chain: str
+
+
+class Verified(Record, frozen=True, kw_only=True):
+    """Whether the log of a session is as it was written; `broken_at` is its first event that is not."""
+
+    session: str
+    events: int
+    broken_at: int | None
+    chain: str
+
+
+def records(session_id: str, events: Iterable[Event], chains: Iterable[bytes]) -> Iterator[AuditRecord]:
+    """Give the records of a log; every event comes with its hash."""
+    for event, chain in zip(events, chains, strict=True):
+        told = _tell(event)
+        if told is not None:
+            yield AuditRecord(
+                session=session_id, seq=event.seq, at=event.at, source=event.source.kind, chain=chain.hex(), **told
+            )
+
+
+def _tell(event: Event) -> dict[str, Any] | None:
+    match event.data:
+        case CallProposed(call=call):
+            return {"step": Step.CALL, "call_id": call.id, "tool": call.name, "arguments": call.arguments}
+        case CallJudged(call_id=call_id, decision=decision):
+            reasons = [*decision.reasons, *(reason for part in decision.parts for reason in part.reasons)]
+            rules = tuple(dict.fromkeys(reason.rule for reason in reasons))
+            told = {"verdict": decision.verdict, "rules": rules, "digest": decision.digest}
+            return {"step": Step.DECISION, "call_id": call_id, **told}
+        case Answer(question_id=question_id, option=option):
+            return {"step": Step.ANSWER, "call_id": question_id, "answer": option}
+        case CallStarted(call_id=call_id):
+            return {"step": Step.START, "call_id": call_id}
+        case CallFinished(call_id=call_id, result=result):
+            size = len(msgspec.json.encode(result.content))
+            return {"step": Step.END, "call_id": call_id, "outcome": result.outcome, "bytes": size}
+        case _:
+            return None
+
+
+def audit_session(prefix: str) -> list[AuditRecord]:
+    """Read the records of a session by its id or the beginning of it; raises `SessionError`, `StoreError`."""
+    store = Store(database())
+    try:
+        row = store.find(prefix)
+        return list(records(row.id, store.read(row.id), store.chains(row.id)))
+    finally:
+        store.close()
+
+
+def verify_sessions(prefix: str) -> list[Verified]:
+    """Check the log of one session, or with an empty prefix of all; raises `SessionError`, `StoreError`."""
+    store = Store(database())
+    try:
+        rows = [store.find(prefix)] if prefix else store.sessions()
+        return [_verify(store, row) for row in rows]
+    finally:
+        store.close()
+
+
+def _verify(store: Store, row: SessionRow) -> Verified:
+    chains = store.chains(row.id)
+    head = chains[-1].hex() if chains else ""
+    return Verified(session=row.id, events=row.events, broken_at=store.verify(row.id), chain=head)

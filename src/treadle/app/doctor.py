@@ -1,0 +1,111 @@
+"""The doctor: is everything there, and does each configured provider answer."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import assert_never
+
+from treadle.app.call_check import CallCheck, Outcome, check_call
+from treadle.app.checks import Check, fail, failed, ok, warn
+from treadle.app.installation import installation_checks
+from treadle.app.keys import keyring_name
+from treadle.app.listing import local_lines, local_servers, provider_lines
+from treadle.app.models import LOCAL, Models
+from treadle.app.settings import Settings, load_settings
+from treadle.protocol.errors import ConfigError
+
+
+async def examine(*, offline: bool) -> AsyncIterator[Check]:
+    """Give each check as it is done; `offline` leaves out the calls of providers, not the servers on this machine."""
+    for check in installation_checks():
+        yield check
+    try:
+        settings = load_settings({})
+        models = Models(settings)
+        keys = list(_keys(models))
+    except ConfigError as error:
+        yield failed("settings", error)
+        return
+    yield ok("settings", "no mistakes")
+    for check in keys:
+        yield check
+    async for check in _local(models):
+        yield check
+    if not offline:
+        for check in await _calls(settings):
+            yield check
+
+
+def _keys(models: Models) -> Iterator[Check]:
+    yield ok("keyring", keyring_name() or "none; stored keys are kept in a file that only you can read")
+    lines = [line for line in provider_lines(models) if line.key_origin]
+    for line in lines:
+        yield ok(f"key {line.name}", f"from {line.key_origin}")
+    if not lines:
+        fix = "Store one with `treadle login PROVIDER`, use a local server, or try `treadle demo`."
+        yield warn("keys", "no provider has a key", fix)
+
+
+async def _local(models: Models) -> AsyncIterator[Check]:
+    servers = await local_servers(models)
+    if not servers:
+        yield ok("local servers", "none answered")
+    for server in servers:
+        yield ok(f"local {server.provider}", f"{len(server.models)} models")
+    for line in local_lines(servers):
+        if line.problem:
+            yield warn(f"local {line.ref}", line.problem, line.fix)
+
+
+async def _calls(settings: Settings) -> list[Check]:
+    """Call each provider that is configured, all at the same time."""
+    models = Models(settings)
+    chosen, refs = _chosen(models, settings), list(_refs(models, settings))
+    try:
+        calls = await asyncio.gather(*(check_call(models, ref) for ref in refs))
+    finally:
+        await models.close()
+    return [_told(call, needed=_provider(call.ref) in chosen) for call in calls]
+
+
+def _chosen(models: Models, settings: Settings) -> frozenset[str]:
+    """Name the providers that are meant to be used: a variable such as GITHUB_TOKEN may be there for other reasons."""
+    stored = {line.name for line in provider_lines(models) if line.key_origin not in ("", *line.key_variables)}
+    named = {_provider(ref) for ref in _named(settings)}
+    taken = {models.choose().spec.provider} if models.configured() else set()
+    return frozenset(stored | named | taken)
+
+
+def _named(settings: Settings) -> Iterator[str]:
+    yield from filter(None, (settings.model, *(said.model for said in settings.modes.values())))
+
+
+def _provider(ref: str) -> str:
+    return ref.partition("/")[0]
+
+
+def _refs(models: Models, settings: Settings) -> Iterator[str]:
+    """Name a model of each provider with a key, and those that the settings choose; each provider once."""
+    yield from _named(settings)
+    seen = {_provider(ref) for ref in _named(settings)}
+    for line in provider_lines(models):
+        if line.key_origin and line.configured and line.name not in seen and line.name not in LOCAL:
+            ref = models.usual_model(models.row(line.name))
+            if ref:
+                yield ref
+
+
+def _told(call: CallCheck, *, needed: bool) -> Check:
+    name, broken = f"call {call.ref}", fail if needed else warn
+    match call.outcome:
+        case Outcome.WORKS:
+            return ok(name, call.text)
+        case Outcome.LIMITED:
+            return warn(name, call.text, "The key is good: wait, or top up the account.")
+        case Outcome.UNCLEAR:
+            return warn(name, call.text, "Check the model's name and the base URL: `treadle config` shows them.")
+        case Outcome.REFUSED:
+            return broken(name, call.text, f"Store a new key: treadle login {_provider(call.ref)}")
+        case Outcome.UNREACHABLE:
+            return broken(name, call.text, "Check the network, the proxy and the base URL.")
+        case _:
+            assert_never(call.outcome)

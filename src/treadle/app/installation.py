@@ -1,0 +1,142 @@
+"""Checks of this machine that need no network: Python, folders, database, programs, extras."""
+
+import os
+import platform
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from treadle import __version__
+from treadle.app.checks import Check, fail, ok, warn
+from treadle.app.extras import extras, install_command, missing_packages
+from treadle.app.places import config_file, data_directory, database
+from treadle.workspace.search import find_ripgrep
+
+_OLDEST_PYTHON = (3, 11)
+_PROGRAM_SECONDS = 5.0
+_NAMED = 3
+"""Missing packages that are named; of more, how many."""
+_CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def installation_checks() -> Iterator[Check]:
+    """Look at everything on this machine, one check after the other."""
+    yield ok("treadle", __version__)
+    yield _python()
+    yield _folder("data folder", data_directory())
+    yield _folder("config folder", config_file().parent)
+    yield _database(database())
+    yield _ripgrep()
+    yield _git()
+    yield _sandbox()
+    yield _chromium()
+    yield from _extras()
+
+
+def _python() -> Check:
+    found = f"{platform.python_version()} ({sys.executable})"
+    if sys.version_info[:2] < _OLDEST_PYTHON:
+        return fail("python", found, "Install Treadle with Python 3.11 or newer.")
+    return ok("python", found)
+
+
+def _folder(name: str, folder: Path) -> Check:
+    """Check that things can be written to a folder, or that it can be made."""
+    existing = next(one for one in (folder, *folder.parents) if one.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        return fail(
+            name, f"{existing} cannot be written to", f"Mend its permissions, or set TREADLE_HOME; for {folder}."
+        )
+    return ok(name, str(folder) if existing == folder else f"{folder} (made when it is needed)")
+
+
+def _database(file: Path) -> Check:
+    if not file.exists():
+        return ok("database", f"{file} (made with the first session)")
+    try:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            said = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    except sqlite3.Error as error:
+        said = str(error)
+    if said != "ok":
+        return fail(
+            "database",
+            f"{file} is damaged: {said}",
+            f"Move it away; new sessions start in a new one: mv {file} {file}.damaged",
+        )
+    return ok("database", str(file))
+
+
+def _ripgrep() -> Check:
+    program = find_ripgrep(os.environ)
+    if not program:
+        return warn("ripgrep", "not found; searching is slow", "Install it (package ripgrep), or set TREADLE_RG.")
+    return ok("ripgrep", f"{program} ({_first_line([program, '--version']) or 'cannot be run'})")
+
+
+def _git() -> Check:
+    program = shutil.which("git")
+    version = _first_line([program, "--version"]) if program else ""
+    if not version:
+        return warn("git", "not found", "Install git: checkpoints and changes of repositories need it.")
+    return ok("git", f"{program} ({version})")
+
+
+def _sandbox() -> Check:
+    program = shutil.which("bwrap")
+    fix = "Install the package bubblewrap, and let users make namespaces; until then commands run without a sandbox."
+    if program is None:
+        return warn("sandbox", "bubblewrap is not installed", fix)
+    trial = [program, "--unshare-all", "--ro-bind", "/", "/", "--", "/bin/true"]
+    trouble = _trouble(trial)
+    return warn("sandbox", f"{program} cannot be used: {trouble}", fix) if trouble else ok("sandbox", program)
+
+
+def _chromium() -> Check:
+    program = next(filter(None, map(shutil.which, _CHROMIUM)), None)
+    if program is None:
+        return warn("chromium", "not found", "Install Chromium if the agent is to use a browser.")
+    return ok("chromium", program)
+
+
+def _extras() -> Iterator[Check]:
+    for extra in sorted(extras()):
+        missing = missing_packages(extra)
+        if missing:
+            named = ", ".join(missing[:_NAMED]) + (
+                f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+            )
+            yield warn(f"extra {extra}", f"{named} not installed", install_command(extra))
+        else:
+            yield ok(f"extra {extra}", "installed")
+
+
+def _first_line(argv: Sequence[str]) -> str:
+    done = _run(argv)
+    lines = done.stdout.decode(errors="replace").splitlines() if done is not None and done.returncode == 0 else []
+    return lines[0] if lines else ""
+
+
+def _trouble(argv: Sequence[str]) -> str:
+    done = _run(argv)
+    if done is None:
+        return "it did not end"
+    return done.stderr.decode(errors="replace").strip() or f"status {done.returncode}" if done.returncode else ""
+
+
+def _run(argv: Sequence[str]) -> "subprocess.CompletedProcess[bytes] | None":
+    try:
+        return subprocess.run(
+            argv,
+            capture_output=True,
+            check=False,
+            timeout=_PROGRAM_SECONDS,
+            stdin=subprocess.DEVNULL,
+            env={"PATH": os.environ.get("PATH", "")},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None

@@ -1,0 +1,121 @@
+"""Lists for a person or a script: providers, models of the catalogue, models of local servers."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from treadle.app.models import LOCAL, Models
+from treadle.protocol.base import Record
+from treadle.protocol.errors import ConfigError
+from treadle.protocol.models import ModelSpec
+from treadle.providers.local import LocalServer, find_servers
+from treadle.providers.local_advice import window_fix, window_problem
+from treadle.providers.model_data import model_data, model_names, model_spec
+from treadle.providers.provider_rows import ProviderRow
+
+_ALIKE = 80.0
+"""How alike a name and a query must be, of 100, where no name holds the query's words."""
+
+
+class ProviderLine(Record, frozen=True, kw_only=True):
+    """One provider. `key_origin` names where its key comes from, empty for none; `problem` why it cannot be called."""
+
+    name: str
+    title: str
+    base_url: str
+    wire: str
+    key_variables: tuple[str, ...]
+    key_origin: str
+    configured: bool
+    problem: str
+
+
+class LocalLine(Record, frozen=True, kw_only=True):
+    """One model of a local server; `problem` and `fix` tell of a window that is too small."""
+
+    ref: str
+    base_url: str
+    window: int | None
+    largest: int | None
+    loaded: bool
+    problem: str
+    fix: str
+
+
+def provider_lines(models: Models) -> Iterator[ProviderLine]:
+    """List every provider, and whether it can be called with what is set."""
+    for row in models.rows():
+        key = models.key(row)
+        try:
+            base_url, problem = models.provider_url(row), ""
+        except ConfigError as error:
+            base_url, problem = row.base_url, error.what
+        if not problem and key is None and row.keys and not row.key_optional:
+            problem = "no key"
+        yield ProviderLine(
+            name=row.name,
+            title=row.title,
+            base_url=without_secrets(base_url),
+            wire=row.wire.value,
+            key_variables=row.keys,
+            key_origin="" if key is None else key.origin,
+            configured=not problem and (key is not None or not row.key_optional),
+            problem=problem,
+        )
+
+
+def without_secrets(url: str) -> str:
+    """Take a user name, password and query out of a URL that is shown."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "(not a URL)"
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path}" if host else url.partition("?")[0]
+
+
+def data_date() -> str:
+    """Give the day (ISO) of the catalogue's figures."""
+    return model_data().date
+
+
+def catalogue_models(models: Models, query: str) -> Sequence[ModelSpec]:
+    """List the known models that a query means: names with all its words, else names that are like it."""
+    found = list(_catalogue(models.rows()))
+    words = query.lower().split()
+    holding = [spec for spec in found if all(word in spec.ref.lower() for word in words)]
+    if holding or not words:
+        return holding
+    from rapidfuzz import fuzz, process
+
+    names = [spec.ref.lower() for spec in found]
+    alike = process.extract(" ".join(words), names, scorer=fuzz.WRatio, score_cutoff=_ALIKE, limit=20)
+    return [found[index] for _, _, index in alike]
+
+
+def _catalogue(rows: Iterable[ProviderRow]) -> Iterator[ModelSpec]:
+    for row in rows:
+        yield from (model_spec(row, name) for name in model_names(row))
+
+
+async def local_servers(models: Models) -> tuple[LocalServer, ...]:
+    """Find the servers on this machine, at their usual places or where the settings say."""
+    rows = [models.row(name) for name in LOCAL]
+    keys = {row.name: key.value for row in rows if (key := models.key(row)) is not None}
+    return await find_servers({row.name: models.provider_url(row) for row in rows}, keys)
+
+
+def local_lines(servers: Iterable[LocalServer]) -> Iterator[LocalLine]:
+    """List the models of local servers."""
+    for server in servers:
+        for model in server.models:
+            problem = window_problem(server.provider, model)
+            yield LocalLine(
+                ref=f"{server.provider}/{model.name}",
+                base_url=without_secrets(server.base_url),
+                window=model.window,
+                largest=model.largest,
+                loaded=model.loaded,
+                problem=problem,
+                fix=window_fix(server.provider, model) if problem else "",
+            )

@@ -1,0 +1,66 @@
+"""Storing a provider's key after one call showed that it works."""
+
+from treadle.app.call_check import CallCheck, Outcome, check_call
+from treadle.app.keys import forget_key, store_key
+from treadle.app.models import Models
+from treadle.app.settings import Settings
+from treadle.protocol.errors import ConfigError
+
+_STORED = (Outcome.WORKS, Outcome.LIMITED)
+
+
+def checked_name(settings: Settings, provider: str) -> str:
+    """Give the name under which a provider's key is kept; raises `ConfigError` for an unknown provider."""
+    return Models(settings).row(provider).name
+
+
+def clean_key(text: str) -> str:
+    """Take the spaces around a key away; raises `ConfigError`, without the key, for what cannot be one."""
+    key = text.strip()
+    if key and key.isascii() and key.isprintable() and " " not in key:
+        return key
+    why = "It has spaces, line ends or characters that a header cannot carry." if key else "It is empty."
+    raise ConfigError("key-invalid", "This is not a key.", why=why, fix="Copy it again from the provider's page.")
+
+
+async def try_key(settings: Settings, provider: str, key: str, model: str = "") -> CallCheck:
+    """Call the provider with a key that is not stored; raises `ConfigError` where no model to call is known."""
+    models = Models(settings, keys={provider: key})
+    row = models.row(provider)
+    ref = f"{row.name}/{model}" if model else models.usual_model(row)
+    if not ref:
+        raise ConfigError(
+            "check-model",
+            f"No model of {row.title} is known to try the key with.",
+            why="The catalogue has none, and the settings choose none.",
+            fix="Name one with --model NAME, or store the key untried with --no-check.",
+        )
+    try:
+        return await check_call(models, ref)
+    finally:
+        await models.close()
+
+
+def keep_key(provider: str, key: str, check: CallCheck | None) -> str:
+    """Store a key unless its check failed, and tell where; raises `ConfigError` without storing it."""
+    if check is not None and check.outcome not in _STORED:
+        refused = check.outcome is Outcome.REFUSED
+        raise ConfigError(
+            "key-refused" if refused else "key-unchecked",
+            f"The key was {'refused' if refused else 'not tried to the end'}; it is not stored.",
+            why=f"{check.ref}: {check.text}",
+            fix="Check the key at the provider." if refused else "Try again, or store it untried with --no-check.",
+        )
+    return store_key(provider, key)
+
+
+def remove_key(settings: Settings, provider: str) -> bool:
+    """Forget a stored key; says whether there was one."""
+    return forget_key(Models(settings).row(provider).name)
+
+
+def winning_origin(settings: Settings, provider: str) -> str:
+    """Name where the key of a provider comes from now; empty where there is none."""
+    models = Models(settings)
+    key = models.key(models.row(provider))
+    return "" if key is None else key.origin

@@ -1,0 +1,24 @@
+"""Writing a file that belongs to the user alone: whole or not at all."""
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+
+
+def write_private(file: Path, data: bytes, *, mode: int = 0o600) -> None:
+    """Replace a file in one step; its folder is made for the owner alone. Raises `OSError`."""
+    target = file.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(target)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            draft.unlink()
+        raise

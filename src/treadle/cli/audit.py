@@ -1,0 +1,65 @@
+"""Check that the logs are as they were written, or show what was called, judged, answered and run in a session."""
+
+import argparse
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from treadle.app.audit import AuditRecord
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the flags."""
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="verify|show")
+    verify = verbs.add_parser("verify", help="check the hash chain of a session, or of all")
+    verify.add_argument("id", nargs="?", default="", help="the session (the beginning of its id is enough)")
+    show = verbs.add_parser("show", help="show the calls of a session and what became of them")
+    show.add_argument("id", help="the session (the beginning of its id is enough)")
+    for verb in (verify, show):
+        verb.add_argument("--json", action="store_true", help="one JSON object a line")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Check or show; the exit code is 1 when a log is not as it was written."""
+    if arguments.verb == "verify":
+        return _verify(arguments.id, json=arguments.json)
+    from treadle.app.audit import audit_session
+    from treadle.protocol.codec import encode
+
+    for record in audit_session(arguments.id):
+        line = encode(record).decode() if arguments.json else _line(record)
+        sys.stdout.write(f"{line}\n")
+    return 0
+
+
+def _verify(prefix: str, *, json: bool) -> int:
+    from treadle.app.audit import verify_sessions
+    from treadle.app.exits import Exit
+    from treadle.protocol.codec import encode
+
+    checked = verify_sessions(prefix)
+    for one in checked:
+        state = "right" if one.broken_at is None else f"BROKEN at event {one.broken_at}"
+        line = encode(one).decode() if json else f"{one.session}  {one.events} events  {state}  {one.chain}"
+        sys.stdout.write(f"{line}\n")
+    return Exit.FAILED if any(one.broken_at is not None for one in checked) else Exit.DONE
+
+
+def _line(record: "AuditRecord") -> str:
+    from treadle.protocol.codec import encode
+    from treadle.workspace.text import visible
+
+    at = datetime.fromtimestamp(record.at / 1000, UTC)
+    facts = [
+        record.tool,
+        encode(record.arguments).decode() if record.arguments is not None else "",
+        record.verdict or "",
+        ", ".join(record.rules),
+        record.digest[:16],
+        record.answer or "",
+        record.outcome or "",
+        f"{record.bytes:,} bytes" if record.bytes is not None else "",
+    ]
+    told = "  ".join(fact for fact in facts if fact)
+    return visible(f"{record.seq:>5}  {at:%Y-%m-%d %H:%M:%S}  {record.source}  {record.step}  {record.call_id}  {told}")

@@ -1,0 +1,46 @@
+"""Show each setting that counts and where it comes from; set one in your own file."""
+
+import argparse
+import sys
+
+from treadle.cli import work
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the flags."""
+    work.add_settings(parser)
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    verbs = parser.add_subparsers(dest="verb", metavar="set")
+    setter = verbs.add_parser("set", help="set a value in your own settings file; comments stay")
+    setter.add_argument("key", help='such as model, modes.plan.model or models."a/b".context_window')
+    setter.add_argument("value", help="the value")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the settings, or set one."""
+    if arguments.verb == "set":
+        from treadle.app.config_edit import set_value
+
+        sys.stdout.write(f"Saved in {set_value(arguments.key, arguments.value)}.\n")
+        return 0
+    return _show(arguments)
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    import msgspec
+
+    from treadle.app.origins import setting_lines
+    from treadle.app.places import config_file
+    from treadle.app.settings import WORKSPACE_FILE, read_layers
+
+    for line in setting_lines(read_layers(work.flags(arguments))):
+        if arguments.json:
+            sys.stdout.write(f"{msgspec.json.encode(line).decode()}\n")
+        else:
+            sys.stdout.write(f"{line.key} = {msgspec.json.encode(line.value).decode()}  ({line.origin})\n")
+    own, workspace = config_file(), arguments.directory / WORKSPACE_FILE
+    if not arguments.json:
+        sys.stderr.write(f"Your own file: {own}{'' if own.exists() else ' (does not exist yet)'}\n")
+        if workspace.exists():
+            sys.stderr.write(f"Not shown: {workspace}, which counts only in a trusted workspace.\n")
+    return 0

@@ -1,0 +1,35 @@
+"""Check that everything Treadle needs is there, and call each configured provider once."""
+
+import argparse
+import asyncio
+import sys
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the flags."""
+    parser.add_argument("--offline", action="store_true", help="call no provider")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print each check as it is done; 1 if one failed."""
+    return asyncio.run(_examine(offline=arguments.offline, as_json=arguments.json))
+
+
+async def _examine(*, offline: bool, as_json: bool) -> int:
+    from treadle.app.checks import CheckStatus
+    from treadle.app.doctor import examine
+    from treadle.protocol.codec import encode
+
+    code = 0
+    async for check in examine(offline=offline):
+        if check.status is CheckStatus.FAIL:
+            code = 1
+        if as_json:
+            text = encode(check).decode()
+        else:
+            fix = f"\n      fix: {check.fix}" if check.fix else ""
+            text = f"{check.status:<4}  {check.name}: {check.found}{fix}"
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+    return code

@@ -1,0 +1,48 @@
+"""Store a provider's key: in the system's keyring if there is one, else in a file that only you can read."""
+
+import argparse
+import asyncio
+import sys
+
+from treadle.protocol.errors import ConfigError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the flags."""
+    parser.add_argument("provider", help="the provider, such as anthropic (`treadle providers` lists them)")
+    parser.add_argument("--key-stdin", action="store_true", help="read the key from standard input")
+    parser.add_argument("--model", metavar="NAME", default="", help="the model to try the key with")
+    parser.add_argument("--no-check", action="store_true", help="store the key without trying it")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Read the key, try it with one call, store it."""
+    from treadle.app.login import checked_name, clean_key, keep_key, try_key, winning_origin
+    from treadle.app.settings import load_settings
+
+    settings = load_settings({})
+    provider = checked_name(settings, arguments.provider)
+    key = clean_key(_read_key(provider, from_stdin=arguments.key_stdin))
+    check = None if arguments.no_check else asyncio.run(try_key(settings, provider, key, arguments.model))
+    place = keep_key(provider, key, check)
+    said = "untried" if check is None else f"{check.ref}: {check.text}"
+    sys.stdout.write(f"The key of {provider} is stored in {place} ({said}).\n")
+    origin = winning_origin(settings, provider)
+    if origin and origin not in (place, "keyring"):
+        sys.stdout.write(f"{origin} is set in the environment and counts before it.\n")
+    return 0
+
+
+def _read_key(provider: str, *, from_stdin: bool) -> str:
+    if from_stdin:
+        return sys.stdin.readline()
+    if not sys.stdin.isatty():
+        raise ConfigError(
+            "no-terminal",
+            "A key is asked for in a terminal only, where it is not shown.",
+            why="Standard input is not a terminal.",
+            fix=f"In a script: treadle login {provider} --key-stdin",
+        )
+    from getpass import getpass
+
+    return getpass(f"Key of {provider} (not shown): ")

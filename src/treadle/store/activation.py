@@ -1,0 +1,94 @@
+"""What of a folder would act in Treadle or in its programs once the folder is trusted: pure, from names and bytes."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+
+
+class ItemKind(StrEnum):
+    """What an item would do."""
+
+    RULES = "rules"
+    SETTINGS = "settings"
+    SERVERS = "servers"
+    HOOK = "hook"
+    GIT = "git"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Item:
+    """One file that would act: its path (relative in the folder, absolute above it), and the digest of what acts."""
+
+    path: str
+    kind: ItemKind
+    digest: str
+
+
+_RULES = frozenset({"agents.md", "agents.override.md", "claude.md", "claude.local.md"})
+_SERVERS = frozenset({".mcp.json"})
+_GIT = frozenset({".git", ".git/config", ".git/config.worktree", ".git/info/attributes"})
+_CORE = """
+    repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol
+    abbrev quotepath
+"""
+_INERT = {
+    "core": frozenset(_CORE.split()),
+    "remote": frozenset({"url", "fetch", "pushurl", "tagopt"}),
+    "branch": frozenset({"remote", "merge", "rebase", "description"}),
+    "user": frozenset({"name", "email"}),
+}
+_SECTION = re.compile(r"\[\s*([A-Za-z0-9.-]+)(?:\s+\"[^\"\\]*\")?\s*\]")
+_SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*([^\\\"#;]*))?")
+_TRANSPORT = re.compile(r"[A-Za-z0-9+.-]+::")
+
+
+def kind_of(path: str) -> ItemKind | None:
+    """Tell what a file of the folder (its relative path) would do; None when it does nothing by itself."""
+    name = path.casefold()
+    if name in _RULES:
+        return ItemKind.RULES
+    if name in _SERVERS:
+        return ItemKind.SERVERS
+    if name.startswith(".treadle/"):
+        return ItemKind.SETTINGS
+    if name in _GIT:
+        return ItemKind.GIT
+    if name.startswith(".git/hooks/") and not name.endswith(".sample"):
+        return ItemKind.HOOK
+    return None
+
+
+def digest_of(path: str, content: bytes) -> str:
+    """Digest what acts of a file: all of it, but of git's settings only those that can run a program.
+
+    Empty when nothing of git's settings can.
+    """
+    if path.casefold() != ".git/config":
+        return sha256(content).hexdigest()
+    live = _live_settings(content)
+    return sha256(live).hexdigest() if live else ""
+
+
+def _live_settings(content: bytes) -> bytes:
+    """Leave out the settings that no program runs by, as git itself writes them; anything unusual keeps the whole."""
+    section, live = "", []
+    for line in content.decode(errors="surrogateescape").splitlines():
+        text = line.strip()
+        if not text or text[0] in "#;":
+            continue
+        if header := _SECTION.fullmatch(text):
+            section = header[1].casefold()
+            continue
+        setting = _SETTING.fullmatch(text)
+        if setting is None:
+            return content
+        if setting[1].casefold() not in _INERT.get(section, ()) or _TRANSPORT.match(setting[2] or ""):
+            live.append(f"{section}.{text}")
+    return "\n".join(live).encode(errors="surrogateescape")
+
+
+def changes(granted: Iterable[Item], found: Iterable[Item]) -> tuple[str, ...]:
+    """Give the paths of what is new, changed or gone."""
+    return tuple(sorted({item.path for item in set(granted) ^ set(found)}))

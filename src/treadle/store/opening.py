@@ -1,0 +1,143 @@
+"""Opening the database: a broken file is set aside, never written to, and what is whole in it is recovered."""
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from treadle.store.damage import is_broken, suspicion, unopened
+from treadle.store.recovery import recover
+from treadle.store.schema import migrate
+
+_MAGIC = b"SQLite format 3\0"
+_HEADER = 100
+_CHECKED_AT_MOST = 64 * 1024 * 1024
+"""Bytes up to which a file is looked through after a crash: about a quarter of a second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mended:
+    """What was done about a broken file: where it is now, and which sessions came over whole or up to their break."""
+
+    why: str
+    aside: Path
+    whole: tuple[str, ...]
+    shortened: tuple[str, ...]
+
+
+def open_database(path: Path) -> tuple[sqlite3.Connection, Mended | None]:
+    """Open or make the database, mended if it has to be. Raises `StoreError`."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        mended = _mend(path) if find_trouble(path) else None
+        try:
+            return _connect(path), mended
+        except sqlite3.Error as error:
+            if mended is not None or not is_broken(error):
+                raise
+        mended = _mend(path)
+        return _connect(path), mended
+    except (sqlite3.Error, OSError) as error:
+        raise unopened(path, error) from error
+
+
+def find_trouble(path: Path) -> str:
+    """Say what is wrong with a file, empty for nothing.
+
+    Its header tells at once when it was cut. It is looked through only when it was not closed properly, or when
+    reading it failed before.
+    """
+    if not path.exists():
+        return ""
+    unclosed = _side(path, "-wal").exists() and _side(path, "-wal").stat().st_size > 0
+    trouble = _judge_header(path, unclosed=unclosed)
+    if trouble or not (unclosed or suspicion(path).exists()) or path.stat().st_size > _CHECKED_AT_MOST:
+        return trouble
+    trouble = _look_through(path)
+    if not trouble:
+        suspicion(path).unlink(missing_ok=True)
+    return trouble
+
+
+def _judge_header(path: Path, *, unclosed: bool) -> str:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        header = file.read(_HEADER)
+    if not header:
+        return "it is empty although its journal is not" if unclosed else ""
+    if len(header) < _HEADER or not header.startswith(_MAGIC):
+        return "it is not a database"
+    page = int.from_bytes(header[16:18], "big")
+    pages = int.from_bytes(header[28:32], "big")
+    if not unclosed and header[24:28] == header[92:96] and pages * (65536 if page == 1 else page) > size:
+        return "it was cut short"
+    return ""
+
+
+def _look_through(path: Path) -> str:
+    try:
+        with closing(sqlite3.connect(path, timeout=10.0)) as connection:
+            found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    except sqlite3.DatabaseError as error:
+        if not is_broken(error):
+            raise
+        return str(error)
+    return "" if found == "ok" else found
+
+
+def _mend(path: Path) -> Mended | None:
+    """Set the file aside and start a new one; when another process was faster there is nothing left to do."""
+    with _alone(path):
+        why = find_trouble(path) or _try_to_connect(path)
+        if not why:
+            return None
+        aside = path.with_name(f"{path.name}.broken-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}")
+        _side(path, "-shm").unlink(missing_ok=True)
+        if _side(path, "-wal").exists():
+            _side(path, "-wal").rename(_side(aside, "-wal"))
+        path.rename(aside)
+        suspicion(path).unlink(missing_ok=True)
+        with closing(_connect(path)) as fresh:
+            recovered = recover(aside, fresh)
+        return Mended(why=why, aside=aside, whole=recovered.whole, shortened=recovered.shortened)
+
+
+def _try_to_connect(path: Path) -> str:
+    try:
+        _connect(path).close()
+    except sqlite3.Error as error:
+        if not is_broken(error):
+            raise
+        return str(error)
+    return ""
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
+    try:
+        path.chmod(0o600)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA foreign_keys=ON")
+        migrate(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _side(path: Path, ending: str) -> Path:
+    return path.with_name(path.name + ending)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    fd = os.open(_side(path, "-mending"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)

@@ -1,0 +1,122 @@
+"""Copying sessions out of a broken database: all of a session, or its log up to the first break."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from treadle.protocol.codec import decode_data, decode_source
+from treadle.protocol.errors import StoreError
+from treadle.protocol.events import SessionStarted
+from treadle.store.chain import Row, beginning, link
+
+_CHAINED = 3
+"""The first schema whose rows have a chain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """The ids of sessions that came over whole, and of those whose end is missing."""
+
+    whole: tuple[str, ...]
+    shortened: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the list of sessions says of one; `events` is how long its log was."""
+
+    title: str
+    updated_at: int
+    events: int
+
+
+_Kept = tuple[Row, int]
+"""A row of the log, and the version of its data."""
+
+
+def recover(broken: Path, fresh: sqlite3.Connection) -> Recovered:
+    """Copy what can be read and is right. A file that tells nothing gives nothing."""
+    whole: list[str] = []
+    shortened: list[str] = []
+    with closing(sqlite3.connect(broken)) as source, suppress(sqlite3.Error):
+        source.execute("PRAGMA writable_schema=ON")  # else a file that was cut cannot be read at all
+        chained = int(source.execute("PRAGMA user_version").fetchone()[0]) >= _CHAINED
+        known = _sessions(source)
+        for session_id in dict.fromkeys([*known, *_ids(source)]):
+            rows = list(_rows(source, session_id, chained=chained))
+            if _write(fresh, session_id, rows, known.get(session_id)):
+                length = known[session_id].events if session_id in known else -1
+                (whole if len(rows) == length else shortened).append(session_id)
+    return Recovered(tuple(whole), tuple(shortened))
+
+
+def _readable(source: sqlite3.Connection, query: str, values: tuple[str, ...] = ()) -> Iterator[Any]:
+    """Give rows up to the first that cannot be read."""
+    with suppress(sqlite3.Error):
+        yield from source.execute(query, values)
+
+
+def _sessions(source: sqlite3.Connection) -> dict[str, _Known]:
+    rows = _readable(source, "SELECT id, title, updated_at, last_seq FROM sessions NOT INDEXED")
+    kinds = (str, str, int, int)
+    return {row[0]: _Known(*row[1:]) for row in rows if all(map(isinstance, row, kinds))}
+
+
+def _ids(source: sqlite3.Connection) -> list[str]:
+    found = _readable(source, "SELECT session_id FROM events WHERE seq = 1")
+    return [session_id for (session_id,) in found if isinstance(session_id, str)]
+
+
+def _rows(source: sqlite3.Connection, session_id: str, *, chained: bool) -> Iterator[_Kept]:
+    """Give the rows of a log as long as they follow each other, can be decoded and fit the chain."""
+    query = (
+        f"SELECT seq, at, source, data, {'chain' if chained else 'zeroblob(0)'}, version "  # noqa: S608 - two constants
+        "FROM events WHERE session_id = ? ORDER BY seq"
+    )
+    previous = beginning(session_id)
+    for count, (*columns, version) in enumerate(_readable(source, query, (session_id,)), start=1):
+        row = Row(*columns)
+        if not row.well_formed or row.seq != count or not _decodes(row, version):
+            return
+        previous = link(previous, row)
+        if chained and row.chain != previous:
+            return
+        yield replace(row, chain=previous), version
+
+
+def _decodes(row: Row, version: object) -> bool:
+    if not isinstance(version, int):
+        return False
+    try:
+        decode_source(row.source)
+        decode_data(row.data, version)
+    except StoreError:
+        return False
+    return True
+
+
+def _write(fresh: sqlite3.Connection, session_id: str, rows: list[_Kept], known: _Known | None) -> bool:
+    """Write one session; says whether there was a beginning to go on from."""
+    if not rows:
+        return False
+    (first, version), last = rows[0], rows[-1][0]
+    started = decode_data(first.data, version)
+    if not isinstance(started, SessionStarted):
+        return False
+    updated_at = known.updated_at if known else last.at
+    title = known.title if known else ""
+    with fresh:
+        fresh.execute("BEGIN IMMEDIATE")
+        fresh.execute(
+            "INSERT INTO sessions (id, workspace, model, title, created_at, updated_at, last_seq) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (session_id, started.workspace, started.model, title, first.at, updated_at, last.seq),
+        )
+        fresh.executemany(
+            "INSERT INTO events (session_id, seq, at, source, version, data, chain) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [(session_id, row.seq, row.at, row.source, number, row.data, row.chain) for row, number in rows],
+        )
+    return True

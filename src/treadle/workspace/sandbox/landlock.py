@@ -1,0 +1,46 @@
+"""The command line of the Landlock helper for a profile: what may be read and written, computed by leaving out.
+
+Landlock grants rights to whole trees and cannot take any back below. So a tree that holds something forbidden is not
+granted itself; its other entries are, one by one. (Names can be listed everywhere.) In a workspace with protected
+paths nothing new can be made beside them: that is strict, and it is why bubblewrap is taken first.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+
+from treadle.workspace.sandbox.ground import Ground
+from treadle.workspace.sandbox.profile import Profile, is_within
+
+Children = Callable[[str], Sequence[str]]
+"""Gives the absolute paths of what a folder holds."""
+
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+
+
+def without(top: str, forbidden: Sequence[str], children: Children) -> Iterator[str]:
+    """Cover a tree but for what is forbidden, with the fewest trees."""
+    below = [path for path in forbidden if is_within(path, top)]
+    if top in below:
+        return
+    if not below:
+        yield top
+        return
+    for child in children(top):
+        yield from without(child, below, children)
+
+
+def landlock(helper: Sequence[str], profile: Profile, ground: Ground, children: Children) -> tuple[str, ...]:
+    """Build the command line that goes before the command's own; `helper` runs `confine.py`."""
+    masked = [place.path for place in ground.masked]
+    kept = [*masked, *(place.path for place in ground.protected)]
+    reading = [*without("/", masked, children), *(place.path for place in ground.readable)]
+    writing = [*_DEVICES, *(place.path for place in ground.writable)]
+    if profile.change_root:
+        writing += without(profile.root, kept, children)
+    return (
+        *helper,
+        *("--list", "/"),
+        *chain.from_iterable(("--read", path) for path in reading),
+        *chain.from_iterable(("--write", path) for path in writing),
+        *("--tmp", profile.tmp),
+    )

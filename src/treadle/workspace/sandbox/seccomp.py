@@ -1,0 +1,93 @@
+"""A filter of system calls as the kernel wants it: a short list is refused, everything else passes.
+
+The kernel's interface is classic BPF over `struct seccomp_data` {int nr; u32 arch; u64 ip; u64 args[6]}.
+"""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_ALLOW, _ERROR = 0x7FFF0000, 0x00050000
+_EPERM, _ENOSYS = 1, 38
+_NR, _ARCH = 0, 4  # offsets in seccomp_data
+_X32 = 0x40000000
+_SOCKET = "socket"
+
+
+@dataclass(frozen=True, slots=True)
+class _Machine:
+    """A processor's name to the kernel and the numbers of its calls."""
+
+    arch: int
+    numbers: Mapping[str, int]
+
+
+_COMMON = {"io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427}
+_X86_64 = {
+    "ptrace": 101,
+    "add_key": 248,
+    "request_key": 249,
+    "keyctl": 250,
+    "kexec_load": 246,
+    "perf_event_open": 298,
+    "process_vm_readv": 310,
+    "process_vm_writev": 311,
+    "kexec_file_load": 320,
+    "bpf": 321,
+    "userfaultfd": 323,
+    _SOCKET: 41,
+}
+_AARCH64 = {
+    "ptrace": 117,
+    "add_key": 217,
+    "request_key": 218,
+    "keyctl": 219,
+    "kexec_load": 104,
+    "perf_event_open": 241,
+    "process_vm_readv": 270,
+    "process_vm_writev": 271,
+    "kexec_file_load": 294,
+    "bpf": 280,
+    "userfaultfd": 282,
+    _SOCKET: 198,
+}
+_MACHINES: Mapping[str, _Machine] = MappingProxyType(
+    {
+        "x86_64": _Machine(0xC000003E, {**_X86_64, **_COMMON}),
+        "aarch64": _Machine(0xC00000B7, {**_AARCH64, **_COMMON}),
+    }
+)
+
+
+def filter_program(machine: str, *, sockets: bool) -> bytes:
+    """Compile the filter for a processor (`os.uname().machine`); empty for one that is not known.
+
+    Without `sockets` no socket can be made; pairs of connected ones still can.
+    """
+    known = _MACHINES.get(machine)
+    if known is None:
+        return b""
+    refused = {number: _error(name) for name, number in known.numbers.items() if name != _SOCKET or not sockets}
+    code = [
+        _instruction(_LOAD, _ARCH),
+        _instruction(_EQUAL, known.arch, if_true=1),
+        _instruction(_RETURN, _ERROR | _EPERM),
+        _instruction(_LOAD, _NR),
+        _instruction(_AT_LEAST, _X32, if_false=1),
+        _instruction(_RETURN, _ERROR | _ENOSYS),
+    ]
+    for number, error in sorted(refused.items()):
+        code += [_instruction(_EQUAL, number, if_false=1), _instruction(_RETURN, _ERROR | error)]
+    return b"".join([*code, _instruction(_RETURN, _ALLOW)])
+
+
+def _error(name: str) -> int:
+    """Programs fall back when io_uring is not there; the rest is said to be forbidden."""
+    return _ENOSYS if name in _COMMON else _EPERM
+
+
+def _instruction(code: int, value: int, *, if_true: int = 0, if_false: int = 0) -> bytes:
+    """Encode one `struct sock_filter`; the jumps count instructions to leave out."""
+    return struct.pack("=HBBI", code, if_true, if_false, value)

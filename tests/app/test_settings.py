@@ -1,0 +1,175 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treadle.app.config_lines import Entry, entries
+from treadle.app.settings import ModeSettings, ProviderSettings, Settings, load_settings
+from treadle.protocol.errors import ConfigError
+from treadle.protocol.models import ToolProtocol
+from treadle.protocol.permissions import Mode
+
+USER = """\
+# mine
+model = "anthropic/claude-sonnet-4-5"
+mode = "edits"
+
+[modes.plan]
+model = "openai/gpt-5"
+thinking_budget = 8192
+
+[providers.openai]
+headers = { "X-Team" = "blue", "X-Cost" = "1" }
+proxy = "http://proxy.local:3128"
+ca_file = "/etc/ca.pem"
+connect_timeout = 3
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_variables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("MODEL", "BASE_URL", "MODE", "TOOL_PROTOCOL", "MAX_STEPS", "THINKING_BUDGET"):
+        monkeypatch.delenv(f"TREADLE_{name}", raising=False)
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path))
+
+
+def _file(folder: Path, text: str, name: str = "config.toml") -> Path:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def _error(file: Path) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        load_settings({}, file)
+    return caught.value
+
+
+def test_without_anything_the_defaults_count(tmp_path: Path) -> None:
+    assert load_settings({}, tmp_path / "none.toml") == Settings()
+
+
+def test_the_file_the_environment_and_the_flags_overlay_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = _file(tmp_path, USER)
+    monkeypatch.setenv("TREADLE_MAX_STEPS", "7")
+    monkeypatch.setenv("TREADLE_TOOL_PROTOCOL", "xml")
+    monkeypatch.setenv("TREADLE_MODE", "auto")
+    settings = load_settings({"mode": "plan"}, file)
+    assert settings == Settings(
+        model="anthropic/claude-sonnet-4-5",
+        mode=Mode.PLAN,
+        tool_protocol=ToolProtocol.XML,
+        max_steps=7,
+        modes={Mode.PLAN: ModeSettings(model="openai/gpt-5", thinking_budget=8192)},
+        providers={
+            "openai": ProviderSettings(
+                headers={"X-Team": "blue", "X-Cost": "1"},
+                proxy="http://proxy.local:3128",
+                ca_file="/etc/ca.pem",
+                connect_timeout=3.0,
+            )
+        },
+    )
+
+
+def test_a_mode_may_have_its_own_model_and_budget(tmp_path: Path) -> None:
+    settings = load_settings({}, _file(tmp_path, USER + "[modes.ask]\nthinking_budget = 0\n"))
+    assert settings.in_mode(Mode.PLAN) == ModeSettings(model="openai/gpt-5", thinking_budget=8192)
+    assert settings.in_mode(Mode.ASK) == ModeSettings(model="anthropic/claude-sonnet-4-5", thinking_budget=0)
+
+
+def test_a_model_on_the_command_line_counts_over_that_of_a_mode_in_the_file(tmp_path: Path) -> None:
+    settings = load_settings({"model": "groq/x"}, _file(tmp_path, USER))
+    assert settings.in_mode(Mode.PLAN) == ModeSettings(model="groq/x", thinking_budget=8192)
+
+
+def test_a_wrong_value_is_told_with_its_file_and_line(tmp_path: Path) -> None:
+    file = _file(tmp_path, 'model = "a/b"\n\n[providers.x]\nbase_url = "http://h"\nconnect_timeout = -1\n')
+    error = _error(file)
+    assert (error.code, error.what) == ("config-value", f"A setting from {file}, line 5, is wrong.")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("[nonsense]\n", 1),
+        ('model = "a/b"\nmodle = "a/b"\n', 2),
+        ("[modes.never]\n", 1),
+        ('[models."a/b.c"]\ncontext_window = 0\n', 2),
+        ('model = """\na/b"""\nmax_steps = "many"\n', 3),
+        ("providers = { x = { headers = { a = 1 } } }\n", 1),
+    ],
+)
+def test_every_kind_of_mistake_has_its_line(tmp_path: Path, text: str, line: int) -> None:
+    assert f", line {line}," in _error(_file(tmp_path, text)).what
+
+
+def test_a_key_in_the_file_is_refused_without_being_shown(tmp_path: Path) -> None:
+    error = _error(_file(tmp_path, '[providers.openai]\napi_key = "sk-secret-in-a-file"\n'))
+    assert "treadle login" in error.fix
+    assert "sk-secret" not in f"{error.what}{error.why}{error.fix}"
+
+
+def test_broken_toml_is_told_with_its_line(tmp_path: Path) -> None:
+    error = _error(_file(tmp_path, "model = \n"))
+    assert error.code == "config-syntax"
+    assert "line 1" in error.why
+
+
+def test_a_wrong_variable_is_told_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TREADLE_MAX_STEPS", "many")
+    assert "TREADLE_MAX_STEPS" in _error(tmp_path / "none.toml").what
+
+
+def test_the_workspace_counts_only_when_it_is_trusted(tmp_path: Path) -> None:
+    _file(tmp_path, 'model = "a/b"\nmode = "plan"\n', ".treadle/config.toml")
+    user = _file(tmp_path, USER, "user.toml")
+    assert load_settings({}, user, workspace=tmp_path).model == "anthropic/claude-sonnet-4-5"
+    trusted = load_settings({}, user, workspace=tmp_path, trusted=True)
+    assert (trusted.model, trusted.mode) == ("a/b", Mode.PLAN)
+    assert trusted.in_mode(Mode.PLAN).model == "a/b"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('\nbase_url = "http://evil.example"\n', 2),
+        ('[providers.openai]\nbase_url = "http://evil.example"\n', 1),
+        ('[providers.openai]\napi_key_env = "AWS_SECRET"\n', 1),
+        ('max_steps = 3\nmode = "full"\n', 2),
+        ('mode = "auto"\n', 1),
+    ],
+)
+def test_a_workspace_may_not_redirect_requests_or_widen_the_mode(tmp_path: Path, text: str, line: int) -> None:
+    file = _file(tmp_path, text, ".treadle/config.toml")
+    with pytest.raises(ConfigError) as caught:
+        load_settings({}, _file(tmp_path, USER, "user.toml"), workspace=tmp_path, trusted=True)
+    assert caught.value.code == "config-workspace"
+    assert f"{file}, line {line}:" in caught.value.what
+
+
+def test_entries_have_the_lines_of_their_statements() -> None:
+    text = 'a = 1\n\n[b."c.d"] # t\ne = [\n  1,\n  2,\n]\nf.g = { h = true }\n'
+    assert list(entries(text)) == [
+        Entry(path=("a",), value=1, line=1),
+        Entry(path=("b", "c.d"), value={}, line=3),
+        Entry(path=("b", "c.d", "e"), value=[1, 2], line=4),
+        Entry(path=("b", "c.d", "f", "g", "h"), value=True, line=8),
+    ]
+
+
+@given(st.lists(st.sampled_from(["# note", "", 'x{} = """\n[a]\n"""', "x{} = [ # c\n 1 ]", "[t{}]", "x{} = '#'"])))
+def test_any_file_gives_each_statement_once(parts: list[str]) -> None:
+    text = "\n".join(part.format(number) for number, part in enumerate(parts))
+    found = list(entries(text))
+    assert [entry.path[-1] for entry in found] == [
+        f"{'t' if part.startswith('[') else 'x'}{number}"
+        for number, part in enumerate(parts)
+        if part and not part.startswith("#")
+    ]
+    lines = text.split("\n")
+    assert all(entry.path[-1] in lines[entry.line - 1] for entry in found)

@@ -1,0 +1,75 @@
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.app.local_servers import Asked, http_server, ollama
+from tests.cli.conftest import Command
+
+
+def _checks(text: str) -> dict[str, tuple[str, str]]:
+    return {row["name"]: (row["status"], row["found"]) for row in map(json.loads, text.splitlines())}
+
+
+def test_an_empty_installation_is_well(treadle: Command) -> None:
+    said = treadle("doctor", "--offline", "--json")
+    checks = _checks(said.out)
+    assert said.code == 0
+    assert {"treadle", "python", "data folder", "database", "ripgrep", "git", "sandbox", "settings"} <= checks.keys()
+    assert checks["keys"] == ("warn", "no provider has a key")
+    assert checks["local servers"] == ("ok", "none answered")
+
+
+def test_a_mistake_in_the_settings_fails_with_its_line(treadle: Command, home: Path) -> None:
+    (home / "config.toml").write_text("\nmode = 5\n")
+    said = treadle("doctor", "--offline")
+    assert said.code == 1
+    assert f"fail  settings: A setting from {home}/config.toml, line 2, is wrong." in said.out
+
+
+def test_a_damaged_database_fails(treadle: Command, home: Path) -> None:
+    (home / "sessions.db").write_bytes(b"not a database at all" * 100)
+    said = treadle("doctor", "--offline", "--json")
+    assert said.code == 1
+    assert _checks(said.out)["database"][0] == "fail"
+
+
+def test_a_folder_that_cannot_be_one_fails(treadle: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "file" / "home"))
+    said = treadle("doctor", "--offline", "--json")
+    assert said.code == 1
+    assert _checks(said.out)["data folder"][0] == "fail"
+
+
+async def test_each_configured_provider_is_called_once(
+    treadle: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+
+    def answer(asked: Asked) -> tuple[int, object]:
+        calls.append(json.loads(asked.body)["model"])
+        return 401, {"error": {"message": "no", "code": "invalid_api_key"}}
+
+    monkeypatch.setenv("GROQ_API_KEY", "gsk-test-12345678")
+    monkeypatch.setenv("XAI_API_KEY", "xai-test-12345678")
+    async with http_server(answer) as url:
+        with (home / "config.toml").open("a") as file:
+            file.write("".join(f'[providers.{name}]\nbase_url = "{url}/v1"\n' for name in ("groq", "xai")))
+        said = await asyncio.to_thread(treadle, "doctor", "--json")
+    checks = _checks(said.out)
+    assert said.code == 1
+    assert sorted(calls) == ["grok-4", "openai/gpt-oss-120b"]
+    assert checks["key groq"] == ("ok", "from GROQ_API_KEY")
+    assert checks["call xai/grok-4"][0] == "fail"
+    assert checks["call groq/openai/gpt-oss-120b"][0] == "warn", "its variable may be there for other reasons"
+
+
+async def test_a_small_window_of_a_local_server_is_a_warning(treadle: Command, home: Path) -> None:
+    async with http_server(ollama) as url:
+        (home / "config.toml").write_text((home / "config.toml").read_text().replace("http://127.0.0.1:1", url, 1))
+        said = await asyncio.to_thread(treadle, "doctor", "--offline")
+    assert said.code == 0
+    assert "ok    local ollama: 3 models" in said.out
+    assert "warn  local ollama/gemma3:4b: gemma3:4b holds 4,096 tokens" in said.out

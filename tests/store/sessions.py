@@ -1,0 +1,46 @@
+"""Sessions in a database, for tests."""
+
+import sqlite3
+from pathlib import Path
+
+from treadle.protocol.events import ENGINE, Event, EventData, Prompt, SessionStarted
+from treadle.protocol.messages import Text
+from treadle.protocol.models import ToolProtocol
+from treadle.protocol.permissions import Mode
+from treadle.store.sqlite import SessionRow, Store
+
+
+def event(session_id: str, seq: int) -> Event:
+    """Give the event of that number: the start, then prompts."""
+    data: EventData = Prompt(id=f"p{seq}", content=(Text(text=f"{session_id} {seq} " + "word " * 40),))
+    if seq == 1:
+        data = SessionStarted(
+            session_id=session_id, workspace="/w", model="p/m", tool_protocol=ToolProtocol.NATIVE, mode=Mode.ASK
+        )
+    return Event(seq=seq, at=1000 + seq, source=ENGINE, data=data)
+
+
+async def add(store: Store, session_id: str, events: int) -> list[Event]:
+    """Write a session of so many events, each in a transaction of its own."""
+    await store.create(
+        SessionRow(id=session_id, workspace="/w", model="p/m", title="t", created_at=1001, updated_at=1001, events=0)
+    )
+    written = [event(session_id, seq) for seq in range(1, events + 1)]
+    for one in written:
+        await store.append(session_id, [one], durable=False)
+    return written
+
+
+async def fill(path: Path, *, sessions: int = 3, events: int = 12) -> dict[str, list[Event]]:
+    """Make a database of some sessions and close it."""
+    store = Store(path)
+    written = {f"s{number}": await add(store, f"s{number}", events) for number in range(sessions)}
+    store.close()
+    return written
+
+
+def change(path: Path, statement: str) -> None:
+    """Change the database behind Treadle's back."""
+    with sqlite3.connect(path) as connection:
+        connection.execute(statement)
+    connection.close()

@@ -1,0 +1,162 @@
+"""Databases that were cut or scribbled on: opened all the same, with what is whole, and no foreign error."""
+
+import random
+import shutil
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.store.sessions import add, event, fill
+from treadle.protocol.errors import StoreError, TreadleError
+from treadle.protocol.events import Event
+from treadle.store.opening import find_trouble
+from treadle.store.sqlite import Store
+
+
+def contents(path: Path) -> tuple[dict[str, list[Event]], Store]:
+    """Open a database and read everything."""
+    store = Store(path)
+    try:
+        return {row.id: store.read(row.id) for row in store.sessions()}, store
+    finally:
+        store.close()
+
+
+def asides(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if ".broken-" in path.name and not path.name.endswith(("-wal", "-shm"))]
+
+
+async def usable(path: Path, name: str = "new") -> None:
+    """A session can be written and read."""
+    store = Store(path)
+    written = await add(store, name, 2)
+    assert (store.read(name), store.verify(name)) == (written, None)
+    store.close()
+
+
+async def test_a_file_that_is_no_database_is_set_aside_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    path.write_bytes(b"this is a letter, not a database" * 10)
+    found, store = contents(path)
+    assert found == {}
+    assert store.mended is not None
+    assert store.mended.why == "it is not a database"
+    assert store.mended.aside.read_bytes().startswith(b"this is a letter")
+    await usable(path)
+    assert len(asides(tmp_path)) == 1
+
+
+async def test_an_empty_file_is_a_new_database(tmp_path: Path) -> None:
+    (tmp_path / "db").touch()
+    assert contents(tmp_path / "db")[0] == {}
+    assert asides(tmp_path) == []
+    await usable(tmp_path / "db")
+
+
+async def test_a_sound_database_is_left_alone_also_after_a_crash(tmp_path: Path) -> None:
+    written = await fill(tmp_path / "db")
+    store = Store(tmp_path / "db")
+    await store.append("s0", [event("s0", 13)], durable=True)
+    for name in ("db", "db-wal"):
+        shutil.copy(tmp_path / name, tmp_path / name.replace("db", "copy"))
+    store.close()
+    found, reopened = contents(tmp_path / "copy")
+    assert (found["s0"], found["s1"], reopened.mended) == ([*written["s0"], event("s0", 13)], written["s1"], None)
+
+
+async def test_sessions_before_the_cut_come_over_whole(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    written = await fill(path, sessions=6, events=30)
+    pristine = path.read_bytes()
+    kept = set()
+    for size in range(100, len(pristine), 4096 * 3 - 700):
+        path.write_bytes(pristine[:size])
+        found, store = contents(path)
+        assert store.mended is not None
+        for name, events in found.items():
+            assert events == written[name][: len(events)]
+            assert (name in store.mended.whole) == (events == written[name])
+            assert (name in store.mended.shortened) == (events != written[name])
+        kept.add(len(store.mended.whole))
+        await usable(path)
+        for leftover in tmp_path.iterdir():
+            leftover.unlink()
+    assert max(kept) >= 2
+
+
+async def test_a_cut_journal_loses_only_the_last_commits(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    store = Store(source / "db")
+    written = await add(store, "s", 40)
+    wal, main = (source / "db-wal").read_bytes(), (source / "db").read_bytes()
+    store.close()
+    lengths = []
+    for size in range(0, len(wal) + 1, len(wal) // 25):
+        folder = tmp_path / str(size)
+        folder.mkdir()
+        (folder / "db").write_bytes(main)
+        (folder / "db-wal").write_bytes(wal[:size])
+        events = contents(folder / "db")[0].get("s", [])
+        assert events == written[: len(events)]
+        lengths.append(len(events))
+    assert lengths == sorted(lengths)
+    assert lengths[-1] > 30
+
+
+async def test_scribbles_never_raise_anything_foreign(tmp_path: Path) -> None:
+    written = await fill(tmp_path / "db", sessions=5, events=20)
+    pristine = (tmp_path / "db").read_bytes()
+    chance = random.Random(5)
+    for number in range(40):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        damaged = bytearray(pristine)
+        for _ in range(3):
+            at = chance.randrange(len(damaged))
+            damaged[at : at + 64] = chance.randbytes(64)
+        (folder / "db").write_bytes(damaged[: len(pristine)])
+        for _ in range(3):
+            try:
+                found, store = contents(folder / "db")
+            except TreadleError:
+                continue
+            whole = store.mended.whole if store.mended else ()
+            assert all(found[name] == written[name] for name in whole)
+            break
+        with suppress(StoreError):  # writing may be the first to touch what is broken
+            await usable(folder / "db")
+            continue
+        await usable(folder / "db", "newer")
+
+
+async def test_a_file_whose_reading_failed_is_looked_through_at_the_next_opening(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    await fill(path, sessions=6, events=40)
+    data = bytearray(path.read_bytes())
+    for page in range(5, len(data) // 4096, 2):
+        data[page * 4096 : page * 4096 + 2048] = b"\xff" * 2048
+    path.write_bytes(data)
+    assert find_trouble(path) == ""
+    with pytest.raises(StoreError, match="is damaged"):
+        contents(path)
+    assert find_trouble(path) != ""
+    assert contents(path)[1].mended is not None
+    assert find_trouble(path) == ""
+
+
+async def test_a_busy_file_is_not_broken(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    await fill(path)
+    holder = sqlite3.connect(path)
+    holder.execute("BEGIN IMMEDIATE")
+    assert contents(path)[1].mended is None
+    holder.close()
+
+
+def test_a_folder_in_its_place_is_a_store_error(tmp_path: Path) -> None:
+    (tmp_path / "db").mkdir()
+    with pytest.raises(StoreError, match="cannot be opened"):
+        Store(tmp_path / "db")

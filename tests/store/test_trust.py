@@ -1,0 +1,195 @@
+"""Trust in folders: what would act is listed, a change asks again, and the folder itself has no say."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treadle.protocol.errors import StoreError
+from treadle.store.activation import ItemKind, digest_of, kind_of
+from treadle.store.trust import Trust, TrustState, TrustStore, find_items
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    work = tmp_path / "work"
+    for name, text in {
+        "AGENTS.md": "rules",
+        ".mcp.json": "{}",
+        ".treadle/config.toml": "x = 1",
+        ".treadle/hooks/a": "h",
+        ".git/config": "[core]\n\tfsmonitor = ./evil\n",
+        ".git/hooks/pre-commit": "#!/bin/sh",
+        ".git/hooks/pre-push.sample": "#!/bin/sh",
+        "src/main.py": "print()",
+        "README.md": "read",
+    }.items():
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text(text)
+    return work
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> TrustStore:
+    return TrustStore(tmp_path / "data" / "trust")
+
+
+def listed(trust: Trust) -> list[tuple[str, str]]:
+    return [(item.path, item.kind) for item in trust.items]
+
+
+def test_a_folder_is_not_trusted_at_first_and_what_would_act_is_listed(folder: Path, store: TrustStore) -> None:
+    trust = store.read(folder)
+    assert (trust.state, trust.changed) == (TrustState.UNTRUSTED, ())
+    assert listed(trust) == [
+        (".git/config", "git"),
+        (".git/hooks/pre-commit", "hook"),
+        (".mcp.json", "servers"),
+        (".treadle/config.toml", "settings"),
+        (".treadle/hooks/a", "settings"),
+        ("AGENTS.md", "rules"),
+    ]
+
+
+def test_trust_lasts_as_long_as_what_acts_stays_the_same(folder: Path, store: TrustStore) -> None:
+    store.grant(store.read(folder))
+    assert store.read(folder).state is TrustState.TRUSTED
+    (folder / "src/main.py").write_text("changed")
+    (folder / ".git/hooks/x.sample").write_text("sample")
+    assert store.read(folder).state is TrustState.TRUSTED
+    assert (store.revoke(folder), store.revoke(folder), store.read(folder).state) == (True, False, "untrusted")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("AGENTS.md", "other rules"),
+        ("CLAUDE.md", "new rules"),
+        (".mcp.json", '{"a": 1}'),
+        (".treadle/new", ""),
+        (".git/config", "[core]\n\tfsmonitor = ./worse\n"),
+        (".git/hooks/post-checkout", "new"),
+        (".git/info/attributes", "* filter=x"),
+    ],
+)
+def test_what_is_new_or_changed_asks_again(folder: Path, store: TrustStore, name: str, text: str) -> None:
+    store.grant(store.read(folder))
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text(text)
+    trust = store.read(folder)
+    assert (trust.state, trust.changed) == (TrustState.CHANGED, (name,))
+    assert store.grant(trust).state is store.read(folder).state is TrustState.TRUSTED
+
+
+def test_what_is_gone_asks_again_too(folder: Path, store: TrustStore) -> None:
+    store.grant(store.read(folder))
+    (folder / "AGENTS.md").unlink()
+    assert store.read(folder).changed == ("AGENTS.md",)
+
+
+def test_only_what_was_shown_is_trusted(folder: Path, store: TrustStore) -> None:
+    shown = store.read(folder)
+    (folder / ".mcp.json").write_text("changed while the dialog was open")
+    store.grant(shown)
+    assert store.read(folder).changed == (".mcp.json",)
+
+
+def test_a_link_shows_where_it_leads_and_what_is_there(folder: Path, store: TrustStore, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("same")
+    (tmp_path / "b").write_text("same")
+    (folder / "CLAUDE.md").symlink_to(tmp_path / "a")
+    store.grant(store.read(folder))
+    (folder / "CLAUDE.md").unlink()
+    (folder / "CLAUDE.md").symlink_to(tmp_path / "b")
+    assert store.read(folder).changed == ("CLAUDE.md",)
+    store.grant(store.read(folder))
+    (tmp_path / "b").write_text("other")
+    assert store.read(folder).changed == ("CLAUDE.md",)
+
+
+def test_rules_above_the_folder_count_up_to_the_top_of_the_repository(folder: Path, store: TrustStore) -> None:
+    (folder.parent / "AGENTS.md").write_text("beyond the repository")
+    (folder / "sub/deep").mkdir(parents=True)
+    (folder / "sub/CLAUDE.md").write_text("between")
+    trust = store.read(folder / "sub/deep")
+    assert listed(trust) == [(str(folder / "AGENTS.md"), "rules"), (str(folder / "sub/CLAUDE.md"), "rules")]
+
+
+def test_the_same_folder_through_a_link_is_the_same_decision(folder: Path, store: TrustStore, tmp_path: Path) -> None:
+    store.grant(store.read(folder))
+    (tmp_path / "link").symlink_to(folder)
+    assert store.read(tmp_path / "link").state is TrustState.TRUSTED
+    assert store.read(tmp_path).state is TrustState.UNTRUSTED
+
+
+def test_decisions_are_private_and_one_that_others_could_write_is_none(
+    folder: Path, store: TrustStore, tmp_path: Path
+) -> None:
+    store.grant(store.read(folder))
+    (file,) = (tmp_path / "data/trust").iterdir()
+    assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    file.chmod(0o666)
+    assert store.read(folder).state is TrustState.UNTRUSTED
+    file.chmod(0o600)
+    for broken in ("", "{}", "[]", '{"workspace": "/other", "at": 0, "items": []}'):
+        file.write_text(broken)
+        assert store.read(folder).state is TrustState.UNTRUSTED
+
+
+def test_a_decision_that_cannot_be_written_is_said(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="cannot be written"):
+        TrustStore(tmp_path / "file").grant(TrustStore(tmp_path / "file").read(folder))
+
+
+def test_nothing_that_waits_is_opened(folder: Path) -> None:
+    os.mkfifo(folder / "CLAUDE.md")
+    (folder / ".treadle/loop").symlink_to(folder / ".treadle/loop")
+    found = {item.path: item.digest for item in find_items(folder)}
+    assert len(found["CLAUDE.md"]) == 64
+    assert found[".treadle/loop"].startswith("unreadable: ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        '[core]\n\tbare = false\n[remote "o"]\n\turl = git@example.org:a/b.git\n[user]\n\tname = A B\n',
+        '[branch "main"]\n\tremote = o\n\tmerge = refs/heads/main\n',
+        "# a comment\n[core]\n\tfilemode\n",
+    ],
+)
+def test_settings_of_git_that_run_nothing_are_not_listed(text: str) -> None:
+    assert digest_of(".git/config", text.encode()) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[core]\n\tfsmonitor = x\n",
+        "[core] fsmonitor = x\n",
+        "[CORE]\n\tFsMonitor = x\n",
+        "[core]\n\tbare = false \\\n\tfsmonitor = x\n",
+        "[include]\n\tpath = x\n",
+        '[remote "o"]\n\turl = ext::sh -c x\n',
+        '[remote "o"]\n\tuploadpack = x\n',
+        "[alias]\n\tst = !x\n",
+        '[filter "a"]\n\tclean = x\n',
+        "[core]\n\thooksPath = x\n",
+        "fsmonitor = x\n",
+        "\ufeff[core]\n\tfsmonitor = x\n",
+        "[core\n]fsmonitor=x\n",
+    ],
+)
+def test_settings_of_git_that_run_a_program_are_listed(text: str) -> None:
+    assert len(digest_of(".git/config", text.encode())) == 64
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.binary(max_size=200), st.text(max_size=30))
+def test_any_bytes_and_names_can_be_judged(content: bytes, name: str) -> None:
+    kind = kind_of(name)
+    assert kind is None or kind in ItemKind
+    digest_of(".git/config", content)

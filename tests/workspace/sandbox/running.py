@@ -1,0 +1,81 @@
+"""Running a line in a sandbox, and the profile that most tests start from."""
+
+import functools
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from treadle.workspace.launcher import Launcher
+from treadle.workspace.process import Command
+from treadle.workspace.sandbox import Profile, SandboxState, prepare, probe
+from treadle.workspace.sandbox.backend import Backend
+from treadle.workspace.sandbox.confine import version
+from treadle.workspace.variables import child_variables
+
+LANDLOCK = SandboxState(backend=Backend.LANDLOCK)
+
+
+@functools.cache
+def bubblewrap() -> SandboxState:
+    """Give bubblewrap's state, or skip."""
+    state = probe()
+    if state.backend is not Backend.BUBBLEWRAP:
+        pytest.skip(state.reason)
+    return state
+
+
+def landlock() -> SandboxState:
+    """Give Landlock's state, or skip."""
+    if version() < 3:
+        pytest.skip("the kernel has no Landlock that is new enough")
+    return LANDLOCK
+
+
+@dataclass(frozen=True)
+class Box:
+    """A workspace with a profile, and everything private of Treadle beside it."""
+
+    folder: Path
+    state: SandboxState
+
+    @property
+    def root(self) -> Path:
+        return self.folder / "work"
+
+    def profile(self, *protected: str, masked: tuple[str, ...] = ()) -> Profile:
+        """Give a profile; the paths are relative to the workspace."""
+        root = os.path.realpath(self.root)
+        return Profile(
+            root=root,
+            protected=tuple(f"{root}/{name}" for name in protected),
+            masked=tuple(f"{root}/{name}" for name in masked),
+            tmp=str(self.folder / "tmp"),
+            lock=str(self.folder / "locks" / "work"),
+        )
+
+    def start(self, line: str, profile: Profile) -> Command:
+        """Start a line."""
+        launcher = Launcher(
+            shell="/bin/bash",
+            directory=profile.root,
+            variables=child_variables(os.environ),
+            spool=self.folder / "spool",
+        )
+        command = launcher.start(line, wrapping=prepare(profile, self.state))
+        launcher.close()
+        return command
+
+    async def run(self, line: str, profile: Profile | None = None, seconds: float = 60) -> tuple[int | None, str]:
+        """Run a line to its end and give its status and output."""
+        command = self.start(line, profile or self.profile())
+        await command.finish(seconds)
+        output = command.take_output()
+        await command.close()
+        return command.status, output
+
+    def tree(self) -> list[str]:
+        """List what the workspace holds."""
+        found = [Path(folder, name) for folder, *names in os.walk(self.root) for name in (*names[0], *names[1])]
+        return sorted(str(path.relative_to(self.root)) for path in found)

@@ -1,0 +1,333 @@
+"""Real commands in bubblewrap: what they cannot do, and that nothing is left of the sandbox afterwards."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.workspace.processes import lasting, living, until
+from tests.workspace.sandbox.running import Box, bubblewrap
+
+from treadle.workspace.sandbox import Limits, Right, RightKind, Surroundings, allow, survey, usual_profile
+from treadle.workspace.sandbox.profile import Profile
+
+READ_ONLY = "Read-only file system\n"
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Box:
+    (tmp_path / "work" / "sub").mkdir(parents=True)
+    return Box(tmp_path, bubblewrap())
+
+
+@pytest.fixture
+def listener() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def connect(port: int) -> str:
+    return f'python3 -c \'import socket; socket.create_connection(("127.0.0.1", {port}), 5); print("through")\''
+
+
+async def test_a_command_works_in_the_workspace_and_finds_its_tools(box: Box) -> None:
+    line = "echo made > sub/new && git --version >/dev/null && python3 -c 'print(1 + 1)' && pwd"
+    assert await box.run(line) == (0, f"2\n{box.root}\n")
+    assert (box.root / "sub/new").read_text() == "made\n"
+
+
+async def test_nothing_outside_of_the_workspace_can_be_changed(box: Box, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("before")
+    for target in (Path.home() / "x", Path("/etc/x"), Path("/usr/bin/x"), Path("/dev/x/y")):
+        status, output = await box.run(f"echo x > {target}")
+        assert (status, target.exists()) == (1, False)
+        assert output.endswith((READ_ONLY, "No such file or directory\n"))
+    await box.run(f"echo x > {tmp_path}/file")
+    assert (tmp_path / "file").read_text() == "before"
+
+
+async def test_a_workspace_that_must_not_change_does_not(box: Box) -> None:
+    profile = replace(box.profile("AGENTS.md"), change_root=False)
+    assert await box.run("echo x > new", profile) == (1, "/bin/bash: line 1: new: Read-only file system\n")
+    assert box.tree() == ["sub"]
+
+
+async def test_protected_paths_stay_as_they_are(box: Box) -> None:
+    (box.root / ".git").mkdir()
+    (box.root / ".git/config").write_text("[core]")
+    (box.root / "AGENTS.md").write_text("rules")
+    profile = box.profile(".git/", "AGENTS.md")
+    for line in ("echo x > .git/config", "touch .git/hooks", "echo x > AGENTS.md", "chmod 777 AGENTS.md"):
+        status, output = await box.run(line, profile)
+        assert (status, output.endswith(READ_ONLY)) == (1, True)
+    for line in ("mv .git g", "rm AGENTS.md", "mv sub AGENTS.md", "rm -rf .git", "ln -f /etc/passwd AGENTS.md"):
+        assert (await box.run(line, profile))[0] == 1
+    assert (box.root / ".git/config").read_text() == "[core]"
+    assert (box.root / "AGENTS.md").read_text() == "rules"
+
+
+MISSING = (".git/", ".mcp.json", ".github/workflows/", "sub/deep/.npmrc")
+
+
+async def test_protected_paths_that_are_missing_cannot_come_into_being(box: Box) -> None:
+    profile = box.profile(*MISSING)
+    lines = (
+        "echo x > .mcp.json",
+        "git init -q .",
+        "mkdir -p .github/workflows && echo x > .github/workflows/a.yml",
+        "mv .github g && mkdir -p .github/workflows",
+        "rm -rf .github",
+        "echo x > sub/deep/.npmrc",
+        "mv sub s && mkdir -p sub/deep && echo x > sub/deep/.npmrc",
+        "rm .mcp.json",
+        "echo x > new && mv new .mcp.json",
+    )
+    for line in lines:
+        assert (await box.run(line, profile))[0] != 0, line
+        assert set(box.tree()) <= {"sub", "new"}, line
+
+
+async def test_placeholders_leave_nothing_and_do_not_disturb(box: Box) -> None:
+    subprocess.run(["git", "init", "-q", "."], cwd=box.folder, check=True)
+    line = "mkdir -p .github && echo x > .github/CODEOWNERS; git rev-parse --show-prefix; wc -c < .mcp.json"
+    profile = replace(box.profile(*MISSING), readable=(str(box.folder / ".git"),))
+    assert await box.run(line, profile) == (0, "work/\n0\n")
+    assert box.tree() == [".github", ".github/CODEOWNERS", "sub"]
+
+
+async def test_what_the_user_puts_in_the_place_of_a_placeholder_stays(box: Box) -> None:
+    command = box.start("read -r _ < <(sleep 60)", box.profile(".mcp.json"))
+    while not (box.root / ".mcp.json").exists():
+        await asyncio.sleep(0.01)
+    (box.root / ".mcp.json").unlink()
+    (box.root / ".mcp.json").write_text("{}")
+    await command.stop("enough")
+    await command.close()
+    assert (box.root / ".mcp.json").read_text() == "{}"
+
+
+async def test_commands_side_by_side_share_placeholders_until_the_last_one_ends(box: Box) -> None:
+    profile = box.profile(".mcp.json")
+    first = box.start("sleep 60", profile)
+    while not (box.root / ".mcp.json").exists():
+        await asyncio.sleep(0.01)
+    second = await box.run("echo x > .mcp.json", profile)
+    assert second[0] == 1
+    assert box.tree() == [".mcp.json", "sub"]
+    await first.stop("enough")
+    await first.close()
+    assert box.tree() == ["sub"]
+
+
+async def test_placeholders_go_also_when_treadle_is_killed(box: Box) -> None:
+    sleep = lasting()
+    program = (
+        "import asyncio, pathlib\n"
+        "from tests.workspace.sandbox.running import Box, bubblewrap\n"
+        "async def main():\n"
+        f"    box = Box(pathlib.Path({str(box.folder)!r}), bubblewrap())\n"
+        f"    box.start('{sleep} & {sleep}', box.profile(*{MISSING!r}))\n"
+        "    await asyncio.sleep(60)\n"
+        "asyncio.run(main())\n"
+    )
+    repository = Path(__file__).parents[3]
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", program, cwd=repository)
+    assert await until(sleep, 2) == 2
+    assert len(box.tree()) == 7
+    process.send_signal(signal.SIGKILL)
+    await process.wait()
+    assert await until(sleep, 0) == 0
+    for _ in range(200):
+        if box.tree() == ["sub"]:
+            break
+        await asyncio.sleep(0.02)
+    assert box.tree() == ["sub"]
+
+
+async def test_placeholders_of_a_killed_frame_go_with_the_next_command(box: Box) -> None:
+    profile = box.profile(*MISSING)
+    sleep = lasting()
+    command = box.start(sleep, profile)
+    assert await until(sleep, 1) == 1
+    os.kill(command.pid, signal.SIGKILL)
+    await command.stop("its frame is gone")
+    await command.close()
+    assert ".mcp.json" in box.tree()
+    assert (await box.run("true", profile))[0] == 0
+    assert box.tree() == ["sub"]
+
+
+async def test_a_protected_link_keeps_its_target_and_comes_back_when_it_was_replaced(box: Box) -> None:
+    (box.root / "AGENTS.md").write_text("rules")
+    (box.root / "CLAUDE.md").symlink_to("AGENTS.md")
+    profile = box.profile("CLAUDE.md")
+    assert (await box.run("echo x > CLAUDE.md", profile))[0] == 1
+    assert (await box.run("rm CLAUDE.md; echo x > CLAUDE.md", profile))[0] == 0
+    assert ((box.root / "CLAUDE.md").readlink(), (box.root / "AGENTS.md").read_text()) == (Path("AGENTS.md"), "rules")
+
+
+async def test_links_made_in_the_sandbox_lead_nowhere_forbidden(box: Box, tmp_path: Path) -> None:
+    (tmp_path / "outside").write_text("before")
+    (box.root / ".env").write_text("SECRET=1")
+    await box.run(f"ln -s {tmp_path}/outside sub/o && echo x > sub/o")
+    profile = box.profile(".git/", masked=(".env",))
+    for line in (
+        "ln -s /etc/passwd sub/l && echo x >> sub/l",
+        "ln -s ../.env sub/e && cat sub/e",
+        "ln .env sub/h && cat sub/h",
+        "ln -s ../.git sub/g && touch sub/g/config",
+        "mv .env moved && cat moved",
+    ):
+        assert (await box.run(line, profile))[0] != 0, line
+    assert (tmp_path / "outside").read_text() == "before"
+
+
+async def test_masked_files_and_folders_cannot_be_read(box: Box) -> None:
+    (box.root / "keys").mkdir()
+    (box.root / "keys/id").write_text("secret")
+    (box.root / ".env").write_text("SECRET=1")
+    profile = box.profile(masked=(".env", "keys", "missing"))
+    assert await box.run("cat .env", profile) == (1, "cat: .env: Permission denied\n")
+    assert await box.run("ls keys; echo x > keys/id", profile) == (
+        1,
+        "/bin/bash: line 1: keys/id: Read-only file system\n",
+    )
+    assert (await box.run("cat keys/id", allow(profile, Right(RightKind.READ, f"{box.root}/keys"))))[1] == "secret"
+
+
+async def test_there_is_no_network_and_loopback_is_private(box: Box, listener: int) -> None:
+    assert (await box.run(connect(listener)))[0] == 1
+    assert "unreachable" in (await box.run(connect(listener).replace("127.0.0.1", "192.0.2.1")))[1]
+    assert await box.run("ls /sys/class/net /proc/net/dev >/dev/null; grep -c : /proc/net/dev") == (0, "1\n")
+
+
+async def test_the_network_is_there_when_the_profile_has_it(box: Box, listener: int) -> None:
+    profile = allow(box.profile(), Right(RightKind.NETWORK))
+    assert await box.run(connect(listener), profile) == (0, "through\n")
+
+
+async def test_sockets_of_other_programs_cannot_be_reached(box: Box, tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        line = f"python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{path}\")'"
+        assert (await box.run(line))[0] == 1
+        assert (await box.run(line, allow(box.profile(), Right(RightKind.NETWORK))))[0] == 1
+
+
+async def test_a_command_gains_no_rights(box: Box) -> None:
+    line = "grep -E '^(NoNewPrivs|CapEff|CapBnd|Seccomp):' /proc/self/status"
+    expected = "CapEff:\t0000000000000000\nCapBnd:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n"
+    assert await box.run(line) == (0, expected)
+    assert (await box.run("unshare -Ur true"))[0] == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "ptrace(0, 0, 0, 0)",
+        "syscall(425, 8, 0)",
+        "syscall(250, 0, 0)" if os.uname().machine == "x86_64" else "ptrace(0)",
+    ],
+)
+async def test_calls_that_no_build_needs_are_refused(box: Box, call: str) -> None:
+    program = f"import ctypes; c = ctypes.CDLL(None, use_errno=True); print(c.{call}, ctypes.get_errno())"
+    status, output = await box.run(f"python3 -c '{program}'")
+    assert (status, output in ("-1 1\n", "-1 38\n")) == (0, True)
+
+
+async def test_other_processes_are_neither_seen_nor_reached_through_proc(box: Box) -> None:
+    line = f"test -e /proc/{os.getpid()}/root && echo seen; ls /proc | grep -c '^[0-9]'"
+    status, output = await box.run(line)
+    assert (status, int(output) < 8) == (0, True)
+    assert (await box.run("echo x > /proc/1/root/etc/treadle-test"))[0] == 1
+    assert not Path("/etc/treadle-test").exists()
+
+
+async def test_settings_of_the_system_cannot_be_changed(box: Box) -> None:
+    named = "/proc/sys/kernel/core_pattern /proc/sys/vm/drop_caches /proc/sysrq-trigger /sys/kernel/uevent_helper"
+    line = f"for path in {named} /sys/fs/cgroup; do test -w $path && echo $path; done; true"
+    assert await box.run(line) == (0, "")
+
+
+async def test_temporary_files_are_private_and_stay_for_the_next_command(box: Box) -> None:
+    status, output = await box.run("mktemp; echo kept > /tmp/kept; ls /tmp | grep -c pytest")
+    assert (status is not None, output.startswith("/tmp/")) == (True, True)
+    assert await box.run("cat /tmp/kept") == (0, "kept\n")
+    assert not Path("/tmp/kept").exists()
+
+
+async def test_limits_hold(box: Box) -> None:
+    profile = replace(box.profile(), limits=Limits(open_files=32, memory=400_000_000))
+    assert await box.run("ulimit -n", profile) == (0, "32\n")
+    assert "MemoryError" in (await box.run("python3 -c 'bytes(10**9)'", profile))[1]
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="the kernel sets root no bound on processes")
+async def test_a_fork_bomb_stops_at_the_bound(box: Box) -> None:
+    profile = replace(box.profile(), limits=Limits(processes=50))
+    assert (
+        "Resource temporarily unavailable" in (await box.run("for i in {1..2000}; do sleep 5 & done", profile, 20))[1]
+    )
+
+
+async def test_a_command_over_its_time_may_tidy_up_and_ends_with_all_its_children(box: Box) -> None:
+    sleep = lasting()
+    command = box.start(f"trap 'echo tidy; exit' TERM; setsid {sleep} & {sleep} & wait", box.profile(".mcp.json"))
+    assert await until(sleep, 2) == 2
+    await command.stop("it ran too long")
+    assert (command.take_output(), living(sleep), command.alive) == ("tidy\n", 0, False)
+    await command.close()
+    assert box.tree() == ["sub"]
+
+
+async def test_a_command_that_ignores_the_request_to_end_is_killed_with_its_children(box: Box) -> None:
+    sleep = lasting()
+    command = box.start(f"trap '' TERM; setsid {sleep} & {sleep}; {sleep}", box.profile(".mcp.json"))
+    assert await until(sleep, 2) == 2
+    await command.stop("it ran too long", grace=0.2)
+    assert (living(sleep), command.alive) == (0, False)
+    await command.close()
+    assert box.tree() == ["sub"]
+
+
+async def test_a_sandbox_that_cannot_be_set_up_runs_nothing(box: Box) -> None:
+    profile = replace(box.profile("x" * 300))
+    status, output = await box.run("echo ran", profile)
+    assert (status, output.startswith("The sandbox could not be set up: ")) == (None, True)
+
+
+async def test_one_more_path_can_be_written_when_allowed(box: Box, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    profile: Profile = allow(box.profile("AGENTS.md"), Right(RightKind.WRITE, str(tmp_path / "other")))
+    assert (await box.run(f"echo x > {tmp_path}/other/new", profile))[0] == 0
+    await box.run(f"echo x > {tmp_path}/new", profile)
+    assert (sorted(each.name for each in (tmp_path / "other").iterdir()), (tmp_path / "new").exists()) == (
+        ["new"],
+        False,
+    )
+    agents = allow(profile, Right(RightKind.WRITE, f"{box.root}/AGENTS.md"))
+    assert (await box.run("echo x > AGENTS.md", agents))[0] == 0
+    assert (box.root / "AGENTS.md").read_text() == "x\n"
+
+
+async def test_the_usual_profile_lets_a_project_be_worked_on(box: Box) -> None:
+    home = box.folder / "home"
+    (home / ".ssh").mkdir(parents=True)
+    (home / ".cache/old").mkdir(parents=True)
+    around = Surroundings(
+        home=str(home), data=str(box.folder / "data"), private=str(box.folder / "data/session"), variables=os.environ
+    )
+    found = survey(str(box.root), is_control=lambda _: False, is_secret=lambda _: False)
+    profile = replace(usual_profile(str(box.root), around, found), readable=(str(home),))
+    line = f"echo 'print(1 + 1)' > new.py && python3 new.py && ls {home}/.ssh && echo x > {home}/.cache/x && mktemp -d"
+    status, output = await box.run(line, profile)
+    assert (status, output.startswith("2\n/tmp/")) == (0, True)
+    assert (box.tree(), list((home / ".cache").iterdir())) == (["new.py", "sub"], [home / ".cache/old"])

@@ -1,0 +1,79 @@
+"""Real commands under Landlock, and the trees that are granted."""
+
+import os
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.workspace.sandbox.running import Box, landlock
+
+from treadle.workspace.sandbox.landlock import without
+from treadle.workspace.sandbox.profile import is_within
+
+NAMES = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=3).map(lambda parts: "/" + "/".join(parts))
+TREE = sorted(
+    {f"/{'/'.join(parts)}" for a in "abc" for b in "abc" for c in "abc" for parts in ([a], [a, b], [a, b, c])}
+)
+
+
+def children(folder: str) -> list[str]:
+    return [path for path in TREE if path.rpartition("/")[0] == folder.rstrip("/")]
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Box:
+    (tmp_path / "work" / "sub").mkdir(parents=True)
+    (tmp_path / "work" / ".git").mkdir()
+    (tmp_path / "work" / ".env").write_text("SECRET=1")
+    return Box(tmp_path, landlock())
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(NAMES, max_size=4))
+def test_everything_but_the_forbidden_is_granted(forbidden: list[str]) -> None:
+    granted = list(without("/", forbidden, children))
+    for path in (each for each in TREE if not children(each)):
+        allowed = any(is_within(path, tree) for tree in granted)
+        assert allowed is not any(is_within(path, each) for each in forbidden)
+
+
+async def test_a_workspace_without_protected_paths_is_free(box: Box) -> None:
+    assert await box.run("echo x > new && mkdir d && mv new d/ && rm -r d && pwd") == (0, f"{box.root}\n")
+
+
+async def test_protected_paths_stay_as_they_are_and_none_comes_into_being(box: Box) -> None:
+    profile = box.profile(".git/", ".mcp.json")
+    for line in (
+        "touch .git/hooks",
+        "mv .git g",
+        "echo x > .mcp.json",
+        "mv sub .mcp.json",
+        "echo x > sub/n; mv sub/n .",
+    ):
+        assert (await box.run(line, profile))[0] == 1, line
+    assert await box.run("echo x > sub/new", profile) == (0, "")
+
+
+async def test_nothing_outside_can_be_changed_and_masked_files_cannot_be_read(box: Box) -> None:
+    for line in (f"echo x > {box.folder}/file", "echo x > /etc/treadle-test", "cat .env", "ln .env sub/e && cat sub/e"):
+        status, output = await box.run(line, box.profile(masked=(".env",)))
+        assert (status, "SECRET" in output) == (1, False)
+    assert (await box.run("echo x > new", replace(box.profile(), change_root=False)))[0] == 1
+
+
+async def test_there_is_no_network(box: Box) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        line = f"python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 5); print(1)'"
+        status, output = await box.run(line)
+        assert (status, output.endswith("Operation not permitted\n")) == (1, True)
+        assert await box.run(line, replace(box.profile(), network=True)) == (0, "1\n")
+
+
+async def test_other_processes_are_out_of_reach(box: Box) -> None:
+    assert (await box.run(f"cat /proc/{os.getpid()}/environ"))[0] == 1
+    assert (await box.run("grep NoNewPrivs /proc/self/status"))[1] == "NoNewPrivs:\t1\n"
+    assert await box.run('mktemp >/dev/null && echo "$TMPDIR"') == (0, f"{box.folder}/tmp\n")
