@@ -15,6 +15,7 @@ from treadle.app.live import LiveSession, ModelFinder
 from treadle.app.models import Models
 from treadle.app.places import config_file, data_directory, database
 from treadle.app.prompts import load_parts
+from treadle.app.report import describe_mended, tell
 from treadle.app.rules import load_rules
 from treadle.app.settings import Settings
 from treadle.context.system import system_prompt
@@ -63,9 +64,17 @@ class Opening:
     title: str = ""
 
 
+def open_store() -> Store:
+    """Open the log; what had to be done about a damaged one is told on standard error and in the program's log."""
+    store = Store(database())
+    if store.mended is not None:
+        tell(describe_mended(store.mended))
+    return store
+
+
 async def open_session(opening: Opening) -> LiveSession:
     """Open a session; enter the result to start it. Raises `ConfigError`, `SessionError` or `StoreError`."""
-    store = Store(database())
+    store = open_store()
     try:
         if opening.resume:
             return await _resume(opening, store)
@@ -77,7 +86,7 @@ async def open_session(opening: Opening) -> LiveSession:
 
 def last_session(workspace: Path) -> str:
     """Find the session of this workspace that was used last; raises `SessionError`."""
-    store = Store(database())
+    store = open_store()
     try:
         rows = store.sessions(str(workspace))
     finally:
@@ -307,7 +316,7 @@ def _new_id(now: int) -> str:
 
 def list_sessions(workspace: Path | None) -> list[SessionRow]:
     """List sessions, the last used first; of one workspace if given."""
-    store = Store(database())
+    store = open_store()
     try:
         return store.sessions(None if workspace is None else str(workspace))
     finally:
@@ -316,7 +325,7 @@ def list_sessions(workspace: Path | None) -> list[SessionRow]:
 
 def read_session(prefix: str) -> tuple[SessionRow, list[Event]]:
     """Read a session by its id or the beginning of it; raises `SessionError`."""
-    store = Store(database())
+    store = open_store()
     try:
         row = store.find(prefix)
         return row, store.read(row.id)
@@ -331,7 +340,7 @@ def tool_specs(workspace: Path = Path()) -> tuple[ToolSpec, ...]:
 
 def edit_ledger() -> list[LedgerRow]:
     """Sum up the ledger of edits, a row for each model and format."""
-    store = Store(database())
+    store = open_store()
     try:
         return ledger_rows(store.edit_counts())
     finally:

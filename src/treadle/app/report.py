@@ -1,11 +1,13 @@
 """Errors as a person reads them: what, why, what to do, where the details are."""
 
+import sys
 import traceback
 from datetime import UTC, datetime
 
 from treadle.app.places import program_log
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.models import ErrorKind, ModelError
+from treadle.store.opening import Mended
 
 _FIXES: dict[ErrorKind, str] = {
     ErrorKind.AUTHENTICATION: "Check the provider's key: `treadle config` shows where it came from.",
@@ -59,6 +61,21 @@ def describe_crash(error: BaseException) -> str:
     why = f"{type(error).__name__}: {error}" + ("" if saved else " (the log could not be written)")
     fix = "This is a defect of Treadle. What was logged of the session is kept: `treadle --continue` goes on with it."
     return four_lines("Something went wrong inside Treadle.", why, fix)
+
+
+def describe_mended(mended: Mended) -> str:
+    """Say what became of a damaged log."""
+    lost = f", {len(mended.shortened)} up to where they broke" if mended.shortened else ""
+    return (
+        f"The log was damaged and is kept as {mended.aside} ({_one_line(mended.why)}). "
+        f"{len(mended.whole)} sessions came over whole{lost}."
+    )
+
+
+def tell(notice: str) -> None:
+    """Say something that a person should know but that stops nothing."""
+    sys.stderr.write(f"treadle: {notice}\n")
+    write_log(notice)
 
 
 def write_log(text: str) -> bool:

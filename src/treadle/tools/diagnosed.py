@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-
-from msgspec.structs import replace
 from typing import Any, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from treadle.engine.ports import Output, Prepared, Tool
 from treadle.protocol.messages import Text
