@@ -41,7 +41,7 @@ async def test_a_task_is_done_with_a_yes_to_each_change(tmp_path: Path, name: st
     async with ScriptedServer(task.script) as server:
         flags = (*model(server, wire), "--tool-protocol", protocol, "--directory", str(project))
         async with on_terminal(Program(tmp_path / "home"), *flags) as terminal:
-            await terminal.until_shown("/help lists", "ready")
+            await terminal.until_shown("ready")
             terminal.type(f"{task.prompt}{ENTER}")
             questions = await approve_until_done(terminal)
             added, removed = changed_line(task.name)

@@ -244,3 +244,12 @@ async def test_commands_keep_their_numbers(workspace: Workspace) -> None:
     workspace.commands.remove(2)
     assert _numbers(workspace.commands.all()) == [1, 3]
     await command.close()
+
+
+async def test_no_guard_is_made_ready_after_the_workspace_is_closed(workspace: Workspace) -> None:
+    for _ in range(2):
+        await _run(workspace, "true")
+    await workspace.close()
+    before = descendants(os.getpid())
+    await asyncio.sleep(0.6)
+    assert set(descendants(os.getpid())) <= set(before)

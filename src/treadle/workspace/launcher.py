@@ -45,8 +45,14 @@ class Launcher:
         used = (self._take_ready(order) if wrapping is PLAIN else None) or self._spawn_with(order, wrapping)
         spool = self._spool / f"output-{secrets.token_hex(6)}.txt"
         command = Command(line, used, spool=spool, bounds=bounds or Bounds())
+        self._put_off()
         self._later = asyncio.get_running_loop().call_later(_PAUSE, self._prepare)
         return command
+
+    def _put_off(self) -> None:
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
 
     def _prepare(self) -> None:
         if self._ready is None:
@@ -55,8 +61,7 @@ class Launcher:
 
     def close(self) -> None:
         """End the guard that is ready for a command that will not come."""
-        if self._later is not None:
-            self._later.cancel()
+        self._put_off()
         if self._ready is not None:
             _discard(self._ready)
             self._ready = None
