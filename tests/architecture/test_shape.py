@@ -14,11 +14,14 @@ CATCHES_EVERYTHING = {
     "cli/main.py": "the end of the program: a person reads it",
     "engine/perform.py": "the task owner",
     "engine/tool_call.py": "the tool boundary",
+    "tools/plugins.py": "foreign code: one broken package must not stop the others",
 }
 IMPORTS_LATE = {
     "__main__.py": "--version loads nothing",
     "providers/connect.py": "one wire API is loaded, not all",
+    "tools/browser_action.py": "Playwright and the steps are loaded with the first step",
     "tools/outlines.py": "the grammars are loaded for outlines only",
+    "tools/web_fetch.py": "the HTTP client and the reader of pages are loaded with the first page",
     "tui/main.py": "the painter is loaded after the first paint",
     "workspace/encodings.py": "guessing an encoding is rare",
     "workspace/extract.py": "readers of documents are loaded for documents only",
