@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
 
 from treadle.engine.ports import Output, Prepared
 from treadle.policy.urls import check_url
@@ -114,8 +115,7 @@ async def open_chromium() -> Page:
     return await start()
 
 
-@dataclass(frozen=True, slots=True)
-class BrowserAction:
+class BrowserAction(Struct, frozen=True):
     """Drives the browser of the session; who makes it closes `session` at the end."""
 
     session: BrowserSession

@@ -1,7 +1,10 @@
 """An edit tool whose result also tells which problems the edit brought."""
 
 from collections.abc import Callable, Mapping, Sequence
+<<<<<<< HEAD
 from dataclasses import dataclass
+=======
+>>>>>>> web
 from typing import Any, Protocol
 
 import msgspec
@@ -31,8 +34,7 @@ class Checker(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class DiagnosedTool:
+class DiagnosedTool(msgspec.Struct, frozen=True):
     """A tool that changes files, with a check around each run. Made by `with_diagnostics`."""
 
     tool: Tool
@@ -60,7 +62,7 @@ class DiagnosedTool:
             findings = await self.checker.after(paths)
             return _with(result, findings, self.display)
 
-        return replace(prepared, run=run)
+        return msgspec.structs.replace(prepared, run=run)
 
 
 def with_diagnostics(tool: Tool, checker: Checker, display: Callable[[str], str]) -> Tool:

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 from urllib.parse import urldefrag
+
+from msgspec import Struct
 
 from treadle.engine.ports import Output, Prepared
 from treadle.policy.urls import HostKind, check_url
@@ -44,12 +45,11 @@ _SPEC = ToolSpec(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class WebFetch:
+class WebFetch(Struct, frozen=True):
     """Fetches pages. `private_hosts` are names of the user's own network that may be reached by name."""
 
     resolver: Resolver = resolve
-    private_hosts: frozenset[str] = field(default_factory=frozenset)
+    private_hosts: frozenset[str] = frozenset()
 
     @property
     def spec(self) -> ToolSpec:
