@@ -15,24 +15,14 @@ CATCHES_EVERYTHING = {
     "cli/main.py": "the end of the program: a person reads it",
     "engine/perform.py": "the task owner",
     "engine/tool_call.py": "the tool boundary",
-<<<<<<< HEAD
     "tools/plugins.py": "a package that cannot be loaded must not keep Treadle from starting",
-=======
-    "tools/plugins.py": "foreign code: one broken package must not stop the others",
->>>>>>> web
 }
 IMPORTS_LATE = {
     "__main__.py": "--version loads nothing",
     "providers/connect.py": "one wire API is loaded, not all",
-<<<<<<< HEAD
     "tools/browser_action.py": "Playwright is an extra, loaded with the first page",
     "tools/outlines.py": "the grammars are loaded for outlines only",
     "tools/web_fetch.py": "the converter of pages is loaded with the first page",
-=======
-    "tools/browser_action.py": "Playwright and the steps are loaded with the first step",
-    "tools/outlines.py": "the grammars are loaded for outlines only",
-    "tools/web_fetch.py": "the HTTP client and the reader of pages are loaded with the first page",
->>>>>>> web
     "tui/main.py": "the painter is loaded after the first paint",
     "workspace/encodings.py": "guessing an encoding is rare",
     "workspace/extract.py": "readers of documents are loaded for documents only",
