@@ -1,14 +1,9 @@
 """An edit tool whose result also tells which problems the edit brought."""
 
 from collections.abc import Callable, Mapping, Sequence
-<<<<<<< HEAD
-from dataclasses import dataclass
-=======
->>>>>>> web
 from typing import Any, Protocol
 
 import msgspec
-from msgspec.structs import replace
 
 from treadle.engine.ports import Output, Prepared, Tool
 from treadle.protocol.messages import Text

@@ -10,7 +10,6 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import EditReport, Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
 from treadle.tools.changes import Wanted, prepare_changes
 from treadle.tools.declare import PATH, parameters, prompt, text
-from treadle.tools.edit_apply import apply_blocks
 from treadle.workspace.files import TextFile, missing
 from treadle.workspace.workspace import Workspace
 
@@ -35,6 +34,8 @@ class ReplaceInFile(Struct, frozen=True):
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Apply the blocks to the text as it is now."""
+        from treadle.tools.edit_apply import apply_blocks
+
         requested, diff = arguments["path"], arguments["diff"]
         paths = self.workspace.paths
 

@@ -9,7 +9,6 @@ from treadle.engine.ports import Prepared
 from treadle.protocol.tools import EditReport, Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
 from treadle.tools.changes import Wanted, prepare_changes
 from treadle.tools.declare import PATH, parameters, prompt, text
-from treadle.tools.edit_apply import replace_whole
 from treadle.workspace.files import TextFile
 from treadle.workspace.workspace import Workspace
 
@@ -34,6 +33,8 @@ class WriteToFile(Struct, frozen=True):
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Compare the new text with what is there."""
+        from treadle.tools.edit_apply import replace_whole
+
         content: str = arguments["content"]
 
         name = self.workspace.paths.display(self.workspace.paths.locate(arguments["path"]))

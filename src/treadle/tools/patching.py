@@ -1,0 +1,92 @@
+"""From a patch to the changes of files that it wants."""
+
+from collections.abc import Iterator
+from os.path import lexists
+from typing import assert_never
+
+from treadle.editing import AddFile, DeleteFile, EditError, EditFormat, FileOperation, UpdateFile, parse_patch
+from treadle.protocol.errors import ToolError
+from treadle.protocol.tools import EditReport
+from treadle.tools.changes import Rewrite, Wanted
+from treadle.tools.edit_apply import apply_patch_sections, explain
+from treadle.workspace.files import TextFile, missing, read_text
+from treadle.workspace.workspace import Workspace
+
+
+def wanted_changes(workspace: Workspace, patch: str) -> tuple[Wanted, ...]:
+    """Read a patch; raises `ToolError` for one that cannot be read."""
+    operations = parse_patch(patch)
+    if isinstance(operations, EditError):
+        raise ToolError(explain(operations), edit=_report("", operations.code.value))
+    return tuple(one for operation in operations for one in _Patch(workspace).wanted(operation))
+
+
+class _Patch:
+    """The operations of one patch on the files of a workspace."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+
+    def wanted(self, operation: FileOperation) -> Iterator[Wanted]:
+        match operation:
+            case AddFile(path=path, text=content):
+                yield Wanted(path=path, rewrite=self._adding(path, content))
+            case DeleteFile(path=path):
+                yield Wanted(path=path, rewrite=self._deleting(path))
+            case UpdateFile(path=path, move_to=target):
+                if target is None:
+                    yield Wanted(path=path, rewrite=self._updating(operation))
+                else:
+                    yield Wanted(path=target, rewrite=self._moving(operation, target))
+                    yield Wanted(path=path, rewrite=self._deleting(path))
+            case _:
+                assert_never(operation)
+
+    def _adding(self, path: str, content: str) -> Rewrite:
+        def rewrite(file: TextFile | None) -> tuple[str, EditReport]:
+            if file is not None:
+                raise ToolError(f"{path} exists already. Nothing was changed; use `*** Update File:` for it.")
+            return content, _report(path)
+
+        return rewrite
+
+    def _deleting(self, path: str) -> Rewrite:
+        def rewrite(file: TextFile | None) -> tuple[None, EditReport]:
+            if file is None:
+                raise ToolError(self._missing(path))
+            return None, _report(path)
+
+        return rewrite
+
+    def _updating(self, operation: UpdateFile) -> Rewrite:
+        def rewrite(file: TextFile | None) -> tuple[str, EditReport]:
+            if file is None:
+                raise ToolError(self._missing(operation.path))
+            return self._apply(file, operation)
+
+        return rewrite
+
+    def _moving(self, operation: UpdateFile, target: str) -> Rewrite:
+        def rewrite(file: TextFile | None) -> tuple[str, EditReport]:
+            if file is not None:
+                raise ToolError(f"{target} exists already, so {operation.path} cannot be moved there.")
+            paths = self.workspace.paths
+            source = paths.resolve(paths.locate(operation.path))
+            if not lexists(source):
+                raise ToolError(self._missing(operation.path))
+            return self._apply(read_text(source, paths.display(source)), operation)
+
+        return rewrite
+
+    def _apply(self, file: TextFile, operation: UpdateFile) -> tuple[str, EditReport]:
+        if not operation.sections:
+            return file.text, _report(operation.path)
+        return apply_patch_sections(file.text, operation.sections, operation.path)
+
+    def _missing(self, path: str) -> str:
+        located = self.workspace.paths.locate(path)
+        return f"{missing(located, self.workspace.paths.display(located))} Nothing was changed."
+
+
+def _report(path: str, code: str = "ok") -> EditReport:
+    return EditReport(path=path, format=EditFormat.APPLY_PATCH.value, code=code)
