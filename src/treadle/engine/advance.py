@@ -65,6 +65,11 @@ from treadle.protocol.permissions import QuestionKind
 def advance(state: State, event: Event) -> tuple[State, tuple[Effect, ...]]:
     """Take one event; raises `RefusedError`, with the state unchanged, when it is illegal now."""
     refuse_illegal(state, event)
+    return replay(state, event)
+
+
+def replay(state: State, event: Event) -> tuple[State, tuple[Effect, ...]]:
+    """Take an event that was accepted before, such as one from the log."""
     before = phase(state)
     state, effects = _handle(replace(state, seq=event.seq), event)
     state, more = turns.settle(state)
@@ -79,7 +84,7 @@ def fold(events: Iterable[Event], state: State | None = None) -> State:
     """Rebuild the state from the log."""
     state = State() if state is None else state
     for event in events:
-        state, _ = advance(state, event)
+        state, _ = replay(state, event)
     return state
 
 

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from msgspec import Struct
 
 from treadle.context.transcript import Transcript
-from treadle.engine.advance import advance
+from treadle.engine.advance import advance, replay
 from treadle.engine.effects import Effect, Notify, Respond
 from treadle.engine.history import record
 from treadle.engine.perform import Performer
@@ -17,6 +17,8 @@ from treadle.protocol.errors import RefusedError, StoreError
 from treadle.protocol.events import ENGINE, CallFinished, CallStarted, Event, EventData, Prompt, Source
 from treadle.protocol.notifications import Notification
 from treadle.protocol.tools import ToolEffect
+
+Step = Callable[[State, Event], tuple[State, tuple[Effect, ...]]]
 
 
 class _Posted(Struct, frozen=True):
@@ -78,7 +80,7 @@ class Session:
         self._closed = asyncio.Event()
         self._past: list[Notification] = []
         for event in history:
-            self._past += [effect.notification for effect in self._take(event) if isinstance(effect, Notify)]
+            self._past += [one.notification for one in self._keep(event, replay) if isinstance(one, Notify)]
 
     @property
     def state(self) -> State:
@@ -190,7 +192,10 @@ class Session:
         return Event(seq=self._state.seq + 1, at=self._ports.clock(), source=posted.source, data=posted.data)
 
     def _take(self, event: Event) -> tuple[Effect, ...]:
-        state, effects = advance(self._state, event)
+        return self._keep(event, advance)
+
+    def _keep(self, event: Event, step: Step) -> tuple[Effect, ...]:
+        state, effects = step(self._state, event)
         record(self._transcript, self._state, event)
         self._state = state
         return effects
