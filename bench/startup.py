@@ -75,6 +75,23 @@ def to_first_request(folder: Path) -> float:
     return server.arrived - begun
 
 
+SEND = """
+import asyncio, httpx2, sys
+async def main():
+    async with httpx2.AsyncClient(verify=False, trust_env=False) as client:
+        await client.post(sys.argv[1], json={})
+asyncio.run(main())
+"""
+
+
+def bare_request() -> float:
+    """Time a bare interpreter that does nothing but send one request with `httpx2` (seconds to its arrival)."""
+    server = FirstRequest()
+    begun = time.perf_counter()
+    subprocess.run([sys.executable, "-c", SEND, server.url], check=True, stdout=subprocess.DEVNULL)
+    return server.arrived - begun
+
+
 def interleaved(measures: dict[str, Callable[[], float]]) -> dict[str, float]:
     """Measure in turn, A B A B, so that a drifting machine favours none; gives medians (seconds)."""
     seen: dict[str, list[float]] = {name: [] for name in measures}
@@ -96,6 +113,7 @@ def main() -> None:
                 "bare": lambda: wall([python, "-c", "pass"]),
                 "argparse, json": lambda: wall([python, "-c", "import argparse, json"]),
                 "httpx2": lambda: wall([python, "-c", "import httpx2"]),
+                "bare request": bare_request,
                 "version": lambda: wall([python, "-m", "treadle", "--version"]),
                 "first request": lambda: to_first_request(folder),
             }
@@ -105,6 +123,7 @@ def main() -> None:
     print(f"  / python -c 'import argparse, json'   {version / figures['argparse, json']:5.2f}x   (budget 1.5x)")
     print(f"start to first request        {request * 1000:7.1f} ms")
     print(f"  / python -c 'import httpx2'           {request / figures['httpx2']:5.2f}x")
+    print(f"  / one bare httpx2 request             {request / figures['bare request']:5.2f}x")
     print(f"  beyond python -c pass           {(request - figures['bare']) * 1000:7.1f} ms   (budget 250 ms)")
 
 
