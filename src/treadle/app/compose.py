@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -216,12 +217,13 @@ def _live(parts: _Parts, first: Sequence[EventData], history: Sequence[Event]) -
 
 
 def _offered(tools: Mapping[str, Tool], store: Store) -> Callable[[str], Collection[str]]:
-    """Tell a model of the one edit tool that suits it, and of everything else; settled once for each model."""
+    """Tell a model of the one edit tool that suits it, and of everything else that can run here."""
+    missing = frozenset() if find_spec("playwright") else frozenset({"browser_action"})
 
     @cache
     def offered(model: str) -> Collection[str]:
         edit_tool = choose_edit_tool(model, store.edit_counts(model))
-        return frozenset(tools) - (EDIT_TOOLS - {edit_tool})
+        return frozenset(tools) - (EDIT_TOOLS - {edit_tool}) - missing
 
     return offered
 
