@@ -127,3 +127,27 @@ async def test_an_event_of_a_number_that_is_taken_is_not_written(store: Store) -
         await store.append("s", [Event(seq=2, at=2, source=ENGINE, data=event.data), event], durable=True)
     assert store.read("s") == [event]
     store.close()
+
+
+async def test_a_killed_holder_that_nobody_has_reaped_yet_does_not_keep_the_session(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    store = Store(path)
+    await store.create(ROW)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert holder.stdout is not None
+    assert holder.stdin is not None
+    assert holder.stdout.readline() == b"held\n"
+    with pytest.raises(SessionError):
+        await store.acquire("s")
+    holder.kill()
+    os.waitid(os.P_PID, holder.pid, os.WEXITED | os.WNOWAIT)
+    await store.acquire("s")
+    await store.release("s")
+    store.close()
+    holder.wait()
+    holder.stdin.close()
+    holder.stdout.close()

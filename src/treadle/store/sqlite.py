@@ -307,4 +307,15 @@ def _alive(owner: str, beat: float) -> bool:
         return False
     except PermissionError:
         return True
+    if _waits_to_be_reaped(pid):
+        return False
     return int(pid) != os.getpid() or time.time() - beat < LEASE_SECONDS
+
+
+def _waits_to_be_reaped(pid: str) -> bool:
+    """Whether a process has ended and only its number is still taken; where there is no /proc nobody can tell."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state == b"Z"
