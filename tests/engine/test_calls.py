@@ -8,11 +8,13 @@ from treadle.protocol.events import (
     CallStarted,
     ContextReady,
     Prompt,
+    Resumed,
+    SetMode,
     SetPresence,
 )
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import CallStatus
-from treadle.protocol.permissions import OptionKind, Verdict
+from treadle.protocol.permissions import Mode, OptionKind, Verdict
 from treadle.protocol.tools import Outcome, Preview, result_text
 
 
@@ -106,3 +108,13 @@ def test_a_call_that_would_be_asked_is_denied_when_nobody_is_there_and_counted()
     assert text.startswith("Denied [no-user]")
     assert world.state.turn is not None
     assert world.state.turn.denied == 1
+
+
+def test_a_call_that_waited_for_a_yes_is_judged_anew_when_the_session_is_resumed_without_a_user() -> None:
+    world, call_id = asking_world()
+    world.take(SetMode(mode=Mode.FULL))
+    world.take(Resumed(user_present=False))
+    assert status_of(world) is CallStatus.JUDGING
+    assert world.state.questions == ()
+    world.take(judged(call_id, Verdict.ALLOW))
+    assert status_of(world) is CallStatus.STARTING

@@ -330,6 +330,9 @@ def resume(state: State) -> Moved:
         match call.status:
             case CallStatus.JUDGING:
                 effects.append(JudgeCall(call=call.call))
+            case CallStatus.ASKING if not state.user_present and call.decision is not None and not _asks(call):
+                state, more = _judge_again(state, call)
+                effects += more
             case CallStatus.ASKING:
                 state, more = ask_again(state, call)
                 effects += more
@@ -339,6 +342,17 @@ def resume(state: State) -> Moved:
             case CallStatus.PROPOSED | CallStatus.FINISHED:
                 pass
     return state, effects
+
+
+def _asks(call: CallState) -> bool:
+    return call.traits.flow is Flow.ASK
+
+
+def _judge_again(state: State, call: CallState) -> Moved:
+    """Have a call judged anew that waited for a yes: the mode may be another one now, and nobody is there to ask."""
+    state, closed = close_questions(state, call.call.id)
+    state, effects = put(state, replace(call, status=CallStatus.JUDGING))
+    return state, [*closed, *effects, JudgeCall(call=call.call)]
 
 
 def ask_again(state: State, call: CallState) -> Moved:
