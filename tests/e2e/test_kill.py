@@ -92,7 +92,10 @@ async def kill_and_resume(folder: Path, when: str, number: int) -> None:
         program, workspace = Program(folder / "home"), prepare(folder / "ledger")
         command = (*DRIVER, when, str(number))
         killed = await program.run("-p", "Mend it.", *flags(server, workspace), command=command)
-        assert killed.code == -signal.SIGKILL
+        if killed.code == 0:  # events that come together are committed together: this run had fewer commits
+            check_tree(workspace)
+            return
+        assert killed.code == -signal.SIGKILL, killed.err
         events = events_of(folder / "home")
         started = any(event.data.__class__.__name__ == "Prompt" for event in events)
         session = ("--continue",) if events else ()
