@@ -19,6 +19,7 @@ from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import Notification
 from treadle.protocol.permissions import Mode
 from treadle.providers.connect import provider_for
+from treadle.providers.endpoint import Endpoint
 from treadle.providers.http_provider import HttpProvider
 from treadle.providers.provider_rows import ProviderRow, Wire
 from treadle.tools.catalogue import builtin_tools
@@ -104,7 +105,7 @@ async def test_every_tool_has_its_prompt_text_beside_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wire", Wire)
 def test_every_wire_api_can_be_spoken(wire: Wire) -> None:
     row = ProviderRow(name="x", title="X", base_url="http://127.0.0.1:9", wire=wire)
-    assert isinstance(provider_for(row, api_key="k", base_url=row.base_url), HttpProvider)
+    assert isinstance(provider_for(row, Endpoint(name="x", base_url=row.base_url)), HttpProvider)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

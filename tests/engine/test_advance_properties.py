@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.engine.world import check_alive, check_messages
 from treadle.engine.advance import fold
 from treadle.engine.effects import CallModel, Effect
-from treadle.engine.explore import TRAITS, World, decision
+from treadle.engine.explore import BOUNDED, TRAITS, World, answer_to, asked_by_user, decision
 from treadle.engine.state import phase, replace
 from treadle.protocol.codec import decode_data, encode
 from treadle.protocol.events import (
@@ -35,7 +35,7 @@ from treadle.protocol.events import (
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ErrorKind, ToolProtocol
 from treadle.protocol.notifications import Phase
-from treadle.protocol.permissions import Mode, OptionKind, QuestionKind, Verdict
+from treadle.protocol.permissions import Mode, OptionKind, Verdict
 from treadle.protocol.tools import Outcome, Preview, result_text
 
 T = TypeVar("T")
@@ -49,9 +49,13 @@ MOVES = (
     "presence",
     "resume",
     "mode",
+    *["user"] * 3,
     "edit",
     "illegal",
 )
+
+
+LIMITS = (Limits(max_steps=8, max_retries=2), BOUNDED)
 
 
 def through_codec(log: Sequence[Event]) -> list[Event]:
@@ -101,12 +105,9 @@ def make_move(world: World, choose: Chooser, number: int) -> None:
         case "prompt":
             world.try_take(prompt(number, choose(list(Delivery))))
         case "answer" if world.state.questions:
-            question = choose(world.state.questions)
-            options = question.options if question.kind is QuestionKind.PERMISSION else [OptionKind.ANSWER]
-            option = OptionKind(choose(options))
-            allowed = option in (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS)
-            amended = choose([None, {"n": "amended"}]) if allowed else None
-            world.take(Answer(question_id=question.id, option=option, text=choose(["", "so"]), arguments=amended))
+            world.take(answer_to(choose(world.state.questions), choose))
+        case "user":
+            world.try_take(choose(asked_by_user(world, number)))
         case "interrupt":
             world.try_take(Interrupt())
         case "presence":
@@ -133,11 +134,11 @@ def helpful(options: Sequence[T], /) -> T:
 
 
 @settings(max_examples=250, deadline=None)
-@given(st.data(), st.sampled_from(list(ToolProtocol)), st.integers(0, 60))
+@given(st.data(), st.sampled_from(list(ToolProtocol)), st.sampled_from(LIMITS), st.integers(0, 60))
 def test_any_order_of_events_keeps_the_machine_consistent(
-    data: st.DataObject, protocol: ToolProtocol, moves: int
+    data: st.DataObject, protocol: ToolProtocol, limits: Limits, moves: int
 ) -> None:
-    world = World(protocol, Limits(max_steps=8, max_retries=2)).begin()
+    world = World(protocol, limits).begin()
     choose = Chooser(data)
     for number in range(moves):
         make_move(world, choose, number)
@@ -148,9 +149,9 @@ def test_any_order_of_events_keeps_the_machine_consistent(
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.data(), st.integers(0, 40))
-def test_every_state_has_a_way_out(data: st.DataObject, moves: int) -> None:
-    world = World(limits=Limits(max_steps=6, max_retries=2)).begin()
+@given(st.data(), st.sampled_from(LIMITS), st.integers(0, 40))
+def test_every_state_has_a_way_out(data: st.DataObject, limits: Limits, moves: int) -> None:
+    world = World(limits=limits).begin()
     choose = Chooser(data)
     for number in range(moves):
         make_move(world, choose, number)
@@ -165,9 +166,11 @@ def test_every_state_has_a_way_out(data: st.DataObject, moves: int) -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.data(), st.integers(0, 40))
-def test_an_interrupt_ends_the_turn_as_soon_as_running_work_reports(data: st.DataObject, moves: int) -> None:
-    world = World(limits=Limits(max_steps=8, max_retries=2)).begin()
+@given(st.data(), st.sampled_from(LIMITS), st.integers(0, 40))
+def test_an_interrupt_ends_the_turn_as_soon_as_running_work_reports(
+    data: st.DataObject, limits: Limits, moves: int
+) -> None:
+    world = World(limits=limits).begin()
     choose = Chooser(data)
     for number in range(moves):
         make_move(world, choose, number)

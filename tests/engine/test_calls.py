@@ -1,41 +1,61 @@
 """The life of a call, case by case."""
 
+import pytest
+
+from treadle.engine.effects import Remember, RunTool
 from treadle.engine.explore import World, decision
+from treadle.engine.state import replace, standing
+from treadle.engine.texts import RIGHT_REFUSED
+from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
     Answer,
     CallFinished,
     CallJudged,
     CallStarted,
     ContextReady,
+    Interrupt,
+    Limits,
     Prompt,
     Resumed,
+    RevokeAllowance,
     SetMode,
     SetPresence,
 )
-from treadle.protocol.messages import Text
+from treadle.protocol.messages import Text, Thinking
+from treadle.protocol.models import ReplyStop
 from treadle.protocol.notifications import CallStatus
-from treadle.protocol.permissions import Mode, OptionKind, Verdict
-from treadle.protocol.tools import Outcome, Preview, result_text
+from treadle.protocol.permissions import Allowance, AllowScope, Decision, Mode, OptionKind, Standing, Verdict
+from treadle.protocol.tools import CallResult, Origin, Outcome, Preview, Right, Risk, SandboxDenial, result_text
+
+OFFER = Allowance(id="always: make", tool="run", argv=("make",))
 
 
-def asking_world(name: str = "run") -> tuple[World, str]:
-    """A turn in which one call waits for a yes; gives its id."""
-    world = World().begin()
-    world.take(SetPresence(user_present=True))
+def turn_with(*names: str, limits: Limits | None = None, user_present: bool = True) -> World:
+    """A turn whose first reply makes these calls."""
+    world = World(limits=limits or Limits()).begin()
+    world.take(SetPresence(user_present=user_present))
     world.take(Prompt(id="p", content=(Text(text="do it"),)))
     world.take(ContextReady(step=1))
-    proposed = world.new_call(name)
-    assert proposed is not None
-    world.take(proposed)
+    for name in names:
+        proposed = world.new_call(name)
+        assert proposed is not None
+        world.take(proposed)
     world.take(world.reply(1, 1))
-    call_id = proposed.call.id
-    world.take(judged(call_id, Verdict.REQUIRE_USER_CONFIRMATION))
+    return world
+
+
+def asking_world(name: str = "run", offers: tuple[Allowance, ...] = ()) -> tuple[World, str]:
+    """A turn in which one call waits for a yes; gives its id."""
+    world = turn_with(name)
+    call_id = world.state.calls[0].call.id
+    world.take(judged(call_id, Verdict.REQUIRE_USER_CONFIRMATION, offers))
     assert status_of(world) is CallStatus.ASKING
     return world, call_id
 
 
-def judged(call_id: str, verdict: Verdict) -> CallJudged:
-    return CallJudged(call_id=call_id, decision=decision(verdict), preview=Preview(title="t"))
+def judged(call_id: str, verdict: Verdict, offers: tuple[Allowance, ...] = ()) -> CallJudged:
+    decided = replace(decision(verdict), offers=offers)
+    return CallJudged(call_id=call_id, decision=decided, preview=Preview(title="t"))
 
 
 def answer(world: World, option: OptionKind, **given: object) -> None:
@@ -86,18 +106,152 @@ def test_what_the_policy_denies_stays_denied_when_the_user_amends_a_call_into_it
     assert result_of(world)[0] is Outcome.DENIED
 
 
-def test_allowing_for_the_session_lets_the_same_digest_run_again_unasked() -> None:
-    world, call_id = asking_world()
+def test_what_is_allowed_for_the_session_stands_for_every_later_decision_until_it_is_revoked() -> None:
+    world, call_id = asking_world(offers=(OFFER,))
     answer(world, OptionKind.ALLOW_ALWAYS)
-    world.take(CallStarted(call_id=call_id))
-    world.take(CallFinished(call_id=call_id, result=result_text(Outcome.OK, "done")))
-    world.take(ContextReady(step=2))
-    proposed = world.new_call("run")
-    assert proposed is not None
-    world.take(proposed)
-    world.take(world.reply(2, 1))
-    world.take(judged(proposed.call.id, Verdict.REQUIRE_USER_CONFIRMATION))
     assert status_of(world) is CallStatus.STARTING
+    assert standing(world.state) == Standing(mode=Mode.ASK, allowances=(OFFER,))
+    assert not [effect for effect in world.effects if isinstance(effect, Remember)]
+    world.take(CallStarted(call_id=call_id))
+    world.take(RevokeAllowance(allowance_id=OFFER.id))
+    assert standing(world.state) == Standing(mode=Mode.ASK)
+    with pytest.raises(RefusedError):
+        world.take(RevokeAllowance(allowance_id=OFFER.id))
+
+
+def test_an_allowance_for_every_session_is_remembered_among_the_users_rules() -> None:
+    world, _ = asking_world(offers=(OFFER,))
+    answer(world, OptionKind.ALLOW_ALWAYS, scope=AllowScope.USER)
+    assert [effect for effect in world.effects if isinstance(effect, Remember)] == [Remember(allowances=(OFFER,))]
+
+
+def test_always_cannot_be_answered_where_no_rule_is_narrow_enough() -> None:
+    world, _ = asking_world()
+    with pytest.raises(RefusedError):
+        answer(world, OptionKind.ALLOW_ALWAYS)
+
+
+def test_other_calls_that_wait_are_judged_anew_by_what_was_just_allowed() -> None:
+    world = turn_with("look", "look")
+    first, second = (call.call.id for call in world.state.calls)
+    world.take(judged(first, Verdict.REQUIRE_USER_CONFIRMATION, offers=(OFFER,)))
+    world.take(judged(second, Verdict.REQUIRE_USER_CONFIRMATION, offers=(OFFER,)))
+    answer(world, OptionKind.ALLOW_ALWAYS)
+    assert [call.status for call in world.state.calls] == [CallStatus.STARTING, CallStatus.JUDGING]
+    assert world.state.questions == ()
+    world.take(judged(second, Verdict.ALLOW))
+    assert [call.status for call in world.state.calls] == [CallStatus.STARTING, CallStatus.STARTING]
+
+
+def test_after_so_many_unasked_calls_in_a_row_the_next_is_asked() -> None:
+    world = turn_with("write", "write", limits=Limits(max_unasked=1))
+    first, second = (call.call.id for call in world.state.calls)
+    world.take(judged(first, Verdict.ALLOW))
+    world.take(CallStarted(call_id=first))
+    world.take(CallFinished(call_id=first, result=result_text(Outcome.OK, "done")))
+    world.take(judged(second, Verdict.ALLOW))
+    assert world.state.calls[1].status is CallStatus.ASKING
+    decided = world.state.questions[0].decision
+    assert decided is not None
+    assert decided.reasons[0].rule == "unasked-cap"
+    answer(world, OptionKind.ALLOW_ONCE)
+    assert world.state.unasked == 0
+
+
+def test_text_from_outside_taints_the_rest_of_the_turn_and_only_that() -> None:
+    world = turn_with("look")
+    call_id = world.state.calls[0].call.id
+    world.take(judged(call_id, Verdict.ALLOW))
+    world.take(CallStarted(call_id=call_id))
+    world.take(CallFinished(call_id=call_id, result=CallResult(outcome=Outcome.OK, origin=Origin.WEB)))
+    assert standing(world.state).tainted
+    world.take(ContextReady(step=2))
+    world.take(world.reply(2, 1))
+    assert world.state.turn is None
+    assert not standing(world.state).tainted
+
+
+def test_a_search_of_the_provider_taints_the_turn_too() -> None:
+    world = turn_with("look")
+    assert not standing(world.state).tainted
+    call_id = world.state.calls[0].call.id
+    world.take(judged(call_id, Verdict.ALLOW))
+    world.take(CallStarted(call_id=call_id))
+    world.take(CallFinished(call_id=call_id, result=CallResult(outcome=Outcome.OK)))
+    world.take(ContextReady(step=2))
+    reply = world.reply(2, 1, stop=ReplyStop.MAX_TOKENS)
+    found = Thinking(text="Searched the web: x", searched=True)
+    world.take(replace(reply, message=replace(reply.message, content=(found, *reply.message.content))))
+    assert standing(world.state).tainted
+
+
+@pytest.mark.parametrize(
+    ("outcome", "tainted"),
+    [(Outcome.OK, True), (Outcome.FAILED, True), (Outcome.INTERRUPTED, True), (Outcome.REJECTED, False)],
+)
+def test_a_command_that_brings_text_from_outside_taints_the_turn_once_it_ran(outcome: Outcome, tainted: bool) -> None:
+    world = turn_with("run")
+    call_id = world.state.calls[0].call.id
+    decision = Decision(verdict=Verdict.ALLOW, risk=Risk.REMOTE, digest="d", outside=True)
+    world.take(replace(judged(call_id, Verdict.ALLOW), decision=decision))
+    assert not standing(world.state).tainted
+    world.take(CallStarted(call_id=call_id))
+    world.take(CallFinished(call_id=call_id, result=CallResult(outcome=outcome, origin=Origin.COMMAND)))
+    assert (standing(world.state).tainted, standing(world.state).fetched) == (tainted, ())
+
+
+def test_a_denied_command_that_would_bring_text_from_outside_taints_nothing() -> None:
+    world = turn_with("run")
+    decision = Decision(verdict=Verdict.DENY, risk=Risk.REMOTE, outside=True)
+    world.take(replace(judged(world.state.calls[0].call.id, Verdict.DENY), decision=decision))
+    assert not standing(world.state).tainted
+
+
+DENIAL = SandboxDenial(right=Right.NETWORK, target="example.org", text="cannot resolve example.org")
+STOPPED = CallResult(outcome=Outcome.FAILED, content=(Text(text="no network"),), denial=DENIAL)
+
+
+def stopped_world(*, user_present: bool = True) -> tuple[World, str]:
+    """A turn whose command was stopped by the sandbox; gives the call's id."""
+    world = turn_with("run", user_present=user_present)
+    call_id = world.state.calls[0].call.id
+    world.take(judged(call_id, Verdict.ALLOW))
+    world.take(CallStarted(call_id=call_id))
+    world.take(CallFinished(call_id=call_id, result=STOPPED))
+    return world, call_id
+
+
+def test_a_right_that_the_sandbox_refused_is_asked_for_and_counts_for_one_run() -> None:
+    world, call_id = stopped_world()
+    question = world.state.questions[0]
+    assert (question.denial, question.options) == (DENIAL, (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE))
+    answer(world, OptionKind.ALLOW_ONCE)
+    runs = [effect for effect in world.effects if isinstance(effect, RunTool)]
+    assert [(run.call.id, run.digest, run.granted) for run in runs] == [(call_id, "d", None), (call_id, "d", DENIAL)]
+    world.take(CallStarted(call_id=call_id))
+    world.take(CallFinished(call_id=call_id, result=STOPPED))
+    assert result_of(world) == (Outcome.FAILED, "no network")
+    assert world.state.questions == ()
+
+
+def test_a_refused_right_leaves_the_first_result_and_says_so() -> None:
+    world, _ = stopped_world()
+    answer(world, OptionKind.REJECT_ONCE)
+    assert result_of(world) == (Outcome.FAILED, f"no network{RIGHT_REFUSED}")
+
+
+def test_nobody_there_means_no_right_beyond_the_sandbox() -> None:
+    world, _ = stopped_world(user_present=False)
+    assert result_of(world) == (Outcome.FAILED, "no network")
+    asked, _ = stopped_world()
+    asked.take(SetPresence(user_present=False))
+    assert result_of(asked) == (Outcome.FAILED, "no network")
+    resumed, _ = stopped_world()
+    resumed.take(Resumed(user_present=False))
+    assert result_of(resumed) == (Outcome.FAILED, "no network")
+    interrupted, _ = stopped_world()
+    interrupted.take(Interrupt())
+    assert result_of(interrupted) == (Outcome.FAILED, "no network")
 
 
 def test_a_call_that_would_be_asked_is_denied_when_nobody_is_there_and_counted() -> None:

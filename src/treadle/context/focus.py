@@ -5,6 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+import msgspec
+
+from treadle.protocol.tools import ToolSpec
+
+PROGRESS = "task_progress"
+"""The parameter by which any call may carry the checklist."""
+
+_PROGRESS_SCHEMA = {"type": "string"}
+
 REMIND_AFTER = 6
 """Model calls without an update after which the model is reminded, and again after as many."""
 
@@ -126,3 +135,17 @@ def edited(before: Checklist, now: Checklist) -> str:
     if before == now:
         return ""
     return f"The user changed the task's checklist. It now is:\n{render(now) or '(empty)'}"
+
+
+def with_progress(spec: ToolSpec) -> ToolSpec:
+    """Let the calls of a tool carry the checklist, unless the tool has such a parameter of its own."""
+    properties = spec.parameters.get("properties", {})
+    if PROGRESS in properties:
+        return spec
+    parameters = {**spec.parameters, "properties": {**properties, PROGRESS: _PROGRESS_SCHEMA}}
+    return msgspec.structs.replace(spec, parameters=parameters)
+
+
+def has_progress(spec: ToolSpec) -> bool:
+    """Whether a call's checklist is the loop's, not an argument of the tool."""
+    return spec.parameters.get("properties", {}).get(PROGRESS) is _PROGRESS_SCHEMA

@@ -18,18 +18,19 @@ class Rules(Struct, frozen=True, kw_only=True):
 
 
 class SystemParts(Struct, frozen=True, kw_only=True):
-    """The texts of the prompt: how to work, how to call tools in either protocol."""
+    """The texts of the prompt: how to work, how to keep the checklist, how to call tools in either protocol."""
 
     work: str
     native: str
     xml: str
+    checklist: str = ""
 
 
 def system_prompt(
     parts: SystemParts, protocol: ToolProtocol, *, tools: Sequence[ToolSpec] = (), rules: Sequence[Rules] = ()
 ) -> str:
     """Build the prompt for a tool protocol; with XML the tools are described in it."""
-    sections = [parts.work]
+    sections = [parts.work, parts.checklist]
     match protocol:
         case ToolProtocol.NATIVE:
             sections.append(parts.native)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from treadle.context.media import without_media
 from treadle.context.xml import as_xml_message
 from treadle.protocol.messages import (
     ContentBlock,
@@ -15,34 +16,38 @@ from treadle.protocol.messages import (
 )
 from treadle.protocol.models import ToolProtocol
 
-CHARACTERS_PER_TOKEN = 3.6
-"""Used only for what no usage report covers yet."""
+BYTES_PER_TOKEN = 3.6
+"""Of UTF-8; used only for what no usage report covers yet."""
+
+LEAST_BYTES_PER_TOKEN = 2.2
+"""What text takes at worst: no usual tokenizer needs more tokens for prose or code."""
 
 _DROPPED = "[Earlier messages were left out to make room. Ask the user if something you need is missing.]"
-_MEDIA_CHARACTERS = 6_000
+_MEDIA_BYTES = 6_000
 
 
 class Transcript:
     """Messages in order, roles in turn, each call followed by its result. Each message is built once and kept.
 
-    The projections for the tool protocols share that property, so that a provider can keep a message's wire
+    The projections for tool protocols and media share that property, so that a provider can keep a message's wire
     bytes by the message's identity.
     """
 
     def __init__(self) -> None:
         self._messages: list[Message] = []
-        self._xml: list[Message] = []
+        self._projected: dict[tuple[ToolProtocol, bool, bool], list[Message]] = {}
         self._reported_tokens = 0
-        self._new_characters = 0
+        self._new_bytes = 0
 
-    def messages(self, protocol: ToolProtocol) -> tuple[Message, ...]:
-        """Give the conversation as it is sent with this tool protocol."""
-        match protocol:
-            case ToolProtocol.NATIVE:
-                return tuple(self._messages)
-            case ToolProtocol.XML:
-                self._xml += [as_xml_message(message) for message in self._messages[len(self._xml) :]]
-                return tuple(self._xml)
+    def messages(self, protocol: ToolProtocol, *, images: bool = True, documents: bool = True) -> tuple[Message, ...]:
+        """Give the conversation as it is sent with this tool protocol to a model that takes these media."""
+        if protocol is ToolProtocol.NATIVE and images and documents:
+            return tuple(self._messages)
+        projected = self._projected.setdefault((protocol, images, documents), [])
+        for message in self._messages[len(projected) :]:
+            plain = without_media(message, images=images, documents=documents)
+            projected.append(as_xml_message(plain) if protocol is ToolProtocol.XML else plain)
+        return tuple(projected)
 
     @property
     def is_empty(self) -> bool:
@@ -51,8 +56,18 @@ class Transcript:
 
     @property
     def tokens(self) -> int:
-        """Estimate what the conversation takes: the provider's last count, and the characters since."""
-        return self._reported_tokens + int(self._new_characters / CHARACTERS_PER_TOKEN)
+        """Estimate what the conversation takes: the provider's last count, and the bytes since."""
+        return self._reported_tokens + int(self._new_bytes / BYTES_PER_TOKEN)
+
+    @property
+    def most_tokens(self) -> int:
+        """Say what the conversation takes at most."""
+        return self._reported_tokens + int(self._new_bytes / LEAST_BYTES_PER_TOKEN)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether a provider's count, which covers prompt and tools too, is part of the estimate."""
+        return self._reported_tokens > 0
 
     def add_user(
         self,
@@ -75,7 +90,7 @@ class Transcript:
         """Add the model's message; `context_tokens` is the provider's count of all up to here, 0 if unknown."""
         self._add(Role.ASSISTANT, message.content or (Text(text="(no answer)"),))
         if context_tokens:
-            self._reported_tokens, self._new_characters = context_tokens, 0
+            self._reported_tokens, self._new_bytes = context_tokens, 0
 
     def wire_id(self, call_id: str) -> str:
         """Look up the provider's own id of a call of the last message."""
@@ -98,16 +113,17 @@ class Transcript:
         if not any(isinstance(block, Text) and block.text == _DROPPED for block in first.content):
             first = Message(role=first.role, content=(*first.content, Text(text=_DROPPED)))
         self._messages[: 1 + count] = [first]
-        self._xml.clear()
-        characters = sum(size(message) for message in gone)
-        self._reported_tokens = max(0, self._reported_tokens - int(characters / CHARACTERS_PER_TOKEN))
+        self._projected.clear()
+        left_out = sum(size(message) for message in gone)
+        self._reported_tokens = max(0, self._reported_tokens - int(left_out / BYTES_PER_TOKEN))
 
     def _add(self, role: Role, content: tuple[ContentBlock, ...]) -> None:
         message = Message(role=role, content=content)
-        self._new_characters += size(message)
+        self._new_bytes += size(message)
         if self._messages and self._messages[-1].role is role:
             earlier = self._messages.pop()
-            del self._xml[len(self._messages) :]
+            for projected in self._projected.values():
+                del projected[len(self._messages) :]
             message = Message(role=role, content=(*earlier.content, *content))
         self._messages.append(message)
 
@@ -117,17 +133,21 @@ def _as_task(prompt: Sequence[UserContent]) -> list[ContentBlock]:
 
 
 def size(message: Message) -> int:
-    """Count the characters of a message, as far as they cost tokens."""
+    """Count the bytes of a message (UTF-8), as far as they cost tokens."""
     return sum(_size(block) for block in message.content)
 
 
 def _size(block: ContentBlock) -> int:
     match block:
         case Text(text=text) | Thinking(text=text):
-            return len(text)
+            return _bytes(text)
         case ToolUse(name=name, arguments=arguments):
-            return len(name) + sum(len(key) + len(str(value)) for key, value in arguments.items())
+            return len(name) + sum(len(key) + _bytes(str(value)) for key, value in arguments.items())
         case ToolResult(content=content):
             return sum(_size(inner) for inner in content)
         case _:
-            return _MEDIA_CHARACTERS
+            return _MEDIA_BYTES
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))

@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 from typing import assert_never
 
-from treadle.engine import calls, replies, turns
+from treadle.engine import answers, calls, checklist, interruptions, replies, turns
 from treadle.engine.calls import Moved
 from treadle.engine.effects import (
     Assemble,
-    CallModel,
     Cancel,
     Compact,
     Effect,
@@ -15,18 +14,21 @@ from treadle.engine.effects import (
     model_work,
     step_work,
     timer_work,
+    turn_timer,
 )
 from treadle.engine.legal import refuse_illegal
 from treadle.engine.state import (
     Assembling,
     AwaitingReply,
     Compacting,
+    Held,
     Idle,
     Retrying,
     State,
     Waiting,
     phase,
     replace,
+    with_model,
 )
 from treadle.protocol.events import (
     Answer,
@@ -37,6 +39,7 @@ from treadle.protocol.events import (
     Compacted,
     ContextExceeded,
     ContextReady,
+    EditChecklist,
     EditQueued,
     Event,
     Interrupt,
@@ -44,13 +47,16 @@ from treadle.protocol.events import (
     ReplyFailed,
     ReplyFinished,
     Resumed,
+    RevokeAllowance,
     SessionStarted,
+    SetFallback,
     SetLimits,
     SetMode,
     SetModel,
     SetPresence,
     TimerFired,
 )
+from treadle.protocol.models import ModelChoice
 from treadle.protocol.notifications import (
     CallStatus,
     ModeChanged,
@@ -58,6 +64,7 @@ from treadle.protocol.notifications import (
     PhaseChanged,
     QuestionAsked,
     QuestionClosed,
+    TurnStop,
 )
 from treadle.protocol.permissions import QuestionKind
 
@@ -101,9 +108,14 @@ def _handle(state: State, event: Event) -> Moved:  # noqa: C901, PLR0911, PLR091
             return _interrupt(state)
         case SetMode() as data:
             return replace(state, mode=data.mode), [Notify(notification=ModeChanged(mode=data.mode))]
+        case RevokeAllowance() as data:
+            return answers.revoke(state, data)
         case SetModel() as data:
-            state = replace(state, model=data.model, tool_protocol=data.tool_protocol)
-            return state, [Notify(notification=ModelChanged(model=data.model))]
+            return _set_model(state, data)
+        case SetFallback(choice=choice):
+            return replace(state, fallback=choice), []
+        case EditChecklist(text=text):
+            return checklist.from_user(state, text)
         case SetLimits(limits=limits):
             return replace(state, limits=limits), []
         case SetPresence() as data:
@@ -119,7 +131,9 @@ def _handle(state: State, event: Event) -> Moved:  # noqa: C901, PLR0911, PLR091
         case Compacted() as data:
             return replies.compacted(state, data)
         case CallProposed() as data:
-            return calls.propose(state, data)
+            state, effects = calls.propose(state, data)
+            state, more = checklist.from_model(state, data.progress)
+            return state, effects + more
         case ReplyFinished() as data:
             return _finish_reply(state, data)
         case ReplyFailed() as data:
@@ -130,8 +144,8 @@ def _handle(state: State, event: Event) -> Moved:  # noqa: C901, PLR0911, PLR091
             return calls.started(state, data)
         case CallFinished() as data:
             return calls.finished(state, data)
-        case TimerFired():
-            return replies.retry_now(state)
+        case TimerFired(timer=timer):
+            return _time_is_up(state) if _bounds_turn(state, timer) else replies.retry_now(state)
         case _:
             assert_never(event.data)
 
@@ -143,8 +157,23 @@ def _start_session(state: State, data: SessionStarted) -> State:
         mode=data.mode,
         model=data.model,
         tool_protocol=data.tool_protocol,
+        thinking_budget=data.thinking_budget,
+        fallback=data.fallback,
         limits=data.limits,
     )
+
+
+def _set_model(state: State, data: SetModel) -> Moved:
+    choice = ModelChoice(model=data.model, tool_protocol=data.tool_protocol, thinking_budget=data.thinking_budget)
+    return replace(with_model(state, choice), replaced=None), [Notify(notification=ModelChanged(model=data.model))]
+
+
+def _bounds_turn(state: State, timer: str) -> bool:
+    return state.turn is not None and timer == turn_timer(state.turn.number)
+
+
+def _time_is_up(state: State) -> Moved:
+    return _interrupt(replace(state, stopping=TurnStop.TIME))
 
 
 def _edit_queue(state: State, data: EditQueued) -> Moved:
@@ -161,10 +190,14 @@ def _edit_queue(state: State, data: EditQueued) -> Moved:
 
 def _answer(state: State, data: Answer) -> Moved:
     question = next(question for question in state.questions if question.id == data.question_id)
-    if question.kind is not QuestionKind.GUIDANCE:
-        return calls.answered(state, question, data)
+    if question.kind in (QuestionKind.PERMISSION, QuestionKind.FOLLOWUP):
+        return answers.answered(state, question, data)
     state = replace(state, questions=tuple(other for other in state.questions if other.id != question.id))
-    state, effects = turns.guided(state, data.text)
+    match state.activity:
+        case Held() as held:
+            state, effects = replies.budget_answered(state, held, data)
+        case _:
+            state, effects = turns.guided(state, data.text)
     return state, [Notify(notification=QuestionClosed(question_id=question.id, option=data.option)), *effects]
 
 
@@ -179,9 +212,11 @@ def _interrupt(state: State) -> Moved:
         case Retrying(timer=timer):
             effects.append(Cancel(work=timer_work(timer)))
             state = replace(state, activity=Idle())
+        case Held():
+            state = replace(state, activity=Idle())
         case Idle():
             pass
-    state, more = calls.interrupt(state)
+    state, more = interruptions.interrupt(state)
     closed = [Notify(notification=QuestionClosed(question_id=question.id)) for question in state.questions]
     return replace(state, cancelling=True, questions=()), [*effects, *more, *closed]
 
@@ -190,7 +225,7 @@ def _finish_reply(state: State, data: ReplyFinished) -> Moved:
     state, effects = replies.reply_finished(state, data)
     if not state.cancelling:
         return state, effects
-    state, more = calls.interrupt(state)
+    state, more = interruptions.interrupt(state)
     return state, effects + more
 
 
@@ -205,10 +240,13 @@ def _withdraw_questions(state: State) -> Moved:
     effects: list[Effect] = []
     for call in state.calls:
         if call.status is CallStatus.ASKING:
-            state, more = calls.ask_again(state, call)
+            state, more = interruptions.ask_again(state, call)
             effects += more
     if any(question.kind is QuestionKind.GUIDANCE for question in state.questions):
         state, more = turns.end_unguided(state)
+        effects += more
+    if isinstance(state.activity, Held):
+        state, more = turns.end_turn(state, TurnStop.BUDGET, why="nobody is there to agree to what it costs")
         effects += more
     return state, effects
 
@@ -216,27 +254,36 @@ def _withdraw_questions(state: State) -> Moved:
 def _resume(state: State, data: Resumed) -> Moved:
     state = replace(state, user_present=data.user_present)
     if state.cancelling:
-        state, effects = calls.abandon(state)
+        state, effects = interruptions.abandon(state)
         return replace(state, activity=Idle()), effects
+    state, effects = _take_up(state, data)
+    return state, [*turns.bound_time(state), *effects]
+
+
+def _take_up(state: State, data: Resumed) -> Moved:
     match state.activity:
         case Assembling(step=step):
             return state, [Assemble(step=step)]
         case AwaitingReply(step=step, attempt=attempt, failures=failures):
-            state, effects = calls.drop_unfinished_reply(state)
-            state = replace(state, activity=AwaitingReply(step=step, attempt=attempt + 1, failures=failures))
-            return state, [*effects, CallModel(step=step, attempt=attempt + 1)]
+            state, effects = interruptions.drop_unfinished_reply(state)
+            state, more = replies.send(state, step, attempt + 1, failures)
+            return state, effects + more
         case Retrying():
             return replies.retry_now(state)
         case Compacting(step=step):
             return state, [Compact(step=step)]
+        case Held() if not data.user_present:
+            return _withdraw_questions(state)
+        case Held():
+            return state, _ask_again(state, QuestionKind.BUDGET)
         case Idle():
-            state, effects = calls.resume(state)
-            more = _ask_guidance_again(state) if data.user_present else []
+            state, effects = interruptions.resume(state)
+            more = _ask_again(state, QuestionKind.GUIDANCE) if data.user_present else []
             if not data.user_present:
                 state, more = _withdraw_questions(state)
             return state, effects + more
 
 
-def _ask_guidance_again(state: State) -> list[Effect]:
-    asked = (question for question in state.questions if question.kind is QuestionKind.GUIDANCE)
+def _ask_again(state: State, kind: QuestionKind) -> list[Effect]:
+    asked = (question for question in state.questions if question.kind is kind)
     return [Notify(notification=QuestionAsked(question=question)) for question in asked]

@@ -1,23 +1,40 @@
 """The life of a call: proposed, judged, confirmed, running, finished."""
 
 import hashlib
-from typing import Any
 
 import msgspec
 
 from treadle.engine import texts
-from treadle.engine.effects import Cancel, Effect, JudgeCall, Notify, RunTool, call_work
+from treadle.engine.effects import Effect, JudgeCall, Notify, RunTool
 from treadle.engine.state import CallState, Repeat, State, replace
 from treadle.protocol.events import Answer, CallFinished, CallJudged, CallProposed, CallStarted
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, QuestionClosed
-from treadle.protocol.permissions import Decision, OptionKind, Question, QuestionKind, Verdict
-from treadle.protocol.tools import CallResult, FileChange, Flow, Outcome, Risk, ToolEffect, result_text
+from treadle.protocol.permissions import (
+    Decision,
+    OptionKind,
+    Question,
+    QuestionKind,
+    Reason,
+    Verdict,
+)
+from treadle.protocol.tools import (
+    OUTSIDE,
+    CallResult,
+    FetchUrl,
+    FileChange,
+    Flow,
+    Outcome,
+    Risk,
+    result_text,
+)
 
 Moved = tuple[State, list[Effect]]
 
-_OPTIONS = (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ONCE)
-_OPTIONS_OF_CRITICAL = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
+_ONCE = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
+_ALWAYS = (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ONCE)
+_HARMLESS = (Risk.NONE, Risk.READ)
+_RAN = (Outcome.OK, Outcome.FAILED, Outcome.INTERRUPTED)
 _REMEMBERED_REPEATS = 64
 
 
@@ -56,14 +73,18 @@ def finish(state: State, call: CallState, result: CallResult) -> Moved:
     return _count(state, call, result), effects + closed
 
 
-def close_questions(state: State, call_id: str, option: OptionKind | None = None) -> Moved:
+def close_questions(state: State, call_id: str, answer: Answer | None = None) -> Moved:
     """Close the questions about a call."""
     gone = [question for question in state.questions if question.call_id == call_id]
     kept = tuple(question for question in state.questions if question.call_id != call_id)
-    told: list[Effect] = [
-        Notify(notification=QuestionClosed(question_id=question.id, option=option)) for question in gone
-    ]
+    told: list[Effect] = [Notify(notification=_closing(question, answer)) for question in gone]
     return replace(state, questions=kept), told
+
+
+def _closing(question: Question, answer: Answer | None) -> QuestionClosed:
+    if answer is None:
+        return QuestionClosed(question_id=question.id)
+    return QuestionClosed(question_id=question.id, option=answer.option, scope=answer.scope)
 
 
 def _count(state: State, call: CallState, result: CallResult) -> State:
@@ -73,7 +94,17 @@ def _count(state: State, call: CallState, result: CallResult) -> State:
         state = replace(state, mistakes=0)
     if state.turn is not None and result.changes:
         state = replace(state, turn=replace(state.turn, changes=_merge(state.turn.changes, result.changes)))
+    if state.turn is not None and _from_outside(call, result):
+        urls = (access.url for access in call.accesses if isinstance(access, FetchUrl))
+        fetched = tuple(dict.fromkeys((*state.turn.fetched, *urls)))
+        state = replace(state, turn=replace(state.turn, tainted=True, fetched=fetched))
     return _guard_loop(state, call, result)
+
+
+def _from_outside(call: CallState, result: CallResult) -> bool:
+    """Whether the model reads text with this result, or can read it from now on, that nobody on this machine wrote."""
+    brought = call.decision is not None and call.decision.outside and result.outcome in _RAN
+    return brought or result.origin in OUTSIDE
 
 
 def _merge(known: tuple[FileChange, ...], new: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
@@ -161,12 +192,23 @@ def judged(state: State, data: CallJudged) -> Moved:
         case Verdict.DENY:
             return finish(state, call, result_text(Outcome.DENIED, texts.denied(data.decision, no_user=False)))
         case Verdict.ALLOW:
-            return _allowed(state, call, data.decision)
+            return _unasked(state, call, data.decision)
         case Verdict.REQUIRE_USER_CONFIRMATION:
-            granted = data.decision.digest in state.grants and data.decision.risk is not Risk.CRITICAL
-            if granted or call.amended:
+            if call.amended:
                 return _allowed(state, call, data.decision)
             return _needs_yes(state, call, data.decision)
+
+
+def _unasked(state: State, call: CallState, decision: Decision) -> Moved:
+    """Let a call run unasked, unless too many did so in a row."""
+    if decision.risk in _HARMLESS:
+        return _allowed(state, call, decision)
+    most = state.limits.max_unasked
+    if most is not None and state.unasked >= most:
+        reason = Reason(rule="unasked-cap", text=f"{state.unasked} calls have run in a row without anybody being asked")
+        decision = replace(decision, reasons=(reason, *decision.reasons))
+        return _needs_yes(state, replace(call, decision=decision), decision)
+    return _allowed(replace(state, unasked=state.unasked + 1), call, decision)
 
 
 def _allowed(state: State, call: CallState, decision: Decision) -> Moved:
@@ -192,7 +234,7 @@ def _needs_yes(state: State, call: CallState, decision: Decision) -> Moved:
         id=f"q{state.seq}",
         kind=QuestionKind.PERMISSION,
         text=call.preview.title if call.preview else call.call.name,
-        options=_OPTIONS_OF_CRITICAL if decision.risk is Risk.CRITICAL else _OPTIONS,
+        options=_ALWAYS if decision.offers and decision.risk is not Risk.CRITICAL else _ONCE,
         call_id=call.call.id,
         preview=call.preview,
         decision=decision,
@@ -218,7 +260,12 @@ def _ask(state: State, call: CallState, question: Question) -> Moved:
 def start(state: State, call: CallState, decision: Decision) -> Moved:
     """Let the call run; the intent is logged by the runtime before it does."""
     state, effects = put(state, replace(call, status=CallStatus.STARTING))
-    return state, [*effects, RunTool(call=call.call, digest=decision.digest, rerun=call.rerun)]
+    return state, [*effects, run_of(call, decision)]
+
+
+def run_of(call: CallState, decision: Decision) -> RunTool:
+    """Run what was judged."""
+    return RunTool(call=call.call, digest=decision.digest, rerun=call.rerun, granted=call.granted)
 
 
 def started(state: State, data: CallStarted) -> Moved:
@@ -229,146 +276,21 @@ def started(state: State, data: CallStarted) -> Moved:
 
 
 def finished(state: State, data: CallFinished) -> Moved:
-    """The outcome is in the log."""
+    """The outcome is in the log; what the sandbox stopped may run once more if the user gives the right for it."""
     call = find(state, data.call_id)
     assert call is not None  # noqa: S101 - `advance` has checked it
-    return finish(state, call, data.result)
-
-
-def answered(state: State, question: Question, data: Answer) -> Moved:
-    """Act on the user's answer to a question about a call."""
-    call = find(state, question.call_id)
-    if call is None:
-        return close_questions(state, question.call_id, data.option)
-    state, effects = close_questions(state, question.call_id, data.option)
-    state, more = _act_on(state, call, data)
-    return state, effects + more
-
-
-def _act_on(state: State, call: CallState, data: Answer) -> Moved:
-    match data.option:
-        case OptionKind.ALLOW_ONCE | OptionKind.ALLOW_ALWAYS:
-            return _approved(state, call, data)
-        case OptionKind.REJECT_ONCE | OptionKind.REJECT_ALWAYS:
-            return _rejected(state, call, data)
-        case OptionKind.ANSWER:
-            return finish(state, call, result_text(Outcome.OK, data.text))
-
-
-def _approved(state: State, call: CallState, data: Answer) -> Moved:
-    assert call.decision is not None  # noqa: S101 - a permission is asked only after a decision
-    if data.text:
-        state = replace(state, notes=(*state.notes, texts.comment_on(call.call.name, data.text)))
-    if data.arguments is not None and data.arguments != call.call.arguments:
-        return _amended(state, call, data.arguments)
-    if data.option is OptionKind.ALLOW_ALWAYS:
-        state = replace(state, grants=state.grants | {call.decision.digest})
-    return start(state, call, call.decision)
-
-
-def _amended(state: State, call: CallState, arguments: dict[str, Any]) -> Moved:
-    """Judge the call anew as the user wrote it; what a person typed needs no second yes, but a denial still counts."""
-    amended = replace(call, call=replace(call.call, arguments=arguments), amended=True, status=CallStatus.JUDGING)
-    state, effects = put(state, amended)
-    return state, [*effects, JudgeCall(call=amended.call)]
-
-
-def _rejected(state: State, call: CallState, data: Answer) -> Moved:
-    state, effects = finish(state, call, result_text(Outcome.REJECTED, texts.rejected(data.text)))
-    position = [one.call.id for one in state.calls].index(call.call.id)
-    for later in state.calls[position + 1 :]:
-        if later.status is CallStatus.PROPOSED:
-            state, more = finish(state, later, result_text(Outcome.SKIPPED, texts.SKIPPED))
-            effects += more
-    return state, effects
-
-
-def drop_unfinished_reply(state: State) -> Moved:
-    """Forget the calls of a reply that broke: only readers can have run."""
-    effects: list[Effect] = []
-    for call in state.calls:
-        if not call.finished:
-            effects.append(Cancel(work=call_work(call.call.id)))
-        state, closed = close_questions(state, call.call.id)
-        effects += closed
-    return replace(state, calls=()), effects
-
-
-def interrupt(state: State) -> Moved:
-    """End every call that does not run yet, and stop those that do."""
-    effects: list[Effect] = []
-    for call in state.calls:
-        if call.finished:
-            continue
-        effects.append(Cancel(work=call_work(call.call.id)))
-        if call.status is not CallStatus.RUNNING:
-            state, more = finish(state, call, result_text(Outcome.INTERRUPTED, texts.NOT_STARTED))
-            effects += more
-    return state, effects
-
-
-def abandon(state: State) -> Moved:
-    """Give every open call its result after a restart in the middle of an interruption."""
-    effects: list[Effect] = []
-    for call in state.calls:
-        if not call.finished:
-            ran = call.status is CallStatus.RUNNING and not call.pure
-            result = (
-                result_text(Outcome.UNKNOWN, texts.UNKNOWN)
-                if ran
-                else result_text(Outcome.INTERRUPTED, texts.NOT_STARTED)
-            )
-            state, more = finish(state, call, result)
-            effects += more
-    return state, effects
-
-
-def resume(state: State) -> Moved:
-    """Take open calls up again after a restart; what ran once and only once is never run again by itself."""
-    effects: list[Effect] = []
-    for call in state.calls:
-        match call.status:
-            case CallStatus.JUDGING:
-                effects.append(JudgeCall(call=call.call))
-            case CallStatus.ASKING if not state.user_present and call.decision is not None and not _asks(call):
-                state, more = _judge_again(state, call)
-                effects += more
-            case CallStatus.ASKING:
-                state, more = ask_again(state, call)
-                effects += more
-            case CallStatus.STARTING | CallStatus.RUNNING:
-                state, more = _run_again(state, call)
-                effects += more
-            case CallStatus.PROPOSED | CallStatus.FINISHED:
-                pass
-    return state, effects
-
-
-def _asks(call: CallState) -> bool:
-    return call.traits.flow is Flow.ASK
-
-
-def _judge_again(state: State, call: CallState) -> Moved:
-    """Have a call judged anew that waited for a yes: the mode may be another one now, and nobody is there to ask."""
-    state, closed = close_questions(state, call.call.id)
-    state, effects = put(state, replace(call, status=CallStatus.JUDGING))
-    return state, [*closed, *effects, JudgeCall(call=call.call)]
-
-
-def ask_again(state: State, call: CallState) -> Moved:
-    """Put an open question again, or give the answer that stands for nobody being there."""
-    if state.user_present:
-        asked = [question for question in state.questions if question.call_id == call.call.id]
-        return state, [Notify(notification=QuestionAsked(question=question)) for question in asked]
-    if call.traits.flow is Flow.ASK or call.decision is None:
-        return finish(state, call, result_text(Outcome.OK, texts.NO_USER_TO_ASK))
-    return deny_for_no_user(state, call, call.decision)
-
-
-def _run_again(state: State, call: CallState) -> Moved:
-    assert call.decision is not None  # noqa: S101 - nothing starts without one
-    if call.status is CallStatus.STARTING:
-        return state, [RunTool(call=call.call, digest=call.decision.digest, rerun=call.rerun)]
-    if call.traits.effect is ToolEffect.ONCE:
-        return finish(state, call, result_text(Outcome.UNKNOWN, texts.UNKNOWN))
-    return start(state, replace(call, rerun=True), call.decision)
+    denial = data.result.denial
+    if denial is None or call.granted is not None or not state.user_present or state.cancelling:
+        return finish(state, call, data.result)
+    question = Question(
+        id=f"q{state.seq}",
+        kind=QuestionKind.PERMISSION,
+        text=texts.stopped_by_sandbox(denial),
+        options=_ONCE,
+        call_id=call.call.id,
+        preview=call.preview,
+        decision=call.decision,
+        accesses=call.accesses,
+        denial=denial,
+    )
+    return _ask(state, replace(call, result=data.result), question)

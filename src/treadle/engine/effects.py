@@ -5,7 +5,8 @@ from typing import TypeAlias
 from treadle.protocol.base import Tagged
 from treadle.protocol.events import Source
 from treadle.protocol.notifications import Notification, TurnOutcome
-from treadle.protocol.tools import ToolCall
+from treadle.protocol.permissions import Allowance
+from treadle.protocol.tools import SandboxDenial, ToolCall
 
 
 class Assemble(Tagged, frozen=True, kw_only=True, tag="assemble"):
@@ -34,11 +35,21 @@ class JudgeCall(Tagged, frozen=True, kw_only=True, tag="judge_call"):
 
 
 class RunTool(Tagged, frozen=True, kw_only=True, tag="run_tool"):
-    """Run what was judged under this digest; `rerun` after a restart in the middle of it."""
+    """Run what was judged under this digest; `rerun` after a restart in the middle of it.
+
+    `granted` is what the sandbox stopped the first time and the user allowed for this one run.
+    """
 
     call: ToolCall
     digest: str
     rerun: bool = False
+    granted: SandboxDenial | None = None
+
+
+class Remember(Tagged, frozen=True, kw_only=True, tag="remember"):
+    """Write to the user's rules what is allowed from now on in every session."""
+
+    allowances: tuple[Allowance, ...]
 
 
 class StartTimer(Tagged, frozen=True, kw_only=True, tag="start_timer"):
@@ -67,7 +78,9 @@ class Respond(Tagged, frozen=True, kw_only=True, tag="respond"):
     outcome: TurnOutcome
 
 
-Effect: TypeAlias = Assemble | CallModel | Compact | JudgeCall | RunTool | StartTimer | Cancel | Notify | Respond
+Effect: TypeAlias = (
+    Assemble | CallModel | Compact | JudgeCall | RunTool | Remember | StartTimer | Cancel | Notify | Respond
+)
 
 
 def model_work(step: int, attempt: int) -> str:
@@ -88,3 +101,8 @@ def call_work(call_id: str) -> str:
 def timer_work(timer: str) -> str:
     """Name a timer."""
     return f"timer:{timer}"
+
+
+def turn_timer(turn: int) -> str:
+    """Name the timer that bounds a turn."""
+    return f"turn-{turn}"

@@ -25,10 +25,11 @@ from treadle.engine.effects import (
     timer_work,
 )
 from treadle.engine.history import record
-from treadle.engine.state import AwaitingReply, State, phase
+from treadle.engine.state import AwaitingReply, State, phase, replace
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
     Answer,
+    Budget,
     CallFinished,
     CallJudged,
     CallProposed,
@@ -37,6 +38,7 @@ from treadle.protocol.events import (
     ContextExceeded,
     ContextReady,
     Delivery,
+    EditChecklist,
     EditQueued,
     Event,
     EventData,
@@ -46,23 +48,38 @@ from treadle.protocol.events import (
     ReplyFailed,
     ReplyFinished,
     Resumed,
+    RevokeAllowance,
     SessionStarted,
+    SetFallback,
     SetLimits,
     SetMode,
     SetModel,
     SetPresence,
     Source,
+    Terms,
     TimerFired,
 )
 from treadle.protocol.messages import ContentBlock, Message, Role, Text, ToolUse
-from treadle.protocol.models import ErrorKind, ModelError, ReplyStop, ToolProtocol, Usage
+from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, ReplyStop, ToolProtocol, Usage
 from treadle.protocol.notifications import CallStatus, Phase
-from treadle.protocol.permissions import Decision, Mode, OptionKind, QuestionKind, Verdict
+from treadle.protocol.permissions import (
+    Allowance,
+    AllowScope,
+    Decision,
+    Mode,
+    OptionKind,
+    Question,
+    QuestionKind,
+    Verdict,
+)
 from treadle.protocol.tools import (
     Flow,
+    Origin,
     Outcome,
     Preview,
+    Right,
     Risk,
+    SandboxDenial,
     ToolCall,
     ToolEffect,
     ToolKind,
@@ -180,7 +197,8 @@ class World:
                 call_id = f"call_{step}_{attempt}_{self.calls}"
                 call = ToolCall(id=call_id, name=name, arguments={"n": self.calls % 3}, problem=problem)
                 self.proposed.append(ToolUse(id=call_id, name=name, arguments=call.arguments))
-                return CallProposed(step=step, attempt=attempt, call=call, traits=TRAITS[name])
+                progress = "- [ ] one\n- [x] two" if self.calls % 4 == 1 else ""
+                return CallProposed(step=step, attempt=attempt, call=call, traits=TRAITS[name], progress=progress)
             case _:
                 return None
 
@@ -204,7 +222,8 @@ class World:
         """Choose one of the things that can come of an effect."""
         match effect:
             case Assemble(step=step):
-                ready: list[EventData] = [ContextReady(step=step, environment="e")] * 4
+                terms = choice([None, Terms(input_tokens=100, max_output=5_000, input_price=1.0, output_price=1.0)])
+                ready: list[EventData] = [ContextReady(step=step, environment="e", terms=terms)] * 4
                 return choice([*ready, ContextExceeded(step=step, tokens=9, window=5)])
             case CallModel(step=step, attempt=attempt):
                 kinds: list[ErrorKind | None] = [None] * 6
@@ -220,14 +239,17 @@ class World:
                 verdict = choice(verdicts)
                 if verdict is None:
                     return CallFinished(call_id=call.id, result=result_text(Outcome.INVALID, "bad"))
-                return CallJudged(
-                    call_id=call.id, decision=decision(verdict, f"d{call.arguments}"), preview=Preview(title="t")
-                )
+                offers = choice([(), (Allowance(id=f"always {call.name}", tool=call.name),)])
+                decided = replace(decision(verdict, f"d{call.arguments}"), offers=offers)
+                return CallJudged(call_id=call.id, decision=decided, preview=Preview(title="t"))
             case RunTool(call=call):
                 if any(c.call.id == call.id and c.status is CallStatus.STARTING for c in self.state.calls):
                     return CallStarted(call_id=call.id)
                 outcome = choice([Outcome.OK, Outcome.OK, Outcome.FAILED, Outcome.INTERRUPTED])
-                return CallFinished(call_id=call.id, result=result_text(outcome, choice(["a", "b"])))
+                denial = choice([None, None, SandboxDenial(right=Right.NETWORK)])
+                origin = choice([Origin.COMMAND, Origin.COMMAND, Origin.WEB])
+                result = replace(result_text(outcome, choice(["a", "b"])), denial=denial, origin=origin)
+                return CallFinished(call_id=call.id, result=result)
             case StartTimer(timer=timer):
                 return TimerFired(timer=timer)
             case _:
@@ -247,13 +269,53 @@ class World:
 def explore(chance: random.Random, walks: int, *, longest: int = 60) -> Iterator[tuple[Phase, str, Phase]]:
     """Walk at random; yields the phase before, the event that was taken, and the phase after."""
     for _ in range(walks):
-        world = World(limits=Limits(max_steps=8, max_retries=2)).begin()
+        limits = BOUNDED if chance.random() < _OFTEN_BOUNDED else Limits(max_steps=8, max_retries=2)
+        world = World(limits=limits).begin()
         world.take(SetPresence(user_present=chance.random() < 0.8))
         for number in range(longest):
             before, known = phase(world.state), len(world.log)
             _move(world, chance, number)
             for event in world.log[known:]:
                 yield before, type(event.data).__name__, phase(world.state)
+
+
+def answer_to(question: Question, choice: Choose) -> Answer:
+    """Choose one of the answers that a question takes."""
+    permission = question.kind is QuestionKind.PERMISSION
+    keys = permission or question.kind is QuestionKind.BUDGET
+    option = OptionKind(choice(question.options if keys else (OptionKind.ANSWER,)))
+    can_amend = permission and question.denial is None and option is not OptionKind.REJECT_ONCE
+    amended = choice([None, None, {"n": "amended"}]) if can_amend else None
+    return Answer(
+        question_id=question.id,
+        option=option,
+        text=choice(["", "so"]),
+        arguments=amended,
+        scope=choice(list(AllowScope)),
+    )
+
+
+def asked_by_user(world: World, number: int) -> list[EventData]:
+    """List what a user may want now, beside answers."""
+    queued = [EditQueued(prompt_id=waiting.prompt.id) for waiting in world.state.queue]
+    allowed = [RevokeAllowance(allowance_id=one.id) for one in world.state.allowances]
+    return [
+        Prompt(id=f"p{number}", content=(Text(text="do it"),)),
+        Prompt(id=f"s{number}", content=(Text(text="do it"),), delivery=Delivery.STEER),
+        Interrupt(),
+        SetMode(mode=Mode.PLAN),
+        SetModel(model="p/other", tool_protocol=world.protocol),
+        SetFallback(choice=ModelChoice(model="q/spare", tool_protocol=world.protocol)),
+        EditChecklist(text="- [ ] mine"),
+        SetLimits(limits=world.limits),
+        SetPresence(user_present=True),
+        *queued,
+        *allowed,
+    ]
+
+
+BOUNDED = Limits(max_steps=8, max_retries=2, max_seconds=5.0, max_unasked=2, session=Budget(tokens=6_000))
+"""Limits that are all reached now and then."""
 
 
 def _move(world: World, chance: random.Random, number: int) -> None:
@@ -266,31 +328,13 @@ def _move(world: World, chance: random.Random, number: int) -> None:
         if data is not None and not world.try_take(data):
             world.proposed.pop()
     elif kind == "answer" and world.state.questions:
-        question = chance.choice(world.state.questions)
-        options = question.options if question.kind is QuestionKind.PERMISSION else (OptionKind.ANSWER,)
-        option = OptionKind(chance.choice(options))
-        allowed = option in (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS)
-        amended = {"n": "amended"} if allowed and chance.random() < 0.3 else None
-        world.take(Answer(question_id=question.id, option=option, arguments=amended))
+        world.take(answer_to(chance.choice(world.state.questions), chance.choice))
     elif kind == "user":
-        world.try_take(chance.choice(_asked_by_user(world, number)))
+        world.try_take(chance.choice(asked_by_user(world, number)))
     elif kind == "resume":
         world.outstanding.clear()
         world.take(Resumed(user_present=chance.random() < 0.8))
 
 
+_OFTEN_BOUNDED = 0.3
 _MOVES = (*["work"] * 10, *["call"] * 5, *["answer"] * 3, *["user"] * 3, "resume")
-
-
-def _asked_by_user(world: World, number: int) -> list[EventData]:
-    queued = [EditQueued(prompt_id=waiting.prompt.id) for waiting in world.state.queue]
-    return [
-        Prompt(id=f"p{number}", content=(Text(text="do it"),)),
-        Prompt(id=f"s{number}", content=(Text(text="do it"),), delivery=Delivery.STEER),
-        Interrupt(),
-        SetMode(mode=Mode.PLAN),
-        SetModel(model="p/other", tool_protocol=world.protocol),
-        SetLimits(limits=world.limits),
-        SetPresence(user_present=True),
-        *queued,
-    ]

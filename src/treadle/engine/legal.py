@@ -1,6 +1,7 @@
 """Which events are legal when. Everything else is refused with the reason, never ignored."""
 
 from treadle.engine.calls import find
+from treadle.engine.effects import turn_timer
 from treadle.engine.state import Assembling, AwaitingReply, Compacting, Retrying, State, phase
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
@@ -12,6 +13,7 @@ from treadle.protocol.events import (
     Compacted,
     ContextExceeded,
     ContextReady,
+    EditChecklist,
     EditQueued,
     Event,
     EventData,
@@ -20,7 +22,9 @@ from treadle.protocol.events import (
     ReplyFailed,
     ReplyFinished,
     Resumed,
+    RevokeAllowance,
     SessionStarted,
+    SetFallback,
     SetLimits,
     SetMode,
     SetModel,
@@ -61,8 +65,11 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
             if state.turn is None:
                 return "nothing is going on"
             return "it is being interrupted already" if state.cancelling else ""
-        case SetMode() | SetModel() | SetLimits() | SetPresence() | Resumed():
+        case SetMode() | SetModel() | SetFallback() | SetLimits() | SetPresence() | EditChecklist() | Resumed():
             return ""
+        case RevokeAllowance(allowance_id=allowance_id):
+            known = any(allowance.id == allowance_id for allowance in state.allowances)
+            return "" if known else "nothing of this id is allowed for this session"
         case ContextReady(step=step) | ContextExceeded(step=step):
             return "" if state.activity == Assembling(step=step) else "this step is not being assembled"
         case Compacted(step=step):
@@ -81,10 +88,15 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
         case CallFinished(call_id=call_id):
             return _call(state, call_id, CallStatus.RUNNING, CallStatus.JUDGING)
         case TimerFired(timer=timer):
-            fits = isinstance(state.activity, Retrying) and state.activity.timer == timer
-            return "" if fits else "no such timer runs"
+            return "" if _timer_runs(state, timer) else "no such timer runs"
         case SessionStarted():
             return "the session has already started"
+
+
+def _timer_runs(state: State, timer: str) -> bool:
+    if isinstance(state.activity, Retrying) and state.activity.timer == timer:
+        return True
+    return state.turn is not None and timer == turn_timer(state.turn.number) and not state.cancelling
 
 
 def _prompt(state: State, prompt_id: str, *, empty: bool) -> str:
@@ -98,9 +110,11 @@ def _answer(state: State, data: Answer) -> str:
     question = next((question for question in state.questions if question.id == data.question_id), None)
     if question is None:
         return "this question is not open (it was answered, or it no longer matters)"
+    if data.arguments is not None and (question.denial is not None or question.kind is not QuestionKind.PERMISSION):
+        return "there are no arguments to amend"
     if data.arguments is not None and data.option not in (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS):
         return "only a call that is allowed can be amended"
-    if question.kind is QuestionKind.PERMISSION:
+    if question.kind in (QuestionKind.PERMISSION, QuestionKind.BUDGET):
         return "" if data.option in question.options else f"{data.option} is not among the offered options"
     return "" if data.option is OptionKind.ANSWER else "this question wants an answer in words"
 

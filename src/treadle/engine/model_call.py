@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 
+import msgspec
 from msgspec import Struct
 
 from treadle.engine.ports import Provider
@@ -32,6 +33,7 @@ class ModelCall(Struct, frozen=True, kw_only=True):
     reader: ReplyReader
     price: Callable[[Usage], float | None]
     chance: Callable[[], float]
+    redact: Callable[[str], str]
 
 
 async def call_model(
@@ -85,7 +87,7 @@ def _finished(call: ModelCall, stop: StreamStop) -> ReplyFinished | ReplyFailed:
         message=message,
         stop=stop.reason,
         usage=stop.usage,
-        cost=call.price(stop.usage),
+        cost=call.price(stop.usage) if stop.usage.context_tokens else None,
     )
 
 
@@ -93,8 +95,8 @@ def _failed(call: ModelCall, error: ModelError, usage: Usage) -> ReplyFailed:
     return ReplyFailed(
         step=call.step,
         attempt=call.attempt,
-        error=error,
+        error=msgspec.structs.replace(error, message=call.redact(error.message)),
         usage=usage,
-        cost=call.price(usage),
+        cost=call.price(usage) if usage.context_tokens else 0.0,
         jitter=call.chance(),
     )

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Protocol, assert_never
 
 from treadle.context.transcript import Transcript
 from treadle.engine import tool_call
+from treadle.engine.budgets import Send, bounded, room_for
 from treadle.engine.calls import find
 from treadle.engine.effects import (
     Assemble,
@@ -15,6 +17,7 @@ from treadle.engine.effects import (
     Effect,
     JudgeCall,
     Notify,
+    Remember,
     Respond,
     RunTool,
     StartTimer,
@@ -26,10 +29,11 @@ from treadle.engine.effects import (
 from treadle.engine.model_call import ModelCall, call_model, cancelled_reply
 from treadle.engine.ports import Ports, Prepared, RedactedOutput
 from treadle.engine.reader import ReplyReader
-from treadle.engine.requests import build_request, cost, offered_tools, room
-from treadle.engine.state import State
-from treadle.protocol.errors import RefusedError
+from treadle.engine.requests import Tools, build_request, cost, offered_tools, room, terms_of
+from treadle.engine.state import State, replace, standing
+from treadle.protocol.errors import RefusedError, StoreError
 from treadle.protocol.events import (
+    Budget,
     CallFinished,
     CallStarted,
     Compacted,
@@ -37,10 +41,12 @@ from treadle.protocol.events import (
     ContextReady,
     EventData,
     ReplyFailed,
+    Terms,
     TimerFired,
 )
 from treadle.protocol.models import ErrorKind, ModelError
-from treadle.protocol.notifications import CallOutput, Notification
+from treadle.protocol.notifications import CallOutput, Notice, Notification
+from treadle.protocol.permissions import Allowance
 from treadle.protocol.tools import CallResult, Outcome, ToolCall, result_text
 
 
@@ -79,8 +85,9 @@ class Performer:
         self._group = group
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._prepared: dict[str, Prepared] = {}
+        self._offered: dict[str, Tools] = {}
 
-    def perform(self, effect: Effect) -> None:
+    def perform(self, effect: Effect) -> None:  # noqa: C901 - one line for each effect
         """Start the work that an effect wants. Notifications and answers are the session's own."""
         match effect:
             case Assemble(step=step):
@@ -89,19 +96,25 @@ class Performer:
                 self._own(
                     model_work(step, attempt),
                     lambda: self._call_model(step, attempt),
-                    broken=lambda error: _broken_reply(step, attempt, error),
+                    broken=lambda error: _broken_reply(step, attempt, self._redact(error)),
                     unstarted=lambda: cancelled_reply(step, attempt),
                 )
             case Compact(step=step):
                 self._desk.post_soon(Compacted(step=step, dropped=self._desk.transcript.droppable()))
             case JudgeCall(call=call):
                 self._own(
-                    call_work(call.id), lambda: self._judge(call), broken=lambda error: _broken_call(call.id, error)
+                    call_work(call.id),
+                    lambda: self._judge(call),
+                    broken=partial(self._broken_call, call.id),
                 )
             case RunTool(call=call):
                 self._own(
-                    call_work(call.id), lambda: self._run(effect), broken=lambda error: _broken_call(call.id, error)
+                    call_work(call.id),
+                    lambda: self._run(effect),
+                    broken=partial(self._broken_call, call.id),
                 )
+            case Remember(allowances=allowances):
+                self._own("remember", lambda: self._remember(allowances))
             case StartTimer(timer=timer, seconds=seconds):
                 self._own(timer_work(timer), lambda: self._wait(timer, seconds))
             case Cancel(work=work):
@@ -160,29 +173,62 @@ class Performer:
         if window is not None and tokens > window:
             await desk.post(ContextExceeded(step=step, tokens=tokens, window=window))
         else:
-            await desk.post(ContextReady(step=step, environment=environment, tokens=tokens))
+            terms = await self._terms()
+            await desk.post(ContextReady(step=step, environment=environment, tokens=tokens, terms=terms))
+
+    async def _terms(self) -> Terms | None:
+        """Say what the step's request can cost where a budget is set, and reserve it where one holds for the day."""
+        state = self._desk.state
+        if not bounded(state.limits):
+            return None
+        terms = terms_of(self._ports, state, self._desk.transcript, self._tools(state.model))
+        room = room_for(state, terms)
+        if state.limits.day == Budget() or not isinstance(room, Send):
+            return terms
+        return replace(terms, day=await self._ports.purse.reserve(room.worst))
 
     async def _call_model(self, step: int, attempt: int) -> None:
         state, ports = self._desk.state, self._ports
         self._prepared.clear()
         spec = ports.model(state.model)
-        tools = offered_tools(ports, state.model)
+        tools = self._tools(state.model)
         call = ModelCall(
             step=step,
             attempt=attempt,
             provider=ports.provider(state.model),
-            request=build_request(ports, state, self._desk.transcript),
+            request=build_request(ports, state, self._desk.transcript, tools),
             reader=ReplyReader(tools, state.tool_protocol, step=step, attempt=attempt),
             price=lambda usage: cost(spec, usage),
             chance=ports.chance,
+            redact=lambda text: ports.redactor().redact(text),
         )
         await call_model(call, self._desk.post_soon, self._desk.publish)
 
+    def _tools(self, model: str) -> Tools:
+        """Give the tools of a model, always the same: a provider keeps their wire bytes."""
+        if model not in self._offered:
+            self._offered[model] = offered_tools(self._ports, model)
+        return self._offered[model]
+
     async def _judge(self, call: ToolCall) -> None:
-        event, prepared = await tool_call.judge_call(self._ports, call, self._desk.state.mode)
+        event, prepared = await tool_call.judge_call(self._ports, call, standing(self._desk.state))
         if prepared is not None:
             self._prepared[call.id] = prepared
         await self._desk.post(event)
+
+    def _redact(self, error: Exception) -> str:
+        """Name an error without the secrets that its text may hold."""
+        return self._ports.redactor().redact(f"{type(error).__name__}: {error}")
+
+    def _broken_call(self, call_id: str, error: Exception) -> CallFinished:
+        text = f"Treadle failed while it worked on this call: {self._redact(error)}"
+        return CallFinished(call_id=call_id, result=result_text(Outcome.FAILED, text))
+
+    async def _remember(self, allowances: tuple[Allowance, ...]) -> None:
+        try:
+            await asyncio.to_thread(self._ports.remember, allowances)
+        except StoreError as error:
+            self._desk.publish(Notice(text=f"{error.what} {error.why} It holds for this session only."))
 
     async def _run(self, effect: RunTool) -> None:
         call = effect.call
@@ -203,7 +249,7 @@ class Performer:
         kept = self._prepared.pop(effect.call.id, None)
         if kept is not None:
             return kept
-        event, prepared = await tool_call.judge_call(self._ports, effect.call, self._desk.state.mode)
+        event, prepared = await tool_call.judge_call(self._ports, effect.call, standing(self._desk.state))
         same = not isinstance(event, CallFinished) and event.decision.digest == effect.digest
         return prepared if same else None
 
@@ -211,7 +257,7 @@ class Performer:
         redactor = self._ports.redactor()
         output = _Live(self._desk, effect.call.id, redactor.stream())
         try:
-            result = await tool_call.run_call(prepared, effect.call, output)
+            result = await tool_call.run_call(prepared, effect, output)
         except asyncio.CancelledError:
             output.finish()
             self._desk.post_soon(CallFinished(call_id=effect.call.id, result=tool_call.interrupted(output)))
@@ -246,11 +292,6 @@ class _Live(tool_call.LiveOutput):
             self._desk.publish(CallOutput(call_id=self._call_id, text=text))
 
 
-def _broken_reply(step: int, attempt: int, error: Exception) -> ReplyFailed:
-    message = f"Treadle failed while it called the model: {type(error).__name__}: {error}"
+def _broken_reply(step: int, attempt: int, trouble: str) -> ReplyFailed:
+    message = f"Treadle failed while it called the model: {trouble}"
     return ReplyFailed(step=step, attempt=attempt, error=ModelError(kind=ErrorKind.BAD_REQUEST, message=message))
-
-
-def _broken_call(call_id: str, error: Exception) -> CallFinished:
-    text = f"Treadle failed while it worked on this call: {type(error).__name__}: {error}"
-    return CallFinished(call_id=call_id, result=result_text(Outcome.FAILED, text))

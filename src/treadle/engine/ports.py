@@ -6,10 +6,10 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from treadle.protocol.events import Event
-from treadle.protocol.models import ModelRequest, ModelSpec, StreamEvent, ToolProtocol
+from treadle.protocol.models import ModelRequest, ModelSpec, Spent, StreamEvent, ToolProtocol
 from treadle.protocol.notifications import TurnOutcome
-from treadle.protocol.permissions import Decision
-from treadle.protocol.tools import Access, CallResult, Preview, ToolSpec
+from treadle.protocol.permissions import Allowance, Decision, Standing
+from treadle.protocol.tools import Access, CallResult, Preview, SandboxDenial, ToolSpec
 
 Output = Callable[[str], None]
 """Takes live output of a running call."""
@@ -35,12 +35,14 @@ class Prepared(Struct, frozen=True, kw_only=True):
 
     `run` does exactly what was prepared or raises `ToolError`; it checks by itself that files to change are still
     as they were. When its task is cancelled it ends within a second, leaves nothing running, and re-raises
-    `CancelledError` after reporting what it has through the output.
+    `CancelledError` after reporting what it has through the output. `escalated` gives the same call, with the same
+    accesses, to be run once with a right that the sandbox refused the first time; None where the call cannot use one.
     """
 
     accesses: tuple[Access, ...]
     preview: Preview
     run: Callable[[Output], Awaitable[CallResult]]
+    escalated: Callable[[SandboxDenial], "Prepared"] | None = None
 
 
 class Tool(Protocol):
@@ -62,7 +64,9 @@ class Tool(Protocol):
 class Judge(Protocol):
     """The security layer, bound to a workspace and its rules."""
 
-    def __call__(self, spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], mode: str) -> Decision:
+    def __call__(
+        self, spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing
+    ) -> Decision:
         """Decide about one call; the decision's digest names exactly what was judged."""
         ...
 
@@ -107,6 +111,14 @@ class Environment(Protocol):
         ...
 
 
+class Purse(Protocol):
+    """Keeps the day's budget for all sessions of a user."""
+
+    async def reserve(self, worst: Spent, /) -> Spent:
+        """Reserve for the next call; gives what today has cost otherwise, with what other sessions have reserved."""
+        ...
+
+
 class OutputHandler(Protocol):
     """Brings the end of a turn back to whoever asked for it."""
 
@@ -116,7 +128,11 @@ class OutputHandler(Protocol):
 
 
 class Ports(Struct, frozen=True, kw_only=True):
-    """Everything from outside that a session works with. `offered` names the tools that a model is told of."""
+    """Everything from outside that a session works with. `offered` names the tools that a model is told of.
+
+    `remember` writes allowances to the user's rules; raises `StoreError`. With `checklist` any call may carry the
+    task's checklist.
+    """
 
     log: EventLog
     environment: Environment
@@ -127,5 +143,8 @@ class Ports(Struct, frozen=True, kw_only=True):
     provider: Callable[[str], Provider]
     model: Callable[[str], ModelSpec]
     system: Callable[[str, ToolProtocol], str]
+    purse: Purse
+    remember: Callable[[Sequence[Allowance]], None]
+    checklist: bool = True
     clock: Callable[[], int]
     chance: Callable[[], float]

@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from treadle.context.focus import PROGRESS, has_progress
 from treadle.parsing import (
     Block,
     CallComplete,
@@ -70,8 +71,8 @@ class ReplyReader:
                 return self._take(self._xml.feed(text) if self._xml else self._splitter.feed(text))
             case StreamThinking(text=text):
                 return self._take([ReasoningDelta(text)])
-            case StreamThinkingDone(signature=signature, redacted=redacted, wire=wire):
-                self._end_thinking(signature, redacted, wire)
+            case StreamThinkingDone():
+                self._end_thinking(piece.signature, piece.redacted, piece.wire, searched=piece.searched)
                 return []
             case StreamCallStart(index=index, name=name, wire_id=wire_id):
                 return self._start_native(index, name, wire_id)
@@ -127,13 +128,13 @@ class ReplyReader:
         if text.strip():
             self._content.append(Text(text=text))
 
-    def _end_thinking(self, signature: str, redacted: str, wire: WireData | None) -> None:
+    def _end_thinking(self, signature: str, redacted: str, wire: WireData | None, *, searched: bool = False) -> None:
         text = "".join(self._thinking)
         self._thinking.clear()
         if redacted:
             self._content.append(RedactedThinking(data=redacted, wire=wire))
         elif text or signature or wire:
-            self._content.append(Thinking(text=text, signature=signature, wire=wire))
+            self._content.append(Thinking(text=text, signature=signature, wire=wire, searched=searched))
 
     def _start_native(self, index: int, name: str, wire_id: str) -> list[Delta | CallProposed]:
         self._end_thinking("", "", None)
@@ -155,27 +156,31 @@ class ReplyReader:
     def _complete(self, block: CallComplete) -> CallProposed:
         spec = self._tools.get(block.name)
         arguments, problems = dict(block.arguments), []
+        progress = arguments.pop(PROGRESS, "") if spec is not None and has_progress(spec) else ""
         if spec is None:
             problems = [self._unknown(block.name)]
         else:
             if self._xml is not None:
-                arguments, problems = typed_arguments(spec.parameters, block.arguments)
+                arguments, problems = typed_arguments(spec.parameters, arguments)
             problems = problems or validate_arguments(spec.parameters, arguments)
-        return self._propose(block, arguments, "; ".join(problems))
+        return self._propose(block, arguments, " ".join(problems), progress)
 
     def _malformed(self, block: Malformation) -> CallProposed:
         return self._propose(block, {}, block.message)
 
-    def _propose(self, block: CallComplete | Malformation, arguments: dict[str, object], problem: str) -> CallProposed:
+    def _propose(
+        self, block: CallComplete | Malformation, arguments: dict[str, object], problem: str, progress: object = ""
+    ) -> CallProposed:
         self._calls += 1
         call_id = f"call_{self._step}_{self._attempt}_{self._calls}"
-        self._place(block, call_id, arguments)
+        self._place(block, call_id, {**arguments, PROGRESS: progress} if progress else arguments)
         spec = self._tools.get(block.name)
         return CallProposed(
             step=self._step,
             attempt=self._attempt,
             call=ToolCall(id=call_id, name=block.name or _NAMELESS, arguments=arguments, problem=problem),
             traits=spec.traits if spec is not None else ToolTraits(),
+            progress=progress if isinstance(progress, str) else "",
         )
 
     def _place(self, block: CallComplete | Malformation, call_id: str, arguments: dict[str, object]) -> None:
@@ -192,5 +197,5 @@ class ReplyReader:
 
     def _unknown(self, name: str) -> str:
         near = difflib.get_close_matches(name, self._tools, n=3)
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"The tools are: {', '.join(self._tools)}."
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"Use one of: {', '.join(self._tools)}."
         return f"There is no tool named {name!r}. {hint}"

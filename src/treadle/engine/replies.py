@@ -1,22 +1,64 @@
 """The model's side: context, request, reply, failure, retry, overflow."""
 
-from treadle.engine.calls import Moved, drop_unfinished_reply
+from treadle.engine import checklist
+from treadle.engine.budgets import Ask, Send, Stop, add, room_for, spent_by, worst_of
+from treadle.engine.calls import Moved
 from treadle.engine.effects import Assemble, CallModel, Compact, Effect, Notify, StartTimer
-from treadle.engine.state import Assembling, AwaitingReply, Compacting, Idle, Retrying, State, replace
+from treadle.engine.interruptions import drop_unfinished_reply
+from treadle.engine.state import Assembling, AwaitingReply, Compacting, Held, Idle, Retrying, State, replace, with_model
 from treadle.engine.turns import end_turn
-from treadle.protocol.events import Compacted, ContextExceeded, ContextReady, ReplyFailed, ReplyFinished
-from treadle.protocol.messages import text_of
-from treadle.protocol.models import ErrorKind, ModelError, Usage
-from treadle.protocol.notifications import ContextCompacted, MessageDone, ReplyDropped, RetryScheduled, TurnStop
+from treadle.protocol.events import Answer, Compacted, ContextExceeded, ContextReady, ReplyFailed, ReplyFinished
+from treadle.protocol.messages import Thinking, text_of
+from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, Spent, Usage
+from treadle.protocol.notifications import (
+    ContextCompacted,
+    MessageDone,
+    ModelChanged,
+    QuestionAsked,
+    ReplyDropped,
+    RetryScheduled,
+    TurnStop,
+)
+from treadle.protocol.permissions import OptionKind, Question, QuestionKind
 
 _FIRST_DELAY = 1.0
 _LONGEST_DELAY = 60.0
+_BEFORE_FALLBACK = 2
+"""Failures in a row after which the fallback model takes over."""
+_LONGEST_WAIT = 10.0
+"""Seconds; a provider that wants a longer pause is replaced at once where there is a fallback."""
 
 
 def context_ready(state: State, data: ContextReady) -> Moved:
     """The user message is sealed: send the request."""
-    state = replace(state, calls=(), delivering=(), notes=(), activity=AwaitingReply(step=data.step, attempt=1))
-    return state, [CallModel(step=data.step, attempt=1)]
+    state = replace(checklist.told(state), calls=(), delivering=(), notes=(), terms=data.terms)
+    return send(state, data.step, attempt=1)
+
+
+def send(state: State, step: int, attempt: int, failures: int = 0) -> Moved:
+    """Send the request if what it can cost at worst fits into the budgets; else ask, or end the turn resumably."""
+    room = Send(None, Spent()) if state.terms is None else room_for(state, state.terms)
+    match room:
+        case Send(reply_tokens=reply_tokens):
+            activity = AwaitingReply(step=step, attempt=attempt, failures=failures)
+            state = replace(state, activity=activity, reply_tokens=reply_tokens)
+            return state, [CallModel(step=step, attempt=attempt)]
+        case Ask(about=about, text=text) if state.user_present:
+            options = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
+            question = Question(id=f"q{state.seq}", kind=QuestionKind.BUDGET, text=text, options=options)
+            held = Held(step=step, attempt=attempt, failures=failures, about=about)
+            state = replace(state, activity=held, questions=(*state.questions, question))
+            return state, [Notify(notification=QuestionAsked(question=question))]
+        case Ask(text=why) | Stop(why=why):
+            return end_turn(replace(state, activity=Idle()), TurnStop.BUDGET, why=why)
+
+
+def budget_answered(state: State, held: Held, data: Answer) -> Moved:
+    """Go on as the user says about money."""
+    if data.option is not OptionKind.ALLOW_ONCE:
+        return end_turn(state, TurnStop.BUDGET, why="the user did not want to spend more")
+    state = replace(state, asked=state.asked | {held.about})
+    return send(state, held.step, held.attempt, held.failures)
 
 
 def context_exceeded(state: State, data: ContextExceeded) -> Moved:
@@ -35,8 +77,8 @@ def compacted(state: State, data: Compacted) -> Moved:
     told: list[Effect] = [Notify(notification=ContextCompacted(dropped=data.dropped))]
     if attempt == 0:
         return replace(state, activity=Assembling(step=data.step)), [*told, Assemble(step=data.step)]
-    state = replace(state, activity=AwaitingReply(step=data.step, attempt=attempt + 1))
-    return state, [*told, CallModel(step=data.step, attempt=attempt + 1)]
+    state, effects = send(state, data.step, attempt + 1)
+    return state, told + effects
 
 
 def _too_long(why: str) -> ModelError:
@@ -51,10 +93,12 @@ def _too_long(why: str) -> ModelError:
 
 def reply_finished(state: State, data: ReplyFinished) -> Moved:
     """The reply counts from here on."""
-    state = _bill(state, data.usage, data.cost)
+    state = _bill(state, data.usage, data.cost, told=data.usage.context_tokens > 0)
     assert state.turn is not None  # noqa: S101 - a reply belongs to a turn
     text = text_of(data.message.content)
     turn = replace(state.turn, text=text) if text.strip() else state.turn
+    if any(isinstance(block, Thinking) and block.searched for block in data.message.content):
+        turn = replace(turn, tainted=True)
     state = replace(state, activity=Idle(), reply=data.stop, turn=turn)
     done = MessageDone(step=data.step, message=data.message, usage=data.usage, cost=data.cost)
     return state, [Notify(notification=done)]
@@ -74,10 +118,31 @@ def reply_failed(state: State, data: ReplyFailed) -> Moved:
     if error.kind is ErrorKind.CONTEXT_TOO_LONG and not state.compacted:
         state = replace(state, activity=Compacting(step=data.step, attempt=data.attempt), compacted=True)
         return state, [*effects, Compact(step=data.step)]
+    if state.fallback is not None and _should_stand_in(state, error, failures):
+        state, more = _stand_in(state, state.fallback, error)
+        state, sent = send(state, data.step, data.attempt + 1)
+        return state, [*effects, *more, *sent]
     if error.retryable and failures <= state.limits.max_retries:
         return _retry(state, data, failures, effects)
     state, more = end_turn(state, TurnStop.ERROR, error=error)
     return state, effects + more
+
+
+def _should_stand_in(state: State, error: ModelError, failures: int) -> bool:
+    """Whether the chosen model's provider is to be left alone for the rest of the turn."""
+    if state.replaced is not None:
+        return False
+    if error.kind is ErrorKind.BALANCE:
+        return True
+    return error.retryable and (failures >= _BEFORE_FALLBACK or (error.retry_after or 0.0) > _LONGEST_WAIT)
+
+
+def _stand_in(state: State, fallback: ModelChoice, error: ModelError) -> Moved:
+    chosen = ModelChoice(model=state.model, tool_protocol=state.tool_protocol, thinking_budget=state.thinking_budget)
+    told = ModelChanged(
+        model=fallback.model, why=f"{chosen.model} keeps failing ({error.message}); {fallback.model} takes over"
+    )
+    return replace(with_model(state, fallback), replaced=chosen), [Notify(notification=told)]
 
 
 def _retry(state: State, data: ReplyFailed, failures: int, effects: list[Effect]) -> Moved:
@@ -104,13 +169,18 @@ def retry_now(state: State) -> Moved:
     """The wait is over."""
     assert isinstance(state.activity, Retrying)  # noqa: S101 - `advance` has checked it
     waiting = state.activity
-    activity = AwaitingReply(step=waiting.step, attempt=waiting.attempt, failures=waiting.failures)
-    return replace(state, activity=activity), [CallModel(step=waiting.step, attempt=waiting.attempt)]
+    return send(state, waiting.step, waiting.attempt, waiting.failures)
 
 
-def _bill(state: State, usage: Usage, cost: float | None) -> State:
+def _bill(state: State, usage: Usage, cost: float | None, *, told: bool = True) -> State:
+    """Count a model call; one of which the provider did not tell what it used counts as its worst case."""
     turn = state.turn
     if turn is None:
         return state
     total = None if cost is None or turn.cost is None else turn.cost + cost
-    return replace(state, turn=replace(turn, usage=turn.usage + usage, cost=total))
+    terms = state.terms
+    used = spent_by(usage, cost) if told or terms is None else worst_of(terms, state.reply_tokens)
+    if terms is not None:
+        terms = replace(terms, day=add(terms.day, used))
+    turn = replace(turn, usage=turn.usage + usage, cost=total)
+    return replace(state, turn=turn, spent=add(state.spent, used), terms=terms)

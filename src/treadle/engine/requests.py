@@ -1,16 +1,28 @@
 """From the transcript to a model request, and from usage to money."""
 
-from treadle.context.transcript import Transcript
+from collections.abc import Mapping
+
+import msgspec
+
+from treadle.context.focus import with_progress
+from treadle.context.transcript import LEAST_BYTES_PER_TOKEN, Transcript
 from treadle.engine.ports import Ports
 from treadle.engine.state import State
+from treadle.protocol.events import Terms
 from treadle.protocol.models import ModelRequest, ModelSpec, ToolProtocol, Usage
 from treadle.protocol.tools import ToolSpec
 
 _ROOM_FOR_REPLY = 8_192
+_LEAST_THINKING = 1_024
+_LEAST_ANSWER = 1_024
 _TOKENS_IN_PRICE = 1_000_000
 
 
-def build_request(ports: Ports, state: State, transcript: Transcript) -> ModelRequest:
+Tools = Mapping[str, ToolSpec]
+"""What a model is told of, by name and in its order."""
+
+
+def build_request(ports: Ports, state: State, transcript: Transcript, tools: Tools) -> ModelRequest:
     """Build the request of the present step. The id is the same for every attempt of a step."""
     spec = ports.model(state.model)
     native = state.tool_protocol is ToolProtocol.NATIVE
@@ -18,16 +30,51 @@ def build_request(ports: Ports, state: State, transcript: Transcript) -> ModelRe
         id=f"{state.session_id}-{state.step}",
         model=spec.name,
         system=ports.system(state.model, state.tool_protocol),
-        messages=transcript.messages(state.tool_protocol),
-        tools=tuple(offered_tools(ports, state.model).values()) if native else (),
-        max_tokens=spec.max_output,
+        messages=transcript.messages(
+            state.tool_protocol, images=spec.images is not False, documents=spec.documents is not False
+        ),
+        tools=tuple(tools.values()) if native else (),
+        max_tokens=state.reply_tokens or spec.max_output,
+        thinking_budget=_thinking(state, spec),
     )
 
 
-def offered_tools(ports: Ports, model: str) -> dict[str, ToolSpec]:
-    """Give the tools that a model is told of, by name and in their order."""
+def _thinking(state: State, spec: ModelSpec) -> int | None:
+    """Give the thinking budget, with room left for the reply itself; None where too little is left to think."""
+    wanted, limit = state.thinking_budget, state.reply_tokens or spec.max_output
+    if not wanted or limit is None:
+        return wanted or None
+    left = min(wanted, limit - _LEAST_ANSWER)
+    return left if left >= _LEAST_THINKING else None
+
+
+def terms_of(ports: Ports, state: State, transcript: Transcript, tools: Tools) -> Terms:
+    """Say what the next model call can cost at worst."""
+    spec = ports.model(state.model)
+    tokens = transcript.most_tokens
+    if not transcript.is_measured:
+        tokens += int(_prompt_bytes(ports, state, tools) / LEAST_BYTES_PER_TOKEN)
+    prices = spec.prices
+    return Terms(
+        input_tokens=tokens,
+        max_output=spec.max_output,
+        input_price=None if prices is None else max(prices.input, prices.cache_write or 0.0),
+        output_price=None if prices is None else prices.output,
+    )
+
+
+def _prompt_bytes(ports: Ports, state: State, tools: Tools) -> int:
+    system = len(ports.system(state.model, state.tool_protocol).encode())
+    if state.tool_protocol is ToolProtocol.XML:
+        return system
+    return system + len(msgspec.json.encode(list(tools.values())))
+
+
+def offered_tools(ports: Ports, model: str) -> Tools:
+    """Find the tools that a model is told of; with a checklist, any call may carry it."""
     names = ports.offered(model)
-    return {name: tool.spec for name, tool in ports.tools.items() if name in names}
+    specs = {name: tool.spec for name, tool in ports.tools.items() if name in names}
+    return {name: with_progress(spec) for name, spec in specs.items()} if ports.checklist else specs
 
 
 def room(spec: ModelSpec) -> int | None:

@@ -5,11 +5,20 @@ from typing import TypeAlias
 import msgspec
 
 from treadle.protocol.base import Record, Tagged
-from treadle.protocol.events import Limits, Prompt, Source
-from treadle.protocol.models import ReplyStop, ToolProtocol, Usage
-from treadle.protocol.notifications import CallStatus, Phase
-from treadle.protocol.permissions import Decision, Mode, Question
-from treadle.protocol.tools import Access, CallResult, FileChange, Preview, ToolCall, ToolEffect, ToolTraits
+from treadle.protocol.events import Limits, Prompt, Source, Terms
+from treadle.protocol.models import ModelChoice, ReplyStop, Spent, ToolProtocol, Usage
+from treadle.protocol.notifications import CallStatus, Phase, TurnStop
+from treadle.protocol.permissions import Allowance, Decision, Mode, Question, Standing
+from treadle.protocol.tools import (
+    Access,
+    CallResult,
+    FileChange,
+    Preview,
+    SandboxDenial,
+    ToolCall,
+    ToolEffect,
+    ToolTraits,
+)
 
 
 class Idle(Tagged, frozen=True, kw_only=True, tag="idle"):
@@ -46,11 +55,24 @@ class Compacting(Tagged, frozen=True, kw_only=True, tag="compacting"):
     attempt: int
 
 
-Activity: TypeAlias = Idle | Assembling | AwaitingReply | Retrying | Compacting
+class Held(Tagged, frozen=True, kw_only=True, tag="held"):
+    """The request waits for the user's yes to what it can cost."""
+
+    step: int
+    attempt: int
+    failures: int
+    about: str
+
+
+Activity: TypeAlias = Idle | Assembling | AwaitingReply | Retrying | Compacting | Held
 
 
 class CallState(Record, frozen=True, kw_only=True):
-    """One call of the present step and where it is in its life."""
+    """One call of the present step and where it is in its life.
+
+    `result` of a call that is not finished is that of its first run, which the sandbox stopped; `granted` is the right
+    that the user gave for a second one.
+    """
 
     call: ToolCall
     traits: ToolTraits
@@ -61,6 +83,7 @@ class CallState(Record, frozen=True, kw_only=True):
     result: CallResult | None = None
     rerun: bool = False
     amended: bool = False
+    granted: SandboxDenial | None = None
 
     @property
     def pure(self) -> bool:
@@ -74,7 +97,7 @@ class CallState(Record, frozen=True, kw_only=True):
 
 
 class Turn(Record, frozen=True, kw_only=True):
-    """What is counted from a user's request to its end."""
+    """What is counted from a user's request to its end. `tainted`: it read text from outside; `fetched`: these URLs."""
 
     number: int
     sources: tuple[Source, ...]
@@ -84,6 +107,8 @@ class Turn(Record, frozen=True, kw_only=True):
     changes: tuple[FileChange, ...] = ()
     denied: int = 0
     text: str = ""
+    tainted: bool = False
+    fetched: tuple[str, ...] = ()
 
 
 class Waiting(Record, frozen=True, kw_only=True):
@@ -101,13 +126,21 @@ class Repeat(Record, frozen=True, kw_only=True):
 
 
 class State(Record, frozen=True, kw_only=True):
-    """Everything that `advance` knows. `calls` are those of the present step, in the order of the reply."""
+    """Everything that `advance` knows. `calls` are those of the present step, in the order of the reply.
+
+    `replaced` is the chosen model while the fallback stands in for it; `unasked` counts the calls that ran in a row
+    without anybody being asked; `asked` names what the user has agreed to spend; `reply_tokens` bounds the next reply;
+    `stopping` is why the turn is being cancelled if it was not the user.
+    """
 
     session_id: str = ""
     seq: int = 0
     mode: Mode = Mode.ASK
     model: str = ""
     tool_protocol: ToolProtocol = ToolProtocol.NATIVE
+    thinking_budget: int | None = None
+    fallback: ModelChoice | None = None
+    replaced: ModelChoice | None = None
     limits: Limits = Limits()
     user_present: bool = False
     activity: Activity = Idle()
@@ -120,15 +153,40 @@ class State(Record, frozen=True, kw_only=True):
     queue: tuple[Waiting, ...] = ()
     delivering: tuple[Prompt, ...] = ()
     notes: tuple[str, ...] = ()
-    grants: frozenset[str] = frozenset()
+    allowances: tuple[Allowance, ...] = ()
+    unasked: int = 0
+    spent: Spent = Spent()
+    terms: Terms | None = None
+    reply_tokens: int | None = None
+    asked: frozenset[str] = frozenset()
+    checklist: str = ""
+    checklist_told: str = ""
+    checklist_age: int = 0
     mistakes: int = 0
     repeats: tuple[Repeat, ...] = ()
     looping: bool = False
     compacted: bool = False
     cancelling: bool = False
+    stopping: TurnStop | None = None
 
 
 replace = msgspec.structs.replace
+
+
+def with_model(state: State, choice: ModelChoice) -> State:
+    """Call this model from the next request on."""
+    return replace(
+        state, model=choice.model, tool_protocol=choice.tool_protocol, thinking_budget=choice.thinking_budget
+    )
+
+
+def standing(state: State) -> Standing:
+    """Say what a decision depends on beside the call."""
+    if state.turn is None:
+        return Standing(mode=state.mode, allowances=state.allowances)
+    return Standing(
+        mode=state.mode, tainted=state.turn.tainted, fetched=state.turn.fetched, allowances=state.allowances
+    )
 
 
 def phase(state: State) -> Phase:
@@ -144,6 +202,8 @@ def phase(state: State) -> Phase:
             return Phase.WAITING_TO_RETRY
         case Compacting():
             return Phase.COMPACTING
+        case Held():
+            return Phase.AWAITING_USER_CONFIRMATION
         case Idle():
             return _phase_of_calls(state)
 

@@ -5,14 +5,20 @@ from typing import Any
 import msgspec
 
 from treadle.protocol.permissions import Decision
+from treadle.protocol.tools import Right, SandboxDenial
 
-INTERRUPTED = "Interrupted before it finished: the user, or the end of the program, stopped it."
-NOT_STARTED = "Not run: it was interrupted before it started."
+INTERRUPTED = (
+    "Interrupted before it finished: the user, or the end of the program, stopped it. Look at what it has done so far "
+    "before you go on."
+)
+NOT_STARTED = "Not run: it was interrupted before it started. Make the call again if it is still wanted."
 UNKNOWN = (
     "Outcome unknown: this was running when the program stopped. It may have taken effect wholly, partly or not at "
     "all. Check what it did before you run it again."
 )
-SKIPPED = "Not run: the user rejected an earlier call of the same reply."
+SKIPPED = (
+    "Not run: the user rejected an earlier call of the same reply. Take that into account before you make it again."
+)
 NO_USER_TO_ASK = "No user is here to answer. Go on with the most sensible choice, and say which one you made."
 NO_TOOL_USED = (
     "Your last reply used no tool. If the task is done, call attempt_completion; if you need something from the user, "
@@ -26,7 +32,11 @@ PRESENTED_TOO_EARLY = (
     "Not presented to the user: an earlier call of the same reply did not succeed. Read its result, mend what is "
     "wrong, and then finish."
 )
-NEVER_PRESENTED = "Not presented to the user."
+RIGHT_REFUSED = (
+    "[The sandbox stopped this command, and the user did not give it the right that it lacked. Do not try to get "
+    "around the sandbox: find another way, or say what could not be done.]"
+)
+NEVER_PRESENTED = "Not presented to the user. Finish again when the work is done."
 
 
 def denied(decision: Decision, *, no_user: bool) -> str:
@@ -56,6 +66,26 @@ def amended(arguments: dict[str, Any]) -> str:
     """Say that the user changed the call, and into what."""
     written = msgspec.json.encode(arguments, order="deterministic").decode()
     return f"The user changed this call before approving it. It was run with these arguments instead: {written}"
+
+
+def stopped_by_sandbox(denial: SandboxDenial) -> str:
+    """Ask whether a command may run once more with the right that it lacked."""
+    seen = f" ({denial.text})" if denial.text else ""
+    stopped = f"The sandbox stopped this command, which wanted {_lacked(denial)}{seen}."
+    opened = " The command then gets what is kept secret there." if denial.right is Right.READ else ""
+    return f"{stopped} Run it once more with that right?{opened}"
+
+
+def _lacked(denial: SandboxDenial) -> str:
+    match denial.right:
+        case Right.READ:
+            return f"to read {denial.target or 'something'}, which is kept secret from commands"
+        case Right.WRITE:
+            return f"to write {denial.target or 'outside the workspace'}"
+        case Right.NETWORK:
+            return f"to reach {denial.target or 'the network'}"
+        case Right.UNSANDBOXED:
+            return "something that only works outside the sandbox"
 
 
 def guidance(text: str) -> str:

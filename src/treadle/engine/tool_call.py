@@ -4,14 +4,24 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from treadle.engine.effects import RunTool
 from treadle.engine.ports import Ports, Prepared, Redactor
 from treadle.engine.state import replace
 from treadle.engine.texts import INTERRUPTED
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import CallFinished, CallJudged
 from treadle.protocol.messages import Text
-from treadle.protocol.permissions import Mode
-from treadle.protocol.tools import Access, CallResult, FileChange, Outcome, ToolCall, WritePath, result_text
+from treadle.protocol.permissions import Standing
+from treadle.protocol.tools import (
+    Access,
+    CallResult,
+    FileChange,
+    Outcome,
+    Preview,
+    ToolCall,
+    WritePath,
+    result_text,
+)
 from treadle.workspace.hashing import hash_of_file
 
 _KEPT_OUTPUT = 8_000
@@ -48,32 +58,45 @@ class LiveOutput:
         return "".join(self.pieces)[-_KEPT_OUTPUT:]
 
 
-async def judge_call(ports: Ports, call: ToolCall, mode: Mode) -> tuple[CallJudged | CallFinished, Prepared | None]:
+async def judge_call(
+    ports: Ports, call: ToolCall, standing: Standing
+) -> tuple[CallJudged | CallFinished, Prepared | None]:
     """Prepare the call and ask the security layer; a call that cannot be prepared is finished with the reason."""
     tool = ports.tools[call.name]
     try:
         prepared = await tool.prepare(call.arguments)
-        decision = ports.judge(tool.spec, call.arguments, prepared.accesses, mode)
+        decision = ports.judge(tool.spec, call.arguments, prepared.accesses, standing)
     except ToolError as error:
-        return CallFinished(call_id=call.id, result=_error(error)), None
+        return CallFinished(call_id=call.id, result=redacted(_error(error), ports.redactor())), None
     except Exception as error:  # noqa: BLE001 - the tool boundary
-        return CallFinished(call_id=call.id, result=_crash(call, error)), None
-    judged = CallJudged(call_id=call.id, decision=decision, preview=prepared.preview, accesses=prepared.accesses)
+        return CallFinished(call_id=call.id, result=redacted(_crash(call, error), ports.redactor())), None
+    preview = _redacted_preview(prepared.preview, ports.redactor())
+    judged = CallJudged(call_id=call.id, decision=decision, preview=preview, accesses=prepared.accesses)
     return judged, prepared
 
 
+def _redacted_preview(preview: Preview, redactor: Redactor) -> Preview:
+    return replace(preview, title=redactor.redact(preview.title), text=redactor.redact(preview.text))
+
+
 def redacted(result: CallResult, redactor: Redactor) -> CallResult:
-    """Hide the secrets in what the model will read."""
+    """Hide the secrets in what the model and the user will read."""
     content = tuple(
         replace(block, text=redactor.redact(block.text)) if isinstance(block, Text) else block
         for block in result.content
     )
-    return result if content == result.content else replace(result, content=content)
+    denial = result.denial
+    if denial is not None:
+        denial = replace(denial, text=redactor.redact(denial.text))
+    return replace(result, content=content, denial=denial)
 
 
-async def run_call(prepared: Prepared, call: ToolCall, output: LiveOutput) -> CallResult:
-    """Run a prepared call; every failure becomes a result that the model reads."""
+async def run_call(prepared: Prepared, effect: RunTool, output: LiveOutput) -> CallResult:
+    """Run a prepared call, with the right that was granted; every failure becomes a result that the model reads."""
+    call = effect.call
     try:
+        if effect.granted is not None and prepared.escalated is not None:
+            prepared = prepared.escalated(effect.granted)
         return await prepared.run(output.add)
     except ToolError as error:
         return _error(error)

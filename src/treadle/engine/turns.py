@@ -1,14 +1,15 @@
 """What comes next: the settling of the state after each event, from the start of a turn to its end."""
 
-from treadle.engine import texts
+from treadle.engine import checklist, texts
 from treadle.engine.calls import Moved, schedule
-from treadle.engine.effects import Assemble, Effect, Notify, Respond
-from treadle.engine.state import Assembling, AwaitingReply, Idle, State, Turn, Waiting, replace
+from treadle.engine.effects import Assemble, Cancel, Effect, Notify, Respond, StartTimer, timer_work, turn_timer
+from treadle.engine.state import Assembling, AwaitingReply, Idle, State, Turn, Waiting, replace, with_model
 from treadle.protocol.events import Delivery
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ModelError, ReplyStop, ToolProtocol
 from treadle.protocol.notifications import (
     CallStatus,
+    ModelChanged,
     PromptDelivered,
     QuestionAsked,
     QueueChanged,
@@ -28,7 +29,7 @@ def settle(state: State) -> Moved:
     if state.cancelling:
         if in_flight(state):
             return state, effects
-        state, effects = end_turn(state, TurnStop.CANCELLED)
+        state, effects = end_turn(state, state.stopping or TurnStop.CANCELLED, why=_why_stopped(state))
     if state.turn is not None:
         state, more = _go_on(state)
         effects += more
@@ -36,6 +37,10 @@ def settle(state: State) -> Moved:
         state, more = _start_turn(state)
         effects += more
     return state, effects
+
+
+def _why_stopped(state: State) -> str:
+    return f"the turn's limit of {state.limits.max_seconds:g} s" if state.stopping is TurnStop.TIME else ""
 
 
 def in_flight(state: State) -> bool:
@@ -113,10 +118,18 @@ def guided(state: State, text: str) -> Moved:
 def _start_turn(state: State) -> Moved:
     first = state.queue[0]
     turn = Turn(number=state.turns + 1, sources=(first.source,))
-    state = replace(state, turn=turn, turns=turn.number, mistakes=0, repeats=(), looping=False)
+    state = replace(state, turn=turn, turns=turn.number, mistakes=0, repeats=(), looping=False, unasked=0)
     state, effects = deliver(state, (first,))
     state, more = begin_step(state)
-    return state, [Notify(notification=TurnStarted(turn=turn.number)), *effects, *more]
+    return state, [Notify(notification=TurnStarted(turn=turn.number)), *bound_time(state), *effects, *more]
+
+
+def bound_time(state: State) -> list[Effect]:
+    """Start the timer that bounds the turn, if there is a bound."""
+    seconds = state.limits.max_seconds
+    if state.turn is None or seconds is None:
+        return []
+    return [StartTimer(timer=turn_timer(state.turn.number), seconds=seconds)]
 
 
 def deliver(state: State, taken: tuple[Waiting, ...]) -> Moved:
@@ -156,10 +169,11 @@ def begin_step(state: State) -> Moved:
     assert state.turn is not None  # noqa: S101
     step = state.step + 1
     state = replace(
-        state,
+        checklist.begin_step(state),
         step=step,
         reply=None,
         compacted=False,
+        terms=None,
         activity=Assembling(step=step),
         turn=replace(state.turn, steps=state.turn.steps + 1),
     )
@@ -167,7 +181,13 @@ def begin_step(state: State) -> Moved:
 
 
 def end_turn(
-    state: State, stop: TurnStop, *, text: str | None = None, completed: bool = False, error: ModelError | None = None
+    state: State,
+    stop: TurnStop,
+    *,
+    text: str | None = None,
+    completed: bool = False,
+    error: ModelError | None = None,
+    why: str = "",
 ) -> Moved:
     """End the turn and give its outcome to whoever asked. Results that the model has not read yet stay."""
     turn = state.turn
@@ -182,6 +202,20 @@ def end_turn(
         cost=turn.cost,
         changes=turn.changes,
         denied=turn.denied,
+        why=why,
     )
-    state = replace(state, turn=None, reply=None, activity=Idle(), cancelling=False, questions=())
-    return state, [Notify(notification=TurnEnded(outcome=outcome)), Respond(sources=turn.sources, outcome=outcome)]
+    effects: list[Effect] = []
+    if state.limits.max_seconds is not None:
+        effects.append(Cancel(work=timer_work(turn_timer(turn.number))))
+    if state.replaced is not None:
+        back = state.replaced
+        state = replace(with_model(state, back), replaced=None)
+        effects.append(Notify(notification=ModelChanged(model=back.model, why="the next turn tries it again")))
+    state = replace(
+        state, turn=None, reply=None, activity=Idle(), cancelling=False, stopping=None, questions=(), terms=None
+    )
+    ended: list[Effect] = [
+        Notify(notification=TurnEnded(outcome=outcome)),
+        Respond(sources=turn.sources, outcome=outcome),
+    ]
+    return state, effects + ended

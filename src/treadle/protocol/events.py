@@ -5,8 +5,8 @@ from typing import Any, TypeAlias
 
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.messages import Message, UserContent
-from treadle.protocol.models import ModelError, ReplyStop, ToolProtocol, Usage
-from treadle.protocol.permissions import Decision, Mode, OptionKind
+from treadle.protocol.models import ModelChoice, ModelError, ReplyStop, Spent, ToolProtocol, Usage
+from treadle.protocol.permissions import AllowScope, Decision, Mode, OptionKind
 from treadle.protocol.tools import Access, CallResult, Preview, ToolCall, ToolTraits
 
 SCHEMA_VERSION = 1
@@ -29,10 +29,27 @@ class Delivery(StrEnum):
     STEER = "steer"
 
 
+class Budget(Record, frozen=True, kw_only=True):
+    """What may be spent: US dollars, and tokens of every kind; None is unbounded."""
+
+    cost: float | None = None
+    tokens: int | None = None
+
+
 class Limits(Record, frozen=True, kw_only=True):
-    """Bounds of a session; None is unbounded. Steps are model calls of one turn."""
+    """Bounds of a session; None is unbounded. Steps are model calls of one turn, seconds the wall time of one.
+
+    `soft` is the part of a budget after which the user is asked once whether to go on. `max_unasked` bounds the calls
+    that may run in a row without anybody being asked.
+    """
 
     max_steps: int | None = None
+    max_seconds: float | None = None
+    turn: Budget = Budget()
+    session: Budget = Budget()
+    day: Budget = Budget()
+    soft: float = 0.8
+    max_unasked: int | None = None
     max_mistakes: int = 3
     max_retries: int = 6
     warn_repeats: int = 3
@@ -57,13 +74,21 @@ class EditQueued(Tagged, frozen=True, kw_only=True, tag="edit_queued"):
 class Answer(Tagged, frozen=True, kw_only=True, tag="answer"):
     """The user answers a question; `text` is the answer itself, or a comment on a permission.
 
-    `arguments` amend a call that is allowed: it runs with these instead of its own.
+    `arguments` amend a call that is allowed: it runs with these instead of its own. `scope` says for how long
+    `allow_always` holds.
     """
 
     question_id: str
     option: OptionKind
     text: str = ""
     arguments: dict[str, Any] | None = None
+    scope: AllowScope = AllowScope.SESSION
+
+
+class RevokeAllowance(Tagged, frozen=True, kw_only=True, tag="revoke_allowance"):
+    """The user takes back what was allowed for this session."""
+
+    allowance_id: str
 
 
 class Interrupt(Tagged, frozen=True, kw_only=True, tag="interrupt"):
@@ -81,6 +106,19 @@ class SetModel(Tagged, frozen=True, kw_only=True, tag="set_model"):
 
     model: str
     tool_protocol: ToolProtocol
+    thinking_budget: int | None = None
+
+
+class SetFallback(Tagged, frozen=True, kw_only=True, tag="set_fallback"):
+    """The user names the model that takes over for the rest of a turn when the chosen one keeps failing; None: none."""
+
+    choice: ModelChoice | None = None
+
+
+class EditChecklist(Tagged, frozen=True, kw_only=True, tag="edit_checklist"):
+    """The user changed the task's checklist, which now is this Markdown."""
+
+    text: str
 
 
 class SetLimits(Tagged, frozen=True, kw_only=True, tag="set_limits"):
@@ -95,11 +133,26 @@ class SetPresence(Tagged, frozen=True, kw_only=True, tag="set_presence"):
     user_present: bool
 
 
-Op: TypeAlias = Prompt | EditQueued | Answer | Interrupt | SetMode | SetModel | SetLimits | SetPresence
+Op: TypeAlias = (
+    Prompt
+    | EditQueued
+    | Answer
+    | RevokeAllowance
+    | Interrupt
+    | SetMode
+    | SetModel
+    | SetFallback
+    | SetLimits
+    | SetPresence
+    | EditChecklist
+)
 
 
 class SessionStarted(Tagged, frozen=True, kw_only=True, tag="session_started"):
-    """The first event of every log. `workspace` is an absolute path, `model` is `provider/name`."""
+    """The first event of every log. `workspace` is an absolute path, `model` is `provider/name`.
+
+    `roots` are further folders that belong to the workspace.
+    """
 
     session_id: str
     workspace: str
@@ -107,6 +160,9 @@ class SessionStarted(Tagged, frozen=True, kw_only=True, tag="session_started"):
     tool_protocol: ToolProtocol
     mode: Mode
     limits: Limits = Limits()
+    roots: tuple[str, ...] = ()
+    thinking_budget: int | None = None
+    fallback: ModelChoice | None = None
 
 
 class Resumed(Tagged, frozen=True, kw_only=True, tag="resumed"):
@@ -115,12 +171,30 @@ class Resumed(Tagged, frozen=True, kw_only=True, tag="resumed"):
     user_present: bool
 
 
+class Terms(Record, frozen=True, kw_only=True):
+    """What the next model call can cost at worst. Prices are US dollars for a million tokens, None if unknown.
+
+    `input_tokens` is an upper bound; `max_output` is the model's limit. `day` is what was spent, and reserved by other
+    sessions, since midnight (UTC).
+    """
+
+    input_tokens: int
+    max_output: int | None = None
+    input_price: float | None = None
+    output_price: float | None = None
+    day: Spent = Spent()
+
+
 class ContextReady(Tagged, frozen=True, kw_only=True, tag="context_ready"):
-    """The user message of a step is sealed: results, prompts and notes of the state before, then this environment."""
+    """The user message of a step is sealed: results, prompts and notes of the state before, then this environment.
+
+    `terms` are given where a budget is set.
+    """
 
     step: int
     environment: str = ""
     tokens: int = 0
+    terms: Terms | None = None
 
 
 class ContextExceeded(Tagged, frozen=True, kw_only=True, tag="context_exceeded"):
@@ -139,16 +213,17 @@ class Compacted(Tagged, frozen=True, kw_only=True, tag="compacted"):
 
 
 class CallProposed(Tagged, frozen=True, kw_only=True, tag="call_proposed"):
-    """A whole call was read from the reply, which may still go on."""
+    """A whole call was read from the reply, which may still go on. `progress` is the checklist that came with it."""
 
     step: int
     attempt: int
     call: ToolCall
     traits: ToolTraits
+    progress: str = ""
 
 
 class ReplyFinished(Tagged, frozen=True, kw_only=True, tag="reply_finished"):
-    """The model's reply is whole. `cost` is in US dollars, None where the price is unknown."""
+    """The model's reply is whole. `cost` is in US dollars, None where the price, or what was used, is unknown."""
 
     step: int
     attempt: int
@@ -202,11 +277,14 @@ EventData: TypeAlias = (
     Prompt
     | EditQueued
     | Answer
+    | RevokeAllowance
     | Interrupt
     | SetMode
     | SetModel
+    | SetFallback
     | SetLimits
     | SetPresence
+    | EditChecklist
     | SessionStarted
     | Resumed
     | ContextReady

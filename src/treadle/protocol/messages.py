@@ -43,11 +43,12 @@ class Document(Tagged, frozen=True, kw_only=True, tag="document"):
 
 
 class Thinking(Tagged, frozen=True, kw_only=True, tag="thinking"):
-    """The model's reasoning with the provider's signature over it."""
+    """The model's reasoning with the provider's signature over it. `searched`: it is a search of the web instead."""
 
     text: str
     signature: str = ""
     wire: WireData | None = None
+    searched: bool = False
 
 
 class RedactedThinking(Tagged, frozen=True, kw_only=True, tag="redacted_thinking"):

@@ -39,6 +39,13 @@ class Usage(Record, frozen=True, kw_only=True):
         return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
 
 
+class Spent(Record, frozen=True, kw_only=True):
+    """What was spent: US dollars as far as prices are known, and tokens of every kind."""
+
+    cost: float = 0.0
+    tokens: int = 0
+
+
 class Prices(Record, frozen=True, kw_only=True):
     """US dollars for a million tokens."""
 
@@ -57,9 +64,9 @@ class ModelSpec(Record, frozen=True, kw_only=True):
     max_output: int | None = None
     prices: Prices | None = None
     native_tools: bool = True
-    images: bool = False
+    images: bool | None = None
     thinking: bool = False
-    documents: bool = False
+    documents: bool | None = None
 
     @property
     def ref(self) -> str:
@@ -67,8 +74,19 @@ class ModelSpec(Record, frozen=True, kw_only=True):
         return f"{self.provider}/{self.name}"
 
 
+class ModelChoice(Record, frozen=True, kw_only=True):
+    """A model to call, `provider/name`, how its calls are written, and how many tokens it may think."""
+
+    model: str
+    tool_protocol: ToolProtocol
+    thinking_budget: int | None = None
+
+
 class ModelRequest(Record, frozen=True, kw_only=True):
-    """One call of a model, free of any wire format. `tools` is empty where calls are written as XML."""
+    """One call of a model, free of any wire format. `tools` is empty where calls are written as XML.
+
+    `web_search` lets the provider search the web by itself, where it can.
+    """
 
     id: str
     model: str
@@ -77,6 +95,7 @@ class ModelRequest(Record, frozen=True, kw_only=True):
     tools: tuple[ToolSpec, ...] = ()
     max_tokens: int | None = None
     thinking_budget: int | None = None
+    web_search: bool = False
 
 
 class ErrorKind(StrEnum):
@@ -113,13 +132,17 @@ RETRYABLE = frozenset(
 
 
 class ModelError(Record, frozen=True, kw_only=True):
-    """A failed model call: what, why (status, request id), and when to try again (`retry_after`, seconds)."""
+    """A failed model call: what, why (status, request id), and when to try again (`retry_after`, seconds).
+
+    `window` is the model's context window in tokens, where an overflow names it.
+    """
 
     kind: ErrorKind
     message: str
     status: int | None = None
     request_id: str = ""
     retry_after: float | None = None
+    window: int | None = None
 
     @property
     def retryable(self) -> bool:
@@ -149,11 +172,15 @@ class StreamThinking(Tagged, frozen=True, kw_only=True, tag="thinking"):
 
 
 class StreamThinkingDone(Tagged, frozen=True, kw_only=True, tag="thinking_done"):
-    """A block of reasoning is whole; `redacted` is the encrypted form where there is no text."""
+    """A block of reasoning is whole; `redacted` is the encrypted form where there is no text.
+
+    `searched` says that the provider searched the web: the text tells what for, and what was found.
+    """
 
     signature: str = ""
     redacted: str = ""
     wire: WireData | None = None
+    searched: bool = False
 
 
 class StreamCallStart(Tagged, frozen=True, kw_only=True, tag="call_start"):

@@ -6,7 +6,7 @@ from typing import TypeAlias
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.messages import Message, UserContent
 from treadle.protocol.models import ModelError, Usage
-from treadle.protocol.permissions import Decision, Mode, OptionKind, Question
+from treadle.protocol.permissions import Allowance, AllowScope, Decision, Mode, OptionKind, Question
 from treadle.protocol.tools import CallResult, FileChange, Preview, ToolCall, ToolKind
 
 
@@ -45,10 +45,15 @@ class TurnStop(StrEnum):
     ERROR = "error"
     MISTAKES = "mistakes"
     LOOP = "loop"
+    BUDGET = "budget"
+    TIME = "time"
 
 
 class TurnOutcome(Record, frozen=True, kw_only=True):
-    """The end of a turn. `denied` counts calls that were denied for want of anybody to ask; `cost` is in dollars."""
+    """The end of a turn. `denied` counts calls that were denied for want of anybody to ask; `cost` is in dollars.
+
+    `why` says which limit ended it.
+    """
 
     stop: TurnStop
     text: str = ""
@@ -59,6 +64,7 @@ class TurnOutcome(Record, frozen=True, kw_only=True):
     cost: float | None = 0.0
     changes: tuple[FileChange, ...] = ()
     denied: int = 0
+    why: str = ""
 
 
 class PhaseChanged(Tagged, frozen=True, kw_only=True, tag="phase_changed"):
@@ -152,10 +158,11 @@ class QuestionAsked(Tagged, frozen=True, kw_only=True, tag="question_asked"):
 
 
 class QuestionClosed(Tagged, frozen=True, kw_only=True, tag="question_closed"):
-    """A question is answered, or no longer matters (`option` None)."""
+    """A question is answered, or no longer matters (`option` None); `scope` says how long `allow_always` holds."""
 
     question_id: str
     option: OptionKind | None = None
+    scope: AllowScope = AllowScope.SESSION
 
 
 class RetryScheduled(Tagged, frozen=True, kw_only=True, tag="retry_scheduled"):
@@ -179,9 +186,28 @@ class ModeChanged(Tagged, frozen=True, kw_only=True, tag="mode_changed"):
 
 
 class ModelChanged(Tagged, frozen=True, kw_only=True, tag="model_changed"):
-    """The model is another one now."""
+    """The model is another one now; `why` is said where the user did not ask for it."""
 
     model: str
+    why: str = ""
+
+
+class ChecklistChanged(Tagged, frozen=True, kw_only=True, tag="checklist_changed"):
+    """The task's checklist is this Markdown now."""
+
+    text: str
+
+
+class AllowancesChanged(Tagged, frozen=True, kw_only=True, tag="allowances_changed"):
+    """These things are allowed for this session now."""
+
+    allowances: tuple[Allowance, ...]
+
+
+class Notice(Tagged, frozen=True, kw_only=True, tag="notice"):
+    """Live: something that the user should know and that nothing waits for."""
+
+    text: str
 
 
 class TurnEnded(Tagged, frozen=True, kw_only=True, tag="turn_ended"):
@@ -208,5 +234,8 @@ Notification: TypeAlias = (
     | ContextCompacted
     | ModeChanged
     | ModelChanged
+    | ChecklistChanged
+    | AllowancesChanged
+    | Notice
     | TurnEnded
 )

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import field
 
 from treadle.protocol.base import Record
-from treadle.protocol.tools import Access, Preview, Risk
+from treadle.protocol.tools import Access, Preview, Risk, SandboxDenial
 
 
 class Verdict(StrEnum):
@@ -44,14 +44,56 @@ class Part(Record, frozen=True, kw_only=True):
     reasons: tuple[Reason, ...] = ()
 
 
+class Allowance(Record, frozen=True, kw_only=True):
+    """What a person allows from now on. It covers a part of a call when everything that it names matches.
+
+    `argv` is a prefix of a command's words unless `exact`; `path` is absolute or a glob, `op` is `read` or `write`;
+    `tool_digest` pins the declaration of a tool.
+    """
+
+    id: str
+    tool: str = ""
+    tool_digest: str = ""
+    argv: tuple[str, ...] = ()
+    exact: bool = False
+    path: str = ""
+    op: str = ""
+    host: str = ""
+
+
+class AllowScope(StrEnum):
+    """How long an allowance holds: for this session, or for the user's every session."""
+
+    SESSION = "session"
+    USER = "user"
+
+
 class Decision(Record, frozen=True, kw_only=True):
-    """The answer for one call. `digest` names exactly what was judged; only that may run."""
+    """The answer for one call. `digest` names exactly what was judged; only that may run.
+
+    `offers` are the narrowest allowances under which the call would not ask; empty where there are none to offer.
+    `outside` says that a command of it brings text from outside, which taints the rest of the turn.
+    """
 
     verdict: Verdict
     risk: Risk
     reasons: tuple[Reason, ...] = ()
     parts: tuple[Part, ...] = ()
     digest: str = ""
+    offers: tuple[Allowance, ...] = ()
+    outside: bool = False
+
+
+class Standing(Record, frozen=True, kw_only=True):
+    """What a decision depends on beside the call: how the session stands.
+
+    `tainted` says that text from outside was read in this turn, `fetched` are the URLs that were asked for in it.
+    """
+
+    mode: Mode
+    tainted: bool = False
+    fetched: tuple[str, ...] = ()
+    allowances: tuple[Allowance, ...] = ()
 
 
 class OptionKind(StrEnum):
@@ -70,12 +112,14 @@ class QuestionKind(StrEnum):
     PERMISSION = "permission"
     FOLLOWUP = "followup"
     GUIDANCE = "guidance"
+    BUDGET = "budget"
 
 
 class Question(Record, frozen=True, kw_only=True):
     """Something only a person can answer. `options` are the answers offered, for a permission its option kinds.
 
-    A permission carries what the call would touch, and its arguments, which the person may amend.
+    A permission carries what the call would touch, and its arguments, which the person may amend. With `denial` it is
+    about a second run of a call that the sandbox stopped, with the right that it lacked.
     """
 
     id: str
@@ -87,3 +131,4 @@ class Question(Record, frozen=True, kw_only=True):
     decision: Decision | None = None
     accesses: tuple[Access, ...] = ()
     arguments: dict[str, Any] = field(default_factory=dict)
+    denial: SandboxDenial | None = None

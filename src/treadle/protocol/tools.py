@@ -50,6 +50,20 @@ class Risk(StrEnum):
     CRITICAL = "critical"
 
 
+class Origin(StrEnum):
+    """Whose words a result holds. What comes from the web or a foreign server taints the rest of the turn."""
+
+    TREADLE = "treadle"
+    WORKSPACE = "workspace"
+    COMMAND = "command"
+    WEB = "web"
+    SERVER = "server"
+
+
+OUTSIDE = frozenset({Origin.WEB, Origin.SERVER})
+"""Origins whose words nobody on this machine wrote."""
+
+
 class ToolTraits(Record, frozen=True, kw_only=True):
     """The part of a tool's declaration that the loop acts on."""
 
@@ -150,13 +164,32 @@ class Outcome(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Right(StrEnum):
+    """What a command lacked in the sandbox: to read or write a path, to reach the network, or to run outside of it."""
+
+    READ = "read"
+    WRITE = "write"
+    NETWORK = "network"
+    UNSANDBOXED = "unsandboxed"
+
+
+class SandboxDenial(Record, frozen=True, kw_only=True):
+    """What the sandbox stopped: the right that was missing, on what (a path or a host), and how that shows."""
+
+    right: Right
+    target: str = ""
+    text: str = ""
+
+
 class CallResult(Record, frozen=True, kw_only=True):
-    """The outcome of a call: what the model reads, and what changed."""
+    """The outcome of a call: what the model reads, whose words they are, what changed, and what the sandbox stopped."""
 
     outcome: Outcome
     content: tuple[ResultContent, ...] = ()
     changes: tuple[FileChange, ...] = ()
     edits: tuple[EditReport, ...] = ()
+    origin: Origin = Origin.TREADLE
+    denial: SandboxDenial | None = None
 
     @property
     def is_error(self) -> bool:

@@ -1,0 +1,45 @@
+"""Images and documents in a request to a model that takes none: a note stands in their place."""
+
+from msgspec.structs import replace
+
+from treadle.protocol.messages import ContentBlock, Document, Image, Message, ResultContent, Text, ToolResult
+
+_BASE64 = 4 / 3
+
+
+def without_media(message: Message, *, images: bool, documents: bool) -> Message:
+    """Leave out what a model cannot take and say what it was; a message without such stays the same object."""
+    kept = tuple(_projected(block, images=images, documents=documents) for block in message.content)
+    if all(new is old for new, old in zip(kept, message.content, strict=True)):
+        return message
+    return replace(message, content=kept)
+
+
+def _projected(block: ContentBlock, *, images: bool, documents: bool) -> ContentBlock:
+    match block:
+        case Image() | Document():
+            return _plain(block, images=images, documents=documents)
+        case ToolResult(content=content):
+            inner = tuple(_plain(one, images=images, documents=documents) for one in content)
+            unchanged = all(new is old for new, old in zip(inner, content, strict=True))
+            return block if unchanged else replace(block, content=inner)
+        case _:
+            return block
+
+
+def _plain(block: ResultContent, *, images: bool, documents: bool) -> ResultContent:
+    match block:
+        case Image(media_type=media_type, data=data) if not images:
+            what = f"An image ({media_type}, {_size(data)})"
+            return Text(text=f"[{what} was left out: this model cannot see images. Do not guess what it shows.]")
+        case Document(media_type=media_type, data=data, title=title) if not documents:
+            what = f"A document ({', '.join(filter(None, (title, media_type, _size(data))))})"
+            return Text(text=f"[{what} was left out: this model takes no documents. Read its text with read_file.]")
+        case _:
+            return block
+
+
+def _size(data: str) -> str:
+    """Say how large what base64 stands for is."""
+    size = int(len(data) / _BASE64)
+    return f"{size:,} bytes" if size < 10_000 else f"{size // 1024:,} KB"

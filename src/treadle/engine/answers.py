@@ -1,0 +1,106 @@
+"""What a person's answer does to a call, and what they allow from now on."""
+
+from typing import Any
+
+from treadle.engine import texts
+from treadle.engine.calls import Moved, close_questions, find, finish, put, start
+from treadle.engine.effects import Effect, JudgeCall, Notify, Remember
+from treadle.engine.interruptions import asks, judge_again
+from treadle.engine.state import CallState, State, replace
+from treadle.protocol.events import Answer, RevokeAllowance
+from treadle.protocol.messages import Text
+from treadle.protocol.notifications import AllowancesChanged, CallStatus
+from treadle.protocol.permissions import Allowance, AllowScope, OptionKind, Question
+from treadle.protocol.tools import Outcome, SandboxDenial, result_text
+
+
+def answered(state: State, question: Question, data: Answer) -> Moved:
+    """Act on the user's answer to a question about a call."""
+    call = find(state, question.call_id)
+    if call is None:
+        return close_questions(state, question.call_id, data)
+    state, effects = close_questions(state, question.call_id, data)
+    state = replace(state, unasked=0)
+    if question.denial is not None and call.result is not None and call.decision is not None:
+        state, more = _answered_denial(state, call, question.denial, data)
+    else:
+        state, more = _act_on(state, call, data)
+    return state, effects + more
+
+
+def _answered_denial(state: State, call: CallState, denial: SandboxDenial, data: Answer) -> Moved:
+    """Run a call once more with the right that it lacked, or leave it at what came of it."""
+    assert call.decision is not None and call.result is not None  # noqa: PT018, S101 - it has run
+    if data.text:
+        state = replace(state, notes=(*state.notes, texts.comment_on(call.call.name, data.text)))
+    if data.option is OptionKind.ALLOW_ONCE:
+        return start(state, replace(call, granted=denial, result=None), call.decision)
+    kept = replace(call.result, content=(*call.result.content, Text(text=texts.RIGHT_REFUSED)))
+    return finish(state, call, kept)
+
+
+def _act_on(state: State, call: CallState, data: Answer) -> Moved:
+    match data.option:
+        case OptionKind.ALLOW_ONCE | OptionKind.ALLOW_ALWAYS:
+            return _approved(state, call, data)
+        case OptionKind.REJECT_ONCE | OptionKind.REJECT_ALWAYS:
+            return _rejected(state, call, data)
+        case OptionKind.ANSWER:
+            return finish(state, call, result_text(Outcome.OK, data.text))
+
+
+def _approved(state: State, call: CallState, data: Answer) -> Moved:
+    assert call.decision is not None  # noqa: S101 - a permission is asked only after a decision
+    if data.text:
+        state = replace(state, notes=(*state.notes, texts.comment_on(call.call.name, data.text)))
+    if data.arguments is not None and data.arguments != call.call.arguments:
+        return _amended(state, call, data.arguments)
+    if data.option is not OptionKind.ALLOW_ALWAYS:
+        return start(state, call, call.decision)
+    state, effects = _allow_always(state, call.decision.offers, data.scope)
+    state, more = start(state, call, call.decision)
+    state, others = _judge_waiting(state)
+    return state, [*effects, *more, *others]
+
+
+def _allow_always(state: State, offers: tuple[Allowance, ...], scope: AllowScope) -> Moved:
+    known = {allowance.id for allowance in state.allowances}
+    new = tuple(offer for offer in offers if offer.id not in known)
+    state = replace(state, allowances=(*state.allowances, *new))
+    effects: list[Effect] = [Notify(notification=AllowancesChanged(allowances=state.allowances))] if new else []
+    if scope is AllowScope.USER:
+        effects.append(Remember(allowances=offers))
+    return state, effects
+
+
+def _judge_waiting(state: State) -> Moved:
+    """Have the other calls that wait for a yes judged anew: what was just allowed may cover them."""
+    effects: list[Effect] = []
+    for call in state.calls:
+        if call.status is CallStatus.ASKING and call.result is None and not asks(call):
+            state, more = judge_again(state, call)
+            effects += more
+    return state, effects
+
+
+def revoke(state: State, data: RevokeAllowance) -> Moved:
+    """Take an allowance back."""
+    kept = tuple(allowance for allowance in state.allowances if allowance.id != data.allowance_id)
+    return replace(state, allowances=kept), [Notify(notification=AllowancesChanged(allowances=kept))]
+
+
+def _amended(state: State, call: CallState, arguments: dict[str, Any]) -> Moved:
+    """Judge the call anew as the user wrote it; what a person typed needs no second yes, but a denial still counts."""
+    amended = replace(call, call=replace(call.call, arguments=arguments), amended=True, status=CallStatus.JUDGING)
+    state, effects = put(state, amended)
+    return state, [*effects, JudgeCall(call=amended.call)]
+
+
+def _rejected(state: State, call: CallState, data: Answer) -> Moved:
+    state, effects = finish(state, call, result_text(Outcome.REJECTED, texts.rejected(data.text)))
+    position = [one.call.id for one in state.calls].index(call.call.id)
+    for later in state.calls[position + 1 :]:
+        if later.status is CallStatus.PROPOSED:
+            state, more = finish(state, later, result_text(Outcome.SKIPPED, texts.SKIPPED))
+            effects += more
+    return state, effects

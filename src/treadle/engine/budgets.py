@@ -1,0 +1,140 @@
+"""What the next model call may cost at worst, and what the budgets leave for it."""
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from treadle.engine.state import State
+from treadle.protocol.events import Budget, Limits, Terms
+from treadle.protocol.models import Spent, Usage
+
+LEAST_REPLY = 1_024
+"""Tokens; where a budget leaves less than this for the reply, nothing is sent."""
+
+_USUAL_REPLY = 8_192
+"""Tokens; the longest reply under a budget of a model whose limit is not known."""
+
+_MOST_REPLY = 2**40
+"""Tokens; what a price of next to nothing would allow."""
+
+_PRICED_TOKENS = 1_000_000
+
+
+class Send(Struct, frozen=True):
+    """The call fits. `reply_tokens` bounds the reply, None leaves it to the model; `worst` is what to reserve."""
+
+    reply_tokens: int | None
+    worst: Spent
+
+
+class Ask(Struct, frozen=True):
+    """The user has to say yes first; `about` names what they are asked once."""
+
+    about: str
+    text: str
+
+
+class Stop(Struct, frozen=True):
+    """The call does not fit."""
+
+    why: str
+
+
+Room: TypeAlias = Send | Ask | Stop
+
+
+def bounded(limits: Limits) -> bool:
+    """Whether anything bounds what may be spent."""
+    return Budget() != limits.turn or Budget() != limits.session or Budget() != limits.day
+
+
+def room_for(state: State, terms: Terms) -> Room:
+    """Say whether the next call may be sent: what it can cost at worst has to fit into every budget."""
+    every = list(_budgets(state, terms))
+    if any(budget.cost is not None for _, budget, _ in every) and not _priced(terms):
+        about = f"price:{state.model}"
+        if about not in state.asked:
+            return Ask(about, f"The price of {state.model} is not known, so no budget in money holds for it. Go on?")
+    for name, budget, spent in every:
+        if (question := _soft(name, budget, spent, state)) is not None:
+            return question
+    replies = [_affordable(budget, spent, terms) for _, budget, spent in every]
+    for (name, budget, spent), reply in zip(every, replies, strict=True):
+        if reply is not None and reply < LEAST_REPLY:
+            return Stop(_exhausted(name, budget, spent, terms))
+    bounds = [reply for reply in replies if reply is not None]
+    if not bounds:
+        return Send(terms.max_output, worst_of(terms, terms.max_output))
+    tokens = min(*bounds, terms.max_output or _USUAL_REPLY)
+    return Send(tokens, worst_of(terms, tokens))
+
+
+def spent_by(usage: Usage, cost: float | None) -> Spent:
+    """Count a model call."""
+    return Spent(cost=cost or 0.0, tokens=usage.context_tokens)
+
+
+def worst_of(terms: Terms, reply_tokens: int | None) -> Spent:
+    """Say what a call with a reply of so many tokens costs at most."""
+    longest = reply_tokens or _USUAL_REPLY
+    prices = terms.input_tokens * (terms.input_price or 0.0) + longest * (terms.output_price or 0.0)
+    return Spent(cost=prices / _PRICED_TOKENS, tokens=terms.input_tokens + longest)
+
+
+def add(one: Spent, other: Spent) -> Spent:
+    """Sum up."""
+    return Spent(cost=one.cost + other.cost, tokens=one.tokens + other.tokens)
+
+
+def _budgets(state: State, terms: Terms) -> Iterator[tuple[str, Budget, Spent]]:
+    turn = state.turn
+    if turn is not None:
+        yield "turn", state.limits.turn, spent_by(turn.usage, turn.cost)
+    yield "session", state.limits.session, state.spent
+    yield "day", state.limits.day, terms.day
+
+
+def _priced(terms: Terms) -> bool:
+    return terms.input_price is not None and terms.output_price is not None
+
+
+def _soft(name: str, budget: Budget, spent: Spent, state: State) -> Ask | None:
+    """Ask once when a good part of a budget is gone; where nobody is there, the budget itself is the bound."""
+    turn = state.turn.number if state.turn is not None else 0
+    about = f"soft:{name}:{turn if name == 'turn' else 0}:{budget.cost}:{budget.tokens}"
+    if not state.user_present or about in state.asked:
+        return None
+    if budget.cost is not None and spent.cost >= budget.cost * state.limits.soft:
+        return Ask(about, f"${spent.cost:.2f} of the ${budget.cost:.2f} for this {name} are spent. Go on?")
+    if budget.tokens is not None and spent.tokens >= budget.tokens * state.limits.soft:
+        return Ask(about, f"{spent.tokens:,} of the {budget.tokens:,} tokens for this {name} are used. Go on?")
+    return None
+
+
+def _affordable(budget: Budget, spent: Spent, terms: Terms) -> int | None:
+    """Say how many tokens of reply a budget leaves; None where it bounds nothing."""
+    bounds = []
+    if budget.tokens is not None:
+        bounds.append(budget.tokens - spent.tokens - terms.input_tokens)
+    if budget.cost is not None and terms.input_price is not None and terms.output_price is not None:
+        left = budget.cost - spent.cost - terms.input_tokens * terms.input_price / _PRICED_TOKENS
+        if terms.output_price > 0:
+            affordable = left * _PRICED_TOKENS / terms.output_price
+            bounds.append(int(min(max(affordable, 0.0), _MOST_REPLY)))
+        elif left < 0:
+            bounds.append(0)
+    return min(bounds, default=None)
+
+
+def _exhausted(name: str, budget: Budget, spent: Spent, terms: Terms) -> str:
+    least = worst_of(terms, LEAST_REPLY)
+    if budget.tokens is not None and budget.tokens - spent.tokens < least.tokens:
+        return (
+            f"the {name}'s budget of {budget.tokens:,} tokens: {spent.tokens:,} are used, "
+            f"and the next call can take {least.tokens:,}"
+        )
+    return (
+        f"the {name}'s budget of ${budget.cost or 0.0:.2f}: ${spent.cost:.4f} is spent, "
+        f"and the next call can cost ${least.cost:.4f}"
+    )

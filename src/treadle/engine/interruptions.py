@@ -1,0 +1,106 @@
+"""What becomes of open calls when a reply breaks, the user interrupts, the program restarts or the user is gone."""
+
+from treadle.engine import texts
+from treadle.engine.calls import Moved, close_questions, deny_for_no_user, finish, put, run_of, start
+from treadle.engine.effects import Cancel, Effect, JudgeCall, Notify, call_work
+from treadle.engine.state import CallState, State, replace
+from treadle.protocol.notifications import CallStatus, QuestionAsked
+from treadle.protocol.tools import Flow, Outcome, ToolEffect, result_text
+
+
+def drop_unfinished_reply(state: State) -> Moved:
+    """Forget the calls of a reply that broke: only readers can have run."""
+    effects: list[Effect] = []
+    for call in state.calls:
+        if not call.finished:
+            effects.append(Cancel(work=call_work(call.call.id)))
+        state, closed = close_questions(state, call.call.id)
+        effects += closed
+    return replace(state, calls=()), effects
+
+
+def interrupt(state: State) -> Moved:
+    """End every call that does not run yet, and stop those that do."""
+    effects: list[Effect] = []
+    for call in state.calls:
+        if call.finished:
+            continue
+        effects.append(Cancel(work=call_work(call.call.id)))
+        if call.status is not CallStatus.RUNNING:
+            state, more = finish(state, call, call.result or result_text(Outcome.INTERRUPTED, texts.NOT_STARTED))
+            effects += more
+    return state, effects
+
+
+def abandon(state: State) -> Moved:
+    """Give every open call its result after a restart in the middle of an interruption."""
+    effects: list[Effect] = []
+    for call in state.calls:
+        if not call.finished:
+            ran = call.status is CallStatus.RUNNING and not call.pure
+            result = (
+                result_text(Outcome.UNKNOWN, texts.UNKNOWN)
+                if ran
+                else result_text(Outcome.INTERRUPTED, texts.NOT_STARTED)
+            )
+            state, more = finish(state, call, call.result or result)
+            effects += more
+    return state, effects
+
+
+def resume(state: State) -> Moved:
+    """Take open calls up again after a restart; what ran once and only once is never run again by itself."""
+    effects: list[Effect] = []
+    for call in state.calls:
+        match call.status:
+            case CallStatus.JUDGING:
+                effects.append(JudgeCall(call=call.call))
+            case CallStatus.ASKING if _can_be_judged_again(state, call):
+                state, more = judge_again(state, call)
+                effects += more
+            case CallStatus.ASKING:
+                state, more = ask_again(state, call)
+                effects += more
+            case CallStatus.STARTING | CallStatus.RUNNING:
+                state, more = _run_again(state, call)
+                effects += more
+            case CallStatus.PROPOSED | CallStatus.FINISHED:
+                pass
+    return state, effects
+
+
+def _can_be_judged_again(state: State, call: CallState) -> bool:
+    return not state.user_present and call.decision is not None and call.result is None and not asks(call)
+
+
+def asks(call: CallState) -> bool:
+    """Whether a call is itself a question to the user."""
+    return call.traits.flow is Flow.ASK
+
+
+def judge_again(state: State, call: CallState) -> Moved:
+    """Have a call judged anew that waited for a yes: the mode may be another one now, and nobody is there to ask."""
+    state, closed = close_questions(state, call.call.id)
+    state, effects = put(state, replace(call, status=CallStatus.JUDGING))
+    return state, [*closed, *effects, JudgeCall(call=call.call)]
+
+
+def ask_again(state: State, call: CallState) -> Moved:
+    """Put an open question again, or give the answer that stands for nobody being there."""
+    if state.user_present:
+        asked = [question for question in state.questions if question.call_id == call.call.id]
+        return state, [Notify(notification=QuestionAsked(question=question)) for question in asked]
+    if call.result is not None:
+        return finish(state, call, call.result)
+    if call.traits.flow is Flow.ASK or call.decision is None:
+        return finish(state, call, result_text(Outcome.OK, texts.NO_USER_TO_ASK))
+    return deny_for_no_user(state, call, call.decision)
+
+
+def _run_again(state: State, call: CallState) -> Moved:
+    assert call.decision is not None  # noqa: S101 - nothing starts without one
+    if call.status is CallStatus.STARTING:
+        return state, [run_of(call, call.decision)]
+    if call.traits.effect is ToolEffect.ONCE:
+        return finish(state, call, result_text(Outcome.UNKNOWN, texts.UNKNOWN))
+    return start(state, replace(call, rerun=True), call.decision)

@@ -1,0 +1,257 @@
+"""What a model call may cost at worst: nothing is sent that could go over a budget, and nobody is asked twice."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treadle.engine.budgets import LEAST_REPLY, Ask, Send, Stop, room_for
+from treadle.engine.effects import CallModel, Cancel, StartTimer, timer_work
+from treadle.engine.explore import World
+from treadle.engine.state import State, Turn, phase, replace
+from treadle.protocol.events import (
+    Answer,
+    Budget,
+    ContextReady,
+    Limits,
+    Prompt,
+    Resumed,
+    SetFallback,
+    SetPresence,
+    Source,
+    Terms,
+    TimerFired,
+)
+from treadle.protocol.messages import Text
+from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, Spent, ToolProtocol, Usage
+from treadle.protocol.notifications import ModelChanged, Phase, TurnEnded, TurnOutcome, TurnStop
+from treadle.protocol.permissions import OptionKind, QuestionKind
+
+TERMS = Terms(input_tokens=10_000, max_output=20_000, input_price=1.0, output_price=10.0)
+ME = Source(kind="tui", id="main")
+
+
+def turn_of(usage: Usage = Usage(), cost: float | None = 0.0) -> Turn:  # noqa: B008 - a frozen value
+    return Turn(number=1, sources=(ME,), usage=usage, cost=cost)
+
+
+@given(
+    budgets=st.tuples(*[st.none() | st.floats(0, 5)] * 3, *[st.none() | st.integers(0, 100_000)] * 3),
+    spent=st.tuples(*[st.floats(0, 3)] * 3, *[st.integers(0, 50_000)] * 3),
+    terms=st.builds(
+        Terms,
+        input_tokens=st.integers(0, 60_000),
+        max_output=st.none() | st.integers(1, 64_000),
+        input_price=st.floats(0, 30),
+        output_price=st.floats(0, 100),
+    ),
+)
+def test_what_is_sent_fits_into_every_budget_at_worst(
+    budgets: tuple[float | None, float | None, float | None, int | None, int | None, int | None],
+    spent: tuple[float, float, float, int, int, int],
+    terms: Terms,
+) -> None:
+    limits = Limits(
+        turn=Budget(cost=budgets[0], tokens=budgets[3]),
+        session=Budget(cost=budgets[1], tokens=budgets[4]),
+        day=Budget(cost=budgets[2], tokens=budgets[5]),
+    )
+    state = State(
+        limits=limits,
+        turn=turn_of(Usage(input_tokens=spent[3]), spent[0]),
+        spent=Spent(cost=spent[1], tokens=spent[4]),
+    )
+    terms = replace(terms, day=Spent(cost=spent[2], tokens=spent[5]))
+    room = room_for(state, terms)
+    if not isinstance(room, Send):
+        assert isinstance(room, Stop)
+        return
+    for budget, cost, tokens in (
+        (limits.turn, spent[0], spent[3]),
+        (limits.session, spent[1], spent[4]),
+        (limits.day, spent[2], spent[5]),
+    ):
+        assert budget.cost is None or cost + room.worst.cost <= budget.cost + 1e-6
+        assert budget.tokens is None or tokens + room.worst.tokens <= budget.tokens
+
+
+def test_a_small_budget_shortens_the_reply_before_it_stops_the_turn() -> None:
+    state = State(limits=Limits(session=Budget(cost=0.10)), turn=turn_of())
+    assert room_for(state, TERMS) == Send(9_000, Spent(cost=0.1, tokens=19_000))
+    spent = replace(state, spent=Spent(cost=0.08))
+    assert room_for(spent, TERMS) == Stop(
+        "the session's budget of $0.10: $0.0800 is spent, and the next call can cost $0.0202"
+    )
+
+
+def test_tokens_of_every_kind_count() -> None:
+    usage = Usage(input_tokens=1, output_tokens=2, cache_read_tokens=3, cache_write_tokens=4)
+    state = State(limits=Limits(turn=Budget(tokens=12_000)), turn=turn_of(usage))
+    assert room_for(state, TERMS) == Send(1_990, Spent(cost=0.0299, tokens=11_990))
+    short = replace(state, limits=Limits(turn=Budget(tokens=10_009 + LEAST_REPLY)))
+    assert isinstance(room_for(short, TERMS), Stop)
+
+
+def test_an_unknown_price_is_asked_about_where_the_budget_is_in_money() -> None:
+    unpriced = Terms(input_tokens=10, max_output=5_000)
+    state = State(limits=Limits(day=Budget(cost=1.0)), turn=turn_of(), model="p/m")
+    asked = room_for(state, unpriced)
+    assert asked == Ask("price:p/m", "The price of p/m is not known, so no budget in money holds for it. Go on?")
+    assert isinstance(room_for(replace(state, asked=frozenset({"price:p/m"})), unpriced), Send)
+    assert isinstance(room_for(replace(state, limits=Limits(day=Budget(tokens=10_000))), unpriced), Send)
+
+
+def world(limits: Limits, *, user_present: bool = True) -> World:
+    """A turn whose first request is about to be assembled."""
+    started = World(limits=limits).begin()
+    started.take(SetPresence(user_present=user_present))
+    started.take(Prompt(id="p", content=(Text(text="do it"),)))
+    return started
+
+
+def sent(world: World) -> list[CallModel]:
+    return [effect for effect in world.effects if isinstance(effect, CallModel)]
+
+
+def outcome_of(world: World) -> TurnOutcome:
+    (told,) = [
+        effect.notification
+        for effect in world.effects
+        if hasattr(effect, "notification") and isinstance(effect.notification, TurnEnded)
+    ]
+    return told.outcome
+
+
+def test_a_turn_over_its_budget_ends_resumably_before_anything_is_sent() -> None:
+    stopped = world(Limits(session=Budget(cost=0.01)), user_present=False)
+    stopped.take(ContextReady(step=1, terms=TERMS))
+    outcome = outcome_of(stopped)
+    assert (outcome.stop, sent(stopped)) == (TurnStop.BUDGET, [])
+    assert outcome.why == "the session's budget of $0.01: $0.0000 is spent, and the next call can cost $0.0202"
+    assert phase(stopped.state) is Phase.WAITING_FOR_EVENT
+
+
+@pytest.mark.parametrize("yes", [True, False])
+def test_most_of_a_budget_gone_is_asked_once(yes: bool) -> None:
+    spending = world(Limits(session=Budget(tokens=40_000)))
+    spending.take(ContextReady(step=1, terms=TERMS))
+    spending.state = replace(spending.state, spent=Spent(tokens=33_000))
+    spending.take(spending.failure(1, 1, ErrorKind.OVERLOADED))
+    spending.state = replace(spending.state, terms=replace(TERMS, input_tokens=100))
+    spending.take(TimerFired(timer="retry-1-1"))
+    (question,) = spending.state.questions
+    assert (question.kind, question.text) == (
+        QuestionKind.BUDGET,
+        "33,000 of the 40,000 tokens for this session are used. Go on?",
+    )
+    option = OptionKind.ALLOW_ONCE if yes else OptionKind.REJECT_ONCE
+    spending.take(Answer(question_id=question.id, option=option))
+    if yes:
+        assert sent(spending)[-1] == CallModel(step=1, attempt=2)
+        assert spending.state.reply_tokens == 6_900
+    else:
+        assert outcome_of(spending).stop is TurnStop.BUDGET
+
+
+def test_a_question_about_money_is_asked_again_after_a_restart_and_nobody_there_means_no() -> None:
+    def held() -> World:
+        made = world(Limits(session=Budget(cost=1.0)))
+        made.take(ContextReady(step=1, terms=Terms(input_tokens=5)))
+        assert phase(made.state) is Phase.AWAITING_USER_CONFIRMATION
+        return made
+
+    again = held()
+    again.take(Resumed(user_present=True))
+    assert [question.kind for question in again.state.questions] == [QuestionKind.BUDGET]
+    endings: list[Callable[[World], object]] = [
+        lambda made: made.take(Resumed(user_present=False)),
+        lambda made: made.take(SetPresence(user_present=False)),
+    ]
+    for end in endings:
+        ended = held()
+        end(ended)
+        assert outcome_of(ended).stop is TurnStop.BUDGET
+
+
+def test_a_turn_is_stopped_when_its_time_is_up() -> None:
+    timed = world(Limits(max_seconds=5.0))
+    assert StartTimer(timer="turn-1", seconds=5.0) in timed.effects
+    timed.take(ContextReady(step=1))
+    timed.take(TimerFired(timer="turn-1"))
+    timed.take(timed.failure(1, 1, ErrorKind.CANCELLED))
+    assert (outcome_of(timed).stop, outcome_of(timed).why) == (TurnStop.TIME, "the turn's limit of 5 s")
+
+
+def test_the_timer_of_a_turn_goes_with_it() -> None:
+    timed = world(Limits(max_seconds=5.0))
+    timed.take(ContextReady(step=1))
+    timed.take(timed.reply(1, 1))
+    assert outcome_of(timed).stop is TurnStop.END_TURN
+    assert Cancel(work=timer_work("turn-1")) in timed.effects
+
+
+SPARE = ModelChoice(model="q/spare", tool_protocol=ToolProtocol.XML, thinking_budget=5)
+
+
+def models_told(world: World) -> list[str]:
+    return [
+        effect.notification.model
+        for effect in world.effects
+        if hasattr(effect, "notification") and isinstance(effect.notification, ModelChanged)
+    ]
+
+
+def test_the_fallback_takes_over_for_the_rest_of_the_turn() -> None:
+    failing = world(Limits())
+    failing.take(SetFallback(choice=SPARE))
+    failing.take(ContextReady(step=1))
+    failing.take(failing.failure(1, 1, ErrorKind.OVERLOADED))
+    failing.take(TimerFired(timer="retry-1-1"))
+    assert failing.state.model == "p/m"
+    failing.take(failing.failure(1, 2, ErrorKind.OVERLOADED))
+    assert sent(failing)[-1] == CallModel(step=1, attempt=3)
+    assert (failing.state.model, failing.state.tool_protocol, failing.state.thinking_budget) == (
+        "q/spare",
+        ToolProtocol.XML,
+        5,
+    )
+    failing.state = replace(failing.state, tool_protocol=ToolProtocol.NATIVE)
+    failing.take(failing.reply(1, 3))
+    assert failing.state.turn is None
+    assert (failing.state.model, failing.state.replaced) == ("p/m", None)
+    assert models_told(failing) == ["q/spare", "p/m"]
+
+
+@pytest.mark.parametrize(
+    ("error", "stands_in"),
+    [
+        (ModelError(kind=ErrorKind.BALANCE, message="no money"), True),
+        (ModelError(kind=ErrorKind.OVERLOADED, message="left alone", retry_after=40.0), True),
+        (ModelError(kind=ErrorKind.OVERLOADED, message="busy", retry_after=1.0), False),
+        (ModelError(kind=ErrorKind.AUTHENTICATION, message="wrong key"), False),
+    ],
+)
+def test_a_provider_that_cannot_serve_for_long_is_replaced_at_once(error: ModelError, stands_in: bool) -> None:
+    failing = world(Limits())
+    failing.take(SetFallback(choice=SPARE))
+    failing.take(ContextReady(step=1))
+    failing.take(replace(failing.failure(1, 1, ErrorKind.OVERLOADED), error=error))
+    assert (failing.state.model == "q/spare") is stands_in
+
+
+def test_the_fallback_fails_like_any_model() -> None:
+    failing = world(Limits(max_retries=0))
+    failing.take(SetFallback(choice=SPARE))
+    failing.take(ContextReady(step=1))
+    failing.take(replace(failing.failure(1, 1, ErrorKind.BALANCE)))
+    failing.take(failing.failure(1, 2, ErrorKind.BALANCE))
+    assert outcome_of(failing).stop is TurnStop.ERROR
+    assert failing.state.model == "p/m"
+
+
+def test_a_reply_of_which_nothing_is_told_counts_as_its_worst_case() -> None:
+    silent = world(Limits(session=Budget(tokens=100_000)))
+    silent.take(ContextReady(step=1, terms=TERMS))
+    silent.take(replace(silent.reply(1, 1), usage=Usage(), cost=None))
+    assert silent.state.spent == Spent(cost=0.21, tokens=30_000)
