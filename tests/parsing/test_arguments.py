@@ -91,16 +91,22 @@ def test_a_value_that_cannot_be_read_stays_a_string_and_is_a_problem(name: str, 
     [
         ({"path": "a", "line": 1, "share": 1, "force": False, "mode": 1, "limit": None, "free": [1]}, []),
         ({"path": "a", "line": 2.0, "tags": [], "range": {"from": 0}}, []),
-        ({}, ['Parameter "path" is missing.']),
+        ({}, ['Parameter "path" is missing. Send the call again with it.']),
         ({"path": 1}, ['Parameter "path" must be string, not 1.']),
         ({"path": "a", "line": True}, ['Parameter "line" must be integer, not true.']),
         ({"path": "a", "line": 1.5}, ['Parameter "line" must be integer, not 1.5.']),
         ({"path": "a", "tags": ["x", 2]}, ['Parameter "tags[1]" must be string, not 2.']),
         (
             {"path": "a", "range": {"to": 1}},
-            ['Parameter "range.from" is missing.', 'Parameter "range.to" is not known. Known: "from".'],
+            [
+                'Parameter "range.from" is missing. Send the call again with it.',
+                'Parameter "range.to" is not known. Use only: "from".',
+            ],
         ),
-        ({"path": "a", "limit": "x"}, ['Parameter "limit" fits none of its allowed forms: integer or null.']),
+        (
+            {"path": "a", "limit": "x"},
+            ['Parameter "limit" must be integer or null, in one of the forms that the schema allows.'],
+        ),
         ({"path": "a", "mode": True}, ['Parameter "mode" must be one of "fast", "slow", 1, not true.']),
     ],
 )
@@ -114,7 +120,7 @@ def test_other_properties_and_constants_are_checked() -> None:
         'Parameter "kind" must be "a", not "b".',
         'Parameter "y" must be integer, not "z".',
     ]
-    assert validate_arguments({"properties": {"gone": False}}, {"gone": 1}) == ['Parameter "gone" is not allowed.']
+    assert validate_arguments({"properties": {"gone": False}}, {"gone": 1}) == ['Parameter "gone" must not be given.']
 
 
 @settings(max_examples=150, deadline=None)

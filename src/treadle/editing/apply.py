@@ -107,14 +107,17 @@ class Application:
     def result(self) -> EditResult | EditError:
         """The text as it is now; a refusal when nothing changed."""
         if not self._blocks:
-            return EditError(ErrorCode.NO_MARKER, "The edit has no block.")
+            return EditError(ErrorCode.NO_MARKER, "The edit has no block. Write at least one.")
         if any(block.tier in _ESCAPED for block in self._blocks):
             for number, added in enumerate(self._added, 1):
                 if has_escapes(added, self._work.original):
                     return replace(refuse_escaped("an escape", Block((), tuple(added))), block=number)
         changes = self._work.changes()
         if not changes:
-            return EditError(ErrorCode.NO_CHANGE, "The blocks of this edit undo each other; nothing would change.")
+            return EditError(
+                ErrorCode.NO_CHANGE,
+                "The blocks of this edit undo each other, so nothing would change. Leave them out or mend them.",
+            )
         return EditResult(self._work.text(), tuple(self._blocks), changes)
 
     def text(self) -> str:
@@ -158,7 +161,9 @@ def apply_whole(pre: str, text: str) -> EditResult | EditError:
     work = WorkingText(source)
     opcodes = line_changes(source.lines, new)
     if not opcodes:
-        return EditError(ErrorCode.NO_CHANGE, "The file already has this text.")
+        return EditError(
+            ErrorCode.NO_CHANGE, "The file already has this text. Go on with the next step, or read the file."
+        )
     work.splice([Hunk(low, high, new[new_low:new_high]) for _, low, high, new_low, new_high in opcodes])
     lines = LineRange(1, len(source.lines))
     return EditResult(work.text(), (AppliedBlock(Tier.WHOLE, lines),), work.changes())
@@ -175,7 +180,9 @@ def _apply_operations(
         return parsed
     chosen = parsed[0] if len(parsed) == 1 else next((each for each in parsed if _names(each, file_name)), None)
     if not isinstance(chosen, UpdateFile):
-        return EditError(ErrorCode.WRONG_FILE, f"The patch does not update {file_name or 'this file'}.")
+        return EditError(
+            ErrorCode.WRONG_FILE, f"The patch does not update {file_name or 'this file'}. Name that file in it."
+        )
     return apply_sections(pre, chosen.sections)
 
 

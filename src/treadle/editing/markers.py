@@ -48,7 +48,7 @@ class MarkerParser:
         if self.open is None:
             return self._outside(line, start)
         if start is not None:
-            return _error(ErrorCode.MALFORMED, "A block starts inside another one: the one before has no end marker.")
+            return _error(ErrorCode.MALFORMED, "A block starts inside another one. End each with `+++++++ REPLACE`.")
         if is_short and _END.fullmatch(line) is not None:
             section = finished_section(self.open)
             self.open = None
@@ -77,7 +77,7 @@ class MarkerParser:
         if _END.fullmatch(line) is not None:
             return _error(
                 ErrorCode.MALFORMED,
-                "An end marker stands without a block: the content may look like a marker.",
+                "An end marker stands without a block: the content may look like a marker. Use longer markers then.",
             )
         if _FENCE.match(line) is not None:
             self._fenced = not self._fenced
@@ -131,7 +131,9 @@ def finished_section(block: OpenBlock) -> Section | EditError:
         for at in places[: _MOST_READINGS + 1]
     )
     if not 0 < len(readings) <= _MOST_READINGS:
-        return _error(ErrorCode.MALFORMED, "A block needs one `=======` between search text and replacement.")
+        return _error(
+            ErrorCode.MALFORMED, "A block is not in two parts. Write one `=======` between search text and replacement."
+        )
     return Section(readings, block.path)
 
 

@@ -107,7 +107,10 @@ class _File:
             return AddFile(self.path, "".join(f"{line}\n" for line in self.added))
         sections = tuple(Section((chunk.block(),), self.path) for chunk in self.chunks if chunk.changes)
         if not sections and self.move_to is None:
-            return EditError(ErrorCode.NO_CHANGE, f"The patch of {self.path} has no line with `+` or `-`.")
+            return EditError(
+                ErrorCode.NO_CHANGE,
+                f"The patch of {self.path} has no line with `+` or `-`. Write one before each changed line.",
+            )
         return UpdateFile(self.path, sections, self.move_to)
 
 
@@ -156,7 +159,9 @@ def _body(lines: tuple[str, ...]) -> tuple[str, ...] | EditError:
 
 
 def _stray(line: str) -> EditError:
-    return EditError(ErrorCode.MALFORMED, f"This line of the patch belongs to no file: {line[:80]!r}.")
+    return EditError(
+        ErrorCode.MALFORMED, f"This line of the patch belongs to no file: {line[:80]!r}. Put a file line above it."
+    )
 
 
 def parse_unified(text: str) -> tuple[FileOperation, ...] | EditError:
@@ -221,5 +226,5 @@ def _operations(files: list[_File]) -> tuple[FileOperation, ...] | EditError:
             return operation
         operations.append(operation)
     if not operations:
-        return EditError(ErrorCode.NO_MARKER, "The patch names no file.")
+        return EditError(ErrorCode.NO_MARKER, "The patch names no file. Name each file above its hunks.")
     return tuple(operations)

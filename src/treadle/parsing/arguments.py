@@ -90,7 +90,7 @@ def _read_json(text: str, types: Sequence[str]) -> Any:
 def _problems(schema: Any, value: Any, path: str) -> Iterator[str]:
     if not isinstance(schema, Mapping):
         if schema is False:
-            yield f"{_named(path)} is not allowed."
+            yield f"{_named(path)} must not be given."
         return
     alternatives = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
     named = schema.get("type", [])
@@ -98,7 +98,7 @@ def _problems(schema: Any, value: Any, path: str) -> Iterator[str]:
     if types and not any(_IS_TYPE[name](value) for name in types if name in _IS_TYPE):
         yield f"{_named(path)} must be {_or(types)}, not {_shown(value)}."
     elif alternatives and not any(_fits(alternative, value, path) for alternative in alternatives):
-        yield f"{_named(path)} fits none of its allowed forms: {_or(_types(schema))}."
+        yield f"{_named(path)} must be {_or(_types(schema))}, in one of the forms that the schema allows."
     elif "enum" in schema and not any(_same(value, item) for item in schema["enum"]):
         yield f"{_named(path)} must be one of {_listed(schema['enum'])}, not {_shown(value)}."
     elif "const" in schema and not _same(value, schema["const"]):
@@ -115,13 +115,13 @@ def _object_problems(schema: Mapping[str, Any], value: dict[str, Any], path: str
     others = schema.get("additionalProperties", True)
     for name in schema.get("required", ()):
         if name not in value:
-            yield f"{_named(_join(path, name))} is missing."
+            yield f"{_named(_join(path, name))} is missing. Send the call again with it."
     for name, item in value.items():
         if name in properties:
             yield from _problems(properties[name], item, _join(path, name))
         elif others is False:
             known = ", ".join(f'"{known}"' for known in properties) or "none"
-            yield f"{_named(_join(path, name))} is not known. Known: {known}."
+            yield f"{_named(_join(path, name))} is not known. Use only: {known}."
         else:
             yield from _problems(others, item, _join(path, name))
 
