@@ -19,6 +19,7 @@ from treadle.protocol.models import (
 )
 from treadle.protocol.tools import Risk, ToolSpec, ToolTraits
 from treadle.providers.anthropic_messages import AnthropicMessages
+from treadle.providers.bedrock_converse import BedrockConverse
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.gemini import Gemini
 from treadle.providers.http_provider import HttpProvider
@@ -33,6 +34,7 @@ APIS: dict[str, tuple[Callable[[Endpoint], WireApi], str]] = {
     "chat": (OpenAIChat, "/v1"),
     "responses": (OpenAIResponses, "/v1"),
     "gemini": (Gemini, "/v1beta"),
+    "bedrock": (BedrockConverse, ""),
 }
 
 READ = ToolSpec(

@@ -249,3 +249,14 @@ def test_redacted_reasoning_and_blocks_of_unknown_kinds_are_handled() -> None:
         {"type": "message_stop"},
     )
     assert events == [StreamThinkingDone(redacted="xyz", wire=OWN), StreamStop(reason=ReplyStop.REFUSAL, usage=Usage())]
+
+
+def test_vertex_has_the_model_in_the_path_and_a_version_in_its_place() -> None:
+    place = Endpoint(
+        name="vertex-anthropic", base_url="https://h/publishers/anthropic", quirks=Quirks(model_in_path=True)
+    )
+    call = AnthropicMessages(place).prepare(msgspec.structs.replace(request(), model="claude-sonnet-4-5@20250929"))
+    assert call.url == "https://h/publishers/anthropic/models/claude-sonnet-4-5%4020250929:streamRawPredict"
+    value = json.loads(call.body)
+    assert value["anthropic_version"] == "vertex-2023-10-16"
+    assert "model" not in value

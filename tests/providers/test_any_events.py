@@ -20,6 +20,8 @@ KEYS = {
     "summary content text error code summary_index",
     "gemini": "candidates content parts text thought thoughtSignature functionCall name args partialArgs jsonPath "
     "stringValue willContinue finishReason usageMetadata promptFeedback blockReason error",
+    "bedrock": "contentBlockIndex start delta toolUse toolUseId name type input text reasoningContent signature "
+    "redactedContent stopReason usage inputTokens message",
 }
 WORDS = {
     "anthropic": "message_start content_block_start content_block_delta content_block_stop message_delta message_stop "
@@ -28,7 +30,15 @@ WORDS = {
     "responses": "response.output_item.added response.output_item.done response.output_text.delta response.completed "
     "response.function_call_arguments.delta response.failed response.incomplete error function_call reasoning message",
     "gemini": "STOP MAX_TOKENS $.a $.a[0].b x SAFETY",
+    "bedrock": "tool_use end_turn malformed_tool_use server_tool_use aGk=",
 }
+
+
+NAMES = {
+    "bedrock": "messageStart contentBlockStart contentBlockDelta contentBlockStop messageStop metadata "
+    "exception:throttlingException"
+}
+"""What the events of an API are called, where that is not in their JSON."""
 
 
 def values(api: str) -> st.SearchStrategy[object]:
@@ -51,7 +61,8 @@ def test_no_json_breaks_a_reader(api: str, data: st.DataObject) -> None:
     items = []
     try:
         for value in events:
-            items += list(reader.read(SseEvent("", msgspec.json.encode(value))))
+            name = data.draw(st.sampled_from(NAMES.get(api, " ").split(" ")))
+            items += list(reader.read(SseEvent(name, msgspec.json.encode(value))))
             if any(isinstance(item, StreamStop) for item in items):
                 break
         else:

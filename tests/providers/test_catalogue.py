@@ -12,6 +12,7 @@ from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ErrorKind, ModelSpec, Prices, StreamFailure, StreamStop
 from treadle.providers.catalogue import fill_base_url, parse_ref, resolve
 from treadle.providers.connect import provider_for
+from treadle.providers.endpoint import Endpoint
 from treadle.providers.model_data import DATA, model_data, model_names, model_spec, nearest_models
 from treadle.providers.provider_rows import ROWS, ProviderRow, Wire
 from treadle.providers.scripted.script import SayText, Script, Turn
@@ -68,7 +69,7 @@ def test_all_promised_providers_are_there_and_more() -> None:
 def test_every_row_is_sound(row: ProviderRow) -> None:
     if row.base_url:
         environ = dict.fromkeys(
-            ["GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "AWS_REGION", "AZURE_RESOURCE_NAME"], "x"
+            ["GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "VERTEX_HOST", "AWS_REGION", "AZURE_RESOURCE_NAME"], "x"
         )
         more = dict.fromkeys(["CLOUDFLARE_ACCOUNT_ID", "DATABRICKS_HOST", "SNOWFLAKE_ACCOUNT"], "x")
         parts = urlsplit(fill_base_url(row, environ | more))
@@ -124,11 +125,16 @@ def test_base_urls_are_filled_from_the_environment_or_asked_for() -> None:
         ("openai", "/v1"),
         ("mistral", "/v1"),
         ("gemini", "/v1beta"),
+        ("bedrock", ""),
     ],
 )
 async def test_a_row_becomes_a_provider_of_its_wire_api(name: str, path: str) -> None:
     async with ScriptedServer(Script(turns=(Turn(items=(SayText(text="Hi"),)),)), api_key="k") as server:
-        provider = provider_for(resolve(name), api_key="k", base_url=server.base_url + path, headers={"X-Team": "a"})
+        row = resolve(name)
+        place = Endpoint(
+            name=name, base_url=server.base_url + path, api_key="k", headers={"X-Team": "a"}, quirks=row.quirks
+        )
+        provider = provider_for(row, place)
         events = [event async for event in provider.stream(request())]
         await provider.close()
     assert isinstance(events[-1], StreamStop)
@@ -136,7 +142,7 @@ async def test_a_row_becomes_a_provider_of_its_wire_api(name: str, path: str) ->
 
 
 async def test_what_is_not_listening_is_said_with_the_name_of_the_provider() -> None:
-    provider = provider_for(resolve("ollama"), api_key="", base_url="http://127.0.0.1:9/v1")
+    provider = provider_for(resolve("ollama"), Endpoint(name="ollama", base_url="http://127.0.0.1:9/v1"))
     events = [event async for event in provider.stream(request())]
     await provider.close()
     assert isinstance(events[-1], StreamFailure)

@@ -168,3 +168,43 @@ def test_no_json_breaks_the_reading_of_a_refusal(value: object) -> None:
     body = msgspec.json.encode(value)
     problem_in(body)
     assert from_response(PLACE, 400, {}, body, now=NOW).status == 400
+
+
+@pytest.mark.parametrize(
+    ("message", "window"),
+    [
+        ("prompt is too long: 210000 tokens > 200000 maximum", 200_000),
+        ("This model's maximum context length is 131072 tokens. However, you requested 140000 tokens.", 131_072),
+        ("This endpoint's maximum context length is 32,768 tokens.", 32_768),
+        ("The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", 1_048_576),
+        ("input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease", 200_000),
+        ("request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it", 4096),
+        ("Prompt contains 40000 tokens, too large for model with 32768 maximum context length", 32_768),
+        ("This model's maximum prompt length is 131072 but the request contains 140000 tokens.", 131_072),
+        ("Range of input length should be [1, 129024]", 129_024),
+        (
+            "Trying to keep the first 9000 tokens when context the overflows. The context length is only 4096 tokens",
+            4096,
+        ),
+        ("Invalid request: Your request exceeded model token limit: 8192 (requested: 9000)", 8192),
+        ("The prompt is too long: 140000, model maximum context length: 131071", 131_071),
+        ("prompt token count of 131000 exceeds the limit of 128000", 128_000),
+        ("Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000", 8193),
+        ("too many tokens: total number of tokens exceeds the limit of 4081. Try a shorter prompt.", 4081),
+        ("context window exceeds limit (2013)", None),
+        ("Your input exceeds the context window of this model.", None),
+        ("maximum context length is 7 tokens", None),
+        ("Input is too long for requested model.", None),
+    ],
+)
+def test_the_window_is_read_from_the_words_of_the_refusal(message: str, window: int | None) -> None:
+    body = msgspec.json.encode({"error": {"message": message}})
+    error = from_response(PLACE, 400, {}, body, now=NOW)
+    assert (error.kind, error.window) == (ErrorKind.CONTEXT_TOO_LONG, window)
+
+
+def test_a_window_in_a_field_is_read_and_a_number_in_another_refusal_is_none() -> None:
+    body = b'{"error":{"message":"too long","type":"exceed_context_size_error","n_prompt_tokens":9000,"n_ctx":8192}}'
+    assert from_response(PLACE, 400, {}, body, now=NOW).window == 8192
+    limited = b'{"error":{"message":"maximum context length is 8192 tokens","code":"rate_limit_exceeded"}}'
+    assert from_response(PLACE, 429, {}, limited, now=NOW).window is None

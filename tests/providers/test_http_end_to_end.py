@@ -38,7 +38,7 @@ from treadle.providers.scripted.script import (
 )
 from treadle.providers.scripted.server import ScriptedServer
 
-APIS = pytest.mark.parametrize("api", ["anthropic", "chat", "responses", "gemini"])
+APIS = pytest.mark.parametrize("api", ["anthropic", "chat", "responses", "gemini", "bedrock"])
 USAGE = Usage(input_tokens=100, output_tokens=20, cache_read_tokens=1000, cache_write_tokens=30)
 
 
@@ -51,6 +51,8 @@ def thinking_done(api: str) -> StreamThinkingDone:
     match api:
         case "anthropic":
             return StreamThinkingDone(signature="sig", wire=WireData(api="anthropic_messages:anthropic", data={}))
+        case "bedrock":
+            return StreamThinkingDone(signature="sig", wire=WireData(api="bedrock_converse:bedrock", data={}))
         case "chat":
             return StreamThinkingDone(wire=WireData(api="openai_chat:chat", data={"field": "reasoning_content"}))
         case "responses":
@@ -67,7 +69,7 @@ def call_done(api: str, index: int) -> StreamCallDone:
 
 def billed(api: str) -> Usage:
     """What was billed: two of the APIs do not tell tokens written to the cache apart."""
-    if api in ("anthropic", "chat"):
+    if api in ("anthropic", "chat", "bedrock"):
         return USAGE
     return Usage(input_tokens=130, output_tokens=20, cache_read_tokens=1000)
 
@@ -84,7 +86,7 @@ async def test_a_reply_with_all_kinds_of_blocks_arrives_whole_however_it_is_spli
     )
     async with ScriptedServer(said, split=split) as server:
         events = joined(await collect(provider_at(api, server.base_url), request()))
-    first = 2 if api in ("anthropic", "responses") else 0
+    first = 2 if api in ("anthropic", "responses", "bedrock") else 0
     calls = [
         StreamCallStart(index=first, name="read_file", wire_id="call_0_0"),
         StreamCallArguments(index=first, text='{"path":"a/ü.py"}'),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice, pairwise
 from typing import Any, NamedTuple, assert_never
+from urllib.parse import quote
 
 import msgspec
 
@@ -36,8 +37,10 @@ from treadle.protocol.models import (
 )
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import CallFailedError, from_problem
+from treadle.providers.framing import SSE
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
+from treadle.providers.web_search import ANTHROPIC_TOOL, BLOCKS, SearchReader, kept_blocks
 from treadle.providers.wire import HttpCall, MessageCache, count, dump, effort, origin, own_data
 
 API = "anthropic_messages"
@@ -90,28 +93,41 @@ class _Begun(NamedTuple):
 class AnthropicMessages:
     """Writes requests and reads replies of the Messages API."""
 
+    framing = SSE
+
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._origin = origin(API, endpoint)
         self._messages = MessageCache(self._encode)
         self._begun = _Begun((), [])
-        self._tools: tuple[object, bytes] = ((), b"")
+        self._tools: tuple[object, bool, bytes] = (None, False, b"")
 
     def prepare(self, request: ModelRequest) -> HttpCall:
         """Write the request; `max_tokens` is required here, so it has a default."""
         self._begun = self._go_on(request.messages)
         encoded = self._messages.encode(request.messages[len(self._begun.messages) :])
-        parts = [b'{"model":', dump(request.model), b',"stream":true', self._budget(request, encoded)]
+        parts = [*self._head(request.model), b',"stream":true', self._budget(request, encoded)]
         if request.system.strip():
             parts += [b',"system":[', _mark(dump({"type": "text", "text": request.system})), b"]"]
-        if request.tools:
-            parts += [b',"tools":', self._encode_tools(request)]
+        if tools := self._encode_tools(request):
+            parts += [b',"tools":', tools]
         parts.append(b',"messages":[')
         headers = {"anthropic-version": VERSION, **self._endpoint.key_headers("x-api-key")}
         texts = [*self._begun.texts, *_join(encoded)] or [b""]
         texts[0] = b"".join((*parts, texts[0]))
         texts[-1] += b"]}"
-        return HttpCall(url=self._endpoint.url("/messages", version="/v1"), headers=headers, body=b",".join(texts))
+        return HttpCall(url=self._url(request.model), headers=headers, body=b",".join(texts))
+
+    def _head(self, model: str) -> tuple[bytes, ...]:
+        """The beginning of the body: the model, or what Vertex has in its place."""
+        if self._endpoint.quirks.model_in_path:
+            return (b'{"anthropic_version":"vertex-2023-10-16"',)
+        return b'{"model":', dump(model)
+
+    def _url(self, model: str) -> str:
+        if self._endpoint.quirks.model_in_path:
+            return self._endpoint.url(f"/models/{quote(model)}:streamRawPredict")
+        return self._endpoint.url("/messages", version="/v1")
 
     def _go_on(self, messages: tuple[Message, ...]) -> "_Begun":
         """Write down for good what no later request can change: all but the last messages, where markers move."""
@@ -154,25 +170,34 @@ class AnthropicMessages:
         return text + b',"thinking":{"type":"enabled","budget_tokens":%d}' % budget
 
     def _encode_tools(self, request: ModelRequest) -> bytes:
-        if self._tools[0] is not request.tools:
-            tools = [
+        searches = request.web_search and self._endpoint.quirks.web_search
+        if self._tools[0] is not request.tools or self._tools[1] is not searches:
+            tools: list[dict[str, Any]] = [
                 {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
                 for tool in request.tools
             ]
-            self._tools = (request.tools, dump(tools))
-        return self._tools[1]
+            if searches:
+                tools.append(ANTHROPIC_TOOL)
+            self._tools = (request.tools, searches, dump(tools) if tools else b"")
+        return self._tools[2]
 
     def _encode(self, message: Message) -> _Encoded:
-        blocks = [(block, self._block(block)) for block in message.content]
-        sent = [(block, value) for block, value in blocks if value is not None]
+        sent = [(block, value) for block in message.content for value in self._values(block)]
         calls = any(isinstance(block, ToolUse) for block, _ in sent)
-        explained = any(isinstance(block, Thinking | RedactedThinking) for block, _ in sent)
+        explained = any(value["type"] in ("thinking", "redacted_thinking") for _, value in sent)
         return _encoded(
             message.role,
             [dump(value) for block, value in sent if isinstance(block, ToolResult)],
             [dump(value) for block, value in sent if not isinstance(block, ToolResult)],
             calls_unexplained=calls and not explained,
         )
+
+    def _values(self, block: ContentBlock) -> list[dict[str, Any]]:
+        """Write a block: as what it came as where it is a search, else as one value or none."""
+        if searched := kept_blocks(block, self._origin):
+            return searched
+        value = self._block(block)
+        return [] if value is None else [value]
 
     def _block(self, block: ContentBlock) -> dict[str, Any] | None:
         """Write a block; None leaves it out: empty text, and reasoning that another provider signed."""
@@ -309,6 +334,7 @@ class AnthropicReader:
         self._signature = ""
         self._has_arguments: set[int] = set()
         self._stop: str | None = None
+        self._searches = SearchReader(self._origin)
 
     @property
     def usage(self) -> Usage:
@@ -326,6 +352,8 @@ class AnthropicReader:
         match value.type:
             case "content_block_delta" if value.delta is not None:
                 yield from self._delta(value.index, value.delta)
+            case "content_block_start" if value.content_block is not None and value.content_block.type in BLOCKS:
+                yield from self._searches.start(value.index, msgspec.json.decode(event.data)["content_block"])
             case "content_block_start" if value.content_block is not None:
                 yield from self._start(value.index, value.content_block)
             case "content_block_stop":
@@ -369,13 +397,16 @@ class AnthropicReader:
                 yield StreamThinking(text=delta.thinking)
             case "signature_delta":
                 self._signature += delta.signature
-            case "input_json_delta" if delta.partial_json and self._is_call(index):
+            case "input_json_delta" if delta.partial_json and not self._is_call(index):
+                self._searches.arguments(index, delta.partial_json)
+            case "input_json_delta" if delta.partial_json:
                 self._has_arguments.add(index)
                 yield StreamCallArguments(index=index, text=delta.partial_json)
             case _:
                 pass
 
     def _finish(self, index: int) -> Iterator[StreamEvent]:
+        self._searches.finish(index)
         block = self._open.pop(index, _Block())
         wire = WireData(api=self._origin, data={})
         match block.type:

@@ -47,6 +47,8 @@ class Quirks:
     `key_header` carries the key instead of the API's own header (as a bearer token in `authorization`).
     `max_tokens_field` names the output limit in the chat API. `stream_usage` asks for usage in the stream; some servers
     refuse the question. Where `user_after_tool` is false, text after results goes into the last result.
+    `model_in_path` names the model of the Messages API in the path, as Vertex wants it. With `web_search` the vendor
+    can search the web by itself.
     """
 
     key_header: str = ""
@@ -55,6 +57,8 @@ class Quirks:
     call_ids: CallIds = CallIds.ANY
     user_after_tool: bool = True
     thinking: ThinkingField = ThinkingField.NONE
+    model_in_path: bool = False
+    web_search: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,11 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
+import msgspec
+
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.providers.endpoint import Endpoint, split_url
+from treadle.providers.overflow import window_in
 from treadle.providers.problems import Problem, kind_of, kind_of_status, problem_in
 
 MAX_MESSAGE = 2_000
@@ -67,7 +70,12 @@ def from_problem(endpoint: Endpoint, problem: Problem, *, status: int | None = N
         status=error.status,
         request_id=clean(problem.request_id, endpoint.secrets),
         retry_after=_seconds(problem.retry_delay, now=0.0) if error.retryable else None,
+        window=_window(error.kind, problem.message),
     )
+
+
+def _window(kind: ErrorKind, text: str) -> int | None:
+    return window_in(text) if kind is ErrorKind.CONTEXT_TOO_LONG else None
 
 
 def from_response(
@@ -83,6 +91,7 @@ def from_response(
         status=status,
         request_id=error.request_id or clean(request_id, endpoint.secrets),
         retry_after=(error.retry_after if wait is None else wait) if error.retryable else None,
+        window=error.window or _window(error.kind, body[:MAX_MESSAGE].decode("utf-8", "replace")),
     )
 
 
@@ -92,6 +101,9 @@ def _refusal(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: 
         why = f"it redirects to {without_query(target)}, which is not followed; set the base URL to where it should go"
         return failure(endpoint, ErrorKind.BAD_REQUEST, why, status=status)
     problem = problem_in(body)
+    aws_type = headers.get("x-amzn-errortype", "").partition(":")[0].lower()
+    if problem is not None and aws_type:
+        problem = msgspec.structs.replace(problem, codes=(aws_type, *problem.codes))
     if problem is not None and (status >= 400 or problem.message):
         return from_problem(endpoint, problem, status=status)
     content_type = headers.get("content-type", "")

@@ -36,6 +36,7 @@ from treadle.protocol.models import (
 )
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import CallFailedError, failure, from_problem
+from treadle.providers.framing import SSE
 from treadle.providers.gemini_arguments import PartialArgument, add_argument
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
@@ -67,6 +68,8 @@ def _encoded(role: Role, parts: bytes) -> _Encoded:
 
 class Gemini:
     """Writes requests and reads replies of the Gemini API."""
+
+    framing = SSE
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint

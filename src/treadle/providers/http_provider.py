@@ -11,10 +11,11 @@ import msgspec
 
 from treadle.protocol.models import ErrorKind, ModelError, ModelRequest, StreamEvent, StreamFailure, StreamStop
 from treadle.providers.endpoint import MEBIBYTE, Endpoint
-from treadle.providers.failures import CallFailedError, failure, from_response, is_html
+from treadle.providers.event_stream import DamagedFrameError
+from treadle.providers.failures import CallFailedError, clean, failure, from_response, is_html
 from treadle.providers.http_failures import HTTP_ERRORS, from_exception
-from treadle.providers.sse import EventTooLargeError, SseDecoder, SseEvent
-from treadle.providers.wire import HttpCall, WireApi
+from treadle.providers.sse import EventTooLargeError, SseEvent
+from treadle.providers.wire import Authorizer, HttpCall, WireApi
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 DRAIN_SECONDS = 0.05
@@ -25,9 +26,11 @@ MAX_REFUSAL = 64 * 1024
 class HttpProvider:
     """The `Provider` port for one wire API at one endpoint; its connections are opened with the first call."""
 
-    def __init__(self, endpoint: Endpoint, api: WireApi) -> None:
+    def __init__(self, endpoint: Endpoint, api: WireApi, authorizer: Authorizer | None = None) -> None:
+        """`authorizer` proves who asks where that is more than the endpoint's key."""
         self._endpoint = endpoint
         self._api = api
+        self._authorizer = authorizer
         self._client: httpx2.AsyncClient | None = None
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
@@ -51,6 +54,8 @@ class HttpProvider:
             error = failed.error
         except (msgspec.MsgspecError, *HTTP_ERRORS) as broken:
             error = from_exception(self._endpoint, broken)
+        if self._authorizer is not None:
+            error = msgspec.structs.replace(error, message=clean(error.message, self._authorizer.secrets))
         yield StreamFailure(error=error, usage=reader.usage)
 
     async def close(self) -> None:
@@ -65,25 +70,28 @@ class HttpProvider:
         async with asyncio.timeout(limits.connect + limits.first_byte):
             response = await self._send(self._api.prepare(request))
         try:
-            if response.status_code != 200 or not _may_be_events(response):
+            if response.status_code != 200 or not self._may_be_events(response):
                 raise CallFailedError(await self._refusal(response))
-            decoder = SseDecoder(limits.event)
+            decoder = self._api.framing.decoder(limits.event)
             async with aclosing(self._chunks(response)) as chunks:
                 async for chunk in chunks:
                     for event in decoder.feed(chunk):
                         yield event
         except EventTooLargeError as error:
             raise CallFailedError(self._too_large("an event", limits.event)) from error
+        except DamagedFrameError as error:
+            raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, str(error))) from error
         finally:
             await response.aclose()
 
     async def _send(self, call: HttpCall) -> httpx2.Response:
         headers = {
             "content-type": "application/json",
-            "accept": "text/event-stream",
+            "accept": self._api.framing.accept,
             "accept-encoding": "identity",
             "user-agent": "treadle",
             **call.headers,
+            **(await self._authorizer.headers(call) if self._authorizer is not None else {}),
             **{name.lower(): value for name, value in self._endpoint.headers.items()},
         }
         for value in headers.values():
@@ -145,18 +153,17 @@ class HttpProvider:
                         break
         return self._map_refusal(response, bytes(body))
 
+    def _may_be_events(self, response: httpx2.Response) -> bool:
+        """Whether the content type lets the body hold the events of this API."""
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return kind in self._api.framing.types
+
     def _map_refusal(self, response: httpx2.Response, body: bytes) -> ModelError:
         headers = {name.lower(): value for name, value in response.headers.items()}
         return from_response(self._endpoint, response.status_code, headers, body, now=time.time())
 
     def _too_large(self, what: str, limit: int) -> ModelError:
         return failure(self._endpoint, ErrorKind.MALFORMED_STREAM, f"{what} is larger than {limit / MEBIBYTE:g} MiB")
-
-
-def _may_be_events(response: httpx2.Response) -> bool:
-    """Whether the content type lets the body be an event stream; some servers say none, or a general one."""
-    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return kind in ("", "text/event-stream", "text/plain", "application/octet-stream")
 
 
 async def _drain(events: AsyncGenerator[SseEvent, None]) -> None:

@@ -32,6 +32,7 @@ from treadle.protocol.models import (
 from treadle.providers.chat_pieces import DETAILS, FIELD, CallReader, Delta, ReasoningReader, texts_of
 from treadle.providers.endpoint import CallIds, Endpoint, ThinkingField
 from treadle.providers.failures import CallFailedError, failure, from_problem
+from treadle.providers.framing import SSE
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
 from treadle.providers.wire import HttpCall, MessageCache, count, dump, effort, origin, own_data
@@ -54,6 +55,8 @@ _STOPS = {
 
 class OpenAIChat:
     """Writes requests and reads replies of the Chat Completions API."""
+
+    framing = SSE
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint

@@ -35,8 +35,10 @@ from treadle.protocol.models import (
 )
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import CallFailedError, from_problem
+from treadle.providers.framing import SSE
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
+from treadle.providers.web_search import RESPONSES_TOOL, read_call
 from treadle.providers.wire import HttpCall, MessageCache, count, dump, effort, origin, own_data
 
 API = "openai_responses"
@@ -49,11 +51,13 @@ KEPT = ("type", "id", "summary", "content", "encrypted_content")
 class OpenAIResponses:
     """Writes requests and reads replies of the Responses API."""
 
+    framing = SSE
+
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._origin = origin(API, endpoint)
         self._messages = MessageCache(self._encode)
-        self._tools: tuple[object, bytes] = ((), b"")
+        self._tools: tuple[object, bool, bytes] = (None, False, b"")
 
     def prepare(self, request: ModelRequest) -> HttpCall:
         """Write the request."""
@@ -65,8 +69,8 @@ class OpenAIResponses:
         if request.thinking_budget:
             reasoning = {"effort": effort(request.thinking_budget), "summary": "auto"}
             parts += [b',"include":["reasoning.encrypted_content"],"reasoning":', dump(reasoning)]
-        if request.tools:
-            parts += [b',"tools":', self._encode_tools(request)]
+        if tools := self._encode_tools(request):
+            parts += [b',"tools":', tools]
         items = filter(None, self._messages.encode(request.messages))
         parts += [b',"input":[', b",".join(items), b"]}"]
         headers = self._endpoint.key_headers("authorization")
@@ -77,8 +81,9 @@ class OpenAIResponses:
         return ResponsesReader(self._endpoint)
 
     def _encode_tools(self, request: ModelRequest) -> bytes:
-        if self._tools[0] is not request.tools:
-            tools = [
+        searches = request.web_search and self._endpoint.quirks.web_search
+        if self._tools[0] is not request.tools or self._tools[1] is not searches:
+            tools: list[dict[str, Any]] = [
                 {
                     "type": "function",
                     "name": tool.name,
@@ -88,8 +93,10 @@ class OpenAIResponses:
                 }
                 for tool in request.tools
             ]
-            self._tools = (request.tools, dump(tools))
-        return self._tools[1]
+            if searches:
+                tools.append(RESPONSES_TOOL)
+            self._tools = (request.tools, searches, dump(tools) if tools else b"")
+        return self._tools[2]
 
     def _encode(self, message: Message) -> bytes:
         """Write one message as the items that this API makes of it, joined by commas; empty where none is."""
@@ -276,6 +283,8 @@ class ResponsesReader:
                 if text and index not in self._streamed:
                     yield StreamThinking(text=text)
                 yield StreamThinkingDone(wire=self._kept(item))
+            case "web_search_call" if done:
+                yield from read_call(item, WireData(api=self._origin, data={ITEM: item}))
             case "message" if done and index not in self._streamed:
                 text = _texts(item.get("content"))
                 if text:

@@ -38,6 +38,21 @@ BY_CODE = {
     "too_many_requests": ErrorKind.RATE_LIMIT,
     "resource_exhausted": ErrorKind.RATE_LIMIT,
     "throttlingexception": ErrorKind.RATE_LIMIT,
+    "servicequotaexceededexception": ErrorKind.RATE_LIMIT,
+    "unrecognizedclientexception": ErrorKind.AUTHENTICATION,
+    "invalidsignatureexception": ErrorKind.AUTHENTICATION,
+    "expiredtokenexception": ErrorKind.AUTHENTICATION,
+    "missingauthenticationtokenexception": ErrorKind.AUTHENTICATION,
+    "incompletesignatureexception": ErrorKind.AUTHENTICATION,
+    "accessdeniedexception": ErrorKind.PERMISSION,
+    "resourcenotfoundexception": ErrorKind.NOT_FOUND,
+    "validationexception": ErrorKind.BAD_REQUEST,
+    "modeltimeoutexception": ErrorKind.TIMEOUT,
+    "modelnotreadyexception": ErrorKind.OVERLOADED,
+    "serviceunavailableexception": ErrorKind.OVERLOADED,
+    "internalserverexception": ErrorKind.SERVER,
+    "modelerrorexception": ErrorKind.SERVER,
+    "modelstreamerrorexception": ErrorKind.SERVER,
     "overloaded_error": ErrorKind.OVERLOADED,
     "engine_overloaded_error": ErrorKind.OVERLOADED,
     "server_is_overloaded": ErrorKind.OVERLOADED,
@@ -69,6 +84,7 @@ BY_STATUS = {
     404: ErrorKind.NOT_FOUND,
     408: ErrorKind.TIMEOUT,
     413: ErrorKind.CONTEXT_TOO_LONG,
+    424: ErrorKind.SERVER,
     429: ErrorKind.RATE_LIMIT,
     503: ErrorKind.OVERLOADED,
     504: ErrorKind.TIMEOUT,
@@ -80,7 +96,9 @@ CONTEXT_TEXT = re.compile(
     r"|input token count.{0,60}exceeds|too many (?:input )?tokens|input is too long|maximum prompt length"
     r"|exceeds? the (?:maximum|max|limit of).{0,40}tokens|tokens? (?:count )?exceeds?|reduce the length of the messages"
     r"|request (?:body )?(?:is )?too large|range of input length|input length and `?max_tokens`? exceed"
-    r"|longer than the (?:model's )?context|model_max_prompt_tokens|prompt exceeds max length",
+    r"|longer than the (?:model's )?context|model_max_prompt_tokens|prompt exceeds max length"
+    r"|exceeded model token limit|token length too long|tokens \+ `?max_new_tokens`? must be <="
+    r"|exceeds the limit of \d+|prompt token count of \d+ exceeds",
     re.IGNORECASE,
 )
 BALANCE_TEXT = re.compile(
@@ -89,7 +107,9 @@ BALANCE_TEXT = re.compile(
     re.IGNORECASE,
 )
 KEY_TEXT = re.compile(
-    r"api[ _-]?key (?:is )?(?:not valid|invalid|expired)|(?:incorrect|invalid) api[ _-]?key", re.IGNORECASE
+    r"api[ _-]?key (?:is )?(?:not valid|invalid|expired)|(?:incorrect|invalid) api[ _-]?key"
+    r"|make sure your api key is valid",
+    re.IGNORECASE,
 )
 
 
@@ -133,7 +153,9 @@ def problem_of(value: dict[str, Any]) -> Problem:
     inner = value.get("error")
     error: dict[str, Any] = inner if isinstance(inner, dict) else {}
     message = (
-        inner if isinstance(inner, str) else _text(error, "message", "detail") or _text(value, "message", "detail")
+        inner
+        if isinstance(inner, str)
+        else _text(error, "message", "detail") or _text(value, "message", "detail", "Message")
     )
     metadata = error.get("metadata")
     raw = _text(metadata, "raw") if isinstance(metadata, dict) else ""

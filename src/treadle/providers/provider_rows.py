@@ -14,6 +14,15 @@ class Wire(StrEnum):
     OPENAI_CHAT = "openai_chat"
     OPENAI_RESPONSES = "openai_responses"
     GEMINI = "gemini"
+    BEDROCK_CONVERSE = "bedrock_converse"
+
+
+class Proof(StrEnum):
+    """What a provider takes besides a fixed key: requests signed for AWS, or tokens of a Google account."""
+
+    KEY = "key"
+    AWS = "aws"
+    GOOGLE = "google"
 
 
 CHAT = Wire.OPENAI_CHAT
@@ -43,6 +52,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     models: str = ""
     aliases: tuple[str, ...] = ()
     key_optional: bool = False
+    proof: Proof = Proof.KEY
 
     @property
     def section(self) -> str:
@@ -75,6 +85,7 @@ ROWS: tuple[ProviderRow, ...] = (
         base_url="https://api.anthropic.com",
         keys=("ANTHROPIC_API_KEY",),
         wire=Wire.ANTHROPIC_MESSAGES,
+        quirks=Quirks(web_search=True),
         aliases=("claude",),
     ),
     ProviderRow(
@@ -83,6 +94,7 @@ ROWS: tuple[ProviderRow, ...] = (
         base_url="https://api.openai.com/v1",
         keys=("OPENAI_API_KEY",),
         wire=Wire.OPENAI_RESPONSES,
+        quirks=Quirks(web_search=True),
     ),
     ProviderRow(
         name="openai-chat",
@@ -103,13 +115,32 @@ ROWS: tuple[ProviderRow, ...] = (
     ),
     ProviderRow(
         name="vertex",
-        title="Google Vertex AI (access token)",
-        base_url="https://aiplatform.googleapis.com/v1/projects/{GOOGLE_CLOUD_PROJECT}/locations/{GOOGLE_CLOUD_LOCATION}/publishers/google",
+        title="Google Vertex AI",
+        base_url="https://{VERTEX_HOST}/v1/projects/{GOOGLE_CLOUD_PROJECT}/locations/{GOOGLE_CLOUD_LOCATION}/publishers/google",
         keys=("VERTEX_ACCESS_TOKEN",),
         wire=Wire.GEMINI,
         quirks=Quirks(key_header="authorization"),
         models="google-vertex",
         aliases=("google-vertex",),
+        proof=Proof.GOOGLE,
+    ),
+    ProviderRow(
+        name="vertex-anthropic",
+        title="Google Vertex AI, Claude",
+        base_url="https://{VERTEX_HOST}/v1/projects/{GOOGLE_CLOUD_PROJECT}/locations/{GOOGLE_CLOUD_LOCATION}/publishers/anthropic",
+        keys=("VERTEX_ACCESS_TOKEN",),
+        wire=Wire.ANTHROPIC_MESSAGES,
+        quirks=Quirks(key_header="authorization", model_in_path=True),
+        models="google-vertex-anthropic",
+        proof=Proof.GOOGLE,
+    ),
+    ProviderRow(
+        name="vertex-openai",
+        title="Google Vertex AI, other models",
+        base_url="https://{VERTEX_HOST}/v1/projects/{GOOGLE_CLOUD_PROJECT}/locations/{GOOGLE_CLOUD_LOCATION}/endpoints/openapi",
+        keys=("VERTEX_ACCESS_TOKEN",),
+        models="google-vertex",
+        proof=Proof.GOOGLE,
     ),
     ProviderRow(
         name="vertex-express",
@@ -121,16 +152,25 @@ ROWS: tuple[ProviderRow, ...] = (
     ),
     ProviderRow(
         name="bedrock",
-        title="Amazon Bedrock, Claude (API key)",
+        title="Amazon Bedrock",
+        base_url="https://bedrock-runtime.{AWS_REGION}.amazonaws.com",
+        keys=("AWS_BEARER_TOKEN_BEDROCK",),
+        wire=Wire.BEDROCK_CONVERSE,
+        models="amazon-bedrock",
+        aliases=("amazon-bedrock",),
+        proof=Proof.AWS,
+    ),
+    ProviderRow(
+        name="bedrock-mantle",
+        title="Amazon Bedrock, Claude in the Messages API (API key)",
         base_url="https://bedrock-mantle.{AWS_REGION}.api.aws/anthropic",
         keys=("AWS_BEARER_TOKEN_BEDROCK",),
         wire=Wire.ANTHROPIC_MESSAGES,
         models="amazon-bedrock",
-        aliases=("amazon-bedrock",),
     ),
     ProviderRow(
         name="bedrock-openai",
-        title="Amazon Bedrock, other models (API key)",
+        title="Amazon Bedrock, other models in the Responses API (API key)",
         base_url="https://bedrock-mantle.{AWS_REGION}.api.aws/openai/v1",
         keys=("AWS_BEARER_TOKEN_BEDROCK",),
         wire=Wire.OPENAI_RESPONSES,

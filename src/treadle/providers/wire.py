@@ -9,6 +9,7 @@ from msgspec import Struct
 from treadle.protocol.messages import Message, WireData
 from treadle.protocol.models import ModelRequest, StreamEvent, Usage
 from treadle.providers.endpoint import Endpoint
+from treadle.providers.framing import Framing
 from treadle.providers.sse import SseEvent
 
 T = TypeVar("T")
@@ -24,6 +25,19 @@ class HttpCall(Struct, frozen=True, kw_only=True):
     url: str
     headers: Mapping[str, str]
     body: bytes
+
+
+class Authorizer(Protocol):
+    """Proves who asks where that is more than a fixed key."""
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Texts that must not appear in a message."""
+        ...
+
+    async def headers(self, call: HttpCall) -> Mapping[str, str]:
+        """Give the headers that prove who asks; raises `CallFailedError`."""
+        ...
 
 
 class ReplyReader(Protocol):
@@ -45,6 +59,11 @@ class ReplyReader(Protocol):
 
 class WireApi(Protocol):
     """One wire API at one endpoint."""
+
+    @property
+    def framing(self) -> Framing:
+        """How the events of its replies are packed."""
+        ...
 
     def prepare(self, request: ModelRequest) -> HttpCall:
         """Write the request."""

@@ -20,14 +20,25 @@ from treadle.protocol.models import (
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.script import Refuse
 from treadle.providers.scripted.seen import Seen, SeenMessage, see
-from treadle.providers.scripted.wire_format import Json, base_problems, joined, repeated, schema_problems, sse, texts
+from treadle.providers.scripted.wire_format import (
+    SSE_TYPE,
+    Json,
+    base_problems,
+    joined,
+    repeated,
+    schema_problems,
+    sse,
+    texts,
+)
 from treadle.providers.wire import dump
 
 MAX_MARKERS = 4
 _ID = re.compile(r"[A-Za-z0-9_-]+")
 _BLOCKS = {
     "user": frozenset({"text", "image", "document", "tool_result"}),
-    "assistant": frozenset({"text", "thinking", "redacted_thinking", "tool_use"}),
+    "assistant": frozenset(
+        {"text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "web_search_tool_result"}
+    ),
 }
 _BY_STATUS = {
     400: "invalid_request_error",
@@ -56,6 +67,7 @@ class AnthropicFormat:
     """Checks requests and writes replies of the Messages API."""
 
     required_headers = ("anthropic-version",)
+    content_type = SSE_TYPE
 
     def problems(self, body: Json) -> list[str]:
         """Everything about a request that the real API would refuse."""
@@ -108,7 +120,8 @@ def _tool_problems(body: Json) -> list[str]:
     found: list[str] = []
     tools = body.get("tools", [])
     for tool in tools:
-        found += schema_problems(tool.get("name"), tool.get("input_schema"))
+        if tool.get("type", "custom") == "custom":
+            found += schema_problems(tool.get("name"), tool.get("input_schema"))
     found += [f"tools: the name {name} is there twice" for name in repeated(str(tool.get("name")) for tool in tools)]
     used = any(
         block.get("type") in ("tool_use", "tool_result") for value in body["messages"] for block in _blocks(value)

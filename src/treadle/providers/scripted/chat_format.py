@@ -22,7 +22,16 @@ from treadle.providers.scripted.openai_errors import openai_code, openai_refusal
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.script import Refuse
 from treadle.providers.scripted.seen import Seen, SeenMessage, see
-from treadle.providers.scripted.wire_format import Json, base_problems, joined, repeated, schema_problems, sse, texts
+from treadle.providers.scripted.wire_format import (
+    SSE_TYPE,
+    Json,
+    base_problems,
+    joined,
+    repeated,
+    schema_problems,
+    sse,
+    texts,
+)
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 _STOPS = {
@@ -37,6 +46,7 @@ class ChatFormat:
     """Checks requests and writes replies of the Chat Completions API."""
 
     required_headers: tuple[str, ...] = ()
+    content_type = SSE_TYPE
 
     def problems(self, body: Json) -> list[str]:
         """Everything about a request that the real API would refuse."""

@@ -22,7 +22,7 @@ from treadle.protocol.models import (
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.script import Refuse
 from treadle.providers.scripted.seen import Seen, SeenMessage, see
-from treadle.providers.scripted.wire_format import Json, base_problems, joined, repeated, schema_problems, sse
+from treadle.providers.scripted.wire_format import SSE_TYPE, Json, base_problems, joined, repeated, schema_problems, sse
 from treadle.providers.wire import dump
 
 _PARTS = {
@@ -56,6 +56,7 @@ class GeminiFormat:
     """Checks requests and writes replies of the Gemini API; its model and its streaming are in the path."""
 
     required_headers: tuple[str, ...] = ()
+    content_type = SSE_TYPE
 
     def problems(self, body: Json) -> list[str]:
         """Everything about a request that the real API would refuse."""

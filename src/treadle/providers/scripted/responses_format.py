@@ -22,7 +22,16 @@ from treadle.providers.scripted.openai_errors import openai_code, openai_refusal
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.script import Refuse
 from treadle.providers.scripted.seen import Seen, SeenMessage, see
-from treadle.providers.scripted.wire_format import Json, base_problems, joined, repeated, schema_problems, sse, texts
+from treadle.providers.scripted.wire_format import (
+    SSE_TYPE,
+    Json,
+    base_problems,
+    joined,
+    repeated,
+    schema_problems,
+    sse,
+    texts,
+)
 
 ROLES = frozenset({"system", "developer", "user", "assistant"})
 _REASONS = {ReplyStop.MAX_TOKENS: "max_output_tokens", ReplyStop.REFUSAL: "content_filter"}
@@ -32,13 +41,14 @@ class ResponsesFormat:
     """Checks requests and writes replies of the Responses API."""
 
     required_headers: tuple[str, ...] = ()
+    content_type = SSE_TYPE
 
     def problems(self, body: Json) -> list[str]:
         """Everything about a request that the real API would refuse."""
         found = base_problems(body, messages="input")
         if found:
             return found
-        tools = body.get("tools", [])
+        tools = [tool for tool in body.get("tools", []) if tool.get("type") != "web_search"]
         for tool in tools:
             found += schema_problems(tool.get("name"), tool.get("parameters"))
         found += [
@@ -48,7 +58,7 @@ class ResponsesFormat:
 
     def see(self, body: Json) -> Seen:
         """Sum up a request that has no problems."""
-        tools = tuple(tool["name"] for tool in body.get("tools", []))
+        tools = tuple(tool["name"] for tool in body.get("tools", []) if "name" in tool)
         return see(body["model"], body.get("instructions") or "", [_see(item) for item in body["input"]], tools)
 
     def refusal(self, refusal: Refuse) -> bytes:
@@ -114,6 +124,8 @@ def _item_problems(item: Json, kind: str) -> list[str]:
             return [] if item.get("call_id") and item.get("name") else ["a function call needs a call_id and a name"]
         case "function_call_output":
             return [] if item.get("output") else ["an output is required"]
+        case "web_search_call":
+            return [] if item.get("id") else ["a search needs its id"]
         case "reasoning":
             kept = item.get("encrypted_content") or item.get("content")
             return [] if item.get("id") and kept else ["reasoning that is not stored needs its content"]

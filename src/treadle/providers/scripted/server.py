@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import unquote
 
 import h11
 import msgspec
@@ -12,6 +13,7 @@ from msgspec import Struct
 
 from treadle.protocol.models import StreamFailure, StreamStop
 from treadle.providers.scripted.anthropic_format import AnthropicFormat
+from treadle.providers.scripted.bedrock_format import BedrockFormat
 from treadle.providers.scripted.chat_format import ChatFormat
 from treadle.providers.scripted.connection import Connection, Request
 from treadle.providers.scripted.gemini_format import GeminiFormat
@@ -26,11 +28,11 @@ FORMATS: tuple[tuple[re.Pattern[str], WireFormat], ...] = (
     (re.compile(r"/v1/chat/completions"), ChatFormat()),
     (re.compile(r"/v1/responses"), ResponsesFormat()),
     (re.compile(r"/v1beta/models/(?P<model>[^/]+):streamGenerateContent"), GeminiFormat()),
+    (re.compile(r"/model/(?P<model>[^/]+)/converse-stream"), BedrockFormat()),
 )
-"""Which format a path speaks; one of them names the model, and that it streams, in the path."""
+"""Which format a path speaks; two of them name the model, and that it streams, in the path."""
 
 JSON = {"content-type": "application/json"}
-EVENTS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
 
 
 class Received(Struct, frozen=True, kw_only=True):
@@ -112,7 +114,7 @@ class ScriptedServer:
             return
         match, wire = found
         if match.groupdict():
-            body = {**body, **match.groupdict(), "stream": True}
+            body = {**body, "model": unquote(match["model"]), "stream": True}
         refusal = self._check(wire, request.headers, body)
         if refusal is not None:
             await _refuse(connection, wire, refusal)
@@ -139,7 +141,7 @@ class ScriptedServer:
                     await connection.pause(step.seconds)
             await _refuse(connection, wire, performance.refusal)
             return
-        await connection.start(200, EVENTS)
+        await connection.start(200, {"content-type": wire.content_type, "cache-control": "no-cache"})
         await _play(connection, wire.writer(body, performance), performance)
 
 

@@ -10,10 +10,11 @@ from treadle.providers.scripted.seen import Seen
 from treadle.providers.wire import dump
 
 Json = Mapping[str, Any]
+SSE_TYPE = "text/event-stream; charset=utf-8"
 
 
 class Writer(Protocol):
-    """Writes one reply as server-sent events."""
+    """Writes one reply as the events of its API."""
 
     def begin(self) -> bytes:
         """What comes before anything is said."""
@@ -26,6 +27,11 @@ class Writer(Protocol):
 
 class WireFormat(Protocol):
     """One wire format, from the server's side."""
+
+    @property
+    def content_type(self) -> str:
+        """Of what type a reply is."""
+        ...
 
     @property
     def required_headers(self) -> tuple[str, ...]:

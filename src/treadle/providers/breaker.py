@@ -1,0 +1,133 @@
+"""A provider that keeps failing is left alone for a while; then one call tries whether it is back."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from treadle.engine.ports import Provider
+from treadle.protocol.models import ErrorKind, ModelError, ModelRequest, StreamEvent, StreamFailure, StreamStop
+
+FAILURES = 5
+"""So many in a row, none longer than `WINDOW` before the last, and the provider is left alone."""
+WINDOW = 120.0
+PAUSE = 30.0
+PROBE_WAIT = 5.0
+"""How long a call is told to wait while another one tries the provider (seconds, like the two above)."""
+
+DOWN = frozenset({ErrorKind.OVERLOADED, ErrorKind.SERVER, ErrorKind.NETWORK, ErrorKind.TIMEOUT})
+"""Failures that say that the provider is not well. A rate limit says when to come back and is none of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """Calls go through. `failures` are the moments of those that failed in a row (seconds)."""
+
+    failures: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LeftAlone:
+    """No call goes through before `until`; then one does, and while `probing` it is under way."""
+
+    until: float
+    probing: bool = False
+
+
+Circuit: TypeAlias = Working | LeftAlone
+
+
+def ask(circuit: Circuit, now: float) -> tuple[Circuit, float | None]:
+    """Whether a call may go through: None, or else how many seconds to wait."""
+    match circuit:
+        case Working():
+            return circuit, None
+        case LeftAlone(until=until) if now < until:
+            return circuit, until - now
+        case LeftAlone(probing=True):
+            return circuit, PROBE_WAIT
+        case LeftAlone():
+            return replace(circuit, probing=True), None
+
+
+def succeeded(_: Circuit) -> Circuit:
+    """An answer came, whatever it says."""
+    return Working()
+
+
+def failed(circuit: Circuit, now: float) -> Circuit:
+    """A call ended with a failure of `DOWN`."""
+    match circuit:
+        case LeftAlone(probing=True):
+            return LeftAlone(until=now + PAUSE)
+        case LeftAlone():  # a call from before; the pause is running
+            return circuit
+        case Working():
+            recent = (*(moment for moment in circuit.failures if now - moment <= WINDOW), now)
+            return LeftAlone(until=now + PAUSE) if len(recent) >= FAILURES else Working(recent)
+
+
+def given_up(circuit: Circuit) -> Circuit:
+    """A call ended without any word of the provider: it was interrupted."""
+    return replace(circuit, probing=False) if isinstance(circuit, LeftAlone) else circuit
+
+
+class Circuits:
+    """The circuits of a process, by address; `clock` gives seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._known: dict[str, Circuit] = {}
+
+    def ask(self, place: str) -> float | None:
+        """Whether a call to a place may go through: None, or else how many seconds to wait."""
+        self._known[place], wait = ask(self._known.get(place, Working()), self._clock())
+        return wait
+
+    def tell(self, place: str, end: StreamEvent | None) -> None:
+        """Take note of how a call that went through ended; None where it was interrupted."""
+        circuit = self._known.get(place, Working())
+        match end:
+            case None:
+                self._known[place] = given_up(circuit)
+            case StreamFailure(error=error) if error.kind in DOWN:
+                self._known[place] = failed(circuit, self._clock())
+            case _:
+                self._known[place] = succeeded(circuit)
+
+
+class GuardedProvider:
+    """The `Provider` port before another one: refuses at once while its place is left alone."""
+
+    def __init__(self, inner: Provider, circuits: Circuits, *, name: str, place: str) -> None:
+        self._inner = inner
+        self._circuits = circuits
+        self._name = name
+        self._place = place
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        """Call the model if it is not left alone; see the port."""
+        wait = self._circuits.ask(self._place)
+        if wait is not None:
+            yield StreamFailure(error=self._left_alone(wait))
+            return
+        end: StreamEvent | None = None
+        try:
+            async with aclosing(self._inner.stream(request)) as events:
+                async for event in events:
+                    if isinstance(event, StreamStop | StreamFailure):
+                        end = event
+                    yield event
+        finally:
+            self._circuits.tell(self._place, end)
+
+    async def close(self) -> None:
+        """Give back connections."""
+        await self._inner.close()
+
+    def _left_alone(self, wait: float) -> ModelError:
+        text = (
+            f"{self._name} failed {FAILURES} times in a row and is left alone for {wait:.0f} s; "
+            "then one call tries it. Wait, or choose another model."
+        )
+        return ModelError(kind=ErrorKind.OVERLOADED, message=text, retry_after=wait)

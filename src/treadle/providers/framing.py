@@ -1,0 +1,32 @@
+"""How the events of a reply are packed into its body."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from msgspec import Struct
+
+from treadle.providers.sse import SseDecoder, SseEvent
+
+
+class EventDecoder(Protocol):
+    """Cuts a body into events."""
+
+    def feed(self, chunk: bytes) -> list[SseEvent]:
+        """Take the next bytes and return the events they complete."""
+        ...
+
+
+class Framing(Struct, frozen=True, kw_only=True):
+    """One way: what to ask for, the content types that may hold it, and its decoder (given the largest event)."""
+
+    accept: str
+    types: frozenset[str]
+    decoder: Callable[[int], EventDecoder]
+
+
+SSE = Framing(
+    accept="text/event-stream",
+    types=frozenset({"", "text/event-stream", "text/plain", "application/octet-stream"}),
+    decoder=SseDecoder,
+)
+"""Server-sent events; some servers say no content type, or a general one."""

@@ -1,0 +1,168 @@
+"""The circuit breaker: as a state machine, and before a real server."""
+
+import asyncio
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.providers.support import collect, failure_of, fixed_server, provider_at, request
+
+from treadle.protocol.models import (
+    ErrorKind,
+    ModelError,
+    ReplyStop,
+    StreamEvent,
+    StreamFailure,
+    StreamStop,
+    StreamText,
+    Usage,
+)
+from treadle.providers.breaker import FAILURES, PAUSE, PROBE_WAIT, WINDOW, Circuits, GuardedProvider
+from treadle.providers.scripted.provider import ScriptedProvider
+from treadle.providers.scripted.script import Refuse, SayText, Script, Turn, Wait
+from treadle.providers.scripted.server import ScriptedServer
+
+PLACE = "https://api.example.org"
+STOP = StreamStop(reason=ReplyStop.END_TURN, usage=Usage())
+
+
+class Clock:
+    """Seconds that pass when they are told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def failure(kind: ErrorKind) -> StreamFailure:
+    return StreamFailure(error=ModelError(kind=kind, message="no"))
+
+
+DOWN = failure(ErrorKind.SERVER)
+
+
+def fail(circuits: Circuits, times: int) -> None:
+    for _ in range(times):
+        assert circuits.ask(PLACE) is None
+        circuits.tell(PLACE, DOWN)
+
+
+def test_after_so_many_failures_in_a_row_nothing_goes_through_but_one_probe_after_the_pause() -> None:
+    clock = Clock()
+    circuits = Circuits(clock)
+    fail(circuits, FAILURES)
+    assert circuits.ask(PLACE) == PAUSE
+    assert circuits.ask("https://elsewhere") is None
+    clock.now += PAUSE
+    assert [circuits.ask(PLACE) for _ in range(3)] == [None, PROBE_WAIT, PROBE_WAIT]
+    circuits.tell(PLACE, DOWN)
+    assert circuits.ask(PLACE) == PAUSE
+    clock.now += PAUSE
+    assert circuits.ask(PLACE) is None
+    circuits.tell(PLACE, STOP)
+    assert [circuits.ask(PLACE) for _ in range(3)] == [None] * 3
+
+
+@pytest.mark.parametrize("end", [STOP, failure(ErrorKind.BAD_REQUEST), failure(ErrorKind.RATE_LIMIT)])
+def test_any_answer_in_between_begins_the_count_anew(end: StreamEvent) -> None:
+    circuits = Circuits(Clock())
+    for _ in range(3):
+        fail(circuits, FAILURES - 1)
+        circuits.tell(PLACE, end)
+    assert circuits.ask(PLACE) is None
+
+
+def test_failures_far_apart_do_not_count_together() -> None:
+    clock = Clock()
+    circuits = Circuits(clock)
+    for _ in range(3 * FAILURES):
+        fail(circuits, 1)
+        clock.now += WINDOW / 2
+    assert circuits.ask(PLACE) is None
+
+
+def test_an_interrupted_probe_lets_another_one_through() -> None:
+    clock = Clock()
+    circuits = Circuits(clock)
+    fail(circuits, FAILURES)
+    clock.now += PAUSE
+    assert circuits.ask(PLACE) is None
+    circuits.tell(PLACE, None)
+    assert circuits.ask(PLACE) is None
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.sampled_from([STOP, DOWN, None, failure(ErrorKind.RATE_LIMIT), "ask", 1.0, PAUSE, WINDOW]), max_size=60)
+)
+def test_however_calls_overlap_it_never_stays_shut(steps: list[StreamEvent | str | float | None]) -> None:
+    clock = Clock()
+    circuits = Circuits(clock)
+    running = 0
+    for step in steps:
+        if isinstance(step, float):
+            clock.now += step
+        elif step == "ask":
+            wait = circuits.ask(PLACE)
+            assert wait is None or 0 < wait <= PAUSE
+            running += wait is None
+        elif running:
+            assert not isinstance(step, str)
+            running -= 1
+            circuits.tell(PLACE, step)
+    for _ in range(running):
+        circuits.tell(PLACE, None)
+    clock.now += PAUSE
+    assert circuits.ask(PLACE) is None
+    circuits.tell(PLACE, STOP)
+    assert circuits.ask(PLACE) is None
+
+
+def guarded(url: str, circuits: Circuits) -> GuardedProvider:
+    return GuardedProvider(provider_at("chat", url), circuits, name="acme", place=url)
+
+
+async def test_a_server_that_keeps_failing_is_not_called_again() -> None:
+    refused = Script(turns=(Turn(items=(Refuse(status=503, times=FAILURES), SayText(text="Back"))),))
+    clock = Clock()
+    circuits = Circuits(clock)
+    async with ScriptedServer(refused) as server:
+        kinds = [
+            (await failure_of(guarded(server.base_url, circuits), request())).error.status for _ in range(FAILURES + 2)
+        ]
+        assert kinds == [503] * FAILURES + [None] * 2
+        assert len(server.requests) == FAILURES
+        failed = await failure_of(guarded(server.base_url, circuits), request())
+        assert failed.error == ModelError(
+            kind=ErrorKind.OVERLOADED,
+            message="acme failed 5 times in a row and is left alone for 30 s; then one call tries it. "
+            "Wait, or choose another model.",
+            retry_after=PAUSE,
+        )
+        clock.now += PAUSE
+        assert (await collect(guarded(server.base_url, circuits), request()))[0] == StreamText(text="Back")
+        assert circuits.ask(server.base_url) is None
+
+
+async def test_what_is_not_listening_counts_and_a_refusal_of_the_request_does_not() -> None:
+    circuits = Circuits(Clock())
+    async with fixed_server("400 No", {"Content-Type": "application/json"}, b'{"message":"no"}') as url:
+        for _ in range(2 * FAILURES):
+            assert (await failure_of(guarded(url, circuits), request())).error.kind is ErrorKind.BAD_REQUEST
+    kinds = [(await failure_of(guarded(url, circuits), request())).error.kind for _ in range(FAILURES + 1)]
+    assert kinds == [ErrorKind.NETWORK] * FAILURES + [ErrorKind.OVERLOADED]
+
+
+async def test_an_interrupted_call_is_no_failure_and_is_passed_on() -> None:
+    circuits = Circuits(Clock())
+    inner = ScriptedProvider(Script(turns=(Turn(items=(SayText(text="Well"), Wait(seconds=60))),)))
+    provider = GuardedProvider(inner, circuits, name="acme", place=PLACE)
+    for _ in range(2 * FAILURES):
+        task = asyncio.create_task(collect(provider, request()))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert circuits.ask(PLACE) is None
