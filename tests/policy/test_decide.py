@@ -82,13 +82,37 @@ def test_auto_mode_in_the_sandbox_still_asks_for_danger_and_the_network() -> Non
     assert [_run(line, Mode.AUTO, sandboxed=True) for line in ("rm -rf ~", "curl https://example.com")] == [ASK, ASK]
 
 
-@pytest.mark.parametrize("mode", [Mode.EDITS, Mode.AUTO, Mode.FULL])
-def test_a_folder_that_is_not_trusted_gets_no_wider_mode(mode: Mode) -> None:
-    assert _decide(WritePath(path=f"{ROOT}/a"), mode, trusted=False, sandboxed=True).verdict is ASK
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_mode_that_was_said_counts_in_a_folder_that_is_not_trusted(mode: Mode) -> None:
+    lines = ("cat a", "touch a", "npm test", "rm -rf ~")
+    assert [_run(line, mode, trusted=False) for line in lines] == [_run(line, mode) for line in lines]
 
 
 def test_git_reads_ask_in_a_folder_that_is_not_trusted() -> None:
     assert (_run("git status"), _run("git status", trusted=False)) == (ALLOW, ASK)
+    assert [_run("git status", mode, trusted=False) for mode in (Mode.EDITS, Mode.AUTO, Mode.PLAN)] == [ASK, ASK, DENY]
+
+
+PLAIN_REPOSITORY = {f"{ROOT}/.git": None, f"{ROOT}/.git/hooks/pre-push.sample": "#!/bin/sh"}
+
+
+@pytest.mark.parametrize(
+    "line", ["git status", "git diff", "git config --get user.name", "git add .", "git commit -m x"]
+)
+@pytest.mark.parametrize(
+    ("name", "text"), [("config", "[core]\nfsmonitor = ./evil\n"), ("hooks/post-index-change", "#!/bin/sh")]
+)
+def test_no_mode_runs_git_where_a_folder_that_is_not_trusted_names_programs_for_it(
+    line: str, name: str, text: str
+) -> None:
+    acting = MemoryView({**PLAIN_REPOSITORY, f"{ROOT}/.git/{name}": text})
+    assert [_run(line, Mode.FULL, trusted=trusted, files=acting) for trusted in (False, True)] == [ASK, ALLOW]
+    assert _run(line, Mode.AUTO, trusted=False, sandboxed=True, files=acting) is ASK
+    assert _run(line, Mode.FULL, trusted=False, files=MemoryView(PLAIN_REPOSITORY)) is ALLOW
+
+
+def test_git_in_another_directory_asks_in_every_mode_as_long_as_the_folder_is_not_trusted() -> None:
+    assert [_run("git -C sub status", Mode.FULL, trusted=trusted) for trusted in (False, True)] == [ASK, ALLOW]
 
 
 @pytest.mark.parametrize("line", ["cat .env", "echo x > .git/config", "git push --force", "ls; rm -rf ~"])
@@ -239,3 +263,72 @@ def test_a_broken_rule_file_turns_automatic_approval_off_and_is_shown() -> None:
     decision = _decide(RunCommand(command="ls", cwd=ROOT), Mode.FULL, rules=rules)
     assert decision.verdict is ASK
     assert "automatic approval is off: rules.toml" in decision.reasons[-1].text
+
+
+@pytest.mark.parametrize(
+    ("mode", "verdict"),
+    [(Mode.PLAN, DENY), (Mode.ASK, ASK), (Mode.EDITS, ASK), (Mode.AUTO, ASK), (Mode.FULL, ALLOW)],
+)
+def test_a_function_that_names_nothing_it_touches_is_asked_also_where_commands_have_a_sandbox(
+    mode: Mode, verdict: Verdict
+) -> None:
+    function = ToolSpec(name="mine", description="", parameters={}, traits=ToolTraits(), risk=Risk.EXECUTE)
+    assert decide(function, {}, (), context(mode, sandboxed=True)).verdict is verdict
+
+
+def test_after_text_from_outside_a_new_host_is_asked_about_and_a_known_one_is_not() -> None:
+    fetch = ToolSpec(name="web_fetch", description="", parameters={}, traits=ToolTraits(), risk=Risk.READ_OUTSIDE)
+    allows = _rules('[[rule]]\nid = "docs"\nverdict = "allow"\nhost = ".org"\nmatch = ["https://a.org"]')
+    known = frozenset({"a.org"})
+
+    def verdict(url: str, **changes: Any) -> Verdict:
+        access = FetchUrl(url=url)
+        return decide(fetch, {}, (access,), context(Mode.FULL, rules=allows, **changes)).verdict
+
+    assert verdict("https://b.org/x") is ALLOW
+    assert verdict("https://b.org/x", tainted=True, hosts=known) is ASK
+    assert verdict("https://a.org/x", tainted=True, hosts=known) is ALLOW
+    assert _run("curl -s https://b.org/x", Mode.FULL, tainted=True) is ASK
+    assert _run("git push", Mode.FULL, tainted=True) is ASK
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "curl -s https://a.org", "curl -so page.html https://a.org; cat page.html", "wget -qO- a.org", "gh pr view 5",
+        "gh api repos/a/b/issues", "npm view left-pad readme", "cargo search serde", "pip index versions x",
+        "git clone https://a.org/b.git", "git fetch https://a.org/b.git main", "dig TXT a.org", "ssh host cat x",
+        "timeout 5 curl a.org", "sh -c 'curl a.org | head'", "echo a.org | xargs curl", "x=$(curl a.org); echo $x",
+        "python3 -c 'import urllib.request as u; print(u.urlopen(\"https://a.org\").read())'", "/usr/bin/curl a.org",
+        "find . -name x -exec curl a.org \\;", "python3 <<E\nopen_url('https://a.org')\nE",
+        "for i in 1; do xh a.org; done",
+        "curl a.org <(", "curl localhost:3000 https://a.org",
+    ],
+)  # fmt: skip
+def test_a_line_that_brings_text_from_outside_is_marked(line: str) -> None:
+    assert _decide(RunCommand(command=line, cwd=ROOT), Mode.FULL).outside
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ls", "npm test", "npm install left-pad", "git push", "git pull --rebase", "git fetch origin", "curl --version",
+        "curl -s localhost:3000/health", "curl -d 'a=b' http://127.0.0.1:8000", "echo curl https://a.org",
+        "grep -r 'curl https://a.org' src", "gh pr create --title x", "git commit -m 'pull https://a.org'",
+        "pytest -k curl",
+        "python3 -c 'print(1)'", "python3 -c \"import requests; requests.get('http://localhost:3000')\"",
+        "pip install requests",
+        "cat > x.sh <<'E'\ncurl https://a.org\nE", "make", "docker compose up -d",
+    ],
+)  # fmt: skip
+def test_a_line_that_brings_no_text_from_outside_is_not_marked(line: str) -> None:
+    assert not _decide(RunCommand(command=line, cwd=ROOT), Mode.FULL).outside
+
+
+def test_the_user_may_let_classes_of_risk_run_beyond_the_mode_but_never_what_is_dangerous() -> None:
+    approved = frozenset({Risk.READ_OUTSIDE, Risk.EXECUTE, Risk.CRITICAL})
+    assert _run("cat /usr/share/dict/words", approved=approved) is ALLOW
+    assert _run("npm test", approved=approved) is ALLOW
+    assert _run("git push", approved=approved) is ASK
+    assert _run("rm -rf ~", approved=approved) is ASK
+    assert _run("npm test", Mode.PLAN, approved=approved) is DENY

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.policy.views import ROOT, RealView, context, labelled
+from tests.policy.views import ROOT, RealView, Record, context, labelled
 from treadle.policy.classify import classify_command
 from treadle.policy.context import PolicyContext
+from treadle.policy.findings import CommandClass
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import check_path
 from treadle.protocol.permissions import Mode
@@ -20,30 +21,43 @@ def _mildest(order: tuple[str, ...], expected: str, acceptable: list[str]) -> in
     return min(order.index(label) for label in (expected, *acceptable))
 
 
-def test_no_shell_line_is_judged_too_leniently() -> None:
-    lenient = []
+def test_no_shell_line_is_judged_too_leniently(record_property: Record) -> None:
+    lenient, judged, stricter = [], 0, 0
     for case in labelled("commands.jsonl"):
         for trusted in (True, False):
             expected = case["expected"] if trusted else case.get("untrusted_expected", case["expected"])
             found = classify_command(case["command"], ROOT, context(trusted=trusted)).command_class
             if _CLASSES.index(found) < _mildest(_CLASSES, expected, case.get("acceptable", [])):
                 lenient.append((case["id"], trusted, found.value))
+            judged += 1
+            stricter += found.value not in (expected, *case.get("acceptable", []))
+    told = f"{judged} judgements, {len(lenient)} wrongly lenient, {stricter - len(lenient)} stricter than labelled"
+    record_property("figure", f"corpus, shell lines: {told}")
     assert lenient == []
 
 
-def test_most_reading_lines_run_without_asking() -> None:
+def test_most_reading_lines_run_without_asking(record_property: Record) -> None:
     reading = [case for case in labelled("commands.jsonl") if case["expected"] == "read_only"]
     classes = [classify_command(case["command"], ROOT, context()).command_class for case in reading]
-    assert classes.count("read_only") / len(reading) >= 0.83  # type: ignore[arg-type]
+    unasked = classes.count(CommandClass.READ_ONLY)
+    told = (
+        f"{unasked} of {len(reading)} run without asking ({unasked / len(reading):.1%}), {len(reading) - unasked} ask"
+    )
+    record_property("figure", f"corpus, reading lines: {told}")
+    assert unasked / len(reading) >= 0.83
 
 
-def test_no_path_is_judged_too_leniently(tmp_path: Path) -> None:
-    lenient = []
-    for case in labelled("paths.jsonl"):
+def test_no_path_is_judged_too_leniently(tmp_path: Path, record_property: Record) -> None:
+    lenient, stricter = [], 0
+    cases = labelled("paths.jsonl")
+    for case in cases:
         root = tmp_path / case["id"]
         found = _check(case, root)
         if _PLACES.index(found) < _mildest(_PLACES, case["expected"], case.get("acceptable", [])):
             lenient.append((case["id"], found))
+        stricter += found not in (case["expected"], *case.get("acceptable", []))
+    told = f"{len(cases)} judgements, {len(lenient)} wrongly lenient, {stricter - len(lenient)} stricter than labelled"
+    record_property("figure", f"corpus, paths: {told}")
     assert lenient == []
 
 

@@ -5,11 +5,13 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.policy.views import ROOT, context, labelled
+from tests.policy.views import ROOT, Record, context, labelled
 from treadle.policy.classify import classify_command
 from treadle.policy.findings import CommandClass
 
 _ORDER = tuple(CommandClass)
+MUTANTS = "count: mutation, mutants tried"
+MILDER = "count: mutation, mutants judged more leniently"
 _DANGEROUS = (
     "rm -rf ~",
     "git push --force origin main",
@@ -107,21 +109,29 @@ def _class(line: str) -> int:
 
 @pytest.mark.parametrize("mutate", _SAME_MEANING)
 @pytest.mark.parametrize("line", _DANGEROUS)
-def test_danger_shows_through_another_spelling(line: str, mutate: Callable[[str, random.Random], str]) -> None:
+def test_danger_shows_through_another_spelling(
+    line: str, mutate: Callable[[str, random.Random], str], record_property: Record
+) -> None:
     chooser = random.Random(f"{line}{mutate.__name__}")
-    milder = [spelled for spelled in (mutate(line, chooser) for _ in range(6)) if _class(spelled) < _class(line)]
+    mutants = [mutate(line, chooser) for _ in range(6)]
+    milder = [spelled for spelled in mutants if _class(spelled) < _class(line)]
+    record_property(MUTANTS, len(mutants))
+    record_property(MILDER, len(milder))
     assert milder == []
 
 
 @pytest.mark.parametrize("line", _DANGEROUS)
-def test_danger_shows_through_two_other_spellings(line: str) -> None:
+def test_danger_shows_through_two_other_spellings(line: str, record_property: Record) -> None:
     chooser = random.Random(line)
+    tried = 0
     for _ in range(30):
         first, second = chooser.choice(_SAME_MEANING), chooser.choice(_SAME_MEANING[2:])
         if first is _many_parts or "=" in _first_word(line)[0]:
             continue
         spelled = second(first(line, chooser), chooser)
+        tried += 1
         assert _class(spelled) >= 1, spelled
+    record_property(MUTANTS, tried)
 
 
 @pytest.mark.parametrize("line", _DANGEROUS)
@@ -129,14 +139,18 @@ def test_another_case_of_a_program_is_never_allowed(line: str) -> None:
     assert _class(_other_case(line, random.Random(0))) >= 1
 
 
-def test_no_spelling_of_a_labelled_line_is_milder_than_the_line() -> None:
+def test_no_spelling_of_a_labelled_line_is_milder_than_the_line(record_property: Record) -> None:
     chooser = random.Random(7)
     milder = []
+    tried = 0
     for case in labelled("commands.jsonl"):
         if case["expected"] == "read_only" or any(text in case["command"] for text in ("\n", "#", "&& ls", "| |")):
             continue
         for mutate in (_nest_in_shell, _redirect_first):
             spelled = mutate(case["command"], chooser)
+            tried += 1
             if _class(spelled) < min(_class(case["command"]), 1):
                 milder.append(spelled)
+    record_property(MUTANTS, tried)
+    record_property(MILDER, len(milder))
     assert milder == []

@@ -1,8 +1,12 @@
 """A repository's own settings are read before git runs in it."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from tests.policy.views import ROOT, MemoryView, context
+from treadle.app.file_view import DiskView
 from treadle.policy.classify import classify_command
 from treadle.policy.findings import CommandClass
 from treadle.policy.repository import setting_names, surprising_settings
@@ -74,3 +78,103 @@ def test_names_of_settings_carry_their_section() -> None:
         "remote.origin.fetch",
         "branch.main.remote",
     ]
+
+
+def _git(folder: Path, *words: str) -> str:
+    command = ("git", "-c", "user.name=A", "-c", "user.email=a@b", "-C", str(folder), *words)
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def _make(folder: Path, *init: str) -> Path:
+    folder.mkdir(parents=True)
+    _git(folder, "init", "-q", *init)
+    (folder / "a").write_text("a")
+    _git(folder, "add", "a")
+    _git(folder, "commit", "-q", "-m", "one")
+    return folder
+
+
+def _link(outer: Path, inner: Path) -> None:
+    entry = f"160000,{_git(inner, 'rev-parse', 'HEAD')},{inner.relative_to(outer)}"
+    _git(outer, "update-index", "--add", "--cacheinfo", entry)
+
+
+@pytest.mark.parametrize("init", [(), ("--object-format=sha256",)], ids=["sha1", "sha256"])
+@pytest.mark.parametrize("setting", ["core.fsmonitor", "filter.x.clean"])
+def test_the_settings_of_a_repository_in_the_index_count(tmp_path: Path, init: tuple[str, ...], setting: str) -> None:
+    outer = _make(tmp_path / "outer", *init)
+    middle = _make(outer / "deps" / "middle", *init)
+    inner = _make(middle / "inn\u00e9r", *init)
+    _link(middle, inner)
+    _link(outer, middle)
+    assert surprising_settings(str(outer), DiskView()) == []
+    _git(inner, "config", setting, "./x")
+    assert surprising_settings(str(outer), DiskView()) == [setting]
+    assert surprising_settings(str(outer / "deps"), DiskView()) == [setting]
+
+
+def test_a_repository_that_is_in_no_index_does_not_count(tmp_path: Path) -> None:
+    outer = _make(tmp_path / "outer")
+    _git(_make(outer / "inner"), "config", "filter.x.clean", "./x")
+    assert surprising_settings(str(outer), DiskView()) == []
+
+
+def test_an_index_in_parts_is_read_whole(tmp_path: Path) -> None:
+    outer = _make(tmp_path / "outer")
+    inner = _make(outer / "inner")
+    _link(outer, inner)
+    _git(outer, "update-index", "--split-index")
+    _git(inner, "config", "filter.x.clean", "./x")
+    assert b"inner" not in (outer / ".git" / "index").read_bytes()
+    assert surprising_settings(str(outer), DiskView()) == ["filter.x.clean"]
+
+
+def test_an_index_that_cannot_be_searched_asks(tmp_path: Path) -> None:
+    outer = _make(tmp_path / "outer")
+    _git(outer, "update-index", "--index-version", "4")
+    assert surprising_settings(str(outer), DiskView()) == []
+    _link(outer, _make(outer / "inner"))
+    unknown = "? (which repositories are in it cannot be found out)"
+    assert surprising_settings(str(outer), DiskView()) == [unknown]
+    (outer / ".git" / "index").unlink()
+    (outer / ".git" / "index").mkdir()
+    assert surprising_settings(str(outer), DiskView()) == [unknown]
+
+
+def test_git_looks_further_up_where_a_repository_is_not_whole(tmp_path: Path) -> None:
+    outer = _make(tmp_path / "outer")
+    _git(outer, "config", "core.fsmonitor", "./x")
+    (outer / "sub" / ".git").mkdir(parents=True)
+    assert _git(outer / "sub", "rev-parse", "--git-dir") == str(outer / ".git")
+    assert surprising_settings(str(outer / "sub"), DiskView()) == ["core.fsmonitor"]
+    whole = _make(outer / "whole")
+    assert surprising_settings(str(whole), DiskView()) == []
+
+
+@pytest.mark.parametrize("text", ["gitdir: ../evil" + "\n" * 70_000, "gitdir: ../evil\0", "gitdir: \udcff"])
+def test_a_git_file_that_cannot_be_followed_asks(tmp_path: Path, text: str) -> None:
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws" / ".git").write_bytes(text.encode(errors="surrogateescape"))
+    assert surprising_settings(str(tmp_path / "ws"), DiskView()) == ["? (its settings cannot be read)"]
+
+
+def test_a_git_file_is_followed_letter_by_letter(tmp_path: Path) -> None:
+    odd = _make(tmp_path / "ws" / " odd ")
+    _git(odd, "config", "core.fsmonitor", "./x")
+    (tmp_path / "ws" / ".git").write_text("gitdir:  odd /.git\r\n")
+    assert surprising_settings(str(tmp_path / "ws"), DiskView()) == ["core.fsmonitor"]
+
+
+def test_a_bare_repository_may_share_its_settings(tmp_path: Path) -> None:
+    shared = _make(tmp_path / "shared")
+    _git(shared, "config", "core.fsmonitor", "./x")
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    (bare / "HEAD").write_text("ref: refs/heads/main\n")
+    (bare / "commondir").write_text("../shared/.git\n")
+    assert surprising_settings(str(bare), DiskView()) == ["core.fsmonitor"]
+
+
+def test_git_does_not_compare_what_is_in_other_repositories_unasked() -> None:
+    assert _class("git diff --submodule=log", _view(_PLAIN)) is CommandClass.READ_ONLY
+    assert _class("git log -p --submodule=diff", _view(_PLAIN)) is CommandClass.NEEDS_CONFIRMATION

@@ -49,8 +49,17 @@ def test_a_rule_file_gives_its_rules_with_file_and_line() -> None:
             op=PathOp.WRITE,
             reason="docs are mine",
             source="rules.toml:4",
+            match=("docs/a/b.md",),
+            not_match=("src/a.py", "docs-old/a"),
         ),
-        Rule(id="wiki", verdict=Verdict.REQUIRE_USER_CONFIRMATION, host=".example.com", source="rules.toml:13"),
+        Rule(
+            id="wiki",
+            verdict=Verdict.REQUIRE_USER_CONFIRMATION,
+            host=".example.com",
+            source="rules.toml:13",
+            match=("https://wiki.example.com/x", "a.example.com"),
+            not_match=("https://example.com/", "https://evilexample.com/"),
+        ),
     ]
 
 
@@ -103,7 +112,18 @@ def _offered(access: Access) -> list[tuple[tuple[str, ...], bool, str, str]]:
     ("access", "expected"),
     [
         (RunCommand(command="npm test -- -x", cwd=ROOT), [(("npm", "test"), False, "", "")]),
-        (RunCommand(command="ls && ruff check src", cwd=ROOT), [(("ruff", "check", "src"), True, "", "")]),
+        (RunCommand(command="ls && frobnicate src", cwd=ROOT), [(("frobnicate", "src"), True, "", "")]),
+        (RunCommand(command="cargo test a 2>&1 | tail -n 3", cwd=ROOT), [(("cargo", "test"), False, "", "")]),
+        (
+            RunCommand(command="cargo test --config a.toml", cwd=ROOT),
+            [(("cargo", "test", "--config", "a.toml"), True, "", "")],
+        ),
+        (RunCommand(command="git push origin main", cwd=ROOT), [(("git", "push", "origin", "main"), True, "", "")]),
+        (
+            RunCommand(command="make test && make lint", cwd=ROOT),
+            [(("make", "test"), True, "", ""), (("make", "lint"), True, "", "")],
+        ),
+        (RunCommand(command="npm run build", cwd=ROOT), [(("npm", "run", "build"), True, "", "")]),
         (WritePath(path=f"{ROOT}/a"), [((), False, f"{ROOT}/a", "")]),
         (ReadPath(path="/etc/hosts"), [((), False, "/etc/hosts", "")]),
         (FetchUrl(url="https://example.com/x?y"), [((), False, "", "example.com")]),
@@ -118,14 +138,18 @@ def test_always_allow_offers_the_narrowest_rule(
 @pytest.mark.parametrize(
     "line",
     ["python3 x.py", "bash x.sh", "env A=1 npm test", "sudo ls", "curl https://example.com", "npx x", "git -c a=b log",
-     "npm test > out", "rm x", "xargs npm test", "cat 'unclosed", "rm -rf ~", "make $X"],
+     "npm test > out", "rm x", "xargs npm test", "cat 'unclosed", "rm -rf ~", "make $X", "git push", "git push origin",
+     "git -C sub fetch", "git rebase main", "npm exec x", "npm --prefix sub test", "pnpm dlx x", "uv run x", "go run .",
+     "docker run x", "kubectl exec x -- ls", "./run.sh", "/opt/run x", "X=1 npm test", "frobnicate < in > out",
+     "frobnicate <<E\nx\nE", "cat x | frobnicate", "vim x", "psql -c 'select 1'", "frobnicate *.x", "poetry run x",
+     "timeout 5 npm test", "(cd .. && npm test)", "npm test &", "f() { npm test; }; f", "frobnicate $(npm test)"],
 )  # fmt: skip
 def test_always_allow_offers_nothing_that_would_allow_anything(line: str) -> None:
     assert _offered(RunCommand(command=line, cwd=ROOT)) == []
 
 
 def test_what_is_offered_allows_the_same_call() -> None:
-    access = RunCommand(command="ruff check src", cwd=ROOT)
+    access = RunCommand(command="frobnicate src", cwd=ROOT)
     first = decide(SHELL, {}, (access,), context())
     rules = suggest_rules(first, SHELL, (access,), context())
     loaded = load_rules([])

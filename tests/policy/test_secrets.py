@@ -1,9 +1,18 @@
 """Secrets are hidden, ordinary text is left alone, and a stream that cuts anywhere gives the same as the whole."""
 
+import base64
+import html
+import json
+import sys
+import urllib.parse
+from collections.abc import Callable
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treadle.policy.secrets import MAX_BLOCK, Redactor, known_secrets
+from treadle.workspace.text import Decoder
 
 REDACTOR = known_secrets({"MY_TOKEN": "correct-horse-battery", "EDITOR": "vim-is-my-editor", "A_SECRET": "short"})
 _BLOCK = "-----BEGIN RSA PRIVATE KEY-----\nMIIB\nabcd\n-----END RSA PRIVATE KEY-----"
@@ -60,6 +69,158 @@ def test_a_key_block_without_end_is_bounded_and_stays_hidden() -> None:
     assert shown == "a\n[hidden: private key]\nb\n"
 
 
+_SECRETS = (
+    "correct-horse-battery",
+    'quo"ted\\back/sl+sh',
+    "ключ-от-двери",
+    "AbCdEfGhIjKl0123",
+    "two words & <more>",
+    "-" * 9,
+)
+
+
+def _wrapped(data: bytes) -> str:
+    """Base64 as programs print it, in lines of 76."""
+    return base64.encodebytes(data).decode()
+
+
+_ENCODINGS: tuple[Callable[[str], str], ...] = (
+    str,
+    lambda text: json.dumps({"a": text}),
+    lambda text: json.dumps({"a": text}, ensure_ascii=False),
+    lambda text: json.dumps({"a": json.dumps([text])}),
+    urllib.parse.quote,
+    urllib.parse.quote_plus,
+    lambda text: urllib.parse.urlencode({"a": text}),
+    html.escape,
+    lambda text: text.encode().hex(),
+    lambda text: text.encode().hex().upper(),
+    lambda text: base64.b64encode(text.encode()).decode(),
+    lambda text: base64.urlsafe_b64encode(text.encode()).decode(),
+    lambda text: _wrapped(text.encode()),
+)
+
+
+def _rest(text: str, secret: str) -> str:
+    """What of a secret, or of an encoding of it, can be seen in a text: nothing, or the longest piece."""
+    wanted = [encode(secret).strip('{}[]"a:= ') for encode in _ENCODINGS]
+    pieces = (form[at : at + 8] for form in wanted for at in range(max(1, len(form) - 7)))
+    return next((piece for piece in pieces if len(piece) == 8 and piece in text), "")
+
+
+@pytest.mark.parametrize("secret", _SECRETS)
+@pytest.mark.parametrize("encode", _ENCODINGS)
+def test_a_known_value_is_hidden_in_every_encoding(encode: Callable[[str], str], secret: str) -> None:
+    redactor = known_secrets({"MY_TOKEN": secret})
+    for before in ("", "a", "ab", "abc", "user:", "line\n" + "x" * 40):
+        text = encode(before + secret + "after")
+        hidden = redactor.redact(text)
+        assert "[hidden: MY_TOKEN]" in hidden, text
+        assert _rest(hidden, secret) == ""
+
+
+def test_a_value_in_wrapped_base64_is_hidden_wherever_the_line_breaks() -> None:
+    secret = "correct-horse-battery"
+    redactor = known_secrets({"MY_TOKEN": secret})
+    for before in range(80):
+        hidden = redactor.redact(_wrapped(b"x" * before + secret.encode() + b"y" * 60))
+        assert "[hidden: MY_TOKEN]" in hidden
+        assert _rest(hidden, secret) == ""
+
+
+def test_a_value_in_another_width_of_characters_is_hidden() -> None:
+    decoder = Decoder()
+    shown = decoder.feed("a correct-horse-battery b".encode("utf-16-le"), final=True)
+    assert "b\\x00a\\x00t" not in REDACTOR.redact(shown)
+
+
+def test_colours_inside_of_a_value_do_not_show_it() -> None:
+    shown = Decoder().feed(b"a correct-\x1b[01;31m\x1b[Khorse\x1b[m\x1b[K-battery b", final=True)
+    assert REDACTOR.redact(shown) == "a [hidden: MY_TOKEN] b"
+
+
+def test_lines_that_only_follow_each_other_stay_apart() -> None:
+    redactor = known_secrets({"MY_TOKEN": "abcdefgh"})
+    assert redactor.redact("one abcd\nefgh") == "one abcd\nefgh"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-ant-api03-" + "aB3_" * 20, "sk-proj-" + "aB3x" * 10, "github_pat_" + "a1B2" * 15, "glpat-" + "a1B2" * 5,
+        "xoxb-123456789012-abcdefghij", "ASIA" + "A1" * 8, "AIza" + "a1B2c" * 7, "npm_" + "a1B2" * 9,
+        "pypi-AgEIcHlwaS5vcmc" + "a1B2" * 8, "rk_live_" + "a1" * 12,
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+        "ya29." + "a1B2" * 8, "GOCSPX-" + "a1B2" * 7, "whsec_" + "a1B2" * 8, "hf_" + "aB" * 17,
+        "dckr_pat_" + "a1B2" * 6,
+    ],
+)  # fmt: skip
+def test_a_format_is_hidden_wherever_it_stands(key: str) -> None:
+    for text in (key, f'"{key}"', f"x={key}\n", json.dumps(f"a\n{key}"), f"https://host/?q={key}&b"):
+        assert key not in Redactor().redact(text)
+
+
+def test_a_password_of_a_database_is_hidden() -> None:
+    for scheme in ("postgres", "mysql", "mongodb+srv", "redis", "amqps"):
+        assert Redactor().redact(f"{scheme}://u:pa55w0rd@db:5432/x") == f"{scheme}://u:[hidden: password]@db:5432/x"
+    assert Redactor().redact("redis://:pa55w0rd@db") == "redis://:[hidden: password]@db"
+
+
+def test_places_and_sessions_are_no_secrets() -> None:
+    environment = {
+        "SSH_AUTH_SOCK": "/tmp/ssh-x/agent.1",
+        "KEY_DIR_SECRET": "/run/secrets/x",
+        "DESKTOP_SESSION": "wayland-x",
+    }
+    assert known_secrets(environment) == Redactor()
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["a", "eyJ", "eyJabcdefghij.eyJ", "http://a:b", "secret_token_", "-----BEGIN ", "\n", "sk-", "x" * 16 + "\n"],
+)
+def test_time_grows_with_the_text_alone(unit: str) -> None:
+    """Counted, not timed: no character is looked at again and again."""
+    seen = [_steps(unit * (size // len(unit))) for size in (20_000, 80_000)]
+    assert seen[1] < 6 * seen[0] + 1000
+
+
+def _steps(text: str) -> int:
+    """Count the calls that redacting takes."""
+    steps = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal steps
+        steps += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        REDACTOR.redact(text)
+    finally:
+        sys.setprofile(None)
+    return steps
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from(_SECRETS),
+    st.sampled_from(_ENCODINGS),
+    st.text(alphabet="ab \n", max_size=90),
+    st.integers(0, 200),
+    st.integers(1, 9),
+)
+def test_no_chunk_shows_a_piece_of_a_known_value(
+    secret: str, encode: Callable[[str], str], before: str, first: int, size: int
+) -> None:
+    redactor = known_secrets({"MY_TOKEN": secret})
+    text = encode(before + secret + " after")
+    stream = redactor.stream()
+    pieces = (text[:first], *(text[at : at + size] for at in range(first, len(text), size)))
+    whole = "".join([*map(stream.feed, pieces), stream.finish()])
+    assert whole == redactor.redact(text)
+    assert _rest(whole, secret) == ""
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(_PIECES), max_size=12), st.lists(st.integers(1, 60), min_size=1, max_size=40))
 def test_a_stream_hides_what_the_whole_text_hides(pieces: list[str], sizes: list[int]) -> None:
@@ -69,3 +230,10 @@ def test_a_stream_hides_what_the_whole_text_hides(pieces: list[str], sizes: list
         shown += stream.feed(text[place : place + size])
         place += size
     assert shown + stream.feed(text[place:]) + stream.finish() == REDACTOR.redact(text)
+
+
+@pytest.mark.parametrize("value", ["eight-88", "two words 4711", "fifteen-letters", "a-long-value-of-4711\tand-more"])
+@pytest.mark.parametrize("around", ["\n{}\n", "x" * 50 + "{}" + "y" * 50, "a\u2028{}\x1cb", "'{}'" + "\n" * 300_000])
+def test_a_value_is_found_between_words_of_every_length(value: str, around: str) -> None:
+    hidden = known_secrets({}, [(value, "it")]).redact(around.format(value))
+    assert hidden == around.format("[hidden: it]")

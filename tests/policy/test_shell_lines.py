@@ -78,6 +78,50 @@ def test_a_change_of_directory_that_may_fail_leaves_both_directories_possible(li
     assert _class(line) is CommandClass.NEEDS_CONFIRMATION
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        'x=.env; false && x=a; cat "$x"', 'x=.env; true || x=a; cat "$x"', 'x=.env; false && { x=a; }; cat "$x"',
+        'x=.env; [ -f y ] && x=a\ncat "$x"', 'x=.env; if false; then x=a; fi; cat "$x"',
+        'x=.env; for f in $(true); do x=a; done; cat "$x"', 'x=.env; for f in 1; do break; x=a; done; cat "$x"',
+        'x=a; for f in $(seq 3); do cat "$x"; x=.env; done', 'x=a; for f in 1 2; do cat "$x"; x=.env; done',
+        'x=a; for f in 1 2; do cat "$x"; x=.env; true && continue; x=a; done',
+        'x=a; for f in *; do cat "$x"; x=/srv/b; done',
+        "true || cd src && cat ../x", "cd src/deep && for f in $(seq 9); do cat ../x; cd ..; done",
+        'x=a; while read -r f; do cat "$x"; x=.env; done < list', 'x=.env; f() { x=a; }; cat "$x"; f',
+        'x=.env; x=a && true & cat "$x"', 'x=a; y=b; for f in $(seq 9); do cat "$x"; x="$y"; y=.env; done',
+    ],
+)  # fmt: skip
+def test_what_a_step_sets_that_may_not_run_or_run_again_is_not_relied_on(line: str) -> None:
+    assert _class(line) is not CommandClass.READ_ONLY
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'x=a; cat "$x"', 'x=a && cat "$x" && x=b && cat "$x"', 'for f in a b; do x=src/$f; cat "$x"; done',
+        'x=.env; x=a; cat "$x"', 'if [ -f a ]; then x=a; cat "$x"; fi', '(x=.env); x=a; cat "$x"', "cd src && ls ..",
+        'for f in $(seq 3); do x=a; cat "$x"; done', "for d in src docs; do (cd $d && ls); done",
+    ],
+)  # fmt: skip
+def test_what_is_surely_set_is_known(line: str) -> None:
+    assert _class(line) is CommandClass.READ_ONLY
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['x=a; for f in 1 2; do cat "$x"; x=.env; done', 'x=a; for f in $(seq 3); do cat "$x"; x=.env; done',
+     'x=a; while true; do cat "$x"; x=.env; done'],
+)  # fmt: skip
+def test_what_a_later_round_of_a_loop_reads_is_seen(line: str) -> None:
+    assert _class(line) is CommandClass.DANGEROUS
+
+
+def test_what_a_pipe_in_place_of_a_file_runs_is_judged_and_only_readers_may_take_one() -> None:
+    lines = (_LINES / "pipes_that_ask.txt").read_text().splitlines()
+    assert [line for line in lines if _class(line) is CommandClass.READ_ONLY] == []
+
+
 def test_a_program_of_the_system_that_others_can_change_asks() -> None:
     class _Writable(MemoryView):
         def facts(self, path: str) -> FileFacts | None:

@@ -4,7 +4,7 @@ import json
 import os
 import posixpath
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,9 @@ import pytest
 from treadle.policy.context import FileFacts, FileKind, PolicyContext
 from treadle.policy.rules import Ruleset
 from treadle.protocol.permissions import Mode
+
+Record = Callable[[str, object], None]
+"""Takes a figure for the end of the run, as `record_property` does."""
 
 HOME = "/home/user"
 ROOT = "/home/user/ws"
@@ -51,6 +54,9 @@ class MemoryView:
     def read_config(self, path: str) -> str | None:
         return self.files.get(path)
 
+    def read_index(self, path: str) -> bytes | None:
+        return os.fsencode(self.files.get(path) or "")
+
 
 class RealView:
     """The file system as it is."""
@@ -84,11 +90,17 @@ class RealView:
         except (OSError, ValueError):
             return None
 
+    def read_index(self, path: str) -> bytes | None:
+        try:
+            return Path(path).read_bytes()
+        except (OSError, ValueError):
+            return b""
+
 
 def context(mode: Mode = Mode.ASK, files: MemoryView | None = None, **changes: Any) -> PolicyContext:
     """A trusted workspace at `ROOT` with nothing in it, unless said otherwise."""
-    settings: dict[str, Any] = {"trusted": True, "rules": Ruleset(), **changes}
-    return PolicyContext(mode=mode, roots=(ROOT,), files=files or MemoryView(), home=HOME, **settings)
+    settings: dict[str, Any] = {"roots": (ROOT,), "trusted": True, "rules": Ruleset(), **changes}
+    return PolicyContext(mode=mode, files=files or MemoryView(), home=HOME, **settings)
 
 
 def labelled(name: str) -> list[dict[str, Any]]:

@@ -1,16 +1,16 @@
 """Classifies shell lines: what may run unasked, what asks, and what no mode lets through."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from treadle.policy.context import PolicyContext
+from treadle.policy.context import FileFacts, FileView, PolicyContext
 from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, unfollowed
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path
+from treadle.policy.shell.agreement import parsers_agree
 from treadle.policy.shell.expand import ExpansionBudgetError, Variables
-from treadle.policy.shell.grammar import grammar_commands
-from treadle.policy.shell.outline import command_names
+from treadle.policy.shell.outside import may_bring_text
 from treadle.policy.shell.parse import parse
 from treadle.policy.shell.precheck import has_lookalikes, hidden_characters
 from treadle.policy.shell.programs import MAX_NESTING, judge_command
@@ -28,13 +28,15 @@ MAX_LINE_BYTES = 64 * 1024
 class CommandJudgement:
     """A shell line's class, its commands with what was found about each, and what was found about the whole.
 
-    `trace` is what may be run and touched by text that could only be searched.
+    `trace` is what may be run and touched by text that could only be searched. `outside` says that the line brings text
+    that nobody on this machine wrote.
     """
 
     command_class: CommandClass
     parts: tuple[JudgedCommand, ...]
     findings: tuple[Finding, ...]
     trace: Trace
+    outside: bool = False
 
 
 def classify_command(command: str, cwd: str, context: PolicyContext) -> CommandJudgement:
@@ -56,11 +58,50 @@ def classify_command(command: str, cwd: str, context: PolicyContext) -> CommandJ
         findings += more
     if scene.effort.left < 0:
         findings += sweep(command[:MAX_LINE_BYTES], scene)
-    if _class(parts, findings) is CommandClass.READ_ONLY:
-        findings += _second_opinion(command)
+    every = [*findings, *(found for part in parts for found in part.findings)]
+    if not any(found.always_asks or found.risk is Risk.CRITICAL for found in every):
+        findings += _second_opinion((command, *scene.effort.scripts))
     return CommandJudgement(
-        command_class=_class(parts, findings), parts=tuple(parts), findings=tuple(findings), trace=scene.trace
+        command_class=_class(parts, findings),
+        parts=tuple(parts),
+        findings=tuple(findings),
+        trace=scene.trace,
+        outside=_brings_text(command, parts, findings, scene),
     )
+
+
+def only_reads(command: str, cwd: str, context: PolicyContext) -> bool:
+    """Whether a line does nothing but read, were its repository a plain one: no part of it needs programs of git's."""
+    plain = replace(context, trusted=True, untrusted=(), files=_WithoutSettings(context.files))
+    return classify_command(command, cwd, plain).command_class is CommandClass.READ_ONLY
+
+
+@dataclass(frozen=True, slots=True)
+class _WithoutSettings:
+    """Files as they are, but for the settings of repositories."""
+
+    files: FileView
+
+    def resolve(self, path: str) -> str:
+        return self.files.resolve(path)
+
+    def facts(self, path: str) -> FileFacts | None:
+        return None if path.endswith(("/.git", "/HEAD", "/config", "/config.worktree")) else self.files.facts(path)
+
+    def names(self, path: str) -> tuple[str, ...]:
+        return self.files.names(path)
+
+    def read_config(self, path: str) -> str | None:  # noqa: ARG002 - as if there were none
+        return None
+
+    def read_index(self, path: str) -> bytes | None:  # noqa: ARG002 - as if there were none
+        return b""
+
+
+def _brings_text(command: str, parts: Sequence[JudgedCommand], findings: Sequence[Finding], scene: Scene) -> bool:
+    if any(part.trace.outside for part in parts) or scene.trace.outside:
+        return True
+    return any(found.always_asks for found in findings) and may_bring_text(command)
 
 
 def _class(parts: Sequence[JudgedCommand], findings: Sequence[Finding]) -> CommandClass:
@@ -104,15 +145,16 @@ def _judge_script(text: str, scene: Scene) -> list[Finding]:
         return [unfollowed("budget", "scripts are nested too deeply to follow")]
     if UNKNOWN in text:
         text = text.replace(UNKNOWN, "$unknown")
+    if not scene.is_guess:
+        scene.effort.scripts.append(text)
     parts, findings = _walk(text, scene)
     for part in parts:
         scene.trace.add(part.trace)
     return [*findings, *(found for part in parts for found in part.findings)]
 
 
-def _second_opinion(command: str) -> list[Finding]:
-    """Ask where the grammar sees other commands than the own parser."""
-    script, _ = parse(command)
-    if grammar_commands(command) != command_names(script):
-        return [unfollowed("grammar", "two readings of the line differ")]
-    return []
+def _second_opinion(scripts: Sequence[str]) -> list[Finding]:
+    """Ask, whatever the mode and the rules, where the grammar sees other commands than the own parser."""
+    if all(parsers_agree(text) for text in dict.fromkeys(scripts)):
+        return []
+    return [unfollowed("grammar", "two readings of the line differ")]

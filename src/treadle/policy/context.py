@@ -6,6 +6,7 @@ from typing import Protocol
 
 from treadle.policy.rules import Ruleset
 from treadle.protocol.permissions import Mode
+from treadle.protocol.tools import Risk
 
 
 class FileKind(StrEnum):
@@ -47,15 +48,21 @@ class FileView(Protocol):
         """Read a small configuration file of a repository; None when it is missing, unreadable or over 64 KiB."""
         ...
 
+    def read_index(self, path: str) -> bytes | None:
+        """Read what a repository has staged; nothing when it is missing, None when it is unreadable or over 32 MiB."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyContext:
     """What a decision depends on. Paths are absolute; `roots` are the folders that belong to the workspace.
 
-    `trusted` says that the user trusts the workspace, `sandboxed` that commands run in a sandbox with the profile
-    `sandbox`, `tainted` that text from outside was read in this turn. `own` names directories of Treadle that the user
-    put inside a workspace, which are protected there. `state` names the directories of Treadle's own
-    data and rules; `rules` are the user's and the project's.
+    The first root is the workspace itself: relative paths start there, and `trusted` says that the user trusts it.
+    `untrusted` are further roots that they do not trust. `sandboxed` that commands run in a sandbox with the profile
+    `sandbox`, `tainted` that text from outside was read in this turn, and `hosts` where from. `approved` are classes
+    of risk that the user lets run beyond the mode. `own` names directories of Treadle that the user put inside a
+    workspace, which are protected there. `state` names the directories of Treadle's own data and rules; `rules` are the
+    user's and the project's.
     """
 
     mode: Mode
@@ -63,9 +70,23 @@ class PolicyContext:
     files: FileView
     home: str = ""
     trusted: bool = True
+    untrusted: tuple[str, ...] = ()
     sandboxed: bool = False
     state: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     sandbox: str = ""
     tainted: bool = False
+    hosts: frozenset[str] = frozenset()
+    approved: frozenset[Risk] = frozenset()
     rules: Ruleset = field(default_factory=Ruleset)
+
+    def trusts(self, folder: str) -> bool:
+        """Whether the user trusts the root that a folder belongs to."""
+        return self.trusted and not self.is_in_untrusted(folder)
+
+    def is_in_untrusted(self, folder: str) -> bool:
+        """Whether a folder lies in a further root that the user does not trust; one that is unknown might."""
+        if not self.untrusted or not folder.startswith("/"):
+            return bool(self.untrusted)
+        resolved = self.files.resolve(folder)
+        return any(resolved == root or resolved.startswith(f"{root}/") for root in self.untrusted)

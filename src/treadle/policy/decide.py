@@ -1,5 +1,6 @@
 """The one decision: may this call run, must a person say yes, or may it not run at all."""
 
+import dataclasses
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, assert_never
@@ -12,7 +13,7 @@ from treadle.policy.findings import Finding, dangerous, worst
 from treadle.policy.modes import verdict_for
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path, refusal
-from treadle.policy.rules import Places, Rule, Subject, apply_rules, reason_of
+from treadle.policy.rules import Places, Rule, Scope, Subject, apply_rules, reason_of
 from treadle.policy.shell.scene import Trace
 from treadle.policy.shell.walk import JudgedCommand
 from treadle.policy.urls import HostKind, check_url
@@ -31,13 +32,15 @@ def decide(
     spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], context: PolicyContext
 ) -> Decision:
     """Decide about one call: the strictest of its parts wins; a call that touches nothing is judged by its tool."""
-    parts = [part for access in accesses for part in _judge(access, spec, context)] or [_judge_tool(spec, context)]
+    judged = [_judge(access, spec, context) for access in accesses]
+    parts = [part for several, _ in judged for part in several] or [_judge_tool(spec, context)]
     return Decision(
         verdict=max((part.verdict for part in parts), key=_STRICTNESS.index),
         risk=max((part.risk for part in parts), key=_RISKS.index),
         reasons=tuple(dict.fromkeys(reason for part in parts for reason in part.reasons)),
         parts=tuple(parts),
         digest=_digest(spec, arguments, accesses, context),
+        outside=any(outside for _, outside in judged),
     )
 
 
@@ -55,21 +58,25 @@ def tool_digest(spec: ToolSpec) -> str:
 
 
 def _judge_tool(spec: ToolSpec, context: PolicyContext) -> Part:
+    """Judge a call that names nothing it touches: it runs in Treadle's own process, which no sandbox is around."""
+    context = dataclasses.replace(context, sandboxed=False)
     subject = Subject(tool=spec.name, tool_digest=tool_digest(spec))
     finding = Finding(spec.risk, "tool-risk", f"a tool of risk class {spec.risk}")
     return _part(spec.name, (finding,), subject, context)
 
 
-def _judge(access: Access, spec: ToolSpec, context: PolicyContext) -> list[Part]:
+def _judge(access: Access, spec: ToolSpec, context: PolicyContext) -> tuple[list[Part], bool]:
+    """Judge one access; gives its parts, and whether it is a command that brings text from outside."""
     match access:
         case ReadPath(path=path, listing=listing):
-            return [_judge_path(path, PathOp.LIST if listing else PathOp.READ, spec, context)]
+            return [_judge_path(path, PathOp.LIST if listing else PathOp.READ, spec, context)], False
         case WritePath(path=path):
-            return [_judge_path(path, PathOp.WRITE, spec, context)]
+            return [_judge_path(path, PathOp.WRITE, spec, context)], False
         case RunCommand(command=command, cwd=cwd):
-            return _judge_command(classify_command(command, cwd, context), command, spec, context)
+            judgement = classify_command(command, cwd, context)
+            return _judge_command(judgement, command, spec, context), judgement.outside
         case FetchUrl(url=url, method=method):
-            return [_judge_url(url, method, spec, context)]
+            return [_judge_url(url, method, spec, context)], False
         case _:
             assert_never(access)
 
@@ -103,7 +110,16 @@ def _judge_url(url: str, method: str, spec: ToolSpec, context: PolicyContext) ->
         finding = Finding(Risk.READ_OUTSIDE, "fetch-url", f"reads from {check.host}")
     else:
         finding = Finding(Risk.REMOTE, "fetch-url", f"sends data to {check.host}")
-    return _part(url, (finding,), subject, context)
+    return _part(url, (finding, *_new_hosts(subject, context)), subject, context)
+
+
+def _new_hosts(subject: Subject, context: PolicyContext) -> tuple[Finding, ...]:
+    """Ask for each host that text from outside may have named (rule 39)."""
+    if not context.tainted:
+        return ()
+    new = [host for host in subject.hosts if host not in context.hosts]
+    text = "text from outside was read in this turn, and this host is new in it: "
+    return tuple(Finding(Risk.READ_OUTSIDE, "taint", text + host, always_asks=True) for host in new)
 
 
 def _refused(text: str, rule: str, why: str) -> Part:
@@ -119,11 +135,19 @@ def _judge_command(judgement: CommandJudgement, line: str, spec: ToolSpec, conte
 
 
 def _command_part(part: JudgedCommand, spec: ToolSpec, context: PolicyContext) -> Part:
-    return _part(part.text, part.own, _subject(spec, part.trace), context, around=part.around)
+    subject = _subject(spec, part.trace)
+    around = (*part.around, *_new_hosts(subject, context))
+    return _part(part.text, part.own, subject, context, around=around)
 
 
 def _subject(spec: ToolSpec, trace: Trace) -> Subject:
-    return Subject(tool=spec.name, commands=tuple(trace.commands), paths=tuple(trace.paths), hosts=tuple(trace.hosts))
+    return Subject(
+        tool=spec.name,
+        commands=tuple(trace.commands),
+        paths=tuple(trace.paths),
+        hosts=tuple(trace.hosts),
+        places=tuple(trace.places),
+    )
 
 
 def _part(
@@ -137,6 +161,8 @@ def _part(
     """Judge one part. `around` is what stands beside the command itself: a rule that allows the command leaves it."""
     every = tuple(dict.fromkeys((*around, *findings)))
     rule = _deciding_rule(subject, context)
+    if rule is not None and rule.verdict is Verdict.ALLOW and not _may_lift(rule, worst(every), subject, context):
+        around = every
     verdict, answer = _verdict(every, around, rule, context)
     reasons = tuple(Reason(rule=found.rule, text=found.text) for found in _telling(every))
     if rule is not None:
@@ -158,13 +184,28 @@ def _verdict(
         return Verdict.DENY, (Reason(rule="mode", text=why),) if verdict is Verdict.DENY else ()
     unfollowed = any(finding.always_asks for finding in every)
     if risk is Risk.CRITICAL or unfollowed or (rule is not None and rule.verdict is Verdict.REQUIRE_USER_CONFIRMATION):
-        return Verdict.REQUIRE_USER_CONFIRMATION, (Reason(rule="mode", text=why),)
+        # Where the mode would allow it, the reason stands with what was found, or with the rule.
+        asked = (Reason(rule="mode", text=why),) if verdict is not Verdict.ALLOW else ()
+        return Verdict.REQUIRE_USER_CONFIRMATION, asked
     if context.rules.problems and risk is not Risk.NONE:
         problem = Reason(rule="broken-rules", text=f"automatic approval is off: {context.rules.problems[0]}")
         return Verdict.REQUIRE_USER_CONFIRMATION, (problem,)
     if rule is not None:
         verdict, why = verdict_for(worst(around), context)
     return verdict, (Reason(rule="mode", text=why),) if rule is None or verdict is not Verdict.ALLOW else ()
+
+
+def _may_lift(rule: Rule, risk: Risk, subject: Subject, context: PolicyContext) -> bool:
+    """Whether a rule that allows counts: before trust only one that was given for this folder lets its code run.
+
+    None was given for a further root that is not trusted.
+    """
+    if risk is Risk.REMOTE and context.tainted:
+        return False
+    given_here = rule.scope is Scope.SESSION or bool(rule.workspace)
+    if risk in (Risk.NONE, Risk.READ, Risk.READ_OUTSIDE):
+        return True
+    return (context.trusted or given_here) and not any(map(context.is_in_untrusted, subject.places))
 
 
 def _telling(findings: Iterable[Finding]) -> list[Finding]:

@@ -16,31 +16,24 @@ _ALLOWED: Mapping[Mode, frozenset[Risk]] = {
 }
 
 
-def effective_mode(context: PolicyContext) -> Mode:
-    """Give the mode that counts: before the folder is trusted, nothing wider than asking."""
-    if context.trusted or context.mode is Mode.PLAN:
-        return context.mode
-    return Mode.ASK
-
-
 def verdict_for(risk: Risk, context: PolicyContext) -> tuple[Verdict, str]:
     """Give the mode's answer to a risk, and that answer in words."""
-    mode = effective_mode(context)
+    mode = context.mode
     if mode is Mode.PLAN and risk not in _HARMLESS:
         return Verdict.DENY, "plan mode changes nothing and stays in the workspace"
     if risk is Risk.REMOTE and context.tainted:
         return Verdict.REQUIRE_USER_CONFIRMATION, "text from outside was read in this turn, so network changes ask"
+    if risk in context.approved and risk is not Risk.CRITICAL:
+        return Verdict.ALLOW, f"your setting approve lets {risk} run"
     if risk in _ALLOWED[mode] or (mode is Mode.AUTO and risk is Risk.EXECUTE and context.sandboxed):
         return Verdict.ALLOW, f"mode {mode} allows it"
-    return Verdict.REQUIRE_USER_CONFIRMATION, f"mode {mode} asks{_way_out(risk, mode, context)}"
+    return Verdict.REQUIRE_USER_CONFIRMATION, f"mode {mode} asks{_way_out(risk, mode)}"
 
 
-def _way_out(risk: Risk, mode: Mode, context: PolicyContext) -> str:
+def _way_out(risk: Risk, mode: Mode) -> str:
     """Say what would change the answer, where something would."""
     if risk is Risk.CRITICAL:
         return "; no mode allows it"
-    if not context.trusted:
-        return "; trusting the folder would let a wider mode decide"
     if mode is Mode.AUTO and risk is Risk.EXECUTE:
         return "; it would run in a sandbox"
     return "; mode edits would allow it" if mode is Mode.ASK and risk is Risk.WRITE else ""

@@ -31,8 +31,9 @@ _CONTROL_DIRECTORIES = frozenset(
     split_words("""
     .git .treadle .claude .cursor .codex .gemini .cline .clinerules .roo .kilocode .continue .windsurf .opencode .kiro
     .augment .qwen .goose .crush .factory .junie .trae .amp .agents .agent .aider .vscode .vscode-server .idea .fleet
-    .zed .husky .githooks .devcontainer .ssh .gnupg .aws .kube .azure .password-store launchagents launchdaemons cron.d
-    cron.daily cron.hourly sudoers.d profile.d init.d
+    .zed .emacs.d .amazonq .openhands .warp .void .hg .svn .jj .circleci .buildkite .direnv .ipython .lefthook
+    .git-hooks .husky .githooks .devcontainer .ssh .gnupg .aws .kube .azure .password-store launchagents launchdaemons
+    cron.d cron.daily cron.hourly sudoers.d profile.d init.d
 """)
 )
 _CONTROL_FILES = split_words("""
@@ -45,7 +46,9 @@ _CONTROL_FILES = split_words("""
     .lefthook.yml lefthook.yaml .mise.toml mise.toml agents.md agents.override.md agent.md claude.md claude.local.md
     gemini.md qwen.md copilot-instructions.md .rules .cursorrules .cursorignore .windsurfrules .clinerules .roorules
     .goosehints .roomodes .aider.conf.yml .aiderignore .clineignore .agentignore .treadleignore sitecustomize.py
-    usercustomize.py authorized_keys authorized_keys2 known_hosts crontab sudoers shadow passwd
+    usercustomize.py opencode.json .crush.json .augment-guidelines .dir-locals.el .lvimrc .nvim.lua *.sublime-project
+    .hgrc .mailcap .pdbrc .gitlab-ci.yml .travis.yml .drone.yml .woodpecker.yml azure-pipelines.yml
+    bitbucket-pipelines.yml jenkinsfile authorized_keys authorized_keys2 known_hosts crontab sudoers shadow passwd
 """)
 _CONTROL_SEQUENCES = (
     (".github", "workflows"),
@@ -85,7 +88,15 @@ _SECRET_FILES = split_words("""
     secret.json master.key .bash_history .zsh_history .sh_history .python_history .node_repl_history .psql_history
     .mysql_history .sqlite_history .rediscli_history .lesshst .viminfo fish_history shadow shadow- gshadow gshadow-
     sudoers .rediscli_auth .pip_credentials .yarnrc.yml.secret logins.json key4.db cookies.sqlite
+    .secrets .secret .token kubeconfig.* *firebase-adminsdk*.json wallet.dat
 """)
+_SECRET_TEXTS = frozenset(
+    split_words("""
+    vault_pass.txt api_key.txt api_keys.txt apikey.txt token.txt tokens.txt password.txt passwords.txt secret.txt
+    secrets.txt credentials.txt
+""")
+)
+"""Names of plain texts: only a file that is there is one of them, a pattern such as `*.txt` is not."""
 _SECRET_SEQUENCES = (
     (".docker", "config.json"),
     (".config", "gh"),
@@ -100,6 +111,8 @@ _SECRET_SEQUENCES = (
     (".config", "treadle"),
     (".cargo", "credentials"),
     (".gem", "credentials"),
+    (".composer", "auth.json"),
+    ("sops", "age"),
     (".m2", "settings.xml"),
     (".m2", "settings-security.xml"),
     (".gradle", "gradle.properties"),
@@ -120,6 +133,8 @@ _RAW_DEVICE = re.compile(
     r"(sd|hd|vd|xvd)[a-z]\d*|nvme\d.*|mmcblk.*|r?disk\d.*|dm-\d+|loop\d+|md\d+|mem|kmem|port|mapper|fb\d+"
 )
 _SHORT_NAME = re.compile(r"(git|treadl|claude|cursor|vscode|env)~[0-9]+")
+_COPY = re.compile(r"\.(?P<swapped>.+)\.sw[op]|(?P<copied>.+?)(?:~|\.(?:bak|backup|copy|old|orig|save|sav|\d))")
+"""The name of a copy that a person, an editor or a tool keeps beside a file, with the name of the file."""
 _ORDINARY_ENDINGS = (".json", ".yml", ".yaml", ".toml", ".xml", ".md", ".py", ".cnf")
 
 
@@ -166,9 +181,15 @@ def secret_name(path: str) -> str | None:
 
 
 def _is_secret_file(name: str) -> bool:
-    if name.endswith(_PUBLIC_ENDINGS) or name in _PUBLIC_NAMES:
-        return False
-    return _SECRET_FILE.fits(name)
+    while True:
+        if name.endswith(_PUBLIC_ENDINGS) or name in _PUBLIC_NAMES:
+            return False
+        if name in _SECRET_TEXTS or _SECRET_FILE.fits(name):
+            return True
+        copy = _COPY.fullmatch(name)
+        if copy is None:
+            return False
+        name = copy["swapped"] or copy["copied"]
 
 
 def _sequence(parts: tuple[str, ...], sequences: Iterable[tuple[str, ...]]) -> str | None:
@@ -194,6 +215,18 @@ def pattern_hits(path: str, *, writing: bool) -> str | None:
             if reachable and not sample.endswith(_ORDINARY_ENDINGS) and fits(folded, sample):
                 return sample
     return None
+
+
+def picks_secret(pattern: str) -> str | None:
+    """Give a secret's name that a search picks by this pattern, in which `*` also stands for a leading dot, or None."""
+    parts = pattern.casefold().split("/")
+    for part in parts:
+        if is_static(part) and (name := secret_name(part)) is not None:
+            return name
+    if not _is_telling(parts[-1]):
+        return None
+    samples = (sample for sample in _secret_samples() if not sample.endswith(_ORDINARY_ENDINGS))
+    return next((sample for sample in samples if fits(parts[-1], sample)), None)
 
 
 def _is_telling(part: str) -> bool:

@@ -2,8 +2,12 @@
 
 import posixpath
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
 
-from treadle.policy.context import FileView
+from treadle.policy.context import FileKind, FileView
+from treadle.policy.gitlinks import SHARED, gitlinks
 
 _INERT = re.compile(
     r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf"
@@ -19,42 +23,163 @@ _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]
 _KEY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=|$|#|;)")
 
 
+_HEAD = re.compile(r"ref:\s*refs/.*|[0-9a-f]{40,}\s*", re.DOTALL)
+_MOST_REPOSITORIES = 64
+_MOST_LINKS = 20_000
+_MOST_NAMES = 10_000
+_UNREADABLE = "? (its settings cannot be read)"
+_UNSEEN = "? (which repositories are in it cannot be found out)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Repository:
+    """A git directory, the one that it shares its settings with, and the folder that its files are in."""
+
+    git: str
+    common: str
+    folder: str
+
+
 def surprising_settings(cwd: str, files: FileView) -> list[str]:
-    """List the settings of the repository around `cwd` that are not known to be inert; `?` marks an unreadable one."""
-    git = _git_directory(cwd, files)
-    if git is None:
-        return []
-    common = files.read_config(posixpath.join(git, "commondir"))
-    base = posixpath.normpath(posixpath.join(git, common.strip())) if common else git
-    found: list[str] = []
+    """List the settings that git may obey in `cwd` and that are not known to be inert; `?` marks an unreadable one.
+
+    These are the settings of the repository around `cwd` and of every repository in it that git looks into.
+    """
+    repositories, found = _obeyed(cwd, files)
+    return [*found, *(name for each in repositories for name in _surprising(each, files))]
+
+
+def hooks(cwd: str, files: FileView) -> list[str]:
+    """List the hooks that git may run in `cwd`; the samples are none."""
+    repositories, _ = _obeyed(cwd, files)
+    names = [name for each in repositories for name in files.names(posixpath.join(each.common, "hooks"))]
+    return [name for name in dict.fromkeys(names) if not name.endswith(".sample")]
+
+
+def _surprising(repository: _Repository, files: FileView) -> Iterator[str]:
+    base = repository.common
     modules = [posixpath.join(base, "modules", name) for name in files.names(posixpath.join(base, "modules"))]
     paths = [posixpath.join(directory, "config") for directory in (base, *modules)]
-    for path in (*paths, posixpath.join(git, "config.worktree")):
+    for path in (*paths, posixpath.join(repository.git, "config.worktree")):
         text = files.read_config(path)
         if text is not None:
-            found.extend(key for key in setting_names(text) if not _INERT.fullmatch(key.lower()))
+            yield from (key for key in setting_names(text) if not _INERT.fullmatch(key.lower()))
         elif files.facts(path) is not None:
-            found.append("? (its settings cannot be read)")
-    return found
+            yield _UNREADABLE
 
 
-def _git_directory(cwd: str, files: FileView) -> str | None:
-    """Find the `.git` that git would find from `cwd`, following a `.git` file; a bare repository counts too."""
-    directory = cwd
+def _obeyed(cwd: str, files: FileView) -> tuple[list[_Repository], list[str]]:
+    """Find the repositories that git would read in `cwd`, and what about them cannot be found out."""
+    repositories: list[_Repository] = []
+    problems: list[str] = []
+    waiting = list(_around(cwd, files, problems))
+    seen = set(waiting)
+    while waiting:
+        if len(repositories) == _MOST_REPOSITORIES:
+            return repositories, [*problems, _UNSEEN]
+        repository = waiting.pop()
+        repositories.append(repository)
+        nested = _nested(repository, files)
+        if nested is None:
+            problems.append(_UNSEEN)
+            continue
+        for folder in nested:
+            found = _repository_in(folder, files, problems)
+            if found is not None and found not in seen:
+                seen.add(found)
+                waiting.append(found)
+    return repositories, problems
+
+
+def _around(cwd: str, files: FileView, problems: list[str]) -> Iterator[_Repository]:
+    """Give what git may take for the repository around `cwd`: it goes on upwards where one is not whole."""
+    folder = cwd
     while True:
-        candidate = posixpath.join(directory, ".git")
-        if files.facts(candidate) is not None:
-            pointer = files.read_config(candidate)
-            if pointer is not None and pointer.startswith("gitdir:"):
-                return posixpath.normpath(posixpath.join(directory, pointer[len("gitdir:") :].strip()))
-            return candidate
-        if files.facts(posixpath.join(directory, "HEAD")) is not None and files.facts(
-            posixpath.join(directory, "objects")
-        ):
-            return directory
-        if directory == posixpath.dirname(directory):
+        for found in (_repository_in(folder, files, problems), _bare_repository(folder, files, problems)):
+            if found is not None:
+                yield found
+                if _is_whole(found, files):
+                    return
+        if folder == posixpath.dirname(folder):
+            return
+        folder = posixpath.dirname(folder)
+
+
+def _bare_repository(folder: str, files: FileView, problems: list[str]) -> _Repository | None:
+    parts = [files.facts(posixpath.join(folder, name)) is not None for name in ("HEAD", "objects", "commondir")]
+    if not parts[0] or not any(parts[1:]):
+        return None
+    return _Repository(git=folder, common=_common_directory(folder, files, problems), folder=folder)
+
+
+def _is_whole(repository: _Repository, files: FileView) -> bool:
+    """Whether git takes a directory for a repository beyond doubt, and looks no further up."""
+    head = files.read_config(posixpath.join(repository.git, "HEAD"))
+    parts = [files.facts(posixpath.join(repository.common, name)) for name in ("objects", "refs")]
+    enterable = all(part is not None and part.kind is FileKind.DIRECTORY and part.mode & 0o100 for part in parts)
+    return head is not None and _HEAD.fullmatch(head) is not None and enterable
+
+
+def _repository_in(folder: str, files: FileView, problems: list[str]) -> _Repository | None:
+    """Find the repository of a folder with a `.git`, which may be a file that names a directory elsewhere."""
+    git = posixpath.join(folder, ".git")
+    facts = files.facts(git)
+    if facts is not None and facts.kind is FileKind.LINK:
+        facts = files.facts(files.resolve(git))
+    if facts is None:
+        return None
+    if facts.kind is FileKind.FILE:
+        named = _named(files.read_config(git), "gitdir: ")
+        if named is None:
+            problems.append(_UNREADABLE)
             return None
-        directory = posixpath.dirname(directory)
+        git = files.resolve(posixpath.join(folder, named))
+    return _Repository(git=git, common=_common_directory(git, files, problems), folder=folder)
+
+
+def _common_directory(git: str, files: FileView, problems: list[str]) -> str:
+    path = posixpath.join(git, "commondir")
+    text = files.read_config(path)
+    if text is None:
+        if files.facts(path) is not None:
+            problems.append(_UNREADABLE)
+        return git
+    named = _named(text, "")
+    if named is None:
+        problems.append(_UNREADABLE)
+        return git
+    return files.resolve(posixpath.join(git, named))
+
+
+def _named(text: str | None, before: str) -> str | None:
+    """Read the path in a file that holds nothing else, as git does; None where that is not certain."""
+    if text is None or not text.startswith(before) or "\ufffd" in text or "\0" in text:
+        return None
+    return text[len(before) :].rstrip("\r\n") or None
+
+
+def _nested(repository: _Repository, files: FileView) -> list[str] | None:
+    """List the folders below which a repository may stand by the index; None where that cannot be told."""
+    index = files.read_index(posixpath.join(repository.git, "index"))
+    if index is None:
+        return None
+    indexes = [index]
+    if SHARED in index:
+        for directory in dict.fromkeys((repository.git, repository.common)):
+            names = files.names(directory)
+            shared = [files.read_index(posixpath.join(directory, name)) for name in names if "sharedindex." in name]
+            if len(names) >= _MOST_NAMES or None in shared:
+                return None
+            indexes += filter(None, shared)
+    links: list[str] = []
+    for each in indexes:
+        found = gitlinks(each)
+        if found is None:
+            return None
+        links += islice(found, _MOST_LINKS + 1)
+    if len(links) > _MOST_LINKS:
+        return None
+    return [posixpath.join(repository.folder, link) for link in dict.fromkeys(links)]
 
 
 def setting_names(text: str) -> list[str]:

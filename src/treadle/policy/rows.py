@@ -1,5 +1,6 @@
 """Answers rows of plain data: which class has this shell line, where does this path lead."""
 
+import posixpath
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,14 +13,19 @@ from treadle.protocol.permissions import Decision
 from treadle.protocol.tools import ReadPath, Risk, RunCommand, ToolSpec, ToolTraits, WritePath
 
 
-def answer_row(row: Mapping[str, Any], context: PolicyContext) -> dict[str, Any]:
-    """Answer one row; nothing is run.
+def answer_row(row: object, context: PolicyContext) -> dict[str, Any]:
+    """Answer one row, which is decoded JSON; nothing is run.
 
     `{"id", "command"}` gives `{"id", "class", "verdict", "reasons", "rules"}`; `{"id", "path", "op", "cwd"}` gives
-    `{"id", "where", "verdict", "resolved", "reasons"}`. `cwd` may be left out: then it is the first root. Raises
-    `ValueError` for a row that is neither, or an unknown `op`.
+    `{"id", "where", "verdict", "resolved", "reasons"}`. `cwd` may be left out or relative: it starts at the first root.
+    Raises `ValueError` for a row that is neither, or an unknown `op`.
     """
-    cwd = str(row.get("cwd") or (context.roots[0] if context.roots else "/"))
+    if not isinstance(row, Mapping):
+        raise ValueError("a row is a JSON object")  # noqa: TRY004 - what is wrong is the value that was given
+    given = row.get("cwd") or ""
+    if not isinstance(given, str):
+        raise ValueError("cwd must be a text")  # noqa: TRY004
+    cwd = posixpath.join(context.roots[0] if context.roots else "/", given).rstrip("/") or "/"
     if isinstance(row.get("command"), str):
         return _answer_command(row, cwd, context)
     if isinstance(row.get("path"), str):
@@ -40,7 +46,7 @@ def _answer_command(row: Mapping[str, Any], cwd: str, context: PolicyContext) ->
 
 
 def _answer_path(row: Mapping[str, Any], cwd: str, context: PolicyContext) -> dict[str, Any]:
-    op = PathOp(row.get("op", PathOp.READ))
+    op = _op(row.get("op", PathOp.READ.value))
     check = check_path(row["path"], op, cwd, context)
     path = check.resolved or row["path"]
     access = WritePath(path=path) if op is PathOp.WRITE else ReadPath(path=path, listing=op is PathOp.LIST)
@@ -52,6 +58,12 @@ def _answer_path(row: Mapping[str, Any], cwd: str, context: PolicyContext) -> di
         "resolved": check.resolved,
         "reasons": [reason.text for reason in check.reasons],
     }
+
+
+def _op(name: object) -> PathOp:
+    if not isinstance(name, str) or name not in tuple(PathOp):
+        raise ValueError(f"op must be one of {', '.join(PathOp)}, not {name!r}")
+    return PathOp(name)
 
 
 def _spec(name: str, risk: Risk) -> ToolSpec:

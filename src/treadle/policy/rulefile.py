@@ -4,7 +4,7 @@ import hashlib
 import posixpath
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,9 +22,12 @@ FORMAT_VERSION = 1
 _VERDICTS = {"allow": Verdict.ALLOW, "ask": Verdict.REQUIRE_USER_CONFIRMATION, "deny": Verdict.DENY}
 _OPERATIONS = {"read": PathOp.READ, "write": PathOp.WRITE}
 _KEYS = frozenset(
-    {"id", "verdict", "tool", "tool_digest", "argv", "exact", "path", "op", "host", "reason", "match", "not_match"}
-)
-_TEXTS = ("tool", "tool_digest", "path", "host", "reason")
+    {
+        "id", "verdict", "tool", "tool_digest", "argv", "exact", "path", "op", "host", "workspace", "reason", "match",
+        "not_match",
+    }
+)  # fmt: skip
+_TEXTS = ("tool", "tool_digest", "path", "host", "workspace", "reason")
 _EXAMPLE_PLACES = Places(roots=("/workspace",), home="/home/user")
 
 
@@ -34,11 +37,16 @@ class RuleFileError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleFile:
-    """The text of one rule file as it was found; `name` is shown to the user."""
+    """The text of one rule file as it was found; `name` is shown to the user.
+
+    Rules that are `remembered` answers of the user do not make another version of the policy: a call that was judged
+    before one was added is still the call that was judged.
+    """
 
     name: str
     text: str
     scope: Scope
+    remembered: bool = False
 
 
 def load_rules(files: Iterable[RuleFile], last_good: Mapping[str, str] | None = None) -> Ruleset:
@@ -49,13 +57,16 @@ def load_rules(files: Iterable[RuleFile], last_good: Mapping[str, str] | None = 
     """
     rules: list[Rule] = []
     problems: list[str] = []
+    named: list[Rule] = []
     for file in files:
         try:
-            rules.extend(read_rules(file))
+            found = read_rules(file)
         except RuleFileError as error:
             problems.append(str(error))
-            rules.extend(_last_good(file, last_good or {}))
-    version = hashlib.sha256(repr((rules, problems)).encode()).hexdigest()
+            found = _last_good(file, last_good or {})
+        rules.extend(found)
+        named.extend(() if file.remembered else found)
+    version = hashlib.sha256(repr((named, problems)).encode()).hexdigest()
     return Ruleset(rules=tuple(rules), problems=tuple(problems), version=version)
 
 
@@ -98,11 +109,15 @@ def _read_rule(table: Mapping[str, Any], file: RuleFile, source: str) -> Rule:
         exact=table.get("exact") is True,
         op=_choice(table, "op", _OPERATIONS, source) if "op" in table else None,
         source=source,
+        match=_list(table, "match", source),
+        not_match=_list(table, "not_match", source),
         **{key: _text(table, key, source) for key in _TEXTS},
     )
     if not (rule.argv or rule.path or rule.host or rule.tool):
         raise RuleFileError(f"{source}: the rule {rule.id} matches nothing: give argv, path, host or tool")
-    _test_examples(rule, _list(table, "match", source), _list(table, "not_match", source))
+    if rule.workspace and not rule.workspace.startswith("/"):
+        raise RuleFileError(f"{source}: workspace must be an absolute path")
+    _test_examples(rule)
     return rule
 
 
@@ -127,13 +142,13 @@ def _choice(table: Mapping[str, Any], key: str, choices: Mapping[str, Any], sour
     return choices[value]
 
 
-def _test_examples(rule: Rule, match: Sequence[str], not_match: Sequence[str]) -> None:
-    if not match and (rule.argv or rule.path or rule.host):
+def _test_examples(rule: Rule) -> None:
+    if not rule.match and (rule.argv or rule.path or rule.host):
         raise RuleFileError(f"{rule.source}: the rule {rule.id} needs an example in match")
-    for example in match:
+    for example in rule.match:
         if not matches(rule, example_subject(rule, example), _EXAMPLE_PLACES):
             raise RuleFileError(f"{rule.source}: the rule {rule.id} does not match its example {example!r}")
-    for example in not_match:
+    for example in rule.not_match:
         if matches(rule, example_subject(rule, example), _EXAMPLE_PLACES):
             raise RuleFileError(f"{rule.source}: the rule {rule.id} matches {example!r}, which stands in not_match")
 

@@ -2,12 +2,13 @@
 
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
 from treadle.policy.operations import PathOp
+from treadle.policy.prefixes import covers
 from treadle.policy.urls import matches_host
 from treadle.protocol.permissions import Reason, Verdict
 
@@ -27,7 +28,8 @@ class Rule:
 
     `path` is a glob: absolute, below `~/`, or relative to the workspace (`**` crosses directories); `op` narrows it to
     reading or writing. `host` is a name, or with a leading dot everything below it. `tool` may hold `*`; `tool_digest`
-    pins its declaration. `source` is the file and line.
+    pins its declaration. With a `workspace` (absolute) it counts in that folder only. `source` is the file and line,
+    `match` and `not_match` are its examples.
     """
 
     id: str
@@ -40,13 +42,19 @@ class Rule:
     path: str = ""
     op: PathOp | None = None
     host: str = ""
+    workspace: str = ""
     reason: str = ""
     source: str = ""
+    match: tuple[str, ...] = ()
+    not_match: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruleset:
-    """All rules in force. `problems` are rule files that could not be used: with one, nothing is allowed unasked."""
+    """All rules in force. `problems` are rule files that could not be used: with one, nothing is allowed unasked.
+
+    `version` names the rules in a decision's digest.
+    """
 
     rules: tuple[Rule, ...] = ()
     problems: tuple[str, ...] = ()
@@ -55,18 +63,22 @@ class Ruleset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What rules are held against: one part of a call with everything that it would touch."""
+    """What rules are held against: one part of a call with everything that it would touch.
+
+    `places` are the directories in which it may run.
+    """
 
     tool: str
     tool_digest: str = ""
     commands: tuple[tuple[str, ...], ...] = ()
     paths: tuple[tuple[PathOp, str], ...] = ()
     hosts: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """What relative and home paths in rules stand for."""
+    """What relative and home paths in rules stand for. The first root is the workspace, the others belong to it."""
 
     roots: tuple[str, ...] = ()
     home: str = ""
@@ -77,7 +89,7 @@ _STRICTEST_FIRST = (Verdict.DENY, Verdict.REQUIRE_USER_CONFIRMATION, Verdict.ALL
 
 def apply_rules(rules: Iterable[Rule], subject: Subject, places: Places, *, trusted: bool) -> Rule | None:
     """Give the rule that decides about a part: deny before ask before allow, whatever its order, scope or detail."""
-    matching = [rule for rule in rules if _counts(rule, trusted=trusted) and matches(rule, subject, places)]
+    matching = [rule for rule in rules if _counts(rule, places, trusted=trusted) and matches(rule, subject, places)]
     return min(matching, key=lambda rule: _STRICTEST_FIRST.index(rule.verdict), default=None)
 
 
@@ -86,7 +98,9 @@ def reason_of(rule: Rule) -> Reason:
     return Reason(rule=rule.id, text=rule.reason or f"the rule {rule.id} says {rule.verdict}", source=rule.source)
 
 
-def _counts(rule: Rule, *, trusted: bool) -> bool:
+def _counts(rule: Rule, places: Places, *, trusted: bool) -> bool:
+    if rule.workspace and rule.workspace not in places.roots[:1]:
+        return False
     return trusted or rule.scope is not Scope.PROJECT or rule.verdict is not Verdict.ALLOW
 
 
@@ -99,7 +113,7 @@ def matches(rule: Rule, subject: Subject, places: Places) -> bool:
     if rule.tool and not _tool_matches(rule, subject):
         return False
     covers_all = rule.verdict is Verdict.ALLOW
-    if rule.argv and not _argv_matches(rule, subject.commands[:1] if covers_all else subject.commands):
+    if rule.argv and not (_allows_command(rule, subject) if covers_all else _argv_matches(rule, subject.commands)):
         return False
     if rule.path:
         hits = [_path_matches(rule, op, path, places) for op, path in subject.paths]
@@ -112,17 +126,27 @@ def matches(rule: Rule, subject: Subject, places: Places) -> bool:
 
 
 def _tool_matches(rule: Rule, subject: Subject) -> bool:
-    named = _glob(rule.tool).fullmatch(subject.tool) is not None
+    named = fits_glob(rule.tool, subject.tool)
     return named and rule.tool_digest in ("", subject.tool_digest)
 
 
-def _argv_matches(rule: Rule, commands: Sequence[tuple[str, ...]]) -> bool:
-    size = len(rule.argv)
+def _argv_matches(rule: Rule, commands: Iterable[tuple[str, ...]]) -> bool:
     for command in commands:
         bare = (posixpath.basename(command[0]), *command[1:])
-        if any(words[:size] == rule.argv and (not rule.exact or len(words) == size) for words in (command, bare)):
+        if _begins(rule, command) or _begins(rule, bare):
             return True
     return False
+
+
+def _allows_command(rule: Rule, subject: Subject) -> bool:
+    """Whether a rule that allows covers the command itself: `./npm` is not `npm`, options may run others."""
+    command = subject.commands[0] if subject.commands else ()
+    return bool(command) and _begins(rule, command) and (rule.exact or covers(rule.argv, command))
+
+
+def _begins(rule: Rule, words: tuple[str, ...]) -> bool:
+    size = len(rule.argv)
+    return words[:size] == rule.argv and (not rule.exact or len(words) == size)
 
 
 def _path_matches(rule: Rule, op: PathOp, path: str, places: Places) -> bool:
@@ -133,12 +157,54 @@ def _path_matches(rule: Rule, op: PathOp, path: str, places: Places) -> bool:
     elif rule.path.startswith("~/"):
         patterns = [posixpath.join(places.home, rule.path[2:])]
     else:
-        patterns = [posixpath.join(root, rule.path) for root in places.roots]
-    return any(_glob(pattern).fullmatch(path) for pattern in patterns)
+        # What a workspace, or an answer that was given in it, allows says nothing of other folders.
+        bound = rule.verdict is Verdict.ALLOW and (rule.scope is Scope.PROJECT or bool(rule.workspace))
+        patterns = [posixpath.join(root, rule.path) for root in places.roots[: 1 if bound else None]]
+    return any(fits_glob(pattern, path) for pattern in patterns)
+
+
+_WILDCARD = re.compile(r"(\*\*/|\*\*|\*|\?)")
+_MOST_BACKTRACKING = 2
+"""How many wildcards of any length an expression may hold: each one more multiplies the time that it may take."""
+
+
+def fits_glob(pattern: str, text: str) -> bool:
+    """Whether a text fits a pattern: `*` and `?` stay in a directory, `**` crosses them; takes bounded time."""
+    literal = _WILDCARD.split(pattern, maxsplit=1)[0]
+    if not text.startswith(literal):
+        return False
+    if pattern.count("*") <= _MOST_BACKTRACKING:
+        return _glob(pattern).fullmatch(text) is not None
+    return _fits_step_by_step(pattern, text)
 
 
 @lru_cache(maxsize=512)
 def _glob(pattern: str) -> re.Pattern[str]:
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
     known = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(known.get(part, re.escape(part)) for part in parts), re.DOTALL)
+    return re.compile("".join(known.get(part, re.escape(part)) for part in _WILDCARD.split(pattern)), re.DOTALL)
+
+
+@lru_cache(maxsize=1024)
+def _fits_step_by_step(pattern: str, text: str) -> bool:
+    """Keep all the places in the text that may have been reached; takes time in proportion to both lengths."""
+    places = {0}
+    for part in _WILDCARD.split(pattern):
+        match part:
+            case "**/":
+                places |= {place + 1 for place in range(min(places), len(text)) if text[place] == "/"}
+            case "**":
+                places = set(range(min(places), len(text) + 1))
+            case "*":
+                places = {after for place in places for after in range(place, _end_of_name(text, place) + 1)}
+            case "?":
+                places = {place + 1 for place in places if text[place : place + 1] not in ("", "/")}
+            case _:
+                places = {place + len(part) for place in places if text.startswith(part, place)}
+        if not places:
+            return False
+    return len(text) in places
+
+
+def _end_of_name(text: str, place: int) -> int:
+    end = text.find("/", place)
+    return len(text) if end < 0 else end

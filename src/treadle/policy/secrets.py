@@ -1,15 +1,33 @@
 """Takes secrets out of text on its way to the log, the screen and the model, also when a stream cuts them apart."""
 
 import re
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
 
+from treadle.policy.secret_forms import (
+    ASSIGNED,
+    BLOCK_END,
+    BLOCK_START,
+    FORMATS,
+    HEADER,
+    KEY_BLOCK,
+    LONGEST_TOKEN,
+    URL,
+    Format,
+    find_all,
+    forms,
+    looks_random,
+    lowered,
+)
 from treadle.policy.shell.dangers import VARIABLES_SECRET
 
 MIN_VALUE_LENGTH = 8
 """Shorter known values are too likely to be ordinary words."""
 
-WINDOW = 4096
+WINDOW = 16 * 1024
 """Characters of an endless line that are held back; no recognised secret but a key block is longer."""
 
 MAX_BLOCK = 64 * 1024
@@ -18,79 +36,221 @@ MAX_BLOCK = 64 * 1024
 MAX_MARKER = 96
 """Characters of the marker that ends a key block, at most."""
 
-_BLOCK_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----")
-_KEY_BLOCK = re.compile(
-    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL
-)
-_FORMATS = re.compile(
-    r"""
-    sk-ant-[A-Za-z0-9_-]{20,} | sk-[A-Za-z0-9_-]{20,} | gh[pousr]_[A-Za-z0-9]{36,} | github_pat_[A-Za-z0-9_]{22,}
-    | glpat-[A-Za-z0-9_-]{20,} | xox[abeoprs]-[A-Za-z0-9-]{10,} | (?:AKIA|ASIA)[A-Z0-9]{16} | AIza[A-Za-z0-9_-]{35}
-    | ya29\.[A-Za-z0-9_-]{20,} | npm_[A-Za-z0-9]{36} | pypi-[A-Za-z0-9_-]{32,} | hf_[A-Za-z0-9]{30,}
-    | gsk_[A-Za-z0-9]{40,} | xai-[A-Za-z0-9]{40,} | (?:rk|sk|pk)_(?:live|test)_[A-Za-z0-9]{16,}
-    | SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}
-    | dop_v1_[a-f0-9]{64} | shp(?:at|ss|ca)_[a-fA-F0-9]{32} | AGE-SECRET-KEY-1[A-Z0-9]{58} | dckr_pat_[A-Za-z0-9_-]{20,}
-    | eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}
-    """,
-    re.VERBOSE,
-)
-_IN_URL = re.compile(r"(?<=://)([^\s/:@]{1,256}):([^\s/@]{3,256})(?=@)")
-_ASSIGNED = re.compile(
-    r"""(?ix)
-    \b([A-Z0-9_.-]{0,64}
-       (?:secret|token|passw(?:or)?d|passphrase|api_?key|access_?key|private_?key|credential)[A-Z0-9_]{0,32})
-    (["']?[ \t]{0,4}[=:][ \t]{0,4}["']?)
-    ([^\s"',;]{12,512})
-    """
-)
-_BEARER = re.compile(r"(?i)(\bauthorization:[ \t]{0,4}(?:bearer|basic|token)[ \t]{1,4})([A-Za-z0-9._~+/=-]{8,2048})")
-_PATTERNS = (_KEY_BLOCK, _FORMATS, _IN_URL, _BEARER, _ASSIGNED)
+_WRAPPED = 16
+"""Characters without a blank before a line break that may stand inside a long word, as in base64."""
+
+_PREFIX = 64
+"""Characters of a secret's beginning by which one is recognised that goes on in the next chunk."""
+
+_ORDINARY_TEXT = """
+    SSH_AUTH_SOCK XAUTHORITY DESKTOP_SESSION GDMSESSION SESSION_MANAGER DBUS_SESSION_BUS_ADDRESS SECURITYSESSIONID
+    XDG_SESSION_ID XDG_SESSION_TYPE XDG_SESSION_CLASS XDG_SESSION_DESKTOP XDG_SESSION_PATH TERM_SESSION_ID
+"""
+_ORDINARY = frozenset(_ORDINARY_TEXT.split())
+"""Variables that are named like secrets and hold none."""
+
+_NOT_VALUES = ("[hidden", "$", "<", "{", "process.env", "os.environ")
+
+Span = tuple[int, int, str]
+"""Begin and end of a secret, and the name that is shown instead."""
+
+Match = tuple[int, int, int, str]
+"""The same with the place before it where that begins by which it was recognised."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redactor:
-    """Knows the secrets of this run. `values` are exact texts to hide, with the name that is shown instead."""
+    """Knows the secrets of this run. `values` are texts to hide, encoded too, with the names that are shown instead."""
 
     values: tuple[tuple[str, str], ...] = ()
 
     def redact(self, text: str) -> str:
         """Hide every secret in a whole text."""
-        for value, name in self.values:
-            text = text.replace(value, _mark(name))
-        text = _KEY_BLOCK.sub(_mark("private key"), text)
-        text = _FORMATS.sub(_mark("key"), text)
-        text = _IN_URL.sub(rf"\1:{_mark('password')}", text)
-        text = _BEARER.sub(rf"\1{_mark('authorization')}", text)
-        return _ASSIGNED.sub(_hide_assigned, text)
+        return _replaced(text, self.matches(text))
+
+    def matches(self, text: str) -> list[Match]:
+        """Find the secrets of a text; they may overlap."""
+        long_words = _long_words(text)
+        return [*self._known(text, long_words), *_blocks(text), *_formats(text, long_words)]
+
+    def known_in(self, text: str) -> list[str]:
+        """Name the known values that stand in a text, encoded too."""
+        return list(dict.fromkeys(name for *_, name in self._known(text, _long_words(text))))
+
+    def open_end(self, text: str) -> int:
+        """Give the place behind which a known value may have begun that goes on after the text."""
+        needles = _needles(self.values)
+        word, joints = _joined(text[-2 * needles.longest :])
+        for start in range(max(0, len(word) - needles.longest + 1), len(word)):
+            if word[start : start + _PREFIX] in needles.beginnings:
+                return len(text) - len(text[-2 * needles.longest :]) + _original(start, joints)
+        return len(text)
 
     def stream(self) -> "RedactedStream":
         """Start to redact a text that comes in chunks."""
         return RedactedStream(self)
 
+    def _known(self, text: str, long_words: str) -> Iterator[Match]:
+        needles = _needles(self.values)
+        if not needles.names:
+            return
+        word, joints = _joined(text)
+        if joints:
+            long_words = _long_words(word)
+        for needle, name in needles.names.items():
+            if _is_long_word(needle) and needle not in long_words:
+                continue
+            for at in find_all(word, (needle,)):
+                start = _original(at, joints)
+                yield start, start, _original(at + len(needle) - 1, joints) + 1, name
 
-def _mark(name: str) -> str:
-    return f"[hidden: {name}]"
+
+@dataclass(frozen=True, slots=True)
+class _Needles:
+    """All forms of all known values with their names, the beginnings of each, and the length of the longest."""
+
+    names: dict[str, str]
+    beginnings: frozenset[str]
+    longest: int
 
 
-def _hide_assigned(match: re.Match[str]) -> str:
-    name, between, value = match.groups()
-    if value.startswith(("[hidden", "$", "<", "{", "process.env", "os.environ")) or not _looks_random(value):
-        return match.group()
-    return f"{name}{between}{_mark('value')}"
+@lru_cache(maxsize=8)
+def _needles(values: tuple[tuple[str, str], ...]) -> _Needles:
+    names: dict[str, str] = {}
+    for value, name in values:
+        for form in forms(value):
+            names.setdefault(form.replace("\n", ""), name)
+    beginnings = frozenset(needle[:size] for needle in names for size in range(1, min(len(needle), _PREFIX + 1)))
+    return _Needles(names, beginnings, max(map(len, names), default=0))
 
 
-def _looks_random(value: str) -> bool:
-    """Whether a value is more like a key than like a word of code: long, and mixed of letters and digits."""
-    kinds = sum(bool(re.search(kind, value)) for kind in (r"[a-z]", r"[A-Z]", r"[0-9]"))
-    return kinds >= 2 and bool(re.search(r"[0-9]", value)) and not re.search(r"[()\[\]]", value)
+_LONG = 15
+"""Characters without a blank that every recognised key has at least, but for what is given to a name."""
+
+_SLICE = 256 * 1024
+
+
+def _long_words(text: str) -> str:
+    """Give the words of a text in which a key may stand: most of a text is short words, and need not be searched."""
+    found: set[str] = set()
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start + _SLICE)
+        end = len(text) if end < 0 else end
+        found.update(word for word in set(text[start:end].split()) if len(word) >= _LONG)
+        start = end
+    return "\n".join(found)
+
+
+@lru_cache(maxsize=4096)
+def _is_long_word(needle: str) -> bool:
+    return len(needle) >= _LONG and needle.split() == [needle]
+
+
+def _joined(text: str) -> tuple[str, list[int]]:
+    """Take out the line breaks that may stand inside a long word; gives the places of those that are gone."""
+    lines = text.split("\n")
+    last = len(lines) - 1
+    ends = ["" if len(line) >= _WRAPPED and " " not in line[-_WRAPPED:] else "\n" for line in lines]
+    if "" not in ends[:last]:
+        return text, []
+    ends[last] = ""
+    joints: list[int] = []
+    at = 0
+    for line, end in zip(lines[:last], ends, strict=False):
+        at += len(line) + len(end)
+        if not end:
+            joints.append(at)
+    return "".join(chain.from_iterable(zip(lines, ends, strict=True))), joints
+
+
+def _original(at: int, joints: list[int]) -> int:
+    """Give the place in the text of a place in its joined form."""
+    return at + bisect_right(joints, at)
+
+
+def _blocks(text: str) -> Iterator[Match]:
+    at = text.find(BLOCK_START)
+    while at >= 0:
+        found = KEY_BLOCK.match(text, at)
+        if found is not None:
+            yield found.start(), *found.span(), "private key"
+        at = text.find(BLOCK_START, found.end() if found is not None else at + len(BLOCK_START))
+
+
+def _formats(text: str, long_words: str) -> Iterator[Match]:
+    for each in FORMATS:
+        if any(start in long_words for start in each.starts):
+            yield from _matches(text, text, each)
+    yield from _addresses(text)
+    small = lowered(text)
+    yield from _matches(text, small, HEADER)
+    for match in _matches(text, small, ASSIGNED):
+        value = text[match[1] : match[2]]
+        if not value.startswith(_NOT_VALUES) and looks_random(value):
+            yield match
+
+
+def _matches(text: str, searched: str, wanted: Format) -> Iterator[Match]:
+    """Try a format wherever one of its beginnings stands; `searched` is the text, perhaps in small letters."""
+    group = "secret" if "secret" in wanted.shape.groupindex else 0
+    for start in wanted.starts:
+        at = searched.find(start)
+        while at >= 0:
+            found = wanted.shape.match(text, at)
+            if found is not None:
+                yield found.start(), *found.span(group), wanted.name
+            at = searched.find(start, found.end() if found is not None else _next(text, at + len(start), start))
+
+
+_LONG_WORD = re.compile(r"[A-Za-z0-9_-]*")
+
+
+def _next(text: str, at: int, start: str) -> int:
+    """Give where to look on after a beginning that led to nothing: for tokens of parts, behind the part."""
+    if start != "eyJ":
+        return at
+    found = _LONG_WORD.match(text, at, at + LONGEST_TOKEN)
+    return at if found is None else found.end()
+
+
+def _addresses(text: str) -> Iterator[Match]:
+    (start,) = URL.starts
+    for at in find_all(text, (start,)):
+        if text.find("@", at, at + 520) >= 0:
+            found = URL.shape.match(text, at)
+            if found is not None:
+                yield found.start(), *found.span("secret"), URL.name
+
+
+def _replaced(text: str, matches: Iterable[Match]) -> str:
+    """Put names in the places of secrets; what overlaps goes under the name of what begins first."""
+    merged: list[Span] = []
+    for _, start, end, name in sorted(matches, key=lambda match: (match[1], -match[2])):
+        if merged and start < merged[-1][1]:
+            before = merged[-1]
+            merged[-1] = (before[0], max(before[1], end), before[2])
+        else:
+            merged.append((start, end, name))
+    pieces: list[str] = []
+    done = 0
+    for start, end, name in merged:
+        pieces += (text[done:start], f"[hidden: {name}]")
+        done = end
+    return "".join([*pieces, text[done:]]) if pieces else text
 
 
 def known_secrets(environment: Mapping[str, str], extra: Iterable[tuple[str, str]] = ()) -> Redactor:
     """Collect the values to hide: variables that are named like secrets, and `extra` pairs of value and name."""
-    found = [(value, name) for name, value in environment.items() if VARIABLES_SECRET.fullmatch(name)]
+    found = [(value, name) for name, value in environment.items() if _is_secret(name, value)]
     listed = {value: name for value, name in (*found, *extra) if len(value) >= MIN_VALUE_LENGTH}
-    # A secret that holds another one must go first, or its rest would stay.
+    # Of two that begin together the one that holds the other comes first.
     return Redactor(tuple(sorted(listed.items(), key=lambda pair: -len(pair[0]))))
+
+
+def _is_secret(name: str, value: str) -> bool:
+    """Whether a variable is named like a secret, and its value is no place where one is kept."""
+    return name not in _ORDINARY and not value.startswith("/") and VARIABLES_SECRET.fullmatch(name) is not None
 
 
 class RedactedStream:
@@ -110,42 +270,59 @@ class RedactedStream:
         self._held += chunk
         if self._in_block and not self._leave_block():
             return ""
-        cut = self._safe_cut()
-        if len(self._held) - cut > MAX_BLOCK:
+        if "\n" not in chunk and len(self._held) < 2 * WINDOW:
+            return ""
+        matches = self._redactor.matches(self._held)
+        cut = self._safe_cut(matches)
+        if len(self._held) - cut > MAX_BLOCK + WINDOW:
             self._in_block = True
             cut = len(self._held)
-        ready, self._held = self._held[:cut], self._held[cut:]
-        return self._redactor.redact(ready) if ready else ""
+        shown = _replaced(self._held[:cut], [match for match in matches if match[1] < cut])
+        self._held = self._held[cut:]
+        return shown
+
+    def flush(self) -> str:
+        """Give what is held back but for its last word, which may be the beginning of a secret."""
+        held = self._held
+        if self._in_block or not held or _has_open_block(held):
+            return ""
+        matches = self._redactor.matches(held)
+        cut = max(held.rfind(blank) for blank in " \n\t:") + 1
+        cut = _before(min(cut, self._redactor.open_end(held[:cut])), matches)
+        shown = _replaced(held[:cut], [match for match in matches if match[1] < cut])
+        self._held = held[cut:]
+        return shown
 
     def finish(self) -> str:
         """Give the rest; the stream has ended."""
         rest, self._held = self._held, ""
-        return "" if self._in_block and _BLOCK_END.search(rest) is None else self._redactor.redact(rest)
+        return "" if self._in_block and BLOCK_END.search(rest) is None else self._redactor.redact(rest)
 
     def _leave_block(self) -> bool:
-        end = _BLOCK_END.search(self._held)
+        end = BLOCK_END.search(self._held)
         self._held = self._held[end.end() :] if end else self._held[-MAX_MARKER:]
         self._in_block = end is None
         return end is not None
 
-    def _safe_cut(self) -> int:
+    def _safe_cut(self, matches: list[Match]) -> int:
         """Give the last place where the text may be cut: behind a line, or before the window; never inside a secret."""
-        cut = max(self._held.rfind("\n") + 1, len(self._held) - WINDOW)
-        longest = max((len(value) for value, _ in self._redactor.values if "\n" in value), default=0)
-        cut = min(cut, max(0, len(self._held) - longest))
-        for start, end in sorted(self._spans(), reverse=True):
-            if start < cut < end:
-                cut = start
-        return cut
+        held = self._held
+        cut = max(held.rfind("\n") + 1, len(held) - WINDOW)
+        cut = min(cut, self._redactor.open_end(held[:cut]))
+        if _has_open_block(held):
+            matches = [(*match[:2], match[2] + (match[2] == len(held)), match[3]) for match in matches]
+        return _before(cut, matches)
 
-    def _spans(self) -> list[tuple[int, int]]:
-        found = [match.span() for pattern in _PATTERNS for match in pattern.finditer(self._held)]
-        # A key block that has not ended goes on beyond what is here.
-        found.extend(
-            (match.start(), match.end() + 1)
-            for match in _KEY_BLOCK.finditer(self._held)
-            if _BLOCK_END.search(match.group()) is None
-        )
-        for value, _ in self._redactor.values:
-            found.extend(match.span() for match in re.finditer(re.escape(value), self._held))
-        return found
+
+def _before(cut: int, matches: Iterable[Match]) -> int:
+    """Move a cut out of secrets, from the last to the first: moving it before one may put it inside another."""
+    for begin, _, end, _ in sorted(matches, key=lambda match: -match[2]):
+        if begin < cut < end:
+            cut = begin
+    return cut
+
+
+def _has_open_block(text: str) -> bool:
+    """Whether a key block at the end of a text goes on beyond it."""
+    last = text.rfind(BLOCK_START)
+    return last >= 0 and KEY_BLOCK.match(text, last) is not None and BLOCK_END.search(text, last) is None

@@ -1,45 +1,71 @@
-"""The narrowest rule that would have allowed a call, for "always allow"; none for what no rule should allow."""
+"""The narrowest rules that would have allowed a call, for "always allow"; none for what no rule should allow."""
 
+import hashlib
 import posixpath
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, assert_never
 
 from treadle.policy.classify import classify_command
 from treadle.policy.context import PolicyContext
+from treadle.policy.decide import decide
 from treadle.policy.marks import is_static, split_words
 from treadle.policy.operations import PathOp
+from treadle.policy.prefixes import listed_prefix
 from treadle.policy.rules import Rule, Scope
-from treadle.policy.shell.interpreters import SHELLS, is_interpreter
+from treadle.policy.shell.builtins import BUILTINS
+from treadle.policy.shell.interpreters import SHELLS, is_database, is_interpreter
 from treadle.policy.shell.walk import JudgedCommand
 from treadle.policy.shell.wrappers import is_wrapper
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.permissions import Decision, Verdict
 from treadle.protocol.tools import Access, FetchUrl, ReadPath, Risk, RunCommand, ToolSpec, WritePath
 
-_SUBCOMMANDS = {
-    "git": "add commit fetch merge pull stash switch tag",
-    "npm": "test ci install",
-    "pnpm": "test install",
-    "yarn": "test install",
-    "cargo": "build check test clippy fmt doc bench",
-    "go": "build test vet fmt",
-    "make": "test check lint build format",
-    "docker": "ps images logs build",
-    "gh": "pr issue run",
-    "uv": "sync lock",
-    "pip": "list show freeze",
-    "dotnet": "build test",
-}
-"""Programs whose subcommands mean the same with any further words; other commands are offered word by word."""
-
 _NEVER = frozenset(
     split_words(
         """
-        sudo su doas curl wget ssh scp rsync npx bunx pnpx uvx pipx dlx rm dd eval source . sed awk find make-shell
-        docker-run osascript expect tclsh
+        su curl wget aria2c http https xh ssh scp sftp rsync nc ncat socat telnet ftp npx bunx pnpx uvx pipx dlx pkgx
+        nix-shell rm dd shred eval sed awk gawk mawk nawk find expect ed ex vi vim nvim view nano
+        emacs emacsclient less more man gdb lldb at batch crontab make-shell osascript just task tox nox direnv
         """
     )
 )
+"""Programs that run, fetch or destroy whatever their words say, so that even the same words mean other things later."""
+
+_NEVER_WITH = {
+    "npm": "exec x init create explore",
+    "pnpm": "exec dlx create x",
+    "yarn": "exec dlx create",
+    "bun": "x create exec",
+    "uv": "run tool x",
+    "pip": "download",
+    "poetry": "run shell",
+    "pdm": "run",
+    "hatch": "run shell",
+    "rye": "run",
+    "pixi": "run exec shell",
+    "bundle": "exec",
+    "conda": "run",
+    "mamba": "run",
+    "mise": "exec x run",
+    "go": "run generate tool",
+    "cargo": "install",
+    "docker": "run exec compose",
+    "podman": "run exec compose",
+    "nerdctl": "run exec compose",
+    "kubectl": "exec run debug cp",
+    "nix": "run shell develop",
+    "git": "filter-branch bisect submodule rebase difftool mergetool config",
+    "gh": "api alias extension",
+    "dotnet": "script exec",
+    "deno": "run eval",
+    "composer": "exec run-script",
+}
+"""Subcommands that run other programs: package runners, containers, and git's own."""
+
+_PUSH_OPERANDS = 2
+"""A push is offered only when it says where to and what: without that it follows settings."""
 
 
 def suggest_rules(
@@ -48,7 +74,7 @@ def suggest_rules(
     """Offer the rules under which this call would not ask again; empty when there is none to offer (rule 10).
 
     Nothing is offered for what is dangerous or denied, nor for interpreters, wrappers, shells, downloads and package
-    runners: a rule for those would allow anything.
+    runners: a rule for those would allow anything. What is offered is tried: it must allow this very call.
     """
     if decision.verdict is not Verdict.REQUIRE_USER_CONFIRMATION or decision.risk is Risk.CRITICAL:
         return ()
@@ -58,22 +84,31 @@ def suggest_rules(
         if offered is None:
             return ()
         rules.extend(offered)
-    return tuple(rules)
+    unique = tuple({rule.id: rule for rule in rules}.values())
+    with_them = replace(context, rules=replace(context.rules, rules=(*context.rules.rules, *unique)))
+    return unique if unique and decide(spec, {}, accesses, with_them).verdict is Verdict.ALLOW else ()
 
 
 def _for_access(access: Access, spec: ToolSpec, context: PolicyContext) -> list[Rule] | None:
+    if decide(spec, {}, (access,), context).verdict is Verdict.ALLOW:
+        return []
     match access:
         case RunCommand(command=command, cwd=cwd):
             return _for_command(command, cwd, spec, context)
         case ReadPath(path=path):
-            return [_rule(spec, path=context.files.resolve(path), op=PathOp.READ)]
+            return _for_path(path, PathOp.READ, spec, context)
         case WritePath(path=path):
-            return [_rule(spec, path=context.files.resolve(path), op=PathOp.WRITE)]
+            return _for_path(path, PathOp.WRITE, spec, context)
         case FetchUrl(url=url):
             check = check_url(url)
             return [_rule(spec, host=check.host)] if check.kind is HostKind.PUBLIC else None
         case _:
             assert_never(access)
+
+
+def _for_path(path: str, op: PathOp, spec: ToolSpec, context: PolicyContext) -> list[Rule] | None:
+    resolved = context.files.resolve(path)
+    return None if "*" in resolved or "?" in resolved else [_rule(spec, path=resolved, op=op)]
 
 
 def _for_command(command: str, cwd: str, spec: ToolSpec, context: PolicyContext) -> list[Rule] | None:
@@ -90,24 +125,53 @@ def _asks(part: JudgedCommand) -> bool:
 
 def _for_part(part: JudgedCommand, spec: ToolSpec) -> Rule | None:
     surroundings_ask = any(finding.risk not in (Risk.NONE, Risk.READ) for finding in part.around)
-    if surroundings_ask or not part.argv or not all(is_static(word) for word in part.argv):
+    if surroundings_ask or part.is_fed or not part.argv or not all(is_static(word) for word in part.argv):
         return None
-    program = posixpath.basename(part.argv[0])
-    if program in _NEVER or program in SHELLS or is_wrapper(program) or is_interpreter(program):
+    if _runs_anything(part.argv):
         return None
-    listed = _SUBCOMMANDS.get(program, "").split()
-    if len(part.argv) > 1 and part.argv[1] in listed:
-        return _rule(spec, argv=part.argv[:2])
-    return _rule(spec, argv=part.argv, exact=True)
+    prefix = listed_prefix(part.argv)
+    return _rule(spec, argv=prefix) if prefix else _rule(spec, argv=part.argv, exact=True)
+
+
+def _runs_anything(argv: Sequence[str]) -> bool:
+    """Whether a rule for these words would allow what they do not say, or what they say changes with the files."""
+    program = argv[0]
+    if "/" in program and posixpath.dirname(program) not in ("/bin", "/usr/bin"):
+        return True
+    name = posixpath.basename(program)
+    if name in _NEVER or name in BUILTINS or name in SHELLS:
+        return True
+    if is_wrapper(name) or is_interpreter(name) or is_database(name):
+        return True
+    if name == "git" and _pushes_anywhere(argv):
+        return True
+    words = [word for word in argv[1:] if not word.startswith("-")]
+    if argv[1:2] and argv[1].startswith("-") and name in ("git", *_NEVER_WITH):
+        return True
+    return bool(words) and words[0] in _NEVER_WITH.get(name, "").split()
+
+
+def _pushes_anywhere(argv: Sequence[str]) -> bool:
+    operands = [word for word in argv[2:] if not word.startswith("-")]
+    return argv[1:2] == ("push",) and len(operands) < _PUSH_OPERANDS
 
 
 def _rule(spec: ToolSpec, **match: Any) -> Rule:
     what = " ".join(match.get("argv", ())) or match.get("path") or match.get("host")
-    return Rule(
-        id=f"always: {what}",
+    rule = Rule(
+        id="",
         verdict=Verdict.ALLOW,
         scope=Scope.SESSION,
         tool=spec.name,
         reason=f"you allowed {what}",
         **match,
     )
+    return replace(rule, id=rule_id(rule))
+
+
+def rule_id(rule: Rule) -> str:
+    """Name a rule by what it matches, short enough to type: `npm-test-1f3a9c`."""
+    what = (rule.tool, rule.argv, rule.exact, rule.path, rule.op, rule.host, rule.workspace)
+    stem = " ".join(rule.argv[:2]) or posixpath.basename(rule.path) or rule.host or rule.tool
+    slug = re.sub(r"[^a-z0-9]+", "-", stem.casefold()).strip("-")[:32].strip("-")
+    return f"{slug or 'rule'}-{hashlib.sha256(repr(what).encode()).hexdigest()[:6]}"

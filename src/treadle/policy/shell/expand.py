@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_static
+from treadle.policy.marks import ANY, PIPE, SPLIT, STAR, UNKNOWN, is_static
 from treadle.policy.shell.syntax import (
     Arithmetic,
     Literal,
@@ -172,8 +172,10 @@ def _value(atom: _Atom, variables: Variables) -> str:
             return _parameter(atom, variables)
         case Substitution():
             return _printed(atom, variables)
-        case Arithmetic() | ProcessSubstitution():
+        case Arithmetic() | ProcessSubstitution(is_output=True):
             return UNKNOWN
+        case ProcessSubstitution():
+            return PIPE
         case _:
             assert_never(atom)
 

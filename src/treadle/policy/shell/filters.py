@@ -1,5 +1,6 @@
 """Programs whose operand is a little program: find, sed, awk, jq, and tests."""
 
+import posixpath
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,9 +8,11 @@ from itertools import pairwise
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_static, split_words
+from treadle.policy.names import picks_secret
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.builtins import judge_evaluated
 from treadle.policy.shell.options import Arguments, judge_arguments, read_arguments, read_table
+from treadle.policy.shell.readers import CONTENT_FREE, readers
 from treadle.policy.shell.scene import Scene
 from treadle.policy.shell.sed import judge_sed
 from treadle.protocol.tools import Risk
@@ -30,17 +33,23 @@ _FIND_VALUES = frozenset(
     -lname -ilname -fstype -O
 """)
 )
-_FIND_READS = frozenset({"-newer", "-anewer", "-cnewer", "-samefile", "-files0-from"})
+_FIND_READS = frozenset({"-newer", "-anewer", "-cnewer", "-samefile"})
 _FIND_WRITES = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
+_FIND_BRANCHES = frozenset({"-o", "-or", "!", "-not", ","})
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """Where find starts, and the name patterns it is given."""
+    """Where find starts, and the patterns of paths and `names` it is given.
+
+    `is_plain`: it finds files only, no links, and only those that all the patterns fit.
+    """
 
     starts: tuple[str, ...]
     patterns: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    is_plain: bool = False
 
 
 def _find(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -55,7 +64,11 @@ def _find(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     for start in starts:
         findings.extend(scene.path(start, PathOp.LIST))
     patterns = [pending[place + 1] for place, word in enumerate(pending[:-1]) if word in ("-name", "-iname", "-path")]
-    search = _Search(tuple(starts), tuple(patterns))
+    has_files_only = ("-type", "f") in pairwise(pending)
+    branches = not _FIND_BRANCHES.isdisjoint(pending)
+    names = [name for test, name in pairwise(pending) if test in ("-name", "-iname")]
+    plain = has_files_only and not branches
+    search = _Search(tuple(starts), tuple(patterns), tuple(names), is_plain=plain)
     while pending:
         findings.extend(_find_step(pending, search, scene))
     return findings
@@ -100,6 +113,8 @@ def _find_run(word: str, pending: list[str], search: _Search, scene: Scene) -> l
     findings = [Finding(Risk.EXECUTE, "wrapper", f"find {word} runs a command for what it finds")]
     if not inner:
         return findings
+    if word == "-exec" and (reading := _reads_found(inner, search, scene)):
+        return reading
     found = scene.command(tuple(part.replace("{}", UNKNOWN) for part in inner))
     for pattern in search.patterns:
         marked = as_glob(pattern)
@@ -108,6 +123,36 @@ def _find_run(word: str, pending: list[str], search: _Search, scene: Scene) -> l
     if any(finding.risk is Risk.CRITICAL for finding in found) or inner[0] in ("rm", "mv", "shred", "dd", "cp"):
         findings.extend(_reaches_out(search, scene))
     return findings + found
+
+
+def _reads_found(inner: list[str], search: _Search, scene: Scene) -> list[Finding]:
+    """Judge a reader of what find finds by a file that it could find; empty where more than reading is possible.
+
+    What it finds begins with where it starts, so that it is never taken for an option.
+    """
+    starts = search.starts or (".",)
+    if not all(map(is_static, (*starts, *inner))) or any("{}" in part and part != "{}" for part in inner):
+        return []
+    if inner[0] not in CONTENT_FREE:
+        if not search.is_plain or not search.names or inner[0] not in readers():
+            return []
+        if not all(map(_names_no_secret, search.names)):
+            return []
+    name = search.names[0].translate({ord("*"): "x", ord("?"): "x"}) if search.names else "x"
+    found = [
+        finding
+        for start in starts
+        for finding in scene.command(
+            tuple(posixpath.join(start, posixpath.basename(name)) if part == "{}" else part for part in inner)
+        )
+    ]
+    return found if all(finding.risk in (Risk.NONE, Risk.READ) for finding in found) else []
+
+
+def _names_no_secret(pattern: str) -> bool:
+    """Whether a name pattern says enough to tell that no protected file fits it."""
+    says_something = pattern.strip("*?.") != "" and "[" not in pattern and "\\" not in pattern
+    return says_something and picks_secret(as_glob(pattern)) is None
 
 
 def _reaches_out(search: _Search, scene: Scene) -> list[Finding]:

@@ -1,12 +1,14 @@
 """git: what reads, what destroys, and what the repository's own configuration would run."""
 
+import posixpath
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_static
 from treadle.policy.operations import PathOp
-from treadle.policy.repository import surprising_settings
+from treadle.policy.repository import hooks, surprising_settings
 from treadle.policy.shell.git_tables import (
     DANGEROUS,
     LISTING,
@@ -29,6 +31,7 @@ _GLOBAL = read_table(
 _CONFIG_READ_FLAGS = frozenset(
     {"--get", "--get-all", "--show-origin", "--show-scope", "--local", "--global", "--type", "--null", "-z"}
 )
+_NOT_TRUSTED = "the folder is not trusted (`treadle trust`) and has settings of its own"
 _NAMES_ONLY = frozenset({"check-ignore", "check-attr", "ls-files", "status"})
 """Subcommands that show that a file is there, never what it holds."""
 
@@ -44,6 +47,9 @@ def judge_git(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge one git command line."""
     outer = read_arguments(_GLOBAL, words, permute=False)
     findings = _judge_global(outer, scene)
+    for place in outer.values("-C"):
+        scene = replace(scene, cwds=tuple(posixpath.join(cwd, place) for cwd in scene.cwds))
+        scene.trace.places.extend(scene.cwds)
     if any("::" in word and re.match(r"(ext|fd)::", word) for word in words):
         findings.append(dangerous("git-transport", "the address runs a command"))
     if not outer.operands:
@@ -69,7 +75,14 @@ def _judge_global(outer: Arguments, scene: Scene) -> list[Finding]:
             findings.append(dangerous("git-option", f"git {option.name} uses other programs or another repository"))
         if option.name == "-C" and option.value is not None:
             found = scene.path(option.value, PathOp.LIST)
-            findings.extend([*found, unclear("git-option", "git -C works in another directory")])
+            findings.extend(found)
+            is_known = is_static(option.value) and len(outer.values("-C")) == 1
+            there = all(scene.context.trusts(posixpath.join(cwd, option.value)) for cwd in scene.cwds)
+            trusted = scene.is_trusted and is_known and there
+            if not trusted or any(one.risk is not Risk.READ for one in found):
+                asks = not (scene.is_trusted and there)
+                elsewhere = "git -C works in another directory"
+                findings.append(Finding(Risk.EXECUTE, "git-option", elsewhere, always_asks=asks))
         if option.name in ("-p", "--paginate"):
             findings.append(unclear("git-option", "git starts a pager"))
         if option.name == "-c":
@@ -98,7 +111,8 @@ def _judge_git_command(command: str, words: Sequence[str], scene: Scene) -> list
         return [*findings[1:], *reading, *_repository(command, scene)]
     special = _SPECIAL.get(command)
     found = special(words, scene) if special is not None else []
-    return [*findings[any(finding.rule == "git-read" for finding in found) :], *found]
+    untrusted = [] if any(finding.rule == "untrusted" for finding in found) else _untrusted(scene)
+    return [*findings[any(finding.rule == "git-read" for finding in found) :], *found, *untrusted]
 
 
 def _harmful_option(command: str, words: Sequence[str]) -> str | None:
@@ -159,6 +173,8 @@ def _git_option(command: str, option: Given, scene: Scene) -> list[Finding]:
         return scene.path(value, PathOp.WRITE)
     if option.role is Role.READ:
         return scene.path(value, PathOp.READ)
+    if name == "--submodule" and value not in ("log", "short"):
+        return [unclear("git-option", "git compares the files of other repositories by their settings")]
     checks = "%G" in value or "signature" in value or not is_static(value)
     if name in ("--format", "--pretty") and checks:
         return [unclear("git-option", "the format checks signatures with another program")]
@@ -174,16 +190,26 @@ def _git_operand(operand: str, scene: Scene, *, is_path: bool) -> list[Finding]:
 
 
 def _repository(command: str, scene: Scene) -> list[Finding]:
-    """Ask before git runs in a folder that is not trusted, or whose own settings would make git run something."""
+    """Ask before git reads in a folder that is not trusted, or whose own settings would make git run something."""
     if command == "version":
         return []
-    if not scene.context.trusted:
-        return [Finding(Risk.EXECUTE, "untrusted", "git runs what the folder's own settings name")]
+    if not scene.is_trusted:
+        return _untrusted(scene) or [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED} that git obeys")]
     return [
         Finding(Risk.EXECUTE, "git-settings", f"the repository sets {setting}")
         for cwd in scene.cwds
         for setting in surprising_settings(cwd, scene.context.files)
     ]
+
+
+def _untrusted(scene: Scene) -> list[Finding]:
+    """Ask in every mode before git runs where a folder that is not trusted names programs for it."""
+    if scene.is_trusted:
+        return []
+    files = scene.context.files
+    settings = [f"the setting {name}" for cwd in scene.cwds for name in surprising_settings(cwd, files)]
+    named = [*settings, *(f"the hook {name}" for cwd in scene.cwds for name in hooks(cwd, files))]
+    return [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED}: {named[0]}", always_asks=True)] if named else []
 
 
 def _clean(words: Sequence[str], _scene: Scene) -> list[Finding]:

@@ -45,7 +45,7 @@ rev-parse = -q --verify --short? --abbrev-ref? --symbolic --symbolic-full-name -
     --show-superproject-working-tree --is-shallow-repository --show-object-format? --quiet --default: --git-path:
     --path-format: --since: --until:
 ls-files = -cdimoskutvfz -x: -X< --cached --deleted --modified --others --ignored --stage --unmerged --killed
-    --directory --no-empty-directory --exclude: --exclude-from< --exclude-per-directory: --exclude-standard
+    --directory --no-empty-directory --exclude: --exclude-from< --exclude-per-directory< --exclude-standard
     --error-unmatch --full-name --abbrev? --debug --eol --deduplicate --recurse-submodules --with-tree: --format:
 ls-tree = -drtlz --long --name-only --name-status --object-only --full-name --full-tree --abbrev? --format:
 cat-file = -tsep --textconv! --filters! --batch-all-objects --allow-unknown-type --batch-check? --batch? --buffer

@@ -15,6 +15,8 @@ _ALLOWED = frozenset(
     do_group variable_assignment variable_name simple_expansion expansion special_variable_name heredoc_redirect
     heredoc_start heredoc_body heredoc_content heredoc_end herestring_redirect command_substitution extglob_pattern
     regex brace_expression arithmetic_expansion parenthesized_expression escape_sequence
+    while_statement c_style_for_statement case_statement case_item function_definition declaration_command unset_command
+    array subscript process_substitution postfix_expression ternary_expression
 """)
 )
 
@@ -22,6 +24,17 @@ _ALLOWED = frozenset(
 @lru_cache(maxsize=1)
 def _parser() -> Parser:
     return Parser(Language(tree_sitter_bash.language()))
+
+
+def here_documents(text: str) -> int:
+    """Count the here-documents that the grammar sees begin, also in a text that it does not follow otherwise."""
+    pending = [_parser().parse(text.encode()).root_node]
+    count = 0
+    while pending:
+        node = pending.pop()
+        count += node.type == "heredoc_start"
+        pending.extend(node.children)
+    return count
 
 
 def grammar_commands(text: str) -> list[str] | None:
@@ -36,18 +49,37 @@ def grammar_commands(text: str) -> list[str] | None:
         node = pending.pop()
         if node.is_named and node.type not in _ALLOWED:
             return None
-        if node.type == "command_name":
-            names.append(_name_of(node))
-        elif node.type == "test_command":
-            names.append((node.text or b"").decode().split(maxsplit=1)[0])
-            continue
+        names.extend(_name_of(node))
         pending.extend(reversed(node.children))
     return names
 
 
-def _name_of(node: Node) -> str:
-    """Give the first word of a command; `time` is a reserved word that the grammar takes for a program."""
+def _name_of(node: Node) -> list[str]:
+    """Give the first word of the command that a node begins, or nothing."""
+    match node.type:
+        case "command_name":
+            return _program(node)
+        case "test_command":
+            return [_text(node).split(maxsplit=1)[0]]
+        case "declaration_command" | "unset_command":
+            return [_text(node).split(maxsplit=1)[0]]
+        case "compound_statement" if _text(node).startswith("(("):
+            return ["(("]
+        case "c_style_for_statement":
+            return ["(("]
+        case _:
+            return []
+
+
+def _program(node: Node) -> list[str]:
+    """Give the program; `time` is a reserved word that the grammar takes for one."""
     following: Node | None = node
-    while following is not None and (following.text or b"") in (b"time", b"-p"):
+    while following is not None and _text(following) in ("time", "-p"):
         following = following.next_named_sibling
-    return ((following.text if following else None) or b"time").decode()
+    if following is None:
+        return ["time"]
+    return [] if following.type == "subshell" else [_text(following)]
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode()

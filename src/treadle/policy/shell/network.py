@@ -68,6 +68,7 @@ def _fetch(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     for url in urls:
         findings.extend(_judge_url(url, scene))
     if not is_local:
+        scene.brings_text(name)
         findings.append(Finding(Risk.REMOTE, "download", f"{name} fetches from the network"))
         findings.extend(_sent(name, arguments))
     return findings
@@ -75,6 +76,7 @@ def _fetch(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 
 def _download(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge a client whose options are not known: its addresses, and what it may send."""
+    scene.brings_text(name)
     findings = [Finding(Risk.REMOTE, "download", f"{name} fetches from the network")]
     for word in words:
         findings.extend(_secret_in(word, scene))
@@ -149,6 +151,7 @@ def _remote_copy(name: str, words: Sequence[str], scene: Scene) -> list[Finding]
     for word in words:
         findings.extend(_secret_in(word, scene))
     if any(_REMOTE.fullmatch(operand) for operand in operands):
+        scene.brings_text(name)
         findings.append(dangerous("upload", f"{name} copies from or to another machine"))
     for operand in operands[:-1]:
         findings.extend(scene.path(operand, PathOp.READ) if not _REMOTE.fullmatch(operand) else [])

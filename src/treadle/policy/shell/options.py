@@ -1,10 +1,10 @@
 """Reads a program's arguments by its table of options.
 
 A table is one line of text: `-abc` are flags, `-n:` takes a value, `-f<` a path that is read, `-o>` a path that is
-written, `-x!` runs something or does harm, `--color?` takes a value only when glued with `=`. After the bar stand the
-operands in order, the last one repeated when it ends in `*`: `TEXT`, `LIST` (names shown, contents not), `READ`,
-`WRITE`, `HARM` (changes the system), or `RAW` for a program that prints its arguments and knows no options worth
-telling apart.
+written, `-g%` a pattern that picks the files to read, `-x!` runs something or does harm, `--color?` takes a value only
+when glued with `=`. After the bar stand the operands in order, the last one repeated when it ends in `*`: `TEXT`,
+`LIST` (names shown, contents not), `READ`, `PICK` (a pattern of files that are read), `WRITE`, `HARM` (changes the
+system), or `RAW` for a program that prints its arguments and knows no options worth telling apart.
 """
 
 import re
@@ -14,7 +14,8 @@ from enum import StrEnum
 from functools import lru_cache
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_glob
+from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, as_glob, is_glob
+from treadle.policy.names import picks_secret
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
@@ -28,11 +29,14 @@ class Role(StrEnum):
     GLUED = "?"
     READ = "<"
     WRITE = ">"
+    PICK = "%"
     HARM = "!"
 
 
-_OPTION = re.compile(r"(--?)([^:?<>!]+)([:?<>!]?)")
-_TAKES_VALUE = (Role.VALUE, Role.READ, Role.WRITE, Role.HARM)
+_OPTION = re.compile(r"(--?)([^:?<>%!]+)([:?<>%!]?)")
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_MOST_ALTERNATIVES = 64
+_TAKES_VALUE = (Role.VALUE, Role.READ, Role.WRITE, Role.PICK, Role.HARM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +182,37 @@ def _judge_option(name: str, option: Given, scene: Scene) -> list[Finding]:
             return scene.path(option.value, PathOp.READ)
         case Role.WRITE if option.value is not None:
             return scene.path(option.value, PathOp.WRITE)
+        case Role.PICK if option.value is not None:
+            return _judge_picked(option.value)
         case _:
             return []
+
+
+def _judge_picked(text: str) -> list[Finding]:
+    """Judge a pattern that says which files are read: globs with braces, several with commas, expressions, types."""
+    if text.startswith("!"):
+        return []
+    for whole in _without_braces(re.sub(r"\[[^\]]*\]", "?", text.replace("\\", ""))):
+        for piece in re.split(r"[|:;\s()]", whole):
+            name = picks_secret(as_glob(piece.replace(".*", "*").strip("^$")))
+            if name is not None:
+                return [dangerous("secret-read", f"reads {name}, which is protected")]
+    return []
+
+
+def _without_braces(text: str) -> list[str]:
+    """Write out the alternatives in braces; where there are very many, the braces may stand for anything."""
+    found = [text]
+    while any(_BRACES.search(one) for one in found):
+        if len(found) > _MOST_ALTERNATIVES:
+            return [_BRACES.sub("*", text)]
+        found = [
+            f"{one[: match.start()]}{choice}{one[match.end() :]}" if match else one
+            for one in found
+            for match in (_BRACES.search(one),)
+            for choice in (match[1].split(",") if match else ("",))
+        ]
+    return found
 
 
 def _place(operands: tuple[str, ...], place: int) -> str:
@@ -194,6 +227,8 @@ def _judge_operand(name: str, kind: str, operand: str, scene: Scene) -> list[Fin
             return scene.path(operand, PathOp.LIST) if is_glob(operand) else []
         case "LIST":
             return scene.path(operand, PathOp.LIST)
+        case "PICK":
+            return _judge_picked(operand)
         case "READ":
             return scene.path(operand, PathOp.READ)
         case "HARM":

@@ -4,10 +4,14 @@ from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from treadle.policy.shell.syntax import (
+    Arithmetic,
     Block,
     Calculation,
     Command,
     Conditional,
+    Literal,
+    Parameter,
+    ProcessSubstitution,
     Redirect,
     Script,
     Segment,
@@ -31,30 +35,39 @@ def _of_command(command: Command) -> Iterator[str]:
     match command:
         case Simple():
             yield from _of_simple(command)
-        case Block(words=words, scripts=scripts):
+        case Block(words=words, scripts=scripts, redirects=redirects):
             for word in words:
                 yield from _of_segments(word.segments)
             for script in scripts:
                 yield from _of_script(script)
-        case Conditional(words=words):
+            yield from _of_redirects(redirects)
+        case Conditional(words=words, redirects=redirects):
             yield "[["
             for word in words:
                 yield from _of_segments(word.segments)
-        case Calculation():
+            yield from _of_redirects(redirects)
+        case Calculation(expression=expression, redirects=redirects):
             yield "(("
+            yield from _of_segments(expression.inner)
+            yield from _of_redirects(redirects)
         case _:
             assert_never(command)
 
 
 def _of_simple(command: Simple) -> Iterator[str]:
     for assignment in command.assignments:
+        yield from _of_segments(assignment.subscript)
         for value in assignment.values:
             yield from _of_segments(value.segments)
     if command.words:
         yield command.words[0].text
     for word in command.words:
         yield from _of_segments(word.segments)
-    for redirect in command.redirects:
+    yield from _of_redirects(command.redirects)
+
+
+def _of_redirects(redirects: Sequence[Redirect]) -> Iterator[str]:
+    for redirect in redirects:
         yield from _of_segments(_redirected(redirect))
 
 
@@ -64,5 +77,12 @@ def _redirected(redirect: Redirect) -> Sequence[Segment]:
 
 def _of_segments(segments: Sequence[Segment]) -> Iterator[str]:
     for segment in segments:
-        if isinstance(segment, Substitution):
-            yield from _of_script(segment.script)
+        match segment:
+            case Literal():
+                continue
+            case Substitution(script=script) | ProcessSubstitution(script=script):
+                yield from _of_script(script)
+            case Parameter(operand=inner) | Arithmetic(inner=inner):
+                yield from _of_segments(inner)
+            case _:
+                assert_never(segment)

@@ -30,6 +30,7 @@ from treadle.policy.shell.interpreters import (
 )
 from treadle.policy.shell.network import NETWORK
 from treadle.policy.shell.options import Arguments, judge_arguments, read_arguments
+from treadle.policy.shell.outside import brings_text
 from treadle.policy.shell.readers import NEEDS_ONE_OF, VERSION_BANNERS, readers
 from treadle.policy.shell.scene import Scene
 from treadle.policy.shell.wrappers import is_wrapper, suffixes, unwrap
@@ -38,6 +39,7 @@ from treadle.protocol.tools import Risk
 MAX_NESTING = 12
 
 _SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
+_TAKES_WORDS_FROM_FILES = frozenset({"strings", "nm", "objdump", "readelf", "size"})
 _HARMLESS_OPTIONS = frozenset({"ls", "stat", "du"})
 _VERSION_WORDS = frozenset({"--version", "-V", "-v", "-version", "version", "--help"})
 _SMALL_V = frozenset({"node", "npm", "perl", "php", "ruby", "docker", "gcc", "g++", "clang", "make", "git", "tmux"})
@@ -60,6 +62,8 @@ def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
         return [dangerous("unknown-program", "the program is unknown until it runs"), *suffixes(argv[1:], scene)]
     if not argv[0].strip():
         return [unclear("unknown-program", "the program has no name")]
+    if brings_text(argv, scene.feed.text or ""):
+        scene.brings_text(argv[0])
     name, findings = _program(argv[0], scene)
     found = [*findings, *_by_name(name, argv[1:], scene)]
     folded = name.casefold()
@@ -113,7 +117,7 @@ def _version(name: str, word: str, scene: Scene) -> list[Finding]:
         return [Finding(Risk.EXECUTE, "unknown-option", f"{name} version may not be its version")]
     if word == "-V" and name in ("go", "docker", "ssh"):
         return [Finding(Risk.READ, "version", f"{name} prints its version")]
-    if name in ("go", "cargo", "rustc", "rustup") and not scene.context.trusted:
+    if name in ("go", "cargo", "rustc", "rustup") and not scene.is_trusted:
         return [Finding(Risk.EXECUTE, "untrusted", f"{name} may run another toolchain that the folder names")]
     return [Finding(Risk.READ, "version", f"{name} prints its version or help")]
 
@@ -149,6 +153,10 @@ def _judge_reader(name: str, words: tuple[str, ...], scene: Scene) -> list[Findi
     arguments = _without_plain_globs(name, read_arguments(table, words), scene)
     if arguments.operands and arguments.operands[0].startswith("-") and "--" not in words:
         arguments = Arguments(arguments.given, arguments.operands, (*arguments.strange, arguments.operands[0]))
+    if name in _TAKES_WORDS_FROM_FILES and any(word.startswith("@") for word in arguments.operands):
+        arguments = Arguments(arguments.given, arguments.operands, (*arguments.strange, "@"))
+    if not {"never", "auto"}.issuperset(arguments.values("--paging")):
+        arguments = Arguments(arguments.given, arguments.operands, (*arguments.strange, "--paging"))
     if table.operands[:1] == ("PATTERN",):
         return _judge_search(name, words, arguments, scene)
     return judge_arguments(name, table, arguments, scene)

@@ -19,7 +19,7 @@ uptime = -ps --pretty --since | NONE
 hostname = -s --short | HARM
 uname = -asnrvmpio --all --kernel-name --nodename --kernel-release --kernel-version --machine --processor | NONE
 id = -agGnruzZ --group --groups --name --real --user --zero | TEXT*
-ls dir vdir = -aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1 -I: -T: -w: --all --almost-all --author --escape --block-size:
+ls dir vdir = -aAbBcCdfFgGhHiklmnNopqQrRsStuUvxXZ1 -I: -T: -w: --all --almost-all --author --escape --block-size:
     --ignore-backups --color? --directory --dired --classify? --file-type --format: --full-time --no-group
     --group-directories-first --human-readable --si --hyperlink? --indicator-style: --inode --ignore: --hide:
     --kibibytes --numeric-uid-gid --literal --hide-control-chars --show-control-chars --quote-name
@@ -27,14 +27,14 @@ ls dir vdir = -aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1 -I: -T: -w: --all --almost-a
     --reverse --recursive --size --sort: --time: --time-style: --tabsize: --width: --context --zero | LIST*
 eza exa lsd = -1aAlLrRsTdDhHgGimuUSFx --all --long --tree --level: -L: --git --icons? --header --sort: --reverse
     --group-directories-first --color? --no-permissions --no-user --no-time --oneline --recurse --grid | LIST*
-tree = -adfpiugshDFQNqrtUvcnCASxlJX1 -L: -P: -I: -H: -T: --dirsfirst --filesfirst --noreport --du --prune --si --inodes
+tree = -adfpiugshDFQNqrtUvcnCASxJX1 -L: -P: -I: -H: -T: --dirsfirst --filesfirst --noreport --du --prune --si --inodes
     --device --matchdirs --ignore-case --gitignore --sort: --charset: --timefmt: --filelimit: -o> --output>
     --fromfile! | LIST*
 stat = -LftT -c: --dereference --file-system --format: --printf: --terse | LIST*
 file = -bhiklLNnprsvzZ0E -F: -e: -P: -m< -f< --brief --mime --mime-type --mime-encoding --extension --keep-going
     --dereference --no-dereference --no-pad --preserve-date --raw --separator: --magic-file< --files-from< | READ*
 du = -0abcDhHklLmsSx -d: -B: -t: -X< --all --apparent-size --block-size: --bytes --total --human-readable --max-depth:
-    --summarize --separate-dirs --one-file-system --exclude: --exclude-from< --files0-from< --time? --si --inodes
+    --summarize --separate-dirs --one-file-system --exclude: --exclude-from< --time? --si --inodes
     --threshold: | LIST*
 df = -aBhHiklmPT -t: -x: --all --human-readable --inodes --local --portability --print-type --total --output? --si
     --block-size: --type: --exclude-type: | LIST*
@@ -47,7 +47,7 @@ readlink = -efmnqsvz --canonicalize --canonicalize-existing --canonicalize-missi
 namei = -lmnox --long --modes --owners | LIST*
 cat = -AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs
     --show-nonprinting | READ*
-bat batcat = -Anpu -l: -H: -r: --plain --number --language: --style: --color: --decorations: --line-range:
+bat batcat = -AnpPu -l: -H: -r: --plain --number --language: --style: --color: --decorations: --line-range:
     --highlight-line: --theme: --tabs: --wrap: --paging: --list-languages --list-themes --show-all | READ*
 tac = -br -s: --before --regex --separator: | READ*
 rev = | READ*
@@ -55,11 +55,11 @@ head = -qvz0123456789 -c: -n: --bytes: --lines: --quiet --silent --verbose --zer
 tail = -qvz0123456789 -c: -n: --bytes: --lines: --quiet --silent --verbose --zero-terminated | READ*
 nl = -p -b: -d: -f: -h: -i: -l: -n: -s: -v: -w: --body-numbering: --number-format: --number-separator:
     --number-width: --starting-line-number: --line-increment: --no-renumber | READ*
-wc = -clLmw --bytes --chars --lines --words --max-line-length --total: --files0-from< | READ*
+wc = -clLmw --bytes --chars --lines --words --max-line-length --total: | READ*
 sort = -bcCdfghiMmnRrsuVz -k: -t: -S: -T> -o> --ignore-leading-blanks --dictionary-order --ignore-case
     --general-numeric-sort --human-numeric-sort --ignore-nonprinting --month-sort --numeric-sort --random-sort --reverse
     --sort: --version-sort --check? --merge --stable --unique --zero-terminated --key: --field-separator: --debug
-    --buffer-size: --parallel: --batch-size: --output> --temporary-directory> --files0-from< --random-source<
+    --buffer-size: --parallel: --batch-size: --output> --temporary-directory> --random-source<
     --compress-program! | READ*
 uniq = -cdDiuz -f: -s: -w: --count --repeated --all-repeated? --group? --ignore-case --unique --skip-fields:
     --skip-chars: --check-chars: --zero-terminated | READ WRITE
@@ -110,19 +110,19 @@ grep egrep fgrep = -abcEFGhHiIlLnoPqrsTUvVwxyzZ0123456789 -A: -B: -C: -m: -d: -D
     --word-regexp --line-regexp --count --color? --colour? --files-with-matches --files-without-match --max-count:
     --only-matching --quiet --silent --no-messages --byte-offset --with-filename --no-filename --label: --line-number
     --initial-tab --null --after-context: --before-context: --context: --text --binary-files: --devices: --directories:
-    --exclude: --exclude-from< --exclude-dir: --include: --recursive --line-buffered --null-data --binary
+    --exclude: --exclude-from< --exclude-dir: --include% --recursive --line-buffered --null-data --binary
     | PATTERN READ*
-rg = -abcFhHiIlNnoPpqsSuUvwxV.0123456789 -A: -B: -C: -d: -E: -e: -f< -g: -j: -m: -M: -r: -t: -T: --after-context:
+rg = -abcFhHiIlNnoPpqsSuUvwxV.0123456789 -A: -B: -C: -d: -E: -e: -f< -g% -j: -m: -M: -r: -t: -T: --after-context:
     --before-context: --context: --color: --colors: --column --count --count-matches --case-sensitive --crlf
     --context-separator: --debug --encoding: --engine: --fixed-strings --field-match-separator: --file< --files
-    --files-with-matches --files-without-match --glob: --glob-case-insensitive --heading --no-heading --hidden
-    --iglob: --ignore-case --ignore-file< --include-zero --invert-match --json --line-buffered --line-number
+    --files-with-matches --files-without-match --glob% --glob-case-insensitive --heading --no-heading --hidden
+    --iglob% --ignore-case --ignore-file< --include-zero --invert-match --json --line-buffered --line-number
     --no-line-number --line-regexp --max-columns: --max-columns-preview --max-count: --max-depth: --max-filesize:
     --multiline --multiline-dotall --no-config --no-filename --no-ignore --no-ignore-vcs --no-messages --null
     --one-file-system --only-matching --passthru --pcre2 --pretty --quiet --regexp: --replace: --smart-case --sort:
-    --sortr: --stats --text --threads: --trim --type: --type-not: --type-add: --type-list --unrestricted --vimgrep
+    --sortr: --stats --text --threads: --trim --type: --type-not: --type-add% --type-list --unrestricted --vimgrep
     --with-filename --word-regexp --pre! --pre-glob: --hostname-bin! | PATTERN READ*
-ag ack = -abcFhHiIlLnoQrsSuvw0123456789 -A: -B: -C: -G: -m: -g: --ignore: --ignore-dir: --nocolor --color --nogroup
+ag ack = -abcFhHiIlLnoQrsSuvw0123456789 -A: -B: -C: -G% -m: -g: --ignore: --ignore-dir: --nocolor --color --nogroup
     --hidden --literal --depth: --pager! | PATTERN READ*
 zgrep zegrep zfgrep = -acEFhHiIlLnoqsvwx0123456789 -A: -B: -C: -e: -m: | PATTERN READ*
 zcat gzcat bzcat xzcat zstdcat lz4cat = -fqv --force --quiet --verbose | READ*
@@ -130,12 +130,12 @@ gzip gunzip pigz = -cdfklnNqrtv --stdout --to-stdout --decompress --uncompress -
     | READ*
 bzip2 bunzip2 xz unxz lzma unlzma zstd unzstd lz4 = -cdfkqtlv --stdout --decompress --list --test --quiet --verbose
     --keep | READ*
-unzip = -cClLpqtvzZ1hMTjn | READ TEXT*
+unzip = -cClLpqtvzZ1hMjn | READ PICK*
 zipinfo = -12hlmMstTvz | READ TEXT*
 iconv = -cls -f: -t: -o> --from-code: --to-code: --list --silent --output> | READ*
 dos2unix = -i? --info? | READ*
-objdump = -adDfgGhHpPrRsStTwxzC -b: -j: -m: -M: --all-headers --disassemble? --disassemble-all --syms --section:
-    --headers --source --demangle? --no-show-raw-insn --start-address: --stop-address: --archive-headers --file-headers
+objdump = -adDfgGhHpPrRstTwxzC -b: -j: -m: -M: --all-headers --disassemble? --disassemble-all --syms --section:
+    --headers --demangle? --no-show-raw-insn --start-address: --stop-address: --archive-headers --file-headers
     --private-headers --full-contents --reloc --dynamic-syms --wide --section-headers --line-numbers | READ*
 readelf = -ahlSgteswnrudVDAIWcTC -x: -p: -R: --all --file-header --program-headers --sections --section-headers
     --symbols --syms --dyn-syms --notes --relocs --dynamic --version-info --wide --segments --headers --demangle?

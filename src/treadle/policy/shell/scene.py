@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from treadle.policy.context import PolicyContext
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, as_glob, fits, is_glob, is_static
+from treadle.policy.marks import PIPE, UNKNOWN, as_glob, fits, is_glob, is_static
 from treadle.policy.names import control_name, could_be_secret, pattern_hits, secret_name
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path
@@ -34,31 +34,40 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What was met while judging one command, for the user's rules: commands, files with what is done, and hosts."""
+    """What was met while judging one command, for the user's rules: commands, files with what is done, and hosts.
+
+    `places` are the directories that it may run in, `outside` the programs that bring text from outside.
+    """
 
     commands: list[tuple[str, ...]] = field(default_factory=list)
     paths: list[tuple[PathOp, str]] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
 
     def add(self, other: "Trace") -> None:
         """Take over what was met in a script that the command runs."""
         self.commands.extend(other.commands)
         self.paths.extend(other.paths)
         self.hosts.extend(other.hosts)
+        self.outside.extend(other.outside)
+        self.places.extend(other.places)
 
 
 @dataclass(slots=True)
 class Effort:
-    """How many more commands may be judged, so that no line takes long."""
+    """How many more commands may be judged, so that no line takes long; `scripts` are the strings judged so far."""
 
     left: int = 3000
+    scripts: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     """The surroundings of one command.
 
-    `cwds` are all the directories it may run in, `is_search` marks a guess at a command, `depth` counts nesting.
+    `cwds` are all the directories it may run in, `is_search` marks a guess at a command, `is_guess` text of
+    which only the danger counts, as it may never be run; `depth` counts nesting.
     """
 
     context: PolicyContext
@@ -69,6 +78,7 @@ class Scene:
     feed: Feed = Feed()
     depth: int = 0
     is_search: bool = False
+    is_guess: bool = False
     trace: Trace = field(default_factory=Trace)
     effort: Effort = field(default_factory=Effort)
 
@@ -77,6 +87,11 @@ class Scene:
         """The directory, or `UNKNOWN` when there may be several."""
         return self.cwds[0] if len(self.cwds) == 1 else UNKNOWN
 
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the user trusts the folder, wherever the command may run."""
+        return all(self.context.trusts(cwd) for cwd in self.cwds)
+
     def script(self, text: str, *, feed: Feed | None = None) -> list[Finding]:
         """Judge a string that a shell would run."""
         return self.judge_script(text, replace(self, depth=self.depth + 1, feed=feed or Feed(), is_search=False))
@@ -84,6 +99,11 @@ class Scene:
     def command(self, argv: tuple[str, ...]) -> list[Finding]:
         """Judge a command that another one would run."""
         return self.judge_argv(argv, replace(self, depth=self.depth + 1))
+
+    def brings_text(self, program: str) -> None:
+        """Note that a program brings text from outside, unless it is only guessed that it is run."""
+        if not self.is_guess:
+            self.trace.outside.append(program)
 
     def path(self, text: str, op: PathOp) -> list[Finding]:
         """Judge an operand that names a file, from every directory the command may run in."""
@@ -127,6 +147,8 @@ def _pieces(text: str) -> list[str]:
 
 
 def _judge_path(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:
+    if text == PIPE and op is PathOp.READ:
+        return [Finding(Risk.READ, "stdin", "reads what another command of the line prints")]
     if is_static(text) and cwd != UNKNOWN:
         return [_static_path(text, op, cwd, scene)]
     joined = posixpath.join(cwd, text)

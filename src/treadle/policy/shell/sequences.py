@@ -1,6 +1,7 @@
 """What the commands of one line mean together: text or a download that a later command runs."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from treadle.policy.findings import Finding, dangerous
 from treadle.policy.shell.interpreters import scan_code
@@ -15,6 +16,7 @@ _PRINTERS = frozenset({"echo", "printf"})
 
 def judge_sequence(parts: Sequence[JudgedCommand], scene: Scene) -> list[Finding]:
     """Judge the commands of a line in their order."""
+    scene = replace(scene, is_guess=True)
     findings: list[Finding] = []
     written: list[str] = []
     fetched = False

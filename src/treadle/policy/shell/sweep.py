@@ -17,7 +17,7 @@ _BOMB = re.compile(r"([\w:.]{1,32})\s*\(\)\s*\{[^}]{0,200}?\1\s*\|\s*\1\s*&")
 
 def sweep(text: str, scene: Scene) -> list[Finding]:
     """Cut the text at everything that may separate commands and judge what starts at each word."""
-    scene = replace(scene, effort=Effort(), is_search=True)
+    scene = replace(scene, effort=Effort(), is_search=True, is_guess=True)
     found: dict[Finding, None] = {}
     joined = text.replace("\\\n", "")
     # The same piece needs one look, and what is to be hidden stands at an end.

@@ -11,8 +11,17 @@ from treadle.policy.marks import UNKNOWN, is_static
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.assignments import judge_assignment
 from treadle.policy.shell.builtins import judge_evaluated
+from treadle.policy.shell.changes import (
+    CHANGES_DIRECTORY,
+    after_loop,
+    agreed,
+    assigned_names,
+    changes_directory,
+    forget,
+    jumps,
+)
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS, VARIABLES_SAFE_TO_SHOW, VARIABLES_SECRET
-from treadle.policy.shell.expand import expand_text, expand_word, expand_words
+from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words
 from treadle.policy.shell.filters import FILE_TESTS
 from treadle.policy.shell.programs import judge_command
 from treadle.policy.shell.scene import Feed, Scene, Trace
@@ -31,6 +40,7 @@ from treadle.policy.shell.syntax import (
     Segment,
     Simple,
     Substitution,
+    Word,
 )
 from treadle.protocol.tools import Risk
 
@@ -41,7 +51,15 @@ MAX_DIRECTORIES = 16
 _TESTS = frozenset({"[", "test"})
 _PLAIN_OPERATORS = frozenset({"", ":-", "-", "#", "##", "%", "%%", "/", "//", "/#", "/%", "^", "^^", ",", ",,", ":"})
 _PLAIN_BLOCKS = frozenset({"subshell", "group", "if", "for"})
-_CHANGES_DIRECTORY = frozenset({"cd", "pushd", "popd", "chdir"})
+_TAKES_ANY_WORDS = frozenset({"echo", ":", "true", "false"})
+_TAKES_PIPES = frozenset(
+    {"diff", "comm", "cmp", "cat", "head", "tail", "wc", "sort", "paste", "join", "uniq", "nl", "grep"}
+)
+"""Readers whose operands are only read, never obeyed."""
+
+_NUMBERS = frozenset({"?", "#", "$", "!", "LINENO", "RANDOM", "SECONDS", "UID", "EUID", "PPID"})
+_BRANCHES = frozenset({"if", "case"})
+_OTHER_LOOPS = frozenset({"while", "until", "calculated for"})
 _FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 
 
@@ -51,6 +69,7 @@ class JudgedCommand:
 
     `around` is what its variables, redirections and expansions do, `own` what its program does; `argv` are its words
     as far as they are known, `input` is the here-document it reads, and `trace` what it runs, reads, writes and calls.
+    `is_fed` says that its input comes from the line itself: a pipe or a here-document.
     """
 
     text: str
@@ -59,6 +78,7 @@ class JudgedCommand:
     argv: tuple[str, ...] = ()
     trace: Trace = field(default_factory=Trace)
     input: str | None = None
+    is_fed: bool = False
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -80,17 +100,25 @@ class Walk:
 
     def script(self, script: Script, scene: Scene) -> Scene:
         """Judge a script; gives the scene as it is afterwards."""
-        chain = scene.cwds
+        chain, start = scene.cwds, scene.variables
+        states: list[Variables] = []
+        alternative = False
         for pipeline in script.pipelines:
             after = self._pipeline(pipeline, scene)
+            states.append(after.variables)
             if pipeline.after == "&":
                 self._note("&", [Finding(Risk.EXECUTE, "background", "runs beside the line, and goes on after it")])
+                start = agreed(start, *states)
+                scene, states, alternative = replace(scene, variables=start), [], False
                 continue
-            # Only behind && is it sure that a change of directory worked; elsewhere any step may have failed.
+            # Only behind && is it sure that the steps before ran and worked; elsewhere any may have failed or not run.
             chain = _either(chain, scene.cwds)
-            if pipeline.after not in ("&&", ""):
-                after = replace(after, cwds=_either(after.cwds, chain))
+            alternative |= pipeline.after == "||"
+            if pipeline.after != "&&" or alternative:
+                after = replace(after, cwds=_either(after.cwds, chain), variables=agreed(*states))
                 chain = after.cwds
+            if pipeline.after not in ("&&", "||"):
+                start, states, alternative = after.variables, [], False
             scene = after
         return scene
 
@@ -130,22 +158,34 @@ class Walk:
                 assert_never(command)
 
     def _simple(self, command: Simple, scene: Scene) -> Scene:
-        scene = replace(scene, trace=Trace())
+        scene = replace(scene, trace=Trace(places=list(scene.cwds)))
         redirected, feed = self._redirects(command.redirects, scene)
         findings = redirected + self._assignments(command, scene)
         words = expand_words(command.words, scene.variables, scene.cwd)
         gentle = bool(words) and words[0] in _TESTS
         for word in command.words:
-            findings.extend(self._segments(word.segments, scene, gentle=gentle))
+            match word.segments:
+                case (ProcessSubstitution(script=script, is_output=False),) if words[0] in _TAKES_PIPES:
+                    self.script(script, replace(scene, feed=Feed()))
+                case segments:
+                    findings.extend(self._segments(segments, scene, gentle=gentle))
+        if words and not _takes_any_words(words) and any(_may_split(word, scene) for word in command.words):
+            findings.append(unclear("unknown-words", "what is not quoted may become several words, options too"))
         if words and words[0] in self._defining:
             findings.append(dangerous("fork-bomb", f"{words[0]} calls itself"))
         if words and words[0] in self._functions:
             findings.append(unclear("function", f"{words[0]} is a function of this line"))
-        own = judge_command(words, replace(scene, feed=feed or scene.feed))
-        around = tuple(dict.fromkeys(findings))
+        fed = feed or scene.feed
+        own = judge_command(words, replace(scene, feed=fed))
         self._add(
             JudgedCommand(
-                command.text, around, tuple(dict.fromkeys(own)), words, scene.trace, feed.text if feed else None
+                text=command.text,
+                around=tuple(dict.fromkeys(findings)),
+                own=tuple(dict.fromkeys(own)),
+                argv=words,
+                trace=scene.trace,
+                input=feed.text if feed else None,
+                is_fed=fed.is_pipe or fed.text is not None,
             )
         )
         return self._state_after(command, words, scene)
@@ -154,7 +194,7 @@ class Walk:
         findings: list[Finding] = []
         for assignment in command.assignments:
             values = [expand_text(word.segments, scene.variables, scene.cwd, tilde=True) for word in assignment.values]
-            findings.extend(judge_assignment(assignment.name, " ".join(values)))
+            findings.extend(judge_assignment(assignment.name, " ".join(values), alone=not command.words))
             if assignment.is_array or assignment.subscript:
                 findings.append(unclear("shell-state", "sets an array"))
             for value in values:
@@ -180,7 +220,7 @@ class Walk:
         elif words and words[0] in ("read", "unset", "mapfile", "readarray", "getopts"):
             for word in words[1:]:
                 variables = variables.with_value(word, UNKNOWN)
-        if words and words[0] in _CHANGES_DIRECTORY:
+        if words and words[0] in CHANGES_DIRECTORY:
             cwds = _directories(words, scene)
             known = cwds[0] if len(cwds) == 1 else UNKNOWN
             return replace(scene, cwds=cwds, variables=variables.with_value("PWD", known))
@@ -201,7 +241,12 @@ class Walk:
         inner = replace(scene, feed=feed or scene.feed)
         if block.kind == "function":
             return self._function(block, inner)
-        after = self._for(block, inner) if block.kind in ("for", "select") else self._scripts(block, inner)
+        if block.kind in ("for", "select"):
+            after = self._for(block, inner)
+        elif block.kind in _OTHER_LOOPS:
+            after = self._repeated(block, inner)
+        else:
+            after = self._scripts(block, inner)
         return scene if block.kind in ("subshell", "coproc") else replace(after, feed=scene.feed)
 
     def _function(self, block: Block, scene: Scene) -> Scene:
@@ -209,7 +254,7 @@ class Walk:
         self._functions.add(block.name)
         self._scripts(block, replace(scene, variables=scene.variables.with_value("@", UNKNOWN)))
         self._defining.pop()
-        return scene
+        return replace(scene, variables=forget(scene.variables, assigned_names(block.scripts)))
 
     def _scripts(self, block: Block, scene: Scene) -> Scene:
         """Judge the scripts of a block; a branch may run or not, so both directories stay possible."""
@@ -217,6 +262,8 @@ class Walk:
             after = self.script(script, scene)
             if block.kind not in ("subshell", "group"):
                 after = replace(after, cwds=_either(scene.cwds, after.cwds))
+            if block.kind in _BRANCHES:
+                after = replace(after, variables=agreed(scene.variables, after.variables))
             scene = after
         return scene
 
@@ -224,9 +271,32 @@ class Walk:
         values = list(expand_words(block.words, scene.variables, scene.cwd))
         if len(values) > MAX_LOOP_VALUES or not values:
             values = [*values[:MAX_LOOP_VALUES], UNKNOWN]
-        for value in values:
+        before, names = scene.variables, assigned_names(block.scripts)
+        exact = all(map(is_static, values)) and not jumps(block.scripts)
+        if not exact and changes_directory(block.scripts):
+            scene = replace(scene, cwds=(UNKNOWN,))
+        for value in values if exact or not names else (*values, *values):
             scene = self._scripts(block, replace(scene, variables=scene.variables.with_value(block.name, value)))
-        return scene
+        if names and not exact:
+            # The rounds above show danger; what they set may hold in any round, or in none.
+            for value in values:
+                variables = forget(scene.variables, names).with_value(block.name, value)
+                scene = self._scripts(block, replace(scene, variables=variables))
+        last = [] if exact and block.name not in names else [block.name]
+        variables = after_loop(before, scene.variables, (*names, *last))
+        if not last:
+            variables = variables.with_value(block.name, values[-1])
+        return replace(scene, variables=variables)
+
+    def _repeated(self, block: Block, scene: Scene) -> Scene:
+        """Judge a loop of which nobody knows how often it runs."""
+        before, names = scene.variables, assigned_names(block.scripts)
+        cwds = (UNKNOWN,) if changes_directory(block.scripts) else scene.cwds
+        after = replace(scene, cwds=cwds)
+        for _ in range(2 if names else 0):
+            after = self._scripts(block, after)
+        after = self._scripts(block, replace(after, variables=forget(after.variables, names)))
+        return replace(after, variables=after_loop(before, after.variables, names))
 
     def _conditional(self, command: Conditional, scene: Scene) -> None:
         findings = [Finding(Risk.READ, "reader", "a test only looks")]
@@ -334,6 +404,26 @@ def _either(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
     """Give the directories of both; too many to follow count as unknown."""
     together = tuple(dict.fromkeys((*first, *second)))
     return together if len(together) <= MAX_DIRECTORIES else (UNKNOWN,)
+
+
+def _takes_any_words(words: tuple[str, ...]) -> bool:
+    """Whether a command only prints its words, however many there are and whatever they look like."""
+    return words[0] in _TAKES_ANY_WORDS or (words[0] == "printf" and is_static("".join(words[1:2])))
+
+
+def _may_split(word: Word, scene: Scene) -> bool:
+    """Whether a part of a word is neither known nor quoted: the shell makes as many words of it as it has blanks."""
+    for segment in word.segments:
+        match segment:
+            case Parameter(quoted=False, name=name) if name not in _NUMBERS:
+                pass
+            case Substitution(quoted=False):
+                pass
+            case _:
+                continue
+        if UNKNOWN in expand_text((segment,), scene.variables, scene.cwd):
+            return True
+    return False
 
 
 def _argv(command: Command, scene: Scene) -> tuple[str, ...]:

@@ -124,7 +124,7 @@ def suffixes(words: Sequence[str], scene: Scene) -> list[Finding]:
     found: list[Finding] = []
     if scene.is_search:
         return found
-    scene = replace(scene, is_search=True)
+    scene = replace(scene, is_search=True, is_guess=True)
     for place, word in enumerate(words[:40]):
         if not is_static(word):
             continue

@@ -1,0 +1,58 @@
+"""Keeps a call from spelling out a known secret unasked: not on a command line, not in a file, not in an address."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from treadle.policy.secrets import Redactor
+from treadle.protocol.permissions import Decision, Part, Reason, Verdict
+from treadle.protocol.tools import Risk, ToolSpec
+
+_ORDINARY = re.compile(r"[A-Za-z]+(?:[-_. ][A-Za-z]+)*")
+_LONGEST_ORDINARY = 20
+"""A value of plain words up to this length, such as `development`, is hidden but too common to ask about."""
+
+
+def asked_for_secrets(decision: Decision, spec: ToolSpec, arguments: Mapping[str, Any], redactor: Redactor) -> Decision:
+    """Make a call ask in every mode whose arguments hold a known value, also encoded; nothing else is ever lifted."""
+    if spec.risk is Risk.NONE:
+        return decision
+    telling = Redactor(tuple((value, name) for value, name in redactor.values if not _is_ordinary(value)))
+    names = dict.fromkeys(name for text in _texts(arguments) for name in telling.known_in(text))
+    if not names:
+        return decision
+    advice = "a secret is not to be written out: let the program read it from where it is kept"
+    reason = Reason(rule="secret-in-arguments", text=f"the call holds the value of {', '.join(names)}; {advice}")
+    denied = decision.verdict is Verdict.DENY
+    verdict = Verdict.DENY if denied else Verdict.REQUIRE_USER_CONFIRMATION
+    part = Part(text=spec.name, verdict=verdict, risk=Risk.CRITICAL, reasons=(reason,))
+    return msgspec.structs.replace(
+        decision,
+        verdict=verdict,
+        risk=Risk.CRITICAL,
+        reasons=(reason, *decision.reasons),
+        parts=(*decision.parts, part),
+        offers=(),
+    )
+
+
+def _is_ordinary(value: str) -> bool:
+    return len(value) <= _LONGEST_ORDINARY and _ORDINARY.fullmatch(value) is not None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Give every text in what a model wrote: a value of JSON."""
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for key, inner in value.items():
+                yield from _texts(key)
+                yield from _texts(inner)
+        case list() | tuple():
+            for inner in value:
+                yield from _texts(inner)
+        case _:
+            pass

@@ -1,0 +1,96 @@
+"""What a part of a line may change for what comes after it: variables, the directory, and the order of its steps."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from treadle.policy.marks import UNKNOWN
+from treadle.policy.shell.expand import Variables
+from treadle.policy.shell.syntax import Block, Command, Literal, Script, Simple
+
+CHANGES_DIRECTORY = frozenset({"cd", "pushd", "popd", "chdir"})
+
+_JUMPS = frozenset({"break", "continue", "return"})
+_ASSIGNS = frozenset(
+    {"read", "export", "declare", "typeset", "local", "readonly", "unset", "printf", "mapfile", "readarray", "getopts",
+     "let", "wait"}
+)  # fmt: skip
+_IN_A_SHELL_OF_ITS_OWN = frozenset({"subshell", "coproc"})
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def assigned_names(scripts: Iterable[Script]) -> frozenset[str]:
+    """Name every variable that scripts may set, whichever of their steps run."""
+    names: set[str] = set()
+    for command in _commands(scripts):
+        match command:
+            case Simple(assignments=assignments, words=words):
+                names.update(assignment.name for assignment in assignments)
+                if _word(command) in _ASSIGNS:
+                    names.update(match.group() for word in words[1:] if (match := _NAME.match(_text(word.segments))))
+                if _word(command) in CHANGES_DIRECTORY:
+                    names.add("PWD")
+            case Block(name=name) if name:
+                names.add(name)
+            case _:
+                pass
+    return frozenset(names)
+
+
+def changes_directory(scripts: Iterable[Script]) -> bool:
+    """Whether scripts may change the directory of the shell they run in."""
+    return any(isinstance(one, Simple) and _word(one) in CHANGES_DIRECTORY for one in _commands(scripts))
+
+
+def jumps(scripts: Iterable[Script]) -> bool:
+    """Whether scripts may leave out steps of a loop."""
+    return any(isinstance(one, Simple) and _word(one) in _JUMPS for one in _commands(scripts))
+
+
+def agreed(*states: Variables) -> Variables:
+    """Keep what is the same in all states, one of which holds; what differs is not known any more."""
+    first, *others = states
+    if not others:
+        return first
+    same = {
+        name: value
+        for name, value in first.values.items()
+        if all(name in other.values and other.values[name] == value for other in others)
+    }
+    return Variables(first.home, same)
+
+
+def forget(variables: Variables, names: Iterable[str]) -> Variables:
+    """Forget the values of variables; that they belong to the line stays known."""
+    unsure = frozenset(names)
+    return Variables(
+        variables.home, {name: UNKNOWN if name in unsure else value for name, value in variables.values.items()}
+    )
+
+
+def after_loop(before: Variables, after: Variables, names: Iterable[str]) -> Variables:
+    """Give what is known behind a loop that may have run any number of times, `names` being set in it."""
+    unsure = frozenset(names)
+    kept: Mapping[str, str] = {name: value for name, value in after.values.items() if name not in unsure}
+    return Variables(before.home, {**kept, **{name: UNKNOWN for name in unsure if name in before.values}})
+
+
+def _commands(scripts: Iterable[Script]) -> Iterator[Command]:
+    """Give the commands that run in the same shell, inner ones included."""
+    for script in scripts:
+        for pipeline in script.pipelines:
+            for command in pipeline.commands:
+                yield command
+                if isinstance(command, Block) and command.kind not in _IN_A_SHELL_OF_ITS_OWN:
+                    yield from _commands(command.scripts)
+
+
+def _word(command: Simple) -> str:
+    """Give the program, looking through `command` and `builtin`."""
+    texts = [_text(word.segments) for word in command.words]
+    while texts[:1] and texts[0] in ("command", "builtin"):
+        texts.pop(0)
+    return texts[0] if texts else ""
+
+
+def _text(segments: Iterable[object]) -> str:
+    return "".join(segment.text for segment in segments if isinstance(segment, Literal))
