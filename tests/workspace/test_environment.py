@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from treadle.workspace.environment import Surroundings
-from treadle.workspace.workspace import Workspace
+from treadle.workspace.workspace import Workspace, open_workspace
 
 
 def _noon() -> datetime:
@@ -48,3 +48,22 @@ async def test_commands_in_the_background_are_listed(workspace: Workspace) -> No
     assert block.split("\n")[1:] == [
         "Command 1 in the background: echo up; sleep 1000 - Still running. It has new output."
     ]
+
+
+async def test_every_folder_of_the_workspace_is_told_with_its_share_of_the_files(tmp_path: Path) -> None:
+    for name in ("ws", "other"):
+        (tmp_path / name).mkdir()
+        for number in range(150):
+            (tmp_path / name / f"f{number:03}").touch()
+    workspace = open_workspace(tmp_path / "ws", roots=(str(tmp_path / "other"),))
+    block = await Surroundings(workspace=workspace, now=_noon).describe(first=True)
+    assert block.split("\n")[1:4] == [
+        f"Workspace: {tmp_path}/ws",
+        f"Also of the workspace, by absolute paths: {tmp_path}/other",
+        "Time: 2026-05-04 12:00 UTC (UTC+0000)",
+    ]
+    _, own, other = block.split("Files")
+    more = "[first 100 entries; list_files shows more]"
+    listed = [f"f{number:03}" for number in range(100)]
+    assert own.split("\n") == [":", *listed, more, ""]
+    assert other.split("\n") == [f" in {tmp_path}/other:", *listed, more]

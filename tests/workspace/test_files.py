@@ -68,7 +68,7 @@ def test_a_missing_file_is_answered_with_the_nearest_names(tmp_path: Path) -> No
     _file(tmp_path, b"", "settings.py")
     with pytest.raises(ToolError) as caught:
         read_text(str(tmp_path / "setting.py"), "setting.py")
-    assert caught.value.text == "setting.py does not exist. That directory has: settings.py."
+    assert caught.value.text == "setting.py does not exist. Did you mean settings.py?"
 
 
 def test_a_directory_and_a_pipe_are_refused_without_waiting(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ async def test_output_and_errors_come_in_order_and_live(workspace: Workspace) ->
     live: list[str] = []
     command.show(live.append)
     await command.finish(60)
+    command.show(None)
     assert ("".join(live), command.take_output(), command.alive) == ("one\ntwo\nthree",) * 2 + (False,)
 
 
@@ -102,7 +103,8 @@ async def test_output_of_late_writers_can_be_read_later(workspace: Workspace) ->
 async def test_a_command_over_its_time_is_ended_with_its_children(workspace: Workspace) -> None:
     sleep = lasting()
     described = await _run(workspace, f"echo begun; {sleep} & {sleep}", 0.3)
-    assert described == ("Stopped: it ran longer than 0.3 s.", "begun\n")
+    assert described[0] == "Stopped: it ran longer than 0.3 s."
+    assert described[1].startswith("begun\n")  # bash may have the time to say who was ended first
     assert living(sleep) == 0
 
 
@@ -149,8 +151,8 @@ async def test_endless_output_stays_within_bounds(workspace: Workspace, tmp_path
     assert len(output) < 1200
     assert spool.stat().st_size == 100_000
     assert spool.stat().st_mode & 0o777 == 0o600
-    assert len("".join(live)) < 5000 + 128 * 1024
-    assert live[-1] == "\n[further output is not shown live]\n"
+    assert "only the newest of it is shown" in "".join(live)
+    assert len("".join(live)) < 5000 + 100 + 500 * 30
 
 
 async def test_short_output_makes_no_file(workspace: Workspace, tmp_path: Path) -> None:

@@ -4,9 +4,11 @@ import stat
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.search import FoundIn, Line, Listing, Query, Search, find_ripgrep
+from treadle.workspace.search import IGNORE_FILES, FoundIn, Line, Listing, Query, Search, Shallowest, find_ripgrep
 
 _RIPGREP = find_ripgrep({})
 
@@ -70,10 +72,25 @@ async def test_an_expression_that_looks_like_an_option_is_searched_for(search: S
     assert [each.path for each in found] == [f"{tmp_path}/a"]
 
 
+async def test_the_program_that_searches_gets_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rg").write_text(f"#!/bin/sh\nenv > {tmp_path}/variables\n")
+    (tmp_path / "rg").chmod(0o755)
+    monkeypatch.setenv("SOME_API_KEY", "sk-something-secret")
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    await Search(ripgrep=str(tmp_path / "rg")).lines(Query(path=str(tmp_path), regex="x"))
+    given = (tmp_path / "variables").read_text()
+    assert ("LANG=C.UTF-8" in given, "secret" in given) == (True, False)
+
+
 async def test_secret_files_are_not_searched(search: Search, tmp_path: Path) -> None:
-    (tmp_path / "id_rsa").write_text("two\n")
-    guarded = Search(ripgrep=search.ripgrep, hidden=("**/id_rsa",))
-    assert await guarded.lines(Query(path=str(tmp_path), regex="two")) == ((), False)
+    (tmp_path / "a").mkdir()
+    for name in ("a/id_rsa", "b"):
+        (tmp_path / name).write_text("two\n")
+    guarded = Search(ripgrep=search.ripgrep, is_secret=lambda path: path == "a/id_rsa")
+    found, more = await guarded.lines(Query(path=str(tmp_path), regex="two", limit=1))
+    assert ([each.path for each in found], more) == ([f"{tmp_path}/b"], False)
+    named, _ = await guarded.lines(Query(path=f"{tmp_path}/a/id_rsa", regex="two"))
+    assert [each.path for each in named] == [f"{tmp_path}/a/id_rsa"], "what is named itself was judged by itself"
 
 
 async def test_files_are_listed_breadth_first_with_their_directories(search: Search, tmp_path: Path) -> None:
@@ -92,6 +109,55 @@ async def test_ignore_files_are_honoured(tmp_path: Path) -> None:
     (tmp_path / "out/a").touch()
     (tmp_path / "kept").touch()
     assert (await Search(ripgrep=_RIPGREP).files(str(tmp_path), 10)).entries == ("kept",)
+
+
+async def test_each_root_has_ignore_files_of_its_own(tmp_path: Path) -> None:
+    if not _RIPGREP:
+        pytest.skip("ripgrep is not installed")
+    for name, ignored in (("first", "a"), ("second", "b")):
+        (tmp_path / name / "deep").mkdir(parents=True)
+        (tmp_path / name / ".agentignore").write_text(f"/deep/{ignored}\n")
+        for file in "ab":
+            (tmp_path / name / "deep" / file).write_text("two\n")
+    search = Search(ripgrep=_RIPGREP, roots=(str(tmp_path / "first"), str(tmp_path / "second")))
+    for name, kept in (("first", "b"), ("second", "a")):
+        assert (await search.files(f"{tmp_path}/{name}", 9)).entries == ("deep/", f"deep/{kept}")
+        found, _ = await search.lines(Query(path=f"{tmp_path}/{name}/deep", regex="two"))
+        assert [each.path for each in found] == [f"{tmp_path}/{name}/deep/{kept}"]
+
+
+async def test_ignore_files_of_agents_are_honoured_relative_to_the_root(tmp_path: Path) -> None:
+    if not _RIPGREP:
+        pytest.skip("ripgrep is not installed")
+    for name in IGNORE_FILES:
+        (tmp_path / name).write_text(f"/{name[1:]}/\n")
+        for place in (tmp_path / name[1:], tmp_path / "below" / name[1:]):
+            place.mkdir(parents=True)
+            (place / "a.txt").write_text("two\n")
+    search = Search(ripgrep=_RIPGREP, roots=(str(tmp_path),))
+    below = tuple(f"below/{name}" for name in sorted(f"{name[1:]}/" for name in IGNORE_FILES))
+    listed = (await search.files(str(tmp_path), 100)).entries
+    assert listed == ("below/", *below, *(f"{name}a.txt" for name in below))
+    found, _ = await search.lines(Query(path=str(tmp_path), regex="two"))
+    assert [each.path for each in found] == [f"{tmp_path}/{name}a.txt" for name in below]
+    inside = await search.lines(Query(path=f"{tmp_path}/agentignore/a.txt", regex="two"))
+    assert [each.path for each in inside[0]] == [f"{tmp_path}/agentignore/a.txt"]
+    assert (await search.files(f"{tmp_path}/below", 100)).entries[:1] == ("agentignore/",)
+
+
+_PATHS = st.lists(st.lists(st.sampled_from("ab"), min_size=1, max_size=5).map("/".join), max_size=12)
+
+
+@given(st.lists(_PATHS, max_size=6), st.integers(1, 9))
+def test_few_of_many_paths_are_the_first_of_all(batches: list[list[str]], limit: int) -> None:
+    everything = Shallowest(1000)
+    few = Shallowest(limit)
+    few._slack = 0
+    for some in batches:
+        everything.add([f"{name}.txt" for name in some])
+        few.add([f"{name}.txt" for name in some])
+    whole = everything.listing().entries
+    assert few.listing() == Listing(entries=whole[:limit], more=len(whole) > limit)
 
 
 def test_ripgrep_is_found_by_setting_then_path(tmp_path: Path) -> None:

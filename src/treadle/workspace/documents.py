@@ -24,13 +24,16 @@ async def document_text(raw: bytes, name: str) -> str:
         async with program(*command) as process, asyncio.timeout(_SECONDS):
             text, complaint = await process.communicate(raw)
     except TimeoutError:
-        raise ToolError(f"{name} could not be turned into text within {_SECONDS:.0f} s.") from None
+        raise ToolError(
+            f"{name} could not be turned into text within {_SECONDS:.0f} s. Try a command made for its format."
+        ) from None
     if process.returncode == _NOT_INSTALLED:
         raise ToolError(
             f"{name} is a document, and what reads it is not installed: the user can add it by "
-            "`pip install 'treadle[docs]'`."
+            "`pip install 'treadle[docs]'`. Until then try a command made for its format."
         )
     if process.returncode:
         last = complaint.decode(errors="replace").strip().rpartition("\n")[2]
-        raise ToolError(f"{name} could not be turned into text: {last or 'it is damaged or too large'}.")
+        why = last or "it is damaged or too large"
+        raise ToolError(f"{name} could not be turned into text: {why}. Try a command made for its format.")
     return text.decode(errors="replace")

@@ -35,7 +35,9 @@ def _guess(sample: bytes, shown: str) -> str:
 
     found = [match for match in from_bytes(sample) if not match.encoding.startswith("utf_")]
     if not found and not _mostly_text(sample):
-        raise ToolError(f"{shown} is neither UTF-8 nor text in an encoding that can be recognised.")
+        raise ToolError(
+            f"{shown} is neither UTF-8 nor text in an encoding that can be recognised. Use `file` or `iconv` on it."
+        )
     for match in found:
         as_good = match.chaos <= found[0].chaos and match.coherence >= found[0].coherence
         if as_good and "cp1252" in (match.encoding, *match.could_be_from_charset):

@@ -37,24 +37,32 @@ class Surroundings(Struct, frozen=True, kw_only=True):
         now = self.now()
         parts = [f"Time: {now:%Y-%m-%d %H:%M} {now.tzname()} (UTC{now:%z})"]
         if first:
-            parts = [*self._system(), *parts, await self._files()]
+            parts = [*self._system(), *parts, *await self._files()]
         return "\n".join([*parts, *await self._changes(), *self._running()])
 
     def _system(self) -> list[str]:
         return [
             f"System: {platform.system()} {platform.machine()}, shell {PurePath(self.workspace.shell).name}",
             f"Workspace: {visible(self.workspace.root)}",
+            *(f"Also of the workspace, by absolute paths: {visible(root)}" for root in self.workspace.roots),
         ]
 
-    async def _files(self) -> str:
+    async def _files(self) -> list[str]:
+        """List the files of each root; all of them share the entries that there are."""
+        roots = self.workspace.roots
+        share = LISTED // (1 + len(roots))
+        lists = [await self._files_of(self.workspace.root, "Files", share)]
+        return [*lists, *[await self._files_of(root, f"Files in {visible(root)}", share) for root in roots]]
+
+    async def _files_of(self, root: str, title: str, limit: int) -> str:
         try:
-            listing = await self.workspace.search.files(self.workspace.root, LISTED)
+            listing = await self.workspace.search.files(root, limit)
         except ToolError as error:
-            return f"Files: {error.text}"
+            return f"{title}: {error.text}"
         if not listing.entries:
-            return "Files: none yet"
-        more = [f"[first {LISTED} entries; list_files shows more]"] if listing.more else []
-        return "\n".join(["Files:", *map(visible, listing.entries), *more])
+            return f"{title}: none yet"
+        more = [f"[first {limit} entries; list_files shows more]"] if listing.more else []
+        return "\n".join([f"{title}:", *map(visible, listing.entries), *more])
 
     def _running(self) -> list[str]:
         return [

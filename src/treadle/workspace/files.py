@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.encodings import detect
+from treadle.workspace.judged import Judged
 
 MAX_WHOLE = 16 * 1024 * 1024
 """Bytes up to which a file is read into memory; larger ones can only be paged."""
@@ -51,21 +52,27 @@ class TextFile(Struct, frozen=True, kw_only=True):
             ) from error
 
 
-def open_regular(path: str, name: str) -> BinaryIO:
+def open_regular(path: str | Judged, name: str) -> BinaryIO:
     """Open a regular file for reading, never waiting on a pipe or device. Raises `ToolError` that calls it `name`."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        match path:
+            case Judged():
+                descriptor = path.open(name)
+            case _:
+                descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise ToolError(missing(path, name)) from error
+        raise ToolError(missing(str(path), name)) from error
     except OSError as error:
-        raise ToolError(f"{name} cannot be read: {error.strerror}.") from error
+        raise ToolError(f"{name} cannot be read: {error.strerror}. Go on without it, or tell the user.") from error
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
     if stat.S_ISDIR(mode):
         raise ToolError(f"{name} is a directory. Use list_files to see what is in it.")
-    raise ToolError(f"{name} is not a regular file but a pipe, socket or device; reading it could wait for ever.")
+    raise ToolError(
+        f"{name} is not a regular file but a pipe, socket or device; reading it could wait for ever. Go on without it."
+    )
 
 
 def missing(path: str, name: str) -> str:
@@ -76,11 +83,11 @@ def missing(path: str, name: str) -> str:
     except OSError:
         return f"{name} does not exist, nor does its directory. Use list_files to see what there is."
     if near := difflib.get_close_matches(wanted.name, names, n=3):
-        return f"{name} does not exist. That directory has: {', '.join(near)}."
+        return f"{name} does not exist. Did you mean {' or '.join(near)}?"
     return f"{name} does not exist. Use list_files on its directory to see what there is."
 
 
-def read_bytes(path: str, name: str) -> bytes:
+def read_bytes(path: str | Judged, name: str) -> bytes:
     """Read a file whole. Raises `ToolError` when it is missing, no regular file, or larger than `MAX_WHOLE`."""
     with open_regular(path, name) as file:
         size = os.fstat(file.fileno()).st_size
@@ -92,7 +99,7 @@ def read_bytes(path: str, name: str) -> bytes:
         return file.read()
 
 
-def read_text(path: str, name: str) -> TextFile:
+def read_text(path: str | Judged, name: str) -> TextFile:
     """Read a text file whole; encoding it again gives the same bytes. Raises `ToolError`, also when it is binary."""
     return decode(read_bytes(path, name), name)
 

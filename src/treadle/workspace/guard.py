@@ -1,11 +1,12 @@
 """The parent of one command: a tiny program that outlives nothing and lets nothing outlive Treadle.
 
 Run as `python -I -S guard.py DIRECTORY SHELL...`; more words than one put a sandbox around the shell. Its standard
-input is at once its order and its lifeline: first the length of the shell line and the line, then perhaps `stop
-SECONDS`, which ends all descendants (TERM, then KILL after that time), as does end of file, that is the death of
-Treadle. The command runs in a session of its own, and the guard becomes the reaper of everything it leaves behind, also
-of what daemonises. On its standard output the guard reports `exit STATUS` when the command itself ends (negative: the
-signal's number), and closes it when no descendant is left. Standard error is the command's output.
+input is at once its order and its lifeline: first the lengths of the shell line and of its variables, in a line of
+their own, then the shell line and the variables (`NAME=VALUE`, each ended by NUL). Then comes perhaps `stop SECONDS`,
+which ends all descendants (TERM, then KILL after that time), as does end of file, that is the death of Treadle. The
+command runs in a session of its own, and the guard becomes the reaper of everything it leaves behind, also of what
+daemonises. On its standard output the guard reports `exit STATUS` when the command itself ends (negative: the signal's
+number), and closes it when no descendant is left. Standard error is the command's output.
 
 Only the standard library, and sparingly: a command may wait for this to start, and `contextlib` alone would add a
 quarter to that.
@@ -94,6 +95,7 @@ class _Guard:
                 self.prctl(_DEATH_SIGNAL, signal.SIGKILL)
                 if os.getppid() != guard:
                     os._exit(1)
+            _be_first_to_go()
             null = os.open(os.devnull, os.O_RDONLY)
             os.dup2(null, 0)
             os.dup2(2, 1)
@@ -172,6 +174,15 @@ class _Guard:
                 return
 
 
+def _be_first_to_go() -> None:
+    """Let the kernel, when memory runs out, end the command rather than Treadle."""
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123 - as above
+            file.write("500")
+    except OSError:
+        return
+
+
 def _grace_of(order: list[bytes]) -> float:
     """Read the seconds of a `stop` order; end of file is the shortest one."""
     return float(order[1]) if order else _GRACE_AFTER_TREADLE
@@ -202,20 +213,24 @@ def _load_prctl() -> Prctl | None:
 
 
 def _read_order() -> str | None:
-    """Wait for the shell line; None when Treadle needs no command any more."""
+    """Wait for the shell line and set its variables; None when Treadle needs no command any more."""
     header = b""
     while not header.endswith(b"\n"):
         byte = os.read(0, 1)
         if not byte:
             return None
         header += byte
-    line = b""
-    while missing := int(header) - len(line):
+    length, more = map(int, header.split())
+    order = b""
+    while missing := length + more - len(order):
         data = os.read(0, missing)
         if not data:
             return None
-        line += data
-    return os.fsdecode(line)
+        order += data
+    for variable in order[length:].split(b"\0")[:-1]:
+        name, _, value = variable.partition(b"=")
+        os.environb[name] = value
+    return os.fsdecode(order[:length])
 
 
 def main() -> None:

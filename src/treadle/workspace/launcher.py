@@ -11,40 +11,47 @@ from pathlib import Path
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace import guard
+from treadle.workspace.confinement import Confinement
+from treadle.workspace.hiding import Hide, as_it_is
 from treadle.workspace.process import Bounds, Command, Guard
 from treadle.workspace.wrapping import PLAIN, Wrapping
 
 _PAUSE = 0.05  # seconds after a command's start, so that it has the processor first
+_FREE = Confinement()
 _LONGEST = 128 * 1024 - 1  # bytes; what Linux takes as one argument
 
 
 class Launcher:
     """Starts shell lines in one directory with one environment; long output goes to files in `spool`."""
 
-    def __init__(self, *, shell: str, directory: str, variables: Mapping[str, str], spool: Path) -> None:
+    def __init__(
+        self, *, shell: str, directory: str, variables: Mapping[str, str], spool: Path, hide: Hide = as_it_is
+    ) -> None:
         self._shell = shell
         self._directory = directory
         self._variables = dict(variables)
         self._spool = spool
+        self._hide = hide
         self._ready: Guard | None = None
         self._later: asyncio.TimerHandle | None = None
 
-    def start(self, line: str, bounds: Bounds | None = None, wrapping: Wrapping = PLAIN) -> Command:
+    def start(self, line: str, bounds: Bounds | None = None, confinement: Confinement = _FREE) -> Command:
         """Start a line in its own session, without a terminal and with empty input; needs a running event loop.
 
-        `wrapping` may put a sandbox around it. Raises `ToolError` when it cannot be started.
+        `confinement` may put a sandbox around it and set variables. Raises `ToolError` when it cannot be started.
         """
-        raw = os.fsencode(line)
+        raw, wrapping = os.fsencode(line), confinement.wrapping
         if b"\0" in raw:
-            raise ToolError("The command holds a NUL byte; the shell would not see what follows it.")
+            raise ToolError("The command holds a NUL byte; the shell would not see what follows it. Write it without.")
         if len(raw) > _LONGEST:
             raise ToolError(f"The command is longer than {_LONGEST:,} bytes. Write it to a file and run that.")
         if not Path(self._directory).is_dir():
-            raise ToolError(f"The command was not started: the workspace {self._directory} is gone.")
-        order = b"%d\n%s" % (len(raw), raw)
+            raise ToolError(f"The command was not started: the workspace {self._directory} is gone. Tell the user.")
+        variables = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in confinement.variables.items())
+        order = b"%d %d\n%s%s" % (len(raw), len(variables), raw, variables)
         used = (self._take_ready(order) if wrapping is PLAIN else None) or self._spawn_with(order, wrapping)
         spool = self._spool / f"output-{secrets.token_hex(6)}.txt"
-        command = Command(line, used, spool=spool, bounds=bounds or Bounds())
+        command = Command(line, used, spool=spool, bounds=bounds or Bounds(), hidden=self._hide())
         self._put_off()
         self._later = asyncio.get_running_loop().call_later(_PAUSE, self._prepare)
         return command
@@ -97,7 +104,9 @@ class Launcher:
             )
         except OSError as error:
             os.close(read_end)
-            raise ToolError(f"The command could not be started: {error.strerror}.") from error
+            raise ToolError(
+                f"The command could not be started: {error.strerror}. Try again, or tell the user."
+            ) from error
         finally:
             os.close(write_end)
         if process.stdin is None or process.stdout is None:

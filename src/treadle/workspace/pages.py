@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from treadle.workspace.encodings import detect
 from treadle.workspace.files import MAX_WHOLE, decode, open_regular
+from treadle.workspace.judged import Judged
 
 _SAMPLE = 64 * 1024
 
@@ -44,7 +45,7 @@ class Page(Struct, frozen=True, kw_only=True):
         return self.first + len(self.lines) - 1
 
 
-def read_page(path: str, name: str, *, first: int = 1, limits: PageLimits = USUAL) -> Page:
+def read_page(path: str | Judged, name: str, *, first: int = 1, limits: PageLimits = USUAL) -> Page:
     """Read lines of a file from number `first` on. Raises `ToolError`, calling the file `name`."""
     with open_regular(path, name) as file:
         if os.fstat(file.fileno()).st_size <= MAX_WHOLE:

@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
@@ -12,6 +13,8 @@ from typing import IO
 from msgspec import Struct
 
 from treadle.workspace.guard import descendants, name_of
+from treadle.workspace.hiding import Hidden
+from treadle.workspace.pacing import Paced
 from treadle.workspace.text import Decoder, HeadTail
 
 Output = Callable[[str], None]
@@ -41,6 +44,7 @@ class _Spool:
         self._early: list[bytes] = []
         self._file: IO[bytes] | None = None
         self._failed = False
+        self._at_once = False
         self.size = 0
 
     @property
@@ -56,8 +60,16 @@ class _Spool:
             return
         try:
             self._file.write(data)
+            if self._at_once:
+                self._file.flush()
         except OSError:
             self._failed = True
+
+    def open_for_others(self) -> None:
+        """Make the file now, and from here on so that others can read all that came so far."""
+        self._at_once = True
+        self.open()
+        self.flush()
 
     def open(self) -> None:
         """Move what came so far into the file. A full disk costs the file, not the command."""
@@ -111,18 +123,20 @@ class Guard(Struct, frozen=True):
 class Command:
     """One command, running or ended. Made by `Launcher.start`."""
 
-    def __init__(self, line: str, guard: Guard, *, spool: Path, bounds: Bounds) -> None:
+    def __init__(self, line: str, guard: Guard, *, spool: Path, bounds: Bounds, hidden: Hidden) -> None:
         self.line = line
         self.status: int | None = None
         self.why_stopped = ""
         self._guard = guard
         self._bounds = bounds
         self._decoder = Decoder()
+        self._hidden = hidden
         self._kept = HeadTail(bounds.kept)
         self._spool = _Spool(spool, bounds.spooled)
         self._bytes = 0
-        self._shown = 0
-        self._show: Output | None = None
+        self._live: Paced | None = None
+        self._started = time.monotonic()
+        self._gone: list[Callable[[], None]] = []
         self._ended = asyncio.Event()
         self._silent = asyncio.Event()
         self._alone = asyncio.Event()
@@ -131,25 +145,23 @@ class Command:
 
     def _on_output(self, data: bytes) -> None:
         self._bytes += len(data)
-        self._spool.add(data)
-        self._keep(self._decoder.feed(data))
+        self._keep(self._hidden.feed(self._decoder.feed(data)))
         if self._bytes > self._bounds.read and not self.why_stopped:
             self.why_stopped = f"it printed more than {self._bounds.read:,} bytes"
             self._order(_GRACE_ON_CANCEL)
 
     def _keep(self, text: str) -> None:
+        if not text:
+            return
+        self._spool.add(text.encode(errors="replace"))
         self._kept.add(text)
         if self._kept.overflowed:
             self._spool.open()
-        if self._show is None or not text or self._shown > self._bounds.live:
-            return
-        self._shown += len(text)
-        self._show(text.replace("\r", "\n"))
-        if self._shown > self._bounds.live:
-            self._show("\n[further output is not shown live]\n")
+        if self._live is not None:
+            self._live.add(text.replace("\r", "\n"))
 
     def _on_silence(self) -> None:
-        self._keep(self._decoder.feed(b"", final=True))
+        self._keep(self._hidden.feed(self._decoder.feed(b"", final=True)) + self._hidden.finish())
         self._spool.close()
         self._silent.set()
 
@@ -163,6 +175,8 @@ class Command:
         self._guard.orders.close()
         self._ended.set()
         self._alone.set()
+        for callback in self._gone:
+            callback()
 
     @property
     def pid(self) -> int:
@@ -191,9 +205,25 @@ class Command:
         """Whether there is output that was not taken yet."""
         return not self._kept.empty
 
+    @property
+    def age(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._started
+
+    def keep_output(self) -> str | None:
+        """Keep all output in a file from here on, also while it is short; gives the path."""
+        self._spool.open_for_others()
+        return None if self._spool.path is None else str(self._spool.path)
+
+    def when_gone(self, callback: Callable[[], None]) -> None:
+        """Call back once neither the command nor anything that it left behind runs."""
+        self._gone.append(callback)
+
     def show(self, output: Output | None) -> None:
-        """Send output from here on to `output` too."""
-        self._show = output
+        """Send output from here on to `output` too, at a pace that it can follow."""
+        if self._live is not None:
+            self._live.close()
+        self._live = None if output is None else Paced(output, self._bounds.live)
 
     async def ended(self, seconds: float) -> bool:
         """Wait for the command itself, and a moment for its last output; False when it still runs after `seconds`.
@@ -227,6 +257,7 @@ class Command:
 
     def take_output(self) -> str:
         """Give the output since the last time, its middle left out when it is long."""
+        self._keep(self._hidden.flush())
         self._spool.flush()
         path = self._spool.path
         capped = f" (first {self._bounds.spooled:,} bytes)" if self._spool.size >= self._bounds.spooled else ""
@@ -265,7 +296,8 @@ class Command:
         if self.status is None:
             return "Ended, but how is unknown: its guard was killed."
         if self.status < 0:
-            return f"Killed by {_signal_name(-self.status)}."
+            why = ", perhaps because memory ran out" if self.status == -signal.SIGKILL else ""
+            return f"Killed by {_signal_name(-self.status)}{why}."
         if self.status > 128 and _signal_name(self.status - 128):
             return f"Exit status {self.status} (128 + {_signal_name(self.status - 128)})."
         return f"Exit status {self.status}."

@@ -7,13 +7,21 @@ import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 
+from treadle.workspace.variables import child_variables
+
 _BUFFER = 1024 * 1024
 
 
 @contextlib.asynccontextmanager
-async def program(*argv: str) -> AsyncIterator[Process]:
-    """Start a program with pipes; at the end of the block it is killed and gone, also when that is by a cancel."""
-    process = await asyncio.create_subprocess_exec(*argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=_BUFFER)
+async def program(*argv: str, cwd: str | None = None) -> AsyncIterator[Process]:
+    """Start a program with pipes and the variables of children.
+
+    At the end of the block it is killed and gone, also when that is by a cancel.
+    """
+    variables = child_variables(os.environ)
+    process = await asyncio.create_subprocess_exec(
+        *argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=_BUFFER, env=variables, cwd=cwd
+    )
     try:
         yield process
     finally:

@@ -3,30 +3,33 @@
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.files import sha256
+from treadle.workspace.strays import Strays, temporary_name
 
 _CHUNK = 1024 * 1024
+_NOT_NOTED = Strays()
 _LOOK = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def save(target: str, data: bytes, *, expected: str, name: str) -> None:
+def save(target: str, data: bytes, *, expected: str, name: str, strays: Strays = _NOT_NOTED) -> None:
     """Replace the file `target`, or create it and its directories, by `data`.
 
     `target` is absolute with every link resolved. `expected` is the SHA-256 of the bytes to replace, empty for no
-    file. Mode, owner and extended attributes stay. Raises `ToolError`, calling the file `name`, and then the file
-    is as it was.
+    file. Mode, owner and extended attributes stay. `strays` notes the new file until it has its name. Raises
+    `ToolError`, calling the file `name`, and then the file is as it was.
     """
     path = PurePosixPath(target)
     try:
         with _directory(path.parent, create=not expected) as directory:
             before = _check(directory, path.name, expected, name)
-            _replace(directory, path.name, data, before)
+            temporary = temporary_name()
+            with strays.noted(str(path.parent / temporary)):
+                _replace(directory, (temporary, path.name), data, before)
     except OSError as error:
         raise ToolError(_explain(error, name)) from error
 
@@ -66,12 +69,14 @@ def _check(directory: int, file_name: str, expected: str, name: str) -> os.stat_
         descriptor = os.open(file_name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
     except FileNotFoundError:
         if expected:
-            raise ToolError(f"{name} was deleted in the meantime. Nothing was written.") from None
+            raise ToolError(
+                f"{name} was deleted in the meantime. Nothing was written; look at what is there now."
+            ) from None
         return None
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise ToolError(f"{name} is not a regular file. Nothing was written.")
+            raise ToolError(f"{name} is not a regular file. Nothing was written; choose another path.")
         if not expected:
             raise ToolError(f"{name} was created by someone else in the meantime. Nothing was written; read it first.")
         if sha256(file.read()) != expected:
@@ -84,8 +89,9 @@ def _check(directory: int, file_name: str, expected: str, name: str) -> os.stat_
     return status
 
 
-def _replace(directory: int, file_name: str, data: bytes, before: os.stat_result | None) -> None:
-    temporary = f".treadle-{secrets.token_hex(8)}.tmp"
+def _replace(directory: int, names: tuple[str, str], data: bytes, before: os.stat_result | None) -> None:
+    """Write a file under the first name and give it the second one."""
+    temporary, file_name = names
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     mode = 0o666 if before is None else 0o600
     descriptor = os.open(temporary, flags, mode, dir_fd=directory)

@@ -26,6 +26,10 @@ class Seen:
         """Remember that the model has seen or written these bytes."""
         self._known[path] = _Known(digest, _stamp(path), digest)
 
+    def recall(self, path: str, digest: str | None) -> None:
+        """Remember bytes that were seen before this process began; None for others than the file has now."""
+        self._known[path] = _Known("other", None, "") if digest is None else _Known(digest, None, digest)
+
     def stale(self, path: str, digest: str) -> bool:
         """Whether the model has seen the file, but not with these bytes; no digest means no file."""
         known = self._known.get(path)

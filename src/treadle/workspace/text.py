@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from functools import cache
 
 _STYLE = re.compile(r"\x1b\[[0-9;:]*[mK]")
 _UNFINISHED = re.compile(r"(?:\x1b(?:\[[0-9;:]{0,30})?|\r)\Z")
@@ -12,9 +13,10 @@ _PLAIN = bytes([*range(0x20, 0x7F), 0x09, 0x0A])
 
 def visible(text: str) -> str:
     """Show control and direction-changing characters, except tab and line feed, as escapes such as `\\x1b`."""
-    return _CONTROL.sub(lambda found: _escape(found.group()), text)
+    return _CONTROL.sub(lambda found: _escape(found[0]), text)
 
 
+@cache
 def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 

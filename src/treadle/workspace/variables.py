@@ -33,6 +33,30 @@ _SET = {
 """Nothing may wait for somebody to type: no pager, no editor, no password prompt. `TREADLE` tells who runs them."""
 
 
+_HARDENED_SETTINGS = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": "/dev/null",
+    "core.pager": "cat",
+    "core.askPass": "",
+    "log.showSignature": "false",
+}
+"""An external diff cannot be turned off in this way: what the repository names of such is asked about before."""
+
+HARDENED_GIT: Mapping[str, str] = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_PAGER": "cat",
+    "PAGER": "cat",
+    "GIT_CONFIG_COUNT": str(len(_HARDENED_SETTINGS)),
+    **{f"GIT_CONFIG_KEY_{number}": name for number, name in enumerate(_HARDENED_SETTINGS)},
+    **{f"GIT_CONFIG_VALUE_{number}": value for number, value in enumerate(_HARDENED_SETTINGS.values())},
+}
+"""With these git runs no program of a repository when it only reads, also not in submodules: no monitor of files, no
+hook (the index stays as it is), no pager, no check of signatures, and nothing is fetched that is missing."""
+
+
 def child_variables(parent: Mapping[str, str], extra: Iterable[str] = ()) -> dict[str, str]:
     """Choose what children get of the parent's environment; the user's own settings may name `extra` variables."""
     allowed = _PASSED | frozenset(extra)
@@ -40,10 +64,12 @@ def child_variables(parent: Mapping[str, str], extra: Iterable[str] = ()) -> dic
     return {**passed, **{name: value for name, value in _SET.items() if name not in extra}}
 
 
-def path_outside(path: str, root: str) -> str:
-    """Leave out of a search path what lies in `root` (resolved) or depends on the current directory.
+def path_outside(path: str, *roots: str) -> str:
+    """Leave out of a search path what lies in one of `roots` (resolved) or depends on the current directory.
 
     Treadle looks its own programs up there: a folder that is opened must not be able to bring them along.
     """
     kept = (part for part in path.split(os.pathsep) if Path(part).is_absolute())
-    return os.pathsep.join(part for part in kept if not Path(os.path.realpath(part)).is_relative_to(root))
+    return os.pathsep.join(
+        part for part in kept if not any(Path(os.path.realpath(part)).is_relative_to(root) for root in roots)
+    )

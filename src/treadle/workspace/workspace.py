@@ -11,20 +11,23 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from treadle.workspace.confinement import Confine, unconfined
+from treadle.workspace.hiding import Hide, as_it_is
+from treadle.workspace.jobs import JobBook
 from treadle.workspace.launcher import Launcher
 from treadle.workspace.paths import Paths
 from treadle.workspace.process import Command
-from treadle.workspace.search import Search, find_ripgrep
+from treadle.workspace.search import Search, find_ripgrep, no_secrets
 from treadle.workspace.seen import Seen
+from treadle.workspace.strays import Strays
 from treadle.workspace.variables import child_variables, path_outside
-from treadle.workspace.wrapping import PLAIN, Wrapping
 
 
 class Commands:
     """The commands of a session that still run, or whose output was not read to its end, by number."""
 
-    def __init__(self) -> None:
-        self._numbers = itertools.count(1)
+    def __init__(self, first: int = 1) -> None:
+        self._numbers = itertools.count(first)
         self._commands: dict[int, Command] = {}
 
     def add(self, command: Command) -> int:
@@ -51,14 +54,20 @@ class Commands:
         self._commands.clear()
 
 
-def _unconfined() -> Wrapping:
-    return PLAIN
+class Records(Struct, frozen=True, kw_only=True):
+    """What is written down of a session's work for other processes: files being written, commands that go on."""
+
+    strays: Strays = Strays()
+    jobs: JobBook | None = None
+
+
+_NO_RECORDS = Records()
 
 
 class Workspace(Struct, frozen=True, kw_only=True):
-    """A directory that is worked in; `root` is absolute and resolved.
+    """A directory that is worked in, with further `roots` that belong to it; all are absolute and resolved.
 
-    `confine` gives what goes around the next command; it may look at the disk for some milliseconds.
+    `confine` says how a command is run; it may look at the disk for some milliseconds.
     """
 
     root: str
@@ -66,9 +75,11 @@ class Workspace(Struct, frozen=True, kw_only=True):
     paths: Paths
     search: Search
     launcher: Launcher
-    confine: Callable[[], Wrapping] = _unconfined
+    confine: Confine = unconfined
     seen: Seen = field(default_factory=Seen)
     commands: Commands = field(default_factory=Commands)
+    records: Records = _NO_RECORDS
+    roots: tuple[str, ...] = ()
 
     async def close(self) -> None:
         """End everything that runs."""
@@ -76,34 +87,44 @@ class Workspace(Struct, frozen=True, kw_only=True):
         await self.commands.close()
 
 
-def open_workspace(
+def open_workspace(  # noqa: PLR0913 - what a workspace is opened with
     root: str | Path,
     *,
+    roots: tuple[str, ...] = (),
     variables: Mapping[str, str] | None = None,
     pass_on: Sequence[str] = (),
     spool: Path | None = None,
-    secret_globs: Sequence[str] = (),
-    confine: Callable[[], Wrapping] = _unconfined,
+    records: Records = _NO_RECORDS,
+    is_secret: Callable[[str], bool] = no_secrets,
+    confine: Confine = unconfined,
+    hide: Hide = as_it_is,
 ) -> Workspace:
     """Describe the workspace at `root`.
 
-    `variables` is the environment to choose from, `pass_on` names variables of it that children get besides the
-    harmless ones; `spool` is a private directory, made when needed; files that match `secret_globs` are not searched.
+    `roots` are further folders of it, resolved. `variables` is the environment to choose from, `pass_on` names
+    variables of it that children get besides the harmless ones; `spool` is a private directory, made when needed;
+    nothing is found in files whose path `is_secret`. `hide` begins to take the secrets out of what a command prints.
     """
     variables = os.environ if variables is None else variables
     resolved = os.path.realpath(root)
-    search_path = path_outside(variables.get("PATH", os.defpath), resolved)
+    search_path = path_outside(variables.get("PATH", os.defpath), resolved, *roots)
     shell = shutil.which("bash", path=search_path) or "/bin/sh"
     return Workspace(
         root=resolved,
         shell=shell,
         paths=Paths(resolved),
         confine=confine,
-        search=Search(ripgrep=find_ripgrep({**variables, "PATH": search_path}), hidden=tuple(secret_globs)),
+        records=records,
+        commands=Commands(1 if records.jobs is None else records.jobs.highest + 1),
+        roots=roots,
+        search=Search(
+            ripgrep=find_ripgrep({**variables, "PATH": search_path}), is_secret=is_secret, roots=(resolved, *roots)
+        ),
         launcher=Launcher(
             shell=shell,
             directory=resolved,
             variables=child_variables(variables, pass_on),
+            hide=hide,
             spool=spool or Path(tempfile.gettempdir()) / f"treadle-{os.getuid()}-{secrets.token_hex(6)}",
         ),
     )

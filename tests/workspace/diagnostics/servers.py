@@ -2,7 +2,11 @@
 
 import json
 import sys
+import time
+from pathlib import Path
 from typing import Any
+
+told: dict[str, Any] = {}
 
 
 def read() -> Any:
@@ -19,6 +23,15 @@ def send(**message: Any) -> None:
     sys.stdout.buffer.flush()
 
 
+def written(path: str) -> str:
+    """Whether a file can be written."""
+    try:
+        Path(path).write_text("x")
+    except OSError:
+        return "no"
+    return "yes"
+
+
 def publish(uri: str, text: str, version: int | None) -> None:
     found = [
         {"range": {"start": {"line": number, "character": line.index("bad")}}, "message": f"bad: {line}", "code": 7}
@@ -29,14 +42,31 @@ def publish(uri: str, text: str, version: int | None) -> None:
     send(method="textDocument/publishDiagnostics", params={"uri": uri, "diagnostics": [*found, "nonsense"], **told})
 
 
+def wait(how: str) -> None:
+    """Wait for the file of `gate=FILE` before answering."""
+    gate = Path(how.partition("gate=")[2] or "/")
+    while not gate.exists():
+        time.sleep(0.01)
+
+
+def tell(uri: str) -> None:
+    """Publish what was told as the one problem."""
+    place = {"line": 0, "character": 0}
+    found = {"range": {"start": place}, "message": json.dumps(told)}
+    send(method="textDocument/publishDiagnostics", params={"uri": uri, "diagnostics": [found]})
+
+
 def main(how: str) -> None:
     while message := read():
         method, params = message.get("method"), message.get("params")
         if method == "initialize":
+            wait(how)
+            told["options"] = params.get("initializationOptions")
             if how == "refuse":
                 send(id=message["id"], error={"code": 1, "message": "not today"})
                 continue
-            send(id=90, method="workspace/configuration", params={"items": [{}, {}]})
+            asked = [{"section": "fake.deep"}, {"section": "none.such"}, {}] if how == "tell" else [{}, {}]
+            send(id=90, method="workspace/configuration", params={"items": asked})
             send(id=91, method="some/thing", params=None)
             send(id=message["id"], result={"capabilities": {"textDocumentSync": 1}})
         elif method in ("textDocument/didOpen", "textDocument/didChange"):
@@ -44,17 +74,34 @@ def main(how: str) -> None:
                 sys.exit(3)
             if how == "silent":
                 continue
+            if how == "tell":
+                told["language"] = params["textDocument"]["languageId"]
+                tell(params["textDocument"]["uri"])
+                continue
+            while how == "flood":
+                send(method="window/logMessage", params={"type": 4, "message": "on and on"})
             if how == "garbage":
                 sys.stdout.write("Content-Length: no\r\n\r\n")
                 sys.stdout.flush()
                 continue
             document = params["textDocument"]
+            if how == "write":
+                written("../mark.txt")
+                said = f"inside {written('mark2.txt')}"
+                place = {"start": {"line": 0, "character": 0}}
+                found = [{"range": place, "message": said, "code": 7}] if "bad" in json.dumps(params) else []
+                send(method="textDocument/publishDiagnostics", params={"uri": document["uri"], "diagnostics": found})
+                continue
             text = document["text"] if "text" in document else params["contentChanges"][0]["text"]
             if how == "late":
                 publish(document["uri"], "bad old news", document["version"] - 1)
             publish(document["uri"], text, None if how == "unversioned" else document["version"])
         elif method == "shutdown":
             send(id=message["id"], result=None)
+        elif method == "workspace/didChangeConfiguration":
+            told["changed"] = params
+        elif message.get("id") == 90 and how == "tell":
+            told["asked"] = message["result"]
         elif message.get("id") in (90, 91):
             print(json.dumps(message), file=sys.stderr)
             expected = (

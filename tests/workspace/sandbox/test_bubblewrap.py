@@ -14,7 +14,8 @@ import pytest
 from tests.workspace.processes import lasting, living, until
 from tests.workspace.sandbox.running import Box, bubblewrap
 
-from treadle.workspace.sandbox import Limits, Right, RightKind, Surroundings, allow, survey, usual_profile
+from treadle.protocol.tools import Right, SandboxDenial
+from treadle.workspace.sandbox import Limits, Surroundings, allow, survey, usual_profile
 from treadle.workspace.sandbox.profile import Profile
 
 READ_ONLY = "Read-only file system\n"
@@ -198,7 +199,9 @@ async def test_masked_files_and_folders_cannot_be_read(box: Box) -> None:
         1,
         "/bin/bash: line 1: keys/id: Read-only file system\n",
     )
-    assert (await box.run("cat keys/id", allow(profile, Right(RightKind.READ, f"{box.root}/keys"))))[1] == "secret"
+    assert (await box.run("cat keys/id", allow(profile, SandboxDenial(right=Right.READ, target=f"{box.root}/keys"))))[
+        1
+    ] == "secret"
 
 
 async def test_there_is_no_network_and_loopback_is_private(box: Box, listener: int) -> None:
@@ -208,7 +211,7 @@ async def test_there_is_no_network_and_loopback_is_private(box: Box, listener: i
 
 
 async def test_the_network_is_there_when_the_profile_has_it(box: Box, listener: int) -> None:
-    profile = allow(box.profile(), Right(RightKind.NETWORK))
+    profile = allow(box.profile(), SandboxDenial(right=Right.NETWORK))
     assert await box.run(connect(listener), profile) == (0, "through\n")
 
 
@@ -219,7 +222,7 @@ async def test_sockets_of_other_programs_cannot_be_reached(box: Box, tmp_path: P
         server.listen()
         line = f"python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{path}\")'"
         assert (await box.run(line))[0] == 1
-        assert (await box.run(line, allow(box.profile(), Right(RightKind.NETWORK))))[0] == 1
+        assert (await box.run(line, allow(box.profile(), SandboxDenial(right=Right.NETWORK))))[0] == 1
 
 
 async def test_a_command_gains_no_rights(box: Box) -> None:
@@ -306,14 +309,14 @@ async def test_a_sandbox_that_cannot_be_set_up_runs_nothing(box: Box) -> None:
 
 async def test_one_more_path_can_be_written_when_allowed(box: Box, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    profile: Profile = allow(box.profile("AGENTS.md"), Right(RightKind.WRITE, str(tmp_path / "other")))
+    profile: Profile = allow(box.profile("AGENTS.md"), SandboxDenial(right=Right.WRITE, target=str(tmp_path / "other")))
     assert (await box.run(f"echo x > {tmp_path}/other/new", profile))[0] == 0
     await box.run(f"echo x > {tmp_path}/new", profile)
     assert (sorted(each.name for each in (tmp_path / "other").iterdir()), (tmp_path / "new").exists()) == (
         ["new"],
         False,
     )
-    agents = allow(profile, Right(RightKind.WRITE, f"{box.root}/AGENTS.md"))
+    agents = allow(profile, SandboxDenial(right=Right.WRITE, target=f"{box.root}/AGENTS.md"))
     assert (await box.run("echo x > AGENTS.md", agents))[0] == 0
     assert (box.root / "AGENTS.md").read_text() == "x\n"
 
@@ -331,3 +334,33 @@ async def test_the_usual_profile_lets_a_project_be_worked_on(box: Box) -> None:
     status, output = await box.run(line, profile)
     assert (status, output.startswith("2\n/tmp/")) == (0, True)
     assert (box.tree(), list((home / ".cache").iterdir())) == (["new.py", "sub"], [home / ".cache/old"])
+
+
+async def test_a_further_folder_is_free_but_for_what_is_protected(box: Box) -> None:
+    other = box.folder / "other"
+    other.mkdir()
+    locks = (f"{box.folder}/locks/other",)
+    profile = replace(box.profile(), roots=(str(other),), locks=locks, protected=(f"{other}/.git/", f"{other}/.envrc"))
+    assert await box.run(f"mkdir {other}/a && echo x > {other}/a/new && mv {other}/a {other}/b", profile) == (0, "")
+    for line in (f"echo x > {other}/.envrc", f"touch {other}/.git/x", f"mv {other}/.git {other}/g"):
+        assert (await box.run(line, profile))[0] == 1, line
+    assert [path.name for path in other.iterdir()] == ["b"]
+    assert (await box.run(f"echo x > {other}/late", replace(profile, change_root=False)))[0] == 1
+
+
+async def test_placeholders_of_a_further_folder_stay_while_another_workspace_needs_them(box: Box) -> None:
+    other = box.folder / "other"
+    other.mkdir()
+    lock, envrc = f"{box.folder}/locks/other", other / ".envrc"
+    there = replace(box.profile(), root=str(other), protected=(str(envrc),), lock=lock)
+    here = replace(box.profile(".envrc"), roots=(str(other),), locks=(lock,))
+    here = replace(here, protected=(*here.protected, str(envrc)))
+    long = box.start("sleep 60", there)
+    while not envrc.exists():
+        await asyncio.sleep(0.01)
+    assert (await box.run(f"echo x > {envrc}", here))[0] == 1
+    assert envrc.exists()
+    assert not (box.root / ".envrc").exists()
+    await long.stop("enough")
+    await long.close()
+    assert not envrc.exists()

@@ -77,3 +77,16 @@ async def test_other_processes_are_out_of_reach(box: Box) -> None:
     assert (await box.run(f"cat /proc/{os.getpid()}/environ"))[0] == 1
     assert (await box.run("grep NoNewPrivs /proc/self/status"))[1] == "NoNewPrivs:\t1\n"
     assert await box.run('mktemp >/dev/null && echo "$TMPDIR"') == (0, f"{box.folder}/tmp\n")
+
+
+async def test_a_further_folder_of_the_workspace_is_free_but_for_what_is_protected(box: Box) -> None:
+    other = box.folder / "other"
+    (other / "sub").mkdir(parents=True)
+    (other / ".git").mkdir()
+    free = replace(box.profile(), roots=(str(other),), locks=(f"{box.folder}/locks/other",))
+    assert await box.run(f"echo x > {other}/new", free) == (0, "")
+    kept = replace(free, protected=(f"{other}/.git/",))
+    for line in (f"touch {other}/.git/hooks", f"mv {other}/.git {other}/g", f"echo x > {box.folder}/outside"):
+        assert (await box.run(line, kept))[0] == 1, line
+    assert await box.run(f"echo x > {other}/sub/new; echo x > new", kept) == (0, "")
+    assert (await box.run(f"echo x > {other}/late", replace(free, change_root=False)))[0] == 1

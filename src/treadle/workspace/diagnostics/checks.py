@@ -1,22 +1,26 @@
-"""Checking files before and after an edit, within a time limit, by whatever sources are set up."""
+"""Checking files before and after an edit, each source within its time limit, by whatever sources are set up."""
 
 import asyncio
 import fnmatch
+import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Protocol
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.diagnostics.problems import Problem, new_problems
 
 SECONDS = 5.0
-"""How long an edit may wait for all sources, before and after each."""
+"""How long an edit waits for a source, before and again after it, unless the settings say otherwise."""
+
+_MOST_FAILURES = 3
+"""How often in a row a source may fail before it is ended and no longer asked: each time may have cost its limit."""
 
 
-_MOST_FAILURES = 4
-"""How often in a row a source may fail before it is no longer asked: each time may have cost the whole limit."""
+class NotReadyError(ToolError):
+    """A source is still starting: there is nothing to wait for yet, and nothing wrong with it."""
 
 
 class Source(Protocol):
@@ -25,6 +29,11 @@ class Source(Protocol):
     @property
     def name(self) -> str:
         """Its name, for the model and the user."""
+        ...
+
+    @property
+    def seconds(self) -> float:
+        """How long an edit waits for it."""
         ...
 
     def covers(self, path: str) -> bool:
@@ -54,65 +63,88 @@ class Findings:
     faults: tuple[str, ...] = ()
 
 
-class Diagnostics:
-    """Compares the problems before and after an edit; what does not work or is too slow costs no edit."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stock:
+    """What the sources say of files at one time: the problems by source, and the faults of those that do not work."""
 
-    def __init__(self, sources: Sequence[Source], *, seconds: float = SECONDS) -> None:
+    problems: Mapping[str, list[Problem]]
+    faults: Mapping[str, str]
+
+
+_NOTHING = _Stock(problems={}, faults={})
+
+
+class Diagnostics:
+    """Compares the problems before and after an edit; what does not work or is too slow costs no edit.
+
+    Files in the folders `elsewhere` (resolved) are not looked at: a checker would obey the settings that lie there.
+    """
+
+    def __init__(self, sources: Sequence[Source], elsewhere: Sequence[str] = ()) -> None:
+        self._elsewhere = tuple(elsewhere)
         self._sources = tuple(sources)
-        self._seconds = seconds
-        self._before: dict[str, list[Problem]] = {}
+        self._before = _NOTHING
         self._told: set[str] = set()
         self._failed: Counter[str] = Counter()
 
     def covers(self, path: str) -> bool:
-        """Whether any source knows files of this kind."""
-        return any(source.covers(path) for source in self._sources)
+        """Whether any source that still works knows files of this kind."""
+        if any(Path(os.path.realpath(path)).is_relative_to(folder) for folder in self._elsewhere):
+            return False
+        return any(source.covers(path) for source in self._working())
 
     async def before(self, paths: Sequence[str]) -> None:
         """Take stock before an edit of these files (absolute paths)."""
-        self._before, _ = await self._check(paths)
+        self._before = await self._check(self._working(), paths)
 
     async def after(self, paths: Sequence[str]) -> Findings:
-        """Find what is new since `before`; a source that could not take stock then says nothing now."""
-        found, faults = await self._check(paths)
+        """Find what is new since `before`; a source that could not take stock then is not asked now."""
+        before, self._before = self._before, _NOTHING
+        now = await self._check([source for source in self._sources if source.name in before.problems], paths)
         problems = [
-            problem
-            for name, now in found.items()
-            if name in self._before
-            for problem in new_problems(self._before[name], now)
+            problem for name, found in now.problems.items() for problem in new_problems(before.problems[name], found)
         ]
+        faults = {**before.faults, **now.faults}
         untold = tuple(fault for name, fault in faults.items() if name not in self._told)
         self._told |= set(faults)
-        self._before = {}
+        await asyncio.gather(*(source.close() for source in self._sources if self._given_up(source)))
         return Findings(problems=tuple(problems), faults=untold)
 
     async def close(self) -> None:
         """End every source."""
         await asyncio.gather(*(source.close() for source in self._sources))
 
-    async def _check(self, paths: Sequence[str]) -> tuple[dict[str, list[Problem]], dict[str, str]]:
-        """Ask the sources side by side: the problems by source, and the faults."""
-        working = [source for source in self._sources if self._failed[source.name] < _MOST_FAILURES]
-        asked = [(source, [path for path in paths if source.covers(path)]) for source in working]
+    def _working(self) -> list[Source]:
+        return [source for source in self._sources if not self._given_up(source)]
+
+    def _given_up(self, source: Source) -> bool:
+        return self._failed[source.name] >= _MOST_FAILURES
+
+    async def _check(self, sources: Sequence[Source], paths: Sequence[str]) -> _Stock:
+        """Ask the sources side by side."""
+        asked = [(source, [path for path in paths if source.covers(path)]) for source in sources]
         asked = [(source, own) for source, own in asked if own]
-        answers = await asyncio.gather(*(self._ask(source, own) for source, own in asked))
-        found: dict[str, list[Problem]] = {}
+        answers = await asyncio.gather(*(_ask(source, own) for source, own in asked))
+        problems: dict[str, list[Problem]] = {}
         faults: dict[str, str] = {}
         for (source, _), answer in zip(asked, answers, strict=True):
             match answer:
-                case str():
-                    faults[source.name] = answer
+                case NotReadyError():
+                    faults[source.name] = answer.text
+                case ToolError():
+                    faults[source.name] = answer.text
                     self._failed[source.name] += 1
                 case list():
-                    found[source.name] = answer
+                    problems[source.name] = answer
                     self._failed[source.name] = 0
-        return found, faults
+        return _Stock(problems=problems, faults=faults)
 
-    async def _ask(self, source: Source, paths: Sequence[str]) -> list[Problem] | str:
-        try:
-            async with asyncio.timeout(self._seconds):
-                return await source.check(paths)
-        except TimeoutError:
-            return f"{source.name} did not answer within {self._seconds:g} s"
-        except ToolError as error:
-            return error.text
+
+async def _ask(source: Source, paths: Sequence[str]) -> list[Problem] | ToolError:
+    try:
+        async with asyncio.timeout(source.seconds):
+            return await source.check(paths)
+    except TimeoutError:
+        return ToolError(f"{source.name} did not answer within {source.seconds:g} s")
+    except ToolError as error:
+        return error

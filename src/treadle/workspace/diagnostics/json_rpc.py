@@ -4,7 +4,9 @@ import asyncio
 import contextlib
 import itertools
 import os
+import shutil
 import signal
+import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +15,14 @@ from typing import Any, TypeVar
 import msgspec
 
 from treadle.protocol.errors import ToolError
+from treadle.workspace.diagnostics import leash
+from treadle.workspace.wrapping import PLAIN, Wrapping
 
 _Pipe = TypeVar("_Pipe")
 _MOST_BYTES = 64 * 1024 * 1024
+_MOST_UNASKED = 20_000
+"""Bytes of one message, and messages between two of ours: what sends more is ended."""
+
 _METHOD_NOT_FOUND = -32601
 _GRACE_SECONDS = 1.0
 
@@ -32,6 +39,8 @@ class JsonRpc:
         self._handler = handler
         self._on_end = on_end
         self._ended = False
+        self._unasked = 0
+        self._why = "has ended"
         self._ids = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._reading = asyncio.ensure_future(self._read())
@@ -41,13 +50,19 @@ class JsonRpc:
         """Whether answers can still come."""
         return not self._ended
 
+    @property
+    def why_ended(self) -> str:
+        """Say that it has ended, with its name."""
+        return f"{self._name} {self._why}"
+
     async def request(self, method: str, params: object) -> Any:
         """Send a request and wait for its answer. Raises `ToolError` for an error or when the program ends."""
         if not self.alive:
-            raise ToolError(f"{self._name} has ended")
+            raise ToolError(self.why_ended)
         number = next(self._ids)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
+        self._unasked = 0
         try:
             self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
             return await answer
@@ -56,6 +71,7 @@ class JsonRpc:
 
     def notify(self, method: str, params: object) -> None:
         """Send what needs no answer."""
+        self._unasked = 0
         self._send({"jsonrpc": "2.0", "method": method, "params": params})
 
     async def close(self) -> None:
@@ -64,11 +80,14 @@ class JsonRpc:
             _pipe(self._process.stdin).close()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._process.wait(), _GRACE_SECONDS)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._kill()
         await self._process.wait()
         self._reading.cancel()
         await asyncio.gather(self._reading, return_exceptions=True)
+
+    def _kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def _send(self, message: Mapping[str, Any]) -> None:
         body = msgspec.json.encode(message)
@@ -76,17 +95,20 @@ class JsonRpc:
             _pipe(self._process.stdin).write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
 
     async def _read(self) -> None:
-        """Read messages until the program ends or makes no sense; then nobody waits for an answer any more."""
+        """Read messages until the program ends or makes no sense; then it is ended, and nobody waits for an answer."""
         try:
-            while True:
+            while self._unasked < _MOST_UNASKED:
+                self._unasked += 1
                 self._take(await self._message())
+            self._why = f"sent more than {_MOST_UNASKED:,} messages at once and was ended"
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError, ValueError, msgspec.MsgspecError):
             pass
         finally:
             self._ended = True
+            self._kill()
             for answer in self._waiting.values():
                 if not answer.done():
-                    answer.set_exception(ToolError(f"{self._name} has ended"))
+                    answer.set_exception(ToolError(self.why_ended))
             self._on_end()
 
     async def _message(self) -> Any:
@@ -131,19 +153,28 @@ class JsonRpc:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """What is started: its name for messages, its command, its directory and its whole environment."""
+    """What is started: its name for messages, its command, its directory and its whole environment.
+
+    `wrapping` may put a sandbox around it.
+    """
 
     name: str
     argv: Sequence[str]
     directory: str
     variables: Mapping[str, str]
+    wrapping: Wrapping = PLAIN
 
 
 async def connect(program: Program, handler: Handler, on_end: Callable[[], None]) -> JsonRpc:
     """Start a program; `on_end` is told when no answers can come any more. Raises `ToolError`."""
+    found = shutil.which(program.argv[0], path=program.variables.get("PATH"))
+    if found is None:
+        raise ToolError(f"{program.name} could not be started ({program.argv[0]} is not there or cannot be run)")
+    tether = (sys.executable, "-I", "-S", leash.__file__, str(os.getpid()))
     try:
         process = await asyncio.create_subprocess_exec(
-            *program.argv,
+            *tether,
+            *program.wrapping.around((), (found, *program.argv[1:])),
             stdin=PIPE,
             stdout=PIPE,
             stderr=DEVNULL,
@@ -152,7 +183,7 @@ async def connect(program: Program, handler: Handler, on_end: Callable[[], None]
             start_new_session=True,
         )
     except OSError as error:
-        raise ToolError(f"{program.name} could not be started ({program.argv[0]}: {error.strerror})") from error
+        raise ToolError(f"{program.name} could not be started ({error.strerror})") from error
     return JsonRpc(program.name, process, handler, on_end)
 
 

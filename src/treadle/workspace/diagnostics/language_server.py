@@ -3,17 +3,18 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.diagnostics.checks import covered
+from treadle.workspace.diagnostics.checks import SECONDS, NotReadyError, covered
 from treadle.workspace.diagnostics.json_rpc import JsonRpc, Program, connect
 from treadle.workspace.diagnostics.problems import Problem, Severity
 from treadle.workspace.files import read_text
+from treadle.workspace.wrapping import PLAIN, Wrapping
 
 _QUIET_SECONDS = 0.2
 _SHUTDOWN_SECONDS = 1.0
@@ -39,13 +40,32 @@ _CAPABILITIES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerCommand:
-    """How a server is started, and for which files (globs of names). `variables` is its whole environment."""
+    """How a server is started, and for which files (globs of names). `variables` is its whole environment.
+
+    `language` is told instead of what the file's ending says; `options` go along with the start, and `settings` are
+    what it is answered when it asks for a section of them.
+    """
 
     name: str
     argv: Sequence[str]
     patterns: Sequence[str]
     root: str
     variables: Mapping[str, str]
+    seconds: float = SECONDS
+    language: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfinement:
+    """What goes around a server: `wrap` may look at the disk; where `state` is another one, the server starts anew."""
+
+    state: Callable[[], Hashable]
+    wrap: Callable[[], Wrapping]
+
+
+UNCONFINED = ServerConfinement(state=lambda: None, wrap=lambda: PLAIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +87,11 @@ class _Published:
 class LanguageServer:
     """A server that is started with the first file it covers and kept until the end of the session."""
 
-    def __init__(self, command: ServerCommand) -> None:
+    def __init__(self, command: ServerCommand, confinement: ServerConfinement = UNCONFINED) -> None:
         self._command = command
+        self._confinement = confinement
+        self._confined: Hashable = None
+        self._waited = False
         self._starting: asyncio.Task[JsonRpc] | None = None
         self._pulls = False
         self._documents: dict[str, _Document] = {}
@@ -79,6 +102,11 @@ class LanguageServer:
     def name(self) -> str:
         """The server's name."""
         return self._command.name
+
+    @property
+    def seconds(self) -> float:
+        """How long an edit waits for it."""
+        return self._command.seconds
 
     def covers(self, path: str) -> bool:
         """Whether it is meant for files of this kind."""
@@ -97,6 +125,9 @@ class LanguageServer:
     async def close(self) -> None:
         """End the server."""
         starting, self._starting = self._starting, None
+        self._waited = False
+        self._documents.clear()
+        self._published.clear()
         if starting is None:
             return
         starting.cancel()
@@ -110,23 +141,44 @@ class LanguageServer:
                 connection.notify("exit", None)
         await connection.close()
 
+    async def started(self) -> None:
+        """Wait until the server has started, if it does so. Raises `ToolError` when that fails."""
+        if self._starting is not None:
+            await asyncio.shield(self._starting)
+
     async def _connected(self) -> JsonRpc:
-        """Give the connection. Starting goes on when whoever waits for it has lost patience."""
+        """Give the connection. Starting goes on when whoever waits for it has lost patience; nobody waits twice."""
+        confined = self._confinement.state()
+        if self._starting is not None and confined != self._confined:
+            await self.close()
         if self._starting is None:
+            self._confined = confined
             self._starting = asyncio.ensure_future(self._start())
+        elif self._waited and not self._starting.done():
+            raise NotReadyError(f"{self.name} is still starting")
+        self._waited = True
         return await asyncio.shield(self._starting)
 
     async def _start(self) -> JsonRpc:
         command = self._command
-        program = Program(name=command.name, argv=command.argv, directory=command.root, variables=command.variables)
+        wrapping = await asyncio.to_thread(self._confinement.wrap)
+        program = Program(
+            name=command.name,
+            argv=command.argv,
+            directory=command.root,
+            variables=command.variables,
+            wrapping=wrapping,
+        )
         connection = await connect(program, self._on_message, self._tell_waiting)
         root = Path(command.root).as_uri()
         about = {
-            "processId": os.getpid(),
+            # In a sandbox there is no process of this number, and a server ends when it finds none.
+            "processId": os.getpid() if wrapping == PLAIN else None,
             "clientInfo": {"name": "treadle"},
             "rootUri": root,
             "workspaceFolders": [{"uri": root, "name": Path(command.root).name}],
             "capabilities": _CAPABILITIES,
+            **({"initializationOptions": command.options} if command.options else {}),
         }
         try:
             answer = await connection.request("initialize", about)
@@ -136,6 +188,8 @@ class LanguageServer:
         abilities = answer.get("capabilities", {}) if isinstance(answer, dict) else {}
         self._pulls = bool(abilities.get("diagnosticProvider"))
         connection.notify("initialized", {})
+        if command.settings:
+            connection.notify("workspace/didChangeConfiguration", {"settings": command.settings})
         return connection
 
     def _tell(self, connection: JsonRpc, path: str, text: str | None) -> None:
@@ -148,8 +202,8 @@ class LanguageServer:
         elif known is None:
             self._documents[path] = _Document(_FULL_TEXT, text)
             self._published.pop(path, None)
-            suffix = Path(path).suffix.lower()
-            about = {"uri": uri, "languageId": _LANGUAGES.get(suffix, suffix.lstrip(".")), "version": 1, "text": text}
+            language = self._command.language or _language_of(path)
+            about = {"uri": uri, "languageId": language, "version": 1, "text": text}
             connection.notify("textDocument/didOpen", {"textDocument": about})
         elif known.text != text:
             version = known.version + 1
@@ -172,7 +226,7 @@ class LanguageServer:
         """Wait until the server has said something of the file as it is now, and then no more for a moment."""
         while self._heard(path) is None:
             if not connection.alive:
-                raise ToolError(f"{self.name} has ended")
+                raise ToolError(connection.why_ended)
             await self._news.wait()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_QUIET_SECONDS):
@@ -187,12 +241,13 @@ class LanguageServer:
         return said.items
 
     def _on_message(self, method: str, params: Any) -> Any:
-        """Take what the server says or asks; it has no settings of ours and may register what it likes."""
+        """Take what the server says or asks; it may register what it likes."""
         match method:
             case "textDocument/publishDiagnostics":
                 self._on_published(params)
             case "workspace/configuration":
-                return [None] * len(params.get("items", [])) if isinstance(params, dict) else []
+                items = params.get("items") if isinstance(params, dict) else None
+                return [self._section(item) for item in items] if isinstance(items, list) else []
             case "workspace/workspaceFolders" | "client/registerCapability" | "client/unregisterCapability":
                 return None
             case "window/workDoneProgress/create" | "workspace/diagnostic/refresh" | "window/showMessageRequest":
@@ -201,12 +256,22 @@ class LanguageServer:
                 return NotImplemented
         return None
 
+    def _section(self, item: Any) -> Any:
+        """Give the part of the settings that a server asks for by a name with dots; None where nothing is said."""
+        wanted = item.get("section") if isinstance(item, dict) else None
+        found: Any = self._command.settings or None
+        for key in wanted.split(".") if isinstance(wanted, str) and wanted else ():
+            found = found.get(key) if isinstance(found, Mapping) else None
+        return found
+
     def _on_published(self, params: Any) -> None:
+        """Keep what is said of the files that it was told of; some servers speak of the whole project."""
         if not isinstance(params, dict):
             return
         uri, items = params.get("uri"), params.get("diagnostics")
-        if isinstance(uri, str) and isinstance(items, list):
-            self._published[unquote(urlsplit(uri).path)] = _Published(params.get("version"), items)
+        path = unquote(urlsplit(uri).path) if isinstance(uri, str) else ""
+        if path in self._documents and isinstance(items, list):
+            self._published[path] = _Published(params.get("version"), items)
             self._tell_waiting()
 
     def _tell_waiting(self) -> None:
@@ -228,6 +293,11 @@ def read_diagnostic(item: Any, path: str, server: str) -> Problem | None:
             )
         case _:
             return None
+
+
+def _language_of(path: str) -> str:
+    suffix = Path(path).suffix.lower()
+    return _LANGUAGES.get(suffix, suffix.lstrip("."))
 
 
 def _text_of(path: str) -> str | None:

@@ -1,47 +1,68 @@
-"""A linter: a command whose output names problems as `path:line:column: message`."""
+"""A linter: a command whose output names problems, one to a line."""
 
+import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.diagnostics.checks import SECONDS, covered
-from treadle.workspace.diagnostics.problems import Problem, read_output
+from treadle.workspace.diagnostics.problems import PATTERN, Problem, read_output
 from treadle.workspace.process import Bounds, Command
 
 FILES = "{files}"
 _BOUNDS = Bounds(kept=512 * 1024)
 _NOT_FOUND = (126, 127)
+_USUAL = (0, 1)
+"""With these a linter says that it worked; others may say that, or that it could not work at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linter:
     """Runs a shell line in the workspace's root; `{files}` in it stands for the files that were edited.
 
-    `patterns` are globs of file names. `start` starts a shell line with bounds on its output.
+    `patterns` are globs of file names, `pattern` tells which lines of the output are problems. `start` starts a shell
+    line with bounds on its output.
     """
 
     name: str
     line: str
     patterns: Sequence[str]
     root: str
-    start: Callable[[str, Bounds | None], Command]
+    start: Callable[[str, Bounds], Awaitable[Command]]
+    seconds: float = SECONDS
+    pattern: re.Pattern[str] = PATTERN
 
     def covers(self, path: str) -> bool:
         """Whether it is meant for files of this kind."""
         return covered(path, self.patterns)
 
     async def check(self, paths: Sequence[str]) -> list[Problem]:
-        """Run the linter over files. Raises `ToolError` when it cannot be run."""
-        command = self.start(self.line.replace(FILES, " ".join(map(shlex.quote, paths))), _BOUNDS)
+        """Run the linter over the files that are there. Raises `ToolError` when it cannot be run."""
+        there = _existing(paths)
+        if not there:
+            return []
+        command = await self.start(self.line.replace(FILES, " ".join(map(shlex.quote, there))), _BOUNDS)
         try:
-            await command.finish(SECONDS)
+            await command.finish(self.seconds)
         finally:
             await command.close()
         output = command.take_output()
-        if command.status in _NOT_FOUND or command.why_stopped:
-            raise ToolError(f"{self.name} did not work: {command.describe()} {output.strip()[:200]}")
-        return read_output(output, self.root, self.name)
+        problems = read_output(output, self.root, self.name, self.pattern)
+        broken = command.status in _NOT_FOUND or (command.status not in _USUAL and not problems)
+        if broken or command.why_stopped:
+            raise ToolError(f"{self.name} did not work: {command.describe()} {_last_line(output)}".strip())
+        return problems
 
     async def close(self) -> None:
         """Nothing runs between checks."""
+
+
+def _existing(paths: Sequence[str]) -> list[str]:
+    return [path for path in paths if Path(path).is_file()]
+
+
+def _last_line(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return lines[-1][:200] if lines else ""

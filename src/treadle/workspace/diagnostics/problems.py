@@ -10,10 +10,13 @@ from pathlib import PurePosixPath
 from treadle.workspace.text import visible
 
 _MESSAGE = 300
-_LINE = re.compile(
-    r"(?!\d+:)(?P<path>[^\s:(][^:(\n]*?)(?::(?P<line>\d+)(?::(?P<column>\d+))?|\((?P<tsline>\d+),(?P<tscolumn>\d+)\))\s*:?\s+"
+_WIDEST = 4_000
+PATTERN = re.compile(
+    r"(?!\d+:)(?P<path>[^\s:(][^:(\n]*?)(?::(?P<line>\d+)(?::(?P<column>\d+))?|\((?P<line2>\d+),(?P<column2>\d+)\))\s*:?\s+"
     r"(?P<message>\S.*)"
 )
+"""Lines such as `path:line:column: message` and `path(line,column): message`."""
+
 _STYLE = re.compile(r"\x1b\[[0-9;]*m|\\x1b\[[0-9;]*m")
 _LEVEL = re.compile(
     r"(fatal error|error|warning|note|info|information|hint|style|convention|refactor)\b:?\s*", re.IGNORECASE
@@ -46,30 +49,37 @@ class Problem:
         return (self.path, self.source, self.message)
 
 
-def read_output(output: str, root: str, source: str) -> list[Problem]:
-    """Read lines such as `path:line:column: message` or `path(line,column): message`; others are left out.
+def read_output(output: str, root: str, source: str, pattern: re.Pattern[str] = PATTERN) -> list[Problem]:
+    """Read the lines that `pattern` matches whole; others are left out.
 
-    Paths are taken relative to `root`. Notes belong to another problem and are left out too.
+    Its groups are `path` (taken relative to `root`), `line`, `message`, and perhaps `column` and `severity`. Without
+    the last the message may begin with it. Notes belong to another problem and are left out too.
     """
     problems = []
     for line in output.splitlines():
-        found = _LINE.fullmatch(_STYLE.sub("", line).rstrip())
+        found = pattern.fullmatch(_STYLE.sub("", line[:_WIDEST]).rstrip())
         if found is None:
             continue
-        severity, message = _read_level(found["message"])
+        groups = {name: text for name, text in found.groupdict().items() if text}
+        level = groups.get("severity", "")
+        severity, message = _read_level(f"{level} {groups['message']}" if level else groups["message"])
         if severity is Severity.INFORMATION:
             continue
         problems.append(
             Problem(
-                path=str(PurePosixPath(root) / found["path"].strip()),
-                line=int((found["line"] or found["tsline"])[:9]),
-                column=int((found["column"] or found["tscolumn"] or "0")[:9]),
+                path=str(PurePosixPath(root) / groups["path"].strip()),
+                line=_number(groups.get("line") or groups.get("line2")),
+                column=_number(groups.get("column") or groups.get("column2")),
                 severity=severity,
                 message=message,
                 source=source,
             )
         )
     return problems
+
+
+def _number(text: str | None) -> int:
+    return int(text[:9]) if text and text.isdecimal() else 0
 
 
 def _read_level(message: str) -> tuple[Severity, str]:

@@ -3,8 +3,9 @@
 Run as `python -I -S box.py LOCK [OPTION VALUE]... -- program argument...`. The options are `--limit NAME=NUMBER` (a
 resource limit), `--seccomp HEX` (a filter, given to the program on descriptor 9), `--file`, `--folder` and `--link`
 (a protected path that is missing: a placeholder stands there while the program runs; or a link to keep). Everything on
-standard input and output is the program's. Placeholders are shared by the programs of one workspace that run at the
-same time, which hold LOCK; the last one takes them away. Should this be killed, the next one knows them by their mark.
+standard input and output is the program's. Placeholders are shared by the programs of one folder that run at the same
+time, which hold LOCK; the last one takes them away. `--lock` begins those of another folder, which has a lock of its
+own. Should this be killed, the next one knows them by their mark.
 """
 
 import fcntl
@@ -23,7 +24,9 @@ _REFUSED = 126
 class _Placeholders:
     """What stands in for protected paths that are missing, and the links that must stay."""
 
-    def __init__(self) -> None:
+    def __init__(self, lock: str) -> None:
+        self.lock = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(self.lock, fcntl.LOCK_SH)
         self.files: list[str] = []
         self.folders: list[str] = []
         self.links: dict[str, str] = {}
@@ -72,7 +75,11 @@ class _Placeholders:
         return not (self.files or self.folders or self.links)
 
     def remove(self) -> None:
-        """Take away what still is as it was made, and put links back that were replaced."""
+        """Take away what still is as it was made, and put links back that were replaced, unless others run here."""
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
         for path in self.files:
             if is_placeholder(path):
                 os.unlink(path)  # noqa: PTH108 - as above
@@ -148,43 +155,41 @@ def _options(arguments: list[str]) -> Iterator[tuple[str, str]]:
     return zip(arguments[::2], arguments[1::2], strict=True)
 
 
-def _prepare(options: Iterator[tuple[str, str]], placeholders: _Placeholders) -> None:
+def _prepare(options: Iterator[tuple[str, str]], groups: list[_Placeholders]) -> None:
     for option, value in options:
         match option:
+            case "--lock":
+                groups.append(_Placeholders(value))
             case "--file":
-                placeholders.add_file(value)
+                groups[-1].add_file(value)
             case "--folder":
-                placeholders.add_folder(value)
+                groups[-1].add_folder(value)
             case "--link":
-                placeholders.links[value] = _target(value)
+                groups[-1].links[value] = _target(value)
             case "--limit":
                 _set_limit(value)
             case "--seccomp":
                 _offer_filter(value)
             case _:
                 raise OSError(f"unknown option {option}")
-    placeholders.mark()
+    for placeholders in groups:
+        placeholders.mark()
 
 
 def main() -> None:
     """Do what the arguments say."""
     end = sys.argv.index("--")
-    lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)
-    fcntl.flock(lock, fcntl.LOCK_SH)
-    placeholders = _Placeholders()
+    groups = [_Placeholders(sys.argv[1])]
     status = _REFUSED
     try:
-        _prepare(_options(sys.argv[2:end]), placeholders)
-        if placeholders.none:
+        _prepare(_options(sys.argv[2:end]), groups)
+        if all(placeholders.none for placeholders in groups):
             os.execv(sys.argv[end + 1], sys.argv[end + 1 :])  # noqa: S606 - named by Treadle
         status = _run(sys.argv[end + 1 :])
     except (OSError, ValueError) as error:
         os.write(2, f"The sandbox could not be set up: {error}\n".encode())
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os._exit(abs(status))
-    placeholders.remove()
+    for placeholders in groups:
+        placeholders.remove()
     os._exit(abs(status))
 
 

@@ -29,7 +29,9 @@ def bubblewrap(program: str, profile: Profile, ground: Ground, *, seccomp: bool)
         *chain.from_iterable(("--ro-bind-try", path, path) for path in _KERNEL),
         *_hide(profile, ground),
         *(("--ro-bind-try", _RESOLVER, _RESOLVER) if profile.network else ()),
-        *("--bind" if profile.change_root else "--ro-bind", profile.root, profile.root),
+        *chain.from_iterable(
+            ("--bind" if profile.change_root else "--ro-bind", folder, folder) for folder in profile.folders
+        ),
         *(_protect(profile, ground) if profile.change_root else ()),
         *chain.from_iterable(("--bind", place.path, place.path) for place in ground.writable),
         *chain.from_iterable(map(_mask, ground.masked)),
@@ -58,7 +60,7 @@ def _protect(profile: Profile, ground: Ground) -> Iterator[str]:
             continue
         for folder in reversed(PurePosixPath(place.path).parents):
             above = str(folder)
-            if above != profile.root and is_within(above, profile.root) and above not in held:
+            if above not in profile.folders and profile.root_of(above) and above not in held:
                 held.add(above)
                 yield from ("--bind", above, above)
         if place.kind is not Kind.LINK:
@@ -75,5 +77,5 @@ def _mask(place: Place) -> tuple[str, ...]:
 
 def _reachable(profile: Profile, ground: Ground) -> list[str]:
     """Give the sockets that nothing hides yet; those in the workspace may be the command's own business."""
-    hidden = (TMP, profile.root, *ground.folders, *(place.path for place in ground.masked))
+    hidden = (TMP, *profile.folders, *ground.folders, *(place.path for place in ground.masked))
     return [path for path in ground.sockets if not any(is_within(path, folder) for folder in hidden)]

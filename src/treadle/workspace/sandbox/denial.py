@@ -1,95 +1,160 @@
-"""Recognising in what a command printed that the sandbox stopped it, and which right it lacked."""
+"""Recognising in what a failed command printed that the sandbox stopped it, and which right it lacked.
+
+A message alone proves little: programs fail by themselves in the same words. So it counts only where the same thing
+would have gone well outside: the path is there, it may be changed, or somebody listens on the port.
+"""
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from treadle.protocol.tools import Right, SandboxDenial
 from treadle.workspace.sandbox.backend import Backend
-from treadle.workspace.sandbox.profile import Profile, Right, RightKind, is_within
+from treadle.workspace.sandbox.ground import HIDDEN_FOLDERS, TMP
+from treadle.workspace.sandbox.outside import DISK, Outside
+from treadle.workspace.sandbox.profile import Profile, is_within
 
 _NETWORK = re.compile(
-    r"network is unreachable|temporary failure in name resolution|could not resolve host|name or service not known"
-    r"|failed to resolve|no address associated with hostname|nodename nor servname|getaddrinfo (?:EAI_AGAIN|ENOTFOUND)"
-    r"|ENETUNREACH|couldn't connect to server"
-    r"|dial tcp.*(?:unreachable|no such host|server misbehaving|connection refused)",
+    r"network is unreachable|temporary failure (?:in name resolution|resolving)|could not resolve (?:host|proxy)"
+    r"|unable to resolve host|name or service not known|failed to (?:resolve|lookup address)|bad address '"
+    r"|no address associated with hostname|nodename nor servname|getaddrinfo (?:EAI_AGAIN|ENOTFOUND)"
+    r"|\bENETUNREACH\b|dial (?:tcp|udp).*(?:unreachable|no such host|server misbehaving)",
     re.IGNORECASE,
 )
-_READ_ONLY = re.compile(r"read-only file system|EROFS|\[Errno 30\]|os error 30", re.IGNORECASE)
-_FORBIDDEN = re.compile(r"permission denied|EACCES|\[Errno 13\]|os error 13", re.IGNORECASE)
-_NOT_PERMITTED = re.compile(r"operation not permitted|EPERM\b|\[Errno 1\]", re.IGNORECASE)
+_REFUSED = re.compile(r"connection refused|\bECONNREFUSED\b|(?:could not|couldn't|failed to) connect to", re.IGNORECASE)
+_PORT = re.compile(r"(?:\bport:? |:)(\d{2,5})\b", re.IGNORECASE)
+_READ_ONLY = re.compile(r"read-only file system|\bEROFS\b|\[Errno 30\]|os error 30", re.IGNORECASE)
+_FORBIDDEN = re.compile(r"permission denied|\bEACCES\b|\[Errno 13\]|os error 13", re.IGNORECASE)
+_MISSING = re.compile(r"no such file or directory|\bENOENT\b|\[Errno 2\]|os error 2\b|cannot find", re.IGNORECASE)
+_NOT_PERMITTED = re.compile(r"operation not permitted|\bEPERM\b|\[Errno 1\]|os error 1\b", re.IGNORECASE)
+_CONNECTS = re.compile(r"\bsocket\b|\bconnect\b|urlopen|http", re.IGNORECASE)
+_NEVER = re.compile(
+    r"\bptrace\b|\bunshare\b|\bsetns\b|namespace|\bmount\b|\bkeyctl\b|perf_event|\bbpf\b|io_uring", re.IGNORECASE
+)
+_DAEMON = re.compile(
+    r"cannot connect to the docker daemon|no usable sandbox|creating new namespace failed", re.IGNORECASE
+)
 _QUOTED = re.compile(r"""['"‘“`]([^'"’”`]+)['"’”`]""")
-_WORD = re.compile(r"[^\s:'\"‘’“”`]+")
+_WORD = re.compile(r"[^\s:'\"‘’“”`()\[\],;]+")
+_SHELL = re.compile(r"\A\S*sh: (?:line \d+: |\d+: )?")
+"""How a shell begins its messages: with its own path."""
+
 _LONGEST_LINE = 2000
 _LINES = 400
+_SHOWN = 200
+"""Characters of a telling line that a person is shown."""
+
+_BEFORE = 12
+"""Lines above a message in which its cause may be named, as in a traceback or a chain of causes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Denial:
-    """What the sandbox stopped, in a sentence, and the right that would let it pass; None where none can be given."""
-
-    text: str
-    right: Right | None
-
-
-def find_denial(output: str, profile: Profile, backend: Backend) -> Denial | None:
+def find_denial(output: str, profile: Profile, backend: Backend, outside: Outside = DISK) -> SandboxDenial | None:
     """Look for a denial in the output of a command that failed, from its end; None when something else went wrong."""
-    refused = _READ_ONLY if backend is Backend.BUBBLEWRAP else _FORBIDDEN
-    for line in reversed(output.splitlines()[-_LINES:]):
-        denial = _judge(line[:_LONGEST_LINE], profile, refused)
+    lines = [line[:_LONGEST_LINE] for line in output.splitlines()[-_LINES:]]
+    for number in reversed(range(len(lines))):
+        message = _Message(lines[number], lines[max(0, number - _BEFORE) : number], profile, backend, outside)
+        denial = message.network() or message.system() or message.path()
         if denial is not None:
             return denial
     return None
 
 
-def _judge(line: str, profile: Profile, refused: re.Pattern[str]) -> Denial | None:
-    """Judge one line; `refused` is how this sandbox says that something must not be changed."""
-    if _NETWORK.search(line) and not profile.network:
-        return Denial("The sandbox has no network.", Right(RightKind.NETWORK))
-    if _READ_ONLY.search(line) or _FORBIDDEN.search(line):
-        return _judge_path(line, profile, unchanged=refused.search(line) is not None)
-    if _NOT_PERMITTED.search(line):
-        return Denial("The sandbox may have stopped a system call that it never permits.", None)
-    return None
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """One line, the lines before it, and what it is judged by."""
 
+    line: str
+    before: Sequence[str]
+    profile: Profile
+    backend: Backend
+    outside: Outside
 
-def _judge_path(line: str, profile: Profile, *, unchanged: bool) -> Denial | None:
-    for path in _paths(line, profile.root):
-        masked = next((mask for mask in profile.masked if is_within(path, mask)), None)
-        if masked is not None:
-            return Denial(f"The sandbox keeps {masked} from being read.", Right(RightKind.READ, masked))
-        right = _writing(path, profile)
-        if right is not None and unchanged and not _is_closed(path):
-            return Denial(f"The sandbox keeps {right.path} from being changed.", right)
-    return None
-
-
-def _writing(path: str, profile: Profile) -> Right | None:
-    """Name the right to change a path: the protected entry it falls under, the workspace, or its nearest folder."""
-    if any(is_within(path, other) for other in profile.writable):
+    def network(self) -> SandboxDenial | None:
+        """Whether the network was wanted, also the machine's own."""
+        if self.profile.network:
+            return None
+        if _NETWORK.search(self.line):
+            return self._denial(Right.NETWORK)
+        if _REFUSED.search(self.line) and any(map(self.outside.listens, map(int, _PORT.findall(self.line)))):
+            return self._denial(Right.NETWORK)
+        landlock = self.backend is Backend.LANDLOCK
+        if landlock and _NOT_PERMITTED.search(self.line) and _CONNECTS.search("\n".join((*self.before, self.line))):
+            return self._denial(Right.NETWORK)
         return None
-    protected = (entry for entry in profile.protected if is_within(path, entry.rstrip("/")))
-    if entry := next(protected, ""):
-        return Right(RightKind.WRITE, entry)
-    if is_within(path, profile.root):
-        return None if profile.change_root else Right(RightKind.WRITE, profile.root)
-    return Right(RightKind.WRITE, _folder(path))
 
+    def system(self) -> SandboxDenial | None:
+        """Whether a system call was wanted that no command of a sandbox gets."""
+        never = _NOT_PERMITTED.search(self.line) and _NEVER.search(self.line)
+        return self._denial(Right.UNSANDBOXED) if never or _DAEMON.search(self.line) else None
 
-def _is_closed(path: str) -> bool:
-    """Whether no right opens a path: interfaces of the kernel, and devices."""
-    return any(is_within(path, folder) for folder in ("/proc", "/sys", "/dev"))
+    def path(self) -> SandboxDenial | None:
+        """Whether a path was wanted that is hidden or must not be changed."""
+        read_only, forbidden = _READ_ONLY.search(self.line), _FORBIDDEN.search(self.line)
+        missing = _MISSING.search(self.line)
+        if not (read_only or forbidden or missing):
+            return None
+        unchanged = read_only if self.backend is Backend.BUBBLEWRAP else forbidden
+        for path in self._paths():
+            denial = self._hidden(path) if forbidden or missing else None
+            denial = denial or (self._unchanged(path) if unchanged else None)
+            if denial is not None:
+                return denial
+        return None
 
+    def _hidden(self, path: str) -> SandboxDenial | None:
+        """Judge a path that could not be read: hidden by the sandbox, and really there."""
+        if any(is_within(path, shown) for shown in (*self.profile.readable, *self.profile.writable)):
+            return None
+        masked = next((mask for mask in self.profile.masked if is_within(path, mask)), None)
+        covered = self.backend is Backend.BUBBLEWRAP and any(
+            is_within(path, folder) for folder in (TMP, *HIDDEN_FOLDERS, *self.profile.scratch)
+        )
+        inside = bool(self.profile.root_of(path))
+        found = self.outside.look_at(path) if masked or (covered and not inside) else None
+        if found is None or not found.readable:
+            return None
+        if found.is_socket:
+            return self._denial(Right.UNSANDBOXED)
+        return self._denial(Right.READ, masked or path)
 
-def _folder(path: str) -> str:
-    """Give the folder to open: a file that is replaced by renaming needs its folder."""
-    here = Path(path)
-    return str(next((each for each in (here, *here.parents) if each.is_dir()), here))
+    def _unchanged(self, path: str) -> SandboxDenial | None:
+        """Judge a path that could not be changed: kept by the sandbox, and otherwise the user's to change."""
+        if any(is_within(path, folder) for folder in ("/proc", "/sys", "/dev")):
+            return None
+        opened = self._to_open(path)
+        return self._denial(Right.WRITE, opened) if opened and self.outside.can_write(opened.rstrip("/")) else None
 
+    def _to_open(self, path: str) -> str:
+        """Name what must be opened to change a path: the protected entry it falls under, the workspace, its folder."""
+        profile = self.profile
+        if any(is_within(path, other) for other in profile.writable):
+            return ""
+        protected = (entry for entry in profile.protected if is_within(path, entry.rstrip("/")))
+        if entry := next(protected, ""):
+            return entry
+        if folder := profile.root_of(path):
+            return "" if profile.change_root else folder
+        return self.outside.folder(path)
 
-def _paths(line: str, root: str) -> Iterator[str]:
-    """Find what may be a path in a message: quoted text, and words that look like one."""
-    words = (word for word in _WORD.findall(line) if "/" in word or (Path(root) / word).exists())
-    for text in (*_QUOTED.findall(line), *words):
-        yield os.path.normpath(Path(root) / text)
+    def _denial(self, right: Right, target: str = "") -> SandboxDenial:
+        """Name a right, with the line that shows that it lacked."""
+        return SandboxDenial(right=right, target=target, text=self.line.strip()[:_SHOWN])
+
+    def _paths(self) -> Iterator[str]:
+        """Find what may be a path in the message, or else in the nearest line above that has one."""
+        for line in (self.line, *reversed(self.before[-3:])):
+            found = list(self._paths_in(line))
+            if found:
+                yield from found
+                return
+
+    def _paths_in(self, line: str) -> Iterator[str]:
+        """Find quoted text, and words that look like a path."""
+        root = Path(self.profile.root)
+        line = _SHELL.sub("", line)
+        quoted = (text for text in _QUOTED.findall(line) if len(text.split()) == 1)
+        words = (word for word in _WORD.findall(line) if "/" in word or self.outside.look_at(str(root / word)))
+        for text in (*quoted, *words):
+            yield os.path.normpath(root / text.removeprefix("unix://"))

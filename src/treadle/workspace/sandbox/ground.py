@@ -8,7 +8,7 @@ from enum import Enum, auto
 from pathlib import Path
 
 from treadle.workspace.sandbox.box import is_placeholder
-from treadle.workspace.sandbox.profile import Profile, is_within
+from treadle.workspace.sandbox.profile import Profile
 
 
 class Kind(Enum):
@@ -52,7 +52,7 @@ def look(profile: Profile) -> Ground:
     """Look at every path that a profile names."""
     protected = [place for path in profile.protected for place in _places(path)]
     return Ground(
-        protected=_unique(place for place in protected if is_within(place.path, profile.root)),
+        protected=_unique(place for place in protected if profile.root_of(place.path)),
         masked=_unique(_existing(profile.masked)),
         writable=_unique(_existing(profile.writable)),
         readable=_unique(_existing(profile.readable)),

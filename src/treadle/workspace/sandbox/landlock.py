@@ -36,7 +36,7 @@ def landlock(helper: Sequence[str], profile: Profile, ground: Ground, children: 
     reading = [*without("/", masked, children), *(place.path for place in ground.readable)]
     writing = [*_DEVICES, *(place.path for place in ground.writable)]
     if profile.change_root:
-        writing += without(profile.root, kept, children)
+        writing += chain.from_iterable(without(folder, kept, children) for folder in profile.folders)
     return (
         *helper,
         *("--list", "/"),

@@ -1,8 +1,9 @@
 """What a sandboxed command may do, and the one extra right that a run can be given."""
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import assert_never
+
+from treadle.protocol.tools import Right, SandboxDenial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,13 +19,16 @@ class Limits:
 class Profile:
     """The rights of a command. Every path is absolute and without `..`.
 
-    `protected` are paths in the workspace that stay as they are, also when they do not exist: one that ends in `/`
-    is a folder. `masked` are paths that cannot be read. `tmp` is a private folder that takes the place of /tmp, and
-    `lock` a file outside the workspace that commands of this workspace share; its folder exists. `writable` paths may
-    be written besides the workspace, `readable` ones are shown although they lie in a place that is hidden whole.
+    `roots` are further folders that are treated like the workspace at `root`; none lies in another. `locks` has one
+    file for each of them in their order, as `lock` is for the workspace. `protected` are paths in these folders that
+    stay as they are, also when they do not exist: one that ends in `/` is a folder. `masked` are paths that cannot be
+    read. `tmp` is a private folder that takes the place of /tmp, and `lock` a file outside the workspace that commands
+    of this workspace share; its folder exists. `writable` paths may be written besides the workspace, `readable` ones
+    are shown although they lie in a place that is hidden whole.
     """
 
     root: str
+    roots: tuple[str, ...] = ()
     change_root: bool = True
     network: bool = False
     protected: tuple[str, ...] = ()
@@ -34,40 +38,39 @@ class Profile:
     scratch: tuple[str, ...] = ()
     tmp: str
     lock: str
+    locks: tuple[str, ...] = ()
     limits: Limits = Limits()
 
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The workspace and the further folders."""
+        return (self.root, *self.roots)
 
-class RightKind(StrEnum):
-    """What a run may be given besides its profile."""
-
-    READ = "read"
-    WRITE = "write"
-    NETWORK = "network"
-
-
-@dataclass(frozen=True, slots=True)
-class Right:
-    """One right by its name; `path` is empty for the network."""
-
-    kind: RightKind
-    path: str = ""
+    def root_of(self, path: str) -> str:
+        """Give the folder of the workspace that a path lies in; empty when it lies in none."""
+        return next((folder for folder in self.folders if is_within(path, folder)), "")
 
 
-def allow(profile: Profile, right: Right) -> Profile:
-    """Add one right to a profile."""
-    match right.kind:
-        case RightKind.NETWORK:
+def allow(profile: Profile, granted: SandboxDenial) -> Profile:
+    """Add to a profile the right that a command lacked; what is to run without a sandbox has no profile."""
+    path = granted.target
+    match granted.right:
+        case Right.UNSANDBOXED:
+            raise ValueError("a command without a sandbox has no profile")
+        case Right.NETWORK:
             return replace(profile, network=True)
-        case RightKind.READ:
-            return replace(profile, masked=tuple(path for path in profile.masked if path != right.path))
-        case RightKind.WRITE if right.path == profile.root:
+        case Right.READ if path in profile.masked:
+            return replace(profile, masked=tuple(mask for mask in profile.masked if mask != path))
+        case Right.READ:
+            return replace(profile, readable=(*profile.readable, path))
+        case Right.WRITE if path in profile.folders:
             return replace(profile, change_root=True)
-        case RightKind.WRITE if right.path in profile.protected:
-            return replace(profile, protected=tuple(path for path in profile.protected if path != right.path))
-        case RightKind.WRITE:
-            return replace(profile, writable=(*profile.writable, right.path))
+        case Right.WRITE if path in profile.protected:
+            return replace(profile, protected=tuple(entry for entry in profile.protected if entry != path))
+        case Right.WRITE:
+            return replace(profile, writable=(*profile.writable, path))
         case _:
-            assert_never(right.kind)
+            assert_never(granted.right)
 
 
 def is_within(path: str, folder: str) -> bool:

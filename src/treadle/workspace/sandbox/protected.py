@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 
 from treadle.workspace.sandbox.ground import HIDDEN_FOLDERS, TMP
@@ -75,18 +76,33 @@ class Surroundings:
     private: str
     variables: Mapping[str, str]
 
+    def lock_of(self, root: str) -> str:
+        """Name the file that the commands of a folder share."""
+        return f"{self.data}/locks/{sha256(os.fsencode(root)).hexdigest()[:32]}"
 
-def usual_profile(root: str, around: Surroundings, found: Survey) -> Profile:
-    """Build the profile that commands get when nothing else is said: they change the workspace, without a network."""
+
+def usual_profile(root: str, around: Surroundings, *found: Survey, roots: tuple[str, ...] = ()) -> Profile:
+    """Build the profile that commands get when nothing else is said: they change the workspace, without a network.
+
+    `roots` are further folders of the workspace; `found` is what there is in all of them.
+    """
     scratch = (f"{around.home}/.cache",)
     return Profile(
         root=root,
-        protected=(*covered_names(root), *found.protected),
-        masked=(*(f"{around.home}/{name}" for name in HOME_SECRETS), around.data, *found.masked),
+        roots=roots,
+        protected=tuple(
+            chain(*map(covered_names, (root, *roots)), *(one.protected for one in found)),
+        ),
+        masked=(
+            *(f"{around.home}/{name}" for name in HOME_SECRETS),
+            around.data,
+            *chain(*(one.masked for one in found)),
+        ),
         readable=_tools((*HIDDEN_FOLDERS, TMP, *scratch), around.variables),
         scratch=scratch,
         tmp=str(Path(around.private, "tmp")),
-        lock=f"{around.data}/locks/{sha256(os.fsencode(root)).hexdigest()[:32]}",
+        lock=around.lock_of(root),
+        locks=tuple(map(around.lock_of, roots)),
     )
 
 

@@ -12,7 +12,7 @@ from treadle.workspace.sandbox.backend import Backend, SandboxState
 from treadle.workspace.sandbox.bubblewrap import bubblewrap
 from treadle.workspace.sandbox.ground import Ground, Kind, look
 from treadle.workspace.sandbox.landlock import landlock
-from treadle.workspace.sandbox.profile import Limits, Profile
+from treadle.workspace.sandbox.profile import Limits, Profile, is_within
 from treadle.workspace.sandbox.seccomp import filter_program
 from treadle.workspace.wrapping import Wrapping
 
@@ -22,9 +22,12 @@ _PYTHON = (sys.executable, "-I", "-S")
 def prepare(profile: Profile, state: SandboxState) -> Wrapping:
     """Look at the ground and wrap for it. Raises `ToolError` when nothing here can confine a command."""
     if state.backend is None:
-        raise ToolError(f"The command was not started: there is no sandbox on this system ({state.reason}).")
+        raise ToolError(
+            f"The command was not started: there is no sandbox on this system ({state.reason}). Tell the user."
+        )
     Path(profile.tmp).mkdir(mode=0o700, parents=True, exist_ok=True)
-    Path(profile.lock).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for lock in (profile.lock, *profile.locks):
+        Path(lock).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return wrap(profile, look(profile), state, tasks=_tasks())
 
 
@@ -39,7 +42,9 @@ def wrap(profile: Profile, ground: Ground, state: SandboxState, *, tasks: int) -
     else:
         code = filter_program(machine, sockets=profile.network).hex()
         if not code and not profile.network:
-            raise ToolError(f"The command was not started: on {machine} the network cannot be kept from it.")
+            raise ToolError(
+                f"The command was not started: on {machine} the network cannot be kept from it. Tell the user."
+            )
         helper = (*_PYTHON, confine.__file__)
         inner = (*landlock(helper, profile, ground, _children), *(("--seccomp", code) if code else ()), "--")
     return Wrapping((*_PYTHON, box.__file__, profile.lock, *options, "--"), inner)
@@ -52,11 +57,15 @@ def _limits(limits: Limits, tasks: int) -> tuple[str, ...]:
 
 
 def _placeholders(profile: Profile, ground: Ground) -> tuple[str, ...]:
-    """Name what must stand in for missing paths; a workspace that cannot be changed needs none."""
+    """Name what must stand in for missing paths, by root; a workspace that cannot be changed needs none."""
     if not profile.change_root:
         return ()
     options = {Kind.MISSING_FILE: "--file", Kind.MISSING_FOLDER: "--folder", Kind.LINK: "--link"}
-    named = ((options[place.kind], place.path) for place in ground.protected if place.kind in options)
+    named: list[tuple[str, str]] = []
+    for root, lock in zip(profile.folders, (profile.lock, *profile.locks), strict=True):
+        named += [] if lock == profile.lock else [("--lock", lock)]
+        missing = (place for place in ground.protected if place.kind in options and is_within(place.path, root))
+        named += [(options[place.kind], place.path) for place in missing]
     return tuple(chain.from_iterable(named))
 
 

@@ -1,0 +1,49 @@
+"""What one command gets of its surroundings: a sandbox or none, and settings for the programs that it runs."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, assert_never
+
+from treadle.protocol.tools import Right, SandboxDenial
+from treadle.workspace.wrapping import PLAIN, Wrapping
+
+
+def _no_denial(output: str) -> SandboxDenial | None:  # noqa: ARG001 - nothing is denied where nothing confines
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """How to run one command; `find_denial` tells from its output, should it fail, what the sandbox stopped."""
+
+    wrapping: Wrapping = PLAIN
+    variables: Mapping[str, str] = field(default_factory=dict)
+    find_denial: Callable[[str], SandboxDenial | None] = _no_denial
+
+
+class Confine(Protocol):
+    """Decides how a line is run; may look at the disk for some milliseconds. Raises `ToolError`."""
+
+    def __call__(self, line: str, granted: SandboxDenial | None = None) -> Confinement:
+        """`granted` is what a person gives this one run besides."""
+        ...
+
+
+def unconfined(line: str, granted: SandboxDenial | None = None) -> Confinement:  # noqa: ARG001 - as it comes
+    """Run every line as it is."""
+    return Confinement()
+
+
+def describe(denial: SandboxDenial) -> str:
+    """Say in a sentence what the sandbox stopped."""
+    match denial.right:
+        case Right.READ:
+            return f"The sandbox keeps {denial.target} from being read."
+        case Right.WRITE:
+            return f"The sandbox keeps {denial.target} from being changed."
+        case Right.NETWORK:
+            return "The sandbox has no network, and servers of this machine cannot be reached from inside either."
+        case Right.UNSANDBOXED:
+            return "The sandbox never permits this: tracing, mounting, sandboxes of their own, programs outside of it."
+        case _:
+            assert_never(denial.right)

@@ -1,0 +1,141 @@
+"""Commands in the background, written down beside their output, so that other processes can list and end them."""
+
+import contextlib
+import os
+import re
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from treadle.workspace.guard import descendants, name_of
+from treadle.workspace.owners import Owner, lives, owner_of
+from treadle.workspace.process import Command
+
+_NAME = re.compile(r"job-(\d{1,9})\.json")
+_FRAMES = ("/workspace/guard.py", "/sandbox/box.py")
+_SANDBOX = "bwrap"
+_TICK = 0.02
+_GRACE = 3.0
+_KILL_TIME = 2.0
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A command that went on in the background. Times are milliseconds since 1970; `ended` says how, once it has.
+
+    `guard` is the process above all that the command started, `owner` the Treadle that started it.
+    """
+
+    number: int
+    command: str
+    started_at: int
+    guard: Owner
+    owner: Owner
+    output: str
+    ended: str = ""
+    ended_at: int = 0
+
+    @property
+    def runs(self) -> bool:
+        """Whether something of it still runs; looks at the processes."""
+        return not self.ended and lives(self.guard)
+
+    @property
+    def state(self) -> str:
+        """Say how it stands; looks at the processes."""
+        if self.ended:
+            return self.ended
+        if not lives(self.guard):
+            return "Ended with its session, which was killed."
+        return "Running." if lives(self.owner) else "Ending: its session was killed."
+
+
+class JobBook:
+    """The jobs of one session, a file for each in the folder of its output. `redact` hides secrets in the command."""
+
+    def __init__(self, folder: Path, redact: Callable[[str], str]) -> None:
+        self._folder = folder
+        self._redact = redact
+
+    @property
+    def highest(self) -> int:
+        """The highest number that was given out before."""
+        return max((int(found[1]) for found in map(_NAME.fullmatch, _names(self._folder)) if found), default=0)
+
+    def note(self, number: int, command: Command) -> None:
+        """Write down a command that goes on, and once it has ended how. A full disk costs the note, not the command."""
+        job = Job(
+            number=number,
+            command=self._redact(command.line),
+            started_at=_now() - int(command.age * 1000),
+            guard=owner_of(command.pid),
+            owner=owner_of(os.getpid()),
+            output=command.keep_output() or "",
+        )
+        self._write(job)
+
+        def ended() -> None:
+            self._write(msgspec.structs.replace(job, ended=command.describe(), ended_at=_now()))
+
+        command.when_gone(ended)
+
+    def _write(self, job: Job) -> None:
+        path = self._folder / f"job-{job.number}.json"
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            fresh = path.with_suffix(".new")
+            fresh.write_bytes(msgspec.json.encode(job))
+            fresh.chmod(0o600)
+            fresh.replace(path)
+
+
+def read_jobs(folder: Path) -> tuple[Job, ...]:
+    """Read the jobs of one session, by number; what cannot be read is left out."""
+    jobs = []
+    for name in _names(folder):
+        if _NAME.fullmatch(name):
+            with contextlib.suppress(OSError, msgspec.DecodeError):
+                jobs.append(msgspec.json.decode((folder / name).read_bytes(), type=Job))
+    return tuple(sorted(jobs, key=lambda job: job.number))
+
+
+def end_job(job: Job) -> bool:
+    """End all processes of a job: TERM, and KILL after three seconds; says whether none is left. Blocks meanwhile.
+
+    Nothing is touched when the guard's number belongs to another process by now.
+    """
+    start = time.monotonic()
+    asked: set[int] = set()
+    while (waited := time.monotonic() - start) < _GRACE + _KILL_TIME:
+        if not lives(job.guard):
+            return True
+        for pid in descendants(job.guard.pid):
+            if waited < _GRACE and (pid in asked or _is_frame(pid)):
+                continue
+            asked.add(pid)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGTERM if waited < _GRACE else signal.SIGKILL)
+        time.sleep(_TICK)
+    return not lives(job.guard)
+
+
+def _is_frame(pid: int) -> bool:
+    """Whether a process only stands around the command and ends with it."""
+    try:
+        line = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return False
+    return name_of(pid) == _SANDBOX or any(frame in line for frame in _FRAMES)
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return [entry.name for entry in folder.iterdir()]
+    except OSError:
+        return []
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,57 @@
+"""After each test: no process is left that it started, however it tried to get away."""
+
+import ctypes
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from treadle.workspace.guard import descendants
+
+_SUBREAPER = 36
+_PATIENCE = 5.0
+"""Seconds that a process may take to go after the end of a test; nearly always it is gone by then."""
+
+
+def command_line(pid: int) -> str:
+    """Give the command line of a process; empty when it is gone."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    return ""
+
+
+@contextmanager
+def nothing_left_behind() -> Iterator[None]:
+    """Become the one that adopts orphans, so that also what daemonised is found; fails when something is left."""
+    if not sys.platform.startswith("linux"):
+        yield
+        return
+    prctl = ctypes.CDLL(None).prctl
+    before = set(descendants(os.getpid()))
+    prctl(_SUBREAPER, 1)
+    try:
+        yield
+        left = _left(before)
+    finally:
+        prctl(_SUBREAPER, 0)
+    assert left == {}, "these processes were left behind"
+
+
+def _left(before: set[int]) -> dict[int, str]:
+    end = time.monotonic() + _PATIENCE
+    while left := {pid: command_line(pid) for pid in descendants(os.getpid()) if pid not in before}:
+        if time.monotonic() > end:
+            return left
+        time.sleep(0.02)
+    return {}
+
+
+@pytest.fixture(autouse=True)
+def no_orphans() -> Iterator[None]:
+    """Check each test of a folder whose `conftest.py` imports this."""
+    with nothing_left_behind():
+        yield

@@ -1,0 +1,15 @@
+"""Starting the shell lines of linters."""
+
+from collections.abc import Awaitable, Callable
+
+from treadle.workspace.process import Bounds, Command
+from treadle.workspace.workspace import Workspace
+
+
+def starting(workspace: Workspace) -> Callable[[str, Bounds], Awaitable[Command]]:
+    """Start them as commands of the workspace."""
+
+    async def start(line: str, bounds: Bounds) -> Command:
+        return workspace.launcher.start(line, bounds)
+
+    return start
