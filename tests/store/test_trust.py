@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from treadle.protocol.errors import StoreError
 from treadle.store.activation import ItemKind, digest_of, kind_of
-from treadle.store.trust import Trust, TrustState, TrustStore, find_items
+from treadle.store.trust import Trust, TrustState, TrustStore, find_items, read_item
 
 
 @pytest.fixture
@@ -193,3 +193,50 @@ def test_any_bytes_and_names_can_be_judged(content: bytes, name: str) -> None:
     kind = kind_of(name)
     assert kind is None or kind in ItemKind
     digest_of(".git/config", content)
+
+
+def test_a_no_is_remembered_for_exactly_what_was_shown(folder: Path, store: TrustStore) -> None:
+    store.grant(store.read(folder))
+    store.refuse(store.read(folder))
+    refused = store.read(folder)
+    assert (refused.state, refused.refused, store.folders()) == (TrustState.UNTRUSTED, True, [])
+    (folder / "AGENTS.md").write_text("other rules")
+    assert (store.read(folder).state, store.read(folder).refused) == (TrustState.UNTRUSTED, False)
+
+
+def test_trusted_folders_are_listed(folder: Path, store: TrustStore, tmp_path: Path) -> None:
+    assert store.folders() == []
+    store.grant(store.read(folder))
+    store.grant(store.read(tmp_path))
+    assert store.folders() == [tmp_path, folder]
+    store.revoke(tmp_path)
+    assert store.folders() == [folder]
+
+
+def test_what_was_known_tells_changed_from_new(folder: Path, store: TrustStore) -> None:
+    store.grant(store.read(folder))
+    (folder / "AGENTS.md").write_text("other rules")
+    (folder / "CLAUDE.md").write_text("new")
+    trust = store.read(folder)
+    assert [path in trust.known for path in trust.changed] == [True, False]
+
+
+def test_a_name_that_is_no_text_is_listed_and_can_be_decided_on(folder: Path, store: TrustStore) -> None:
+    (folder / os.fsdecode(b".treadle/\xff")).write_text("x")
+    trust = store.read(folder)
+    assert ".treadle/\\udcff" in [item.path for item in trust.items]
+    store.grant(trust)
+    assert store.read(folder).state is TrustState.TRUSTED
+
+
+def test_a_listed_file_is_read_only_as_it_was_listed(folder: Path, store: TrustStore, tmp_path: Path) -> None:
+    (folder / "CLAUDE.md").symlink_to(tmp_path / "target")
+    (tmp_path / "target").write_text("linked")
+    items = {item.path: item for item in store.read(folder).items}
+    contents = {path: read_item(folder, item) for path, item in items.items()}
+    assert (contents["AGENTS.md"], contents["CLAUDE.md"]) == (b"rules", b"linked")
+    (folder / "AGENTS.md").write_text("other")
+    (folder / "CLAUDE.md").unlink()
+    (folder / "CLAUDE.md").write_text("linked")
+    (folder / ".mcp.json").unlink()
+    assert [read_item(folder, items[path]) for path in ("AGENTS.md", "CLAUDE.md", ".mcp.json")] == [None, None, None]

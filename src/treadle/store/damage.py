@@ -52,6 +52,13 @@ def is_broken(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BROKEN
 
 
+def unreadable_message(cause: UnicodeDecodeError) -> sqlite3.DatabaseError:
+    """Make an error of one whose message names a damaged table, which Python cannot read as text."""
+    error = sqlite3.DatabaseError(f"its tables have unreadable names ({cause.reason})")
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error
+
+
 def suspicion(path: Path) -> Path:
     """Name the file whose presence says that reading found the database broken."""
     return path.with_name(f"{path.name}-suspect")

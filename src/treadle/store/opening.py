@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from treadle.store.damage import is_broken, suspicion, unopened
+from treadle.store.damage import is_broken, suspicion, unopened, unreadable_message
 from treadle.store.recovery import recover
 from treadle.store.schema import migrate
 
@@ -82,6 +82,8 @@ def _look_through(path: Path) -> str:
     try:
         with closing(sqlite3.connect(path, timeout=10.0)) as connection:
             found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    except UnicodeDecodeError as error:
+        return str(unreadable_message(error))
     except sqlite3.DatabaseError as error:
         if not is_broken(error):
             raise
@@ -123,6 +125,9 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA foreign_keys=ON")
         migrate(connection, path)
+    except UnicodeDecodeError as error:
+        connection.close()
+        raise unreadable_message(error) from error
     except BaseException:
         connection.close()
         raise

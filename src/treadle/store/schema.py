@@ -72,6 +72,25 @@ STEPS: tuple[tuple[Work, ...], ...] = (
         """,
     ),
     ("ALTER TABLE events ADD COLUMN chain BLOB NOT NULL DEFAULT x''", _chain_rows),
+    (
+        """
+        CREATE TABLE spending (
+            session_id TEXT NOT NULL,
+            day TEXT NOT NULL,
+            cost REAL NOT NULL,
+            tokens INTEGER NOT NULL,
+            PRIMARY KEY (day, session_id)
+        ) STRICT, WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE reservations (
+            session_id TEXT PRIMARY KEY,
+            day TEXT NOT NULL,
+            cost REAL NOT NULL,
+            tokens INTEGER NOT NULL
+        ) STRICT
+        """,
+    ),
 )
 
 

@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 from treadle.protocol.codec import decode_data, decode_source, encode
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import SCHEMA_VERSION, Event
+from treadle.protocol.models import Spent
+from treadle.store import spending
 from treadle.store.chain import Row, beginning, first_break, link
 from treadle.store.damage import unread, unwritten
 from treadle.store.opening import Mended, open_database
@@ -100,10 +102,13 @@ class Store:
         """Commit events of a session in one transaction."""
         rows = [Row(event.seq, event.at, encode(event.source), encode(event.data)) for event in events]
 
+        def keep(connection: sqlite3.Connection) -> Head:
+            spending.count(connection, session_id, events)
+            return _insert(connection, session_id, rows, self._heads.get(session_id))
+
         def insert() -> None:
             self._set_durable(durable=durable)
-            head = self._heads.get(session_id)
-            self._heads[session_id] = self._transact(lambda connection: _insert(connection, session_id, rows, head))
+            self._heads[session_id] = self._transact(keep)
 
         try:
             await asyncio.get_running_loop().run_in_executor(self._writer, insert)
@@ -209,6 +214,13 @@ class Store:
             EditCount(model=model, format=form, code=code, repair=bool(repair), count=count, tokens=tokens)
             for model, form, code, repair, count, tokens in rows
         ]
+
+    async def reserve(self, session_id: str, at: int, worst: Spent) -> Spent:
+        """Reserve what a session's next call can cost; gives what the day (of `at`, ms) has cost otherwise."""
+        day = spending.day_of(at)
+        return await self.write(
+            lambda connection: spending.reserve(connection, session_id, day=day, worst=worst, alive=_alive)
+        )
 
     async def acquire(self, session_id: str) -> None:
         """Take the lease of a session, so that no other process writes it; raises `SessionError`."""

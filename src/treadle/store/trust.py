@@ -33,20 +33,29 @@ class TrustState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
-    """How a folder (resolved) stands: what would act in it, and the paths that are not as they were trusted."""
+    """How a folder (resolved) stands: what would act in it, and the paths that are not as they were trusted.
+
+    `known` are the paths that were trusted before; `refused` says that the user answered no to exactly these items.
+    """
 
     workspace: Path
     state: TrustState
     items: tuple[Item, ...]
     changed: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    refused: bool = False
 
 
-class _Grant(Record, frozen=True, kw_only=True):
-    """What is written of a trusted folder: the digests by path, with the kind. `at` is milliseconds since 1970."""
+class _Answer(Record, frozen=True, kw_only=True):
+    """What is written of a folder: the answer, and what it is about. `at` is milliseconds since 1970."""
 
     workspace: str
     at: int
     items: tuple[tuple[str, ItemKind, str], ...]
+    refused: bool = False
+
+    def listed(self) -> tuple[Item, ...]:
+        return tuple(Item(*item) for item in self.items)
 
 
 class TrustStore:
@@ -59,17 +68,38 @@ class TrustStore:
         """Say how a folder stands. Only files are read; a decision that cannot be read is none."""
         resolved = workspace.resolve()
         items = find_items(resolved)
-        granted = self._granted(resolved)
-        if granted is None:
-            return Trust(workspace=resolved, state=TrustState.UNTRUSTED, items=items)
-        changed = changes(granted, items)
-        state = TrustState.CHANGED if changed else TrustState.TRUSTED
-        return Trust(workspace=resolved, state=state, items=items, changed=changed)
+        answer = self._answer(resolved)
+        if answer is None or answer.refused:
+            refused = answer is not None and not changes(answer.listed(), items)
+            return Trust(workspace=resolved, state=TrustState.UNTRUSTED, items=items, refused=refused)
+        changed = changes(answer.listed(), items)
+        return Trust(
+            workspace=resolved,
+            state=TrustState.CHANGED if changed else TrustState.TRUSTED,
+            items=items,
+            changed=changed,
+            known=tuple(item.path for item in answer.listed()),
+        )
+
+    def folders(self) -> list[Path]:
+        """List the folders that were trusted, by name; some may be gone."""
+        answers = (_read_answer(self._directory / name) for name in _names(self._directory) if name.endswith(".json"))
+        return sorted(Path(answer.workspace) for answer in answers if answer is not None and not answer.refused)
 
     def grant(self, trust: Trust) -> Trust:
         """Trust a folder with exactly the items that `trust` lists. Raises `StoreError`."""
+        self._write(trust, refused=False)
+        return Trust(workspace=trust.workspace, state=TrustState.TRUSTED, items=trust.items)
+
+    def refuse(self, trust: Trust) -> Trust:
+        """Keep that the user does not trust a folder with exactly these items. Raises `StoreError`."""
+        self._write(trust, refused=True)
+        return Trust(workspace=trust.workspace, state=TrustState.UNTRUSTED, items=trust.items, refused=True)
+
+    def _write(self, trust: Trust, *, refused: bool) -> None:
         items = tuple((item.path, item.kind, item.digest) for item in trust.items)
-        record = _Grant(workspace=str(trust.workspace), at=time.time_ns() // 1_000_000, items=items)
+        at = time.time_ns() // 1_000_000
+        record = _Answer(workspace=str(trust.workspace), at=at, items=items, refused=refused)
         file = self._file(trust.workspace)
         draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
         try:
@@ -78,11 +108,10 @@ class TrustStore:
                 stream.write(encode(record))
                 os.fsync(stream.fileno())
             draft.replace(file)
-        except OSError as error:
+        except (OSError, UnicodeEncodeError) as error:
             with suppress(OSError):
                 draft.unlink()
             raise _unwritable(file, error) from error
-        return Trust(workspace=trust.workspace, state=TrustState.TRUSTED, items=trust.items)
 
     def revoke(self, workspace: Path) -> bool:
         """Take trust back; says whether there was any. Raises `StoreError`."""
@@ -98,19 +127,21 @@ class TrustStore:
     def _file(self, workspace: Path) -> Path:
         return self._directory / f"{sha256(os.fsencode(workspace)).hexdigest()[:32]}.json"
 
-    def _granted(self, workspace: Path) -> tuple[Item, ...] | None:
-        file = self._file(workspace)
-        try:
-            with file.open("rb") as stream:
-                found = os.fstat(stream.fileno())
-                if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
-                    return None
-                grant = msgspec.json.decode(stream.read(), type=_Grant)
-        except (OSError, msgspec.MsgspecError):
-            return None
-        if grant.workspace != str(workspace):
-            return None
-        return tuple(Item(*item) for item in grant.items)
+    def _answer(self, workspace: Path) -> _Answer | None:
+        answer = _read_answer(self._file(workspace))
+        return answer if answer is not None and answer.workspace == str(workspace) else None
+
+
+def _read_answer(file: Path) -> _Answer | None:
+    """Read an answer; one that another user could have written is none."""
+    try:
+        with file.open("rb") as stream:
+            found = os.fstat(stream.fileno())
+            if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+                return None
+            return msgspec.json.decode(stream.read(), type=_Answer)
+    except (OSError, msgspec.MsgspecError):
+        return None
 
 
 def find_items(workspace: Path) -> tuple[Item, ...]:
@@ -120,6 +151,19 @@ def find_items(workspace: Path) -> tuple[Item, ...]:
         rules = (folder / name for name in _names(folder) if kind_of(name) is ItemKind.RULES)
         found += [_item(file, str(file), ItemKind.RULES) for file in rules]
     return tuple(sorted(item for item in found if item.digest))
+
+
+def read_item(workspace: Path, item: Item) -> bytes | None:
+    """Read a file that was listed; None when it is not what was listed any more, or too large to be read."""
+    file = workspace / item.path
+    try:
+        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                return None
+            content = stream.read(_LARGEST + 1)
+    except OSError:
+        return None
+    return content if _of_content(file, item.path, content) == item.digest else None
 
 
 def _candidates(workspace: Path) -> Iterator[str]:
@@ -158,22 +202,23 @@ def _names(folder: Path) -> list[str]:
 
 def _above(workspace: Path) -> list[Path]:
     """Give the folders above a folder up to the top of its repository."""
-    if (workspace / ".git").exists():
-        return []
     parents = list(workspace.parents)
-    top = next((index for index, folder in enumerate(parents) if (folder / ".git").exists()), -1)
-    return parents[: top + 1]
+    top = repository_of(workspace)
+    return [] if top in (None, workspace) else parents[: parents.index(top) + 1]
+
+
+def repository_of(workspace: Path) -> Path | None:
+    """Find the top of the repository that a resolved folder is in, by its `.git`; None where there is none."""
+    return next((folder for folder in (workspace, *workspace.parents) if (folder / ".git").exists()), None)
 
 
 def _item(file: Path, name: str, kind: ItemKind) -> Item:
-    return Item(name, kind, _digest(file, name))
+    written = name.encode(errors="backslashreplace").decode()
+    return Item(written, kind, _digest(file, name))
 
 
 def _digest(file: Path, name: str) -> str:
     """Digest a file without waiting at what is none, such as a pipe."""
-    target = ""
-    with suppress(OSError):
-        target = str(file.readlink())
     try:
         with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:
             found = os.fstat(stream.fileno())
@@ -182,11 +227,19 @@ def _digest(file: Path, name: str) -> str:
         return f"unreadable: {error.strerror}"
     if content is None:
         content = f"{found.st_mode} {found.st_size} {found.st_mtime_ns} {found.st_ino}".encode()
+    return _of_content(file, name, content)
+
+
+def _of_content(file: Path, name: str, content: bytes) -> str:
+    """Digest what acts of a content; of a link also where it leads."""
+    target = ""
+    with suppress(OSError):
+        target = str(file.readlink())
     digest = digest_of(name, content)
     return sha256(f"{target}\0{digest}".encode(errors="surrogateescape")).hexdigest() if target else digest
 
 
-def _unwritable(file: Path, error: OSError) -> StoreError:
+def _unwritable(file: Path, error: Exception) -> StoreError:
     return StoreError(
         "trust-unwritable",
         f"The decision about trust cannot be written to {file}.",
