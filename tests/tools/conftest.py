@@ -4,8 +4,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.orphans import no_orphans
 
 from treadle.workspace.workspace import Workspace, open_workspace
+
+__all__ = ["no_orphans", "workspace"]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.tools.web_server import Names, Page, redirect, serving
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Image, Text
-from treadle.protocol.tools import Access, CallResult, FetchUrl, Outcome, result_text
+from treadle.protocol.tools import Access, CallResult, FetchUrl, Origin, Outcome, result_text
 from treadle.tools import browser_action
 from treadle.tools.browser_action import BrowserAction, BrowserSession
 from treadle.tools.browser_steps import ClickAt, ClickOn, Launch, Look, Press, Scroll, Step, Type, View
@@ -90,6 +90,7 @@ async def test_the_result_is_the_picture_and_what_happened_marked_as_from_outsid
     tool, _ = fake()
     assert await act(tool, "launch", url="https://example.org/") == CallResult(
         outcome=Outcome.OK,
+        origin=Origin.WEB,
         content=(
             Text(
                 text='<untrusted_content from="https://example.org/">\nTitle: T\nconsole log: x\\x1b\n'
@@ -138,7 +139,7 @@ async def test_an_action_is_not_done_on_another_site_than_the_one_that_was_judge
         ({"action": "click", "coordinate": "1,2", "selector": "a"}, "needs either `coordinate` or `selector`"),
         ({"action": "click", "coordinate": "1;2"}, "Write it as `x,y`"),
         ({"action": "click", "coordinate": "1280,5"}, "outside of the page's 1280x800 pixels"),
-        ({"action": "dance"}, "There is no action 'dance'. There is: launch, click"),
+        ({"action": "dance"}, "There is no action 'dance'. Use one of: launch, click"),
     ],
 )
 async def test_what_makes_no_sense_is_told(arguments: dict[str, str], said: str) -> None:

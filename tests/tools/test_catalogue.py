@@ -25,7 +25,7 @@ async def test_every_tool_declares_what_the_loop_acts_on(workspace: Workspace) -
         "execute_command": (ToolKind.EXECUTE, ToolEffect.ONCE, Flow.RUN, Risk.EXECUTE),
         "read_command_output": (ToolKind.EXECUTE, ToolEffect.ONCE, Flow.RUN, Risk.NONE),
         "web_fetch": (ToolKind.FETCH, ToolEffect.PURE, Flow.RUN, Risk.READ_OUTSIDE),
-        "browser_action": (ToolKind.FETCH, ToolEffect.ONCE, Flow.RUN, Risk.READ_OUTSIDE),
+        "browser_action": (ToolKind.FETCH, ToolEffect.ONCE, Flow.RUN, Risk.NONE),
         "ask_followup_question": (ToolKind.OTHER, ToolEffect.PURE, Flow.ASK, Risk.NONE),
         "plan_mode_respond": (ToolKind.OTHER, ToolEffect.PURE, Flow.END_TURN, Risk.NONE),
         "attempt_completion": (ToolKind.OTHER, ToolEffect.ONCE, Flow.END_TURN, Risk.NONE),

@@ -9,8 +9,9 @@ from tests.workspace.processes import lasting, living, until
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Text
-from treadle.protocol.tools import CallResult, Outcome, Preview, RunCommand, result_text
+from treadle.protocol.tools import CallResult, Origin, Outcome, Preview, RunCommand, result_text
 from treadle.tools.running import Patience, run_line
+from treadle.tools.words import result_of
 from treadle.workspace.workspace import Workspace
 
 
@@ -19,21 +20,27 @@ async def test_a_command_is_shown_exactly_and_runs_in_the_root(workspace: Worksp
     assert prepared.accesses == (RunCommand(command="echo  hi; pwd", cwd=workspace.root),)
     assert prepared.preview == Preview(title="Run", text="echo  hi; pwd")
     live: list[str] = []
-    assert await prepared.run(live.append) == result_text(Outcome.OK, f"Exit status 0.\nhi\n{workspace.root}")
+    said = f"Exit status 0.\nhi\n{workspace.root}"
+    assert await prepared.run(live.append) == result_of(Origin.COMMAND, Outcome.OK, said)
     assert "".join(live) == f"hi\n{workspace.root}\n"
     assert workspace.commands.all() == ()
 
 
 async def test_a_failing_command_is_a_failure_with_its_output(workspace: Workspace) -> None:
-    assert await call(workspace, "execute_command", command="echo no >&2; exit 3") == result_text(
-        Outcome.FAILED, "Exit status 3.\nno"
+    assert await call(workspace, "execute_command", command="echo no >&2; exit 3") == result_of(
+        Origin.COMMAND, Outcome.FAILED, "Exit status 3.\nno"
     )
     assert await text(workspace, "execute_command", command="true") == "Exit status 0.\n(no output)"
 
 
 async def test_a_command_over_its_time_says_so(workspace: Workspace) -> None:
     result = await call(workspace, "execute_command", command="echo begun; sleep 100", timeout=1)
-    assert result == result_text(Outcome.FAILED, "Stopped: it ran longer than 1 s.\nbegun")
+    assert result == result_of(
+        Origin.COMMAND,
+        Outcome.FAILED,
+        "Stopped: it ran longer than 1 s. "
+        "Give it more time, run it in the background, or have it do and print less.\nbegun",
+    )
 
 
 async def test_an_empty_command_is_the_models_mistake(workspace: Workspace) -> None:
@@ -73,7 +80,9 @@ async def test_completion_runs_its_command_as_a_judged_access(workspace: Workspa
     prepared = await prepare(workspace, "attempt_completion", result="Done.", command="echo shown")
     assert prepared.accesses == (RunCommand(command="echo shown", cwd=workspace.root),)
     assert await prepared.run(lambda _: None) == CallResult(
-        outcome=Outcome.OK, content=(Text(text="Done.\n\n$ echo shown\n"), Text(text="Exit status 0.\nshown"))
+        outcome=Outcome.OK,
+        origin=Origin.COMMAND,
+        content=(Text(text="Done.\n\n$ echo shown\n"), Text(text="Exit status 0.\nshown")),
     )
 
 
@@ -88,7 +97,8 @@ async def test_a_plan_is_handed_on_and_a_question_cannot_be_run(workspace: Works
 async def test_a_command_in_the_background_is_read_waited_for_and_forgotten(workspace: Workspace) -> None:
     line = "echo up; while ! test -e go; do sleep 0.02; done; echo down; exit 2"
     begun = await call(workspace, "execute_command", command=line, background=True)
-    assert begun == result_text(
+    assert begun == result_of(
+        Origin.COMMAND,
         Outcome.OK,
         "Command 1 runs on in the background; read_command_output shows more of it and can stop it.\nup",
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.workspace.diagnostics.starting import starting
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Text
@@ -84,7 +85,7 @@ async def test_a_linter_tells_only_what_the_edit_brought(workspace: Workspace) -
         line="grep -n bad {files} /dev/null | sed 's/:\\([0-9]*\\):/:\\1: /'",
         patterns=("*.py",),
         root=workspace.root,
-        start=workspace.launcher.start,
+        start=starting(workspace),
     )
     result = await write(workspace, Diagnostics([linter]), "a.py", "fine\nbad old\nbad new\n")
     assert added(result) == [

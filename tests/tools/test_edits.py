@@ -156,7 +156,7 @@ async def test_own_edits_do_not_make_a_file_stale(workspace: Workspace) -> None:
         ({"path": "a.txt", "diff": "------- SEARCH\none\n"}, "Refused [truncated]: "),
         (
             {"path": "b.txt", "diff": _block("one\n", "x\n")},
-            "b.txt does not exist. That directory has: a.txt.",
+            "b.txt does not exist. Did you mean a.txt?",
         ),
     ],
 )

@@ -11,6 +11,7 @@ from treadle.protocol.errors import ConfigError, ToolError
 from treadle.protocol.tools import (
     CallResult,
     FetchUrl,
+    Origin,
     Outcome,
     Preview,
     Risk,
@@ -21,7 +22,8 @@ from treadle.protocol.tools import (
     result_text,
 )
 from treadle.tools.functions import FunctionTool, FunctionTraits, function_tool, read_docstring
-from treadle.tools.plugins import Plugins, installed_tools
+from treadle.tools.plugins import installed_tools
+from treadle.tools.words import result_of
 
 
 class Point(msgspec.Struct):
@@ -106,9 +108,9 @@ async def test_accesses_for_the_policy_are_told_from_the_arguments() -> None:
 
 
 async def test_plain_functions_and_coroutines_run() -> None:
-    assert await call(function_tool(repeat), text="ab", style="loud") == result_text(Outcome.OK, "ABAB")
-    assert await call(function_tool(locate), points=[{"x": 1}, {"x": 3}]) == result_text(
-        Outcome.OK, '{"x":2.0,"points":[{"x":1,"y":0},{"x":3,"y":0}],"limits":null}'
+    assert await call(function_tool(repeat), text="ab", style="loud") == result_of(Origin.COMMAND, Outcome.OK, "ABAB")
+    assert await call(function_tool(locate), points=[{"x": 1}, {"x": 3}]) == result_of(
+        Origin.COMMAND, Outcome.OK, '{"x":2.0,"points":[{"x":1,"y":0},{"x":3,"y":0}],"limits":null}'
     )
 
 
@@ -118,9 +120,9 @@ async def test_what_is_returned_becomes_text() -> None:
         return {"none": None, "empty": "", "escape": "\x1b[2J", "result": result_text(Outcome.FAILED, "no")}[what]
 
     tool = function_tool(give)
-    assert await call(tool, what="none") == result_text(Outcome.OK, "Done.")
-    assert await call(tool, what="empty") == result_text(Outcome.OK, "(empty)")
-    assert await call(tool, what="escape") == result_text(Outcome.OK, "\\x1b[2J")
+    assert await call(tool, what="none") == result_of(Origin.COMMAND, Outcome.OK, "Done.")
+    assert await call(tool, what="empty") == result_of(Origin.COMMAND, Outcome.OK, "(empty)")
+    assert await call(tool, what="escape") == result_of(Origin.COMMAND, Outcome.OK, "\\x1b[2J")
     assert await call(tool, what="result") == result_text(Outcome.FAILED, "no")
 
 
@@ -190,7 +192,7 @@ async def test_each_call_has_defaults_of_its_own() -> None:
         return into
 
     tool = function_tool(collect)
-    assert await call(tool, item="a") == await call(tool, item="a") == result_text(Outcome.OK, '["a"]')
+    assert await call(tool, item="a") == await call(tool, item="a") == result_of(Origin.COMMAND, Outcome.OK, '["a"]')
 
 
 def test_functions_that_are_no_tools_are_refused_with_the_reason() -> None:
@@ -244,16 +246,6 @@ def test_tools_of_installed_packages_are_found_and_faults_are_told(tmp_path: Pat
     assert "ModuleNotFoundError: No module named 'no_such_module'" in found.problems[1]
     assert "It leads to a str, which is no tool." in found.problems[2]
     assert found.problems[3].endswith("there is another tool named repeat")
-
-
-def test_a_package_described_in_the_folder_that_is_worked_in_is_not_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package(tmp_path, "hostile", f"a = {__name__}:repeat\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend("")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    assert installed_tools() == Plugins()
 
 
 OFFERED = [locate, function_tool(repeat, name="again")]

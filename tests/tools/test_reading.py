@@ -9,7 +9,8 @@ from tests.tools.calls import call, prepare, text
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Image, text_of
-from treadle.protocol.tools import Outcome, ReadPath, result_text
+from treadle.protocol.tools import Origin, Outcome, ReadPath
+from treadle.tools.words import result_of
 from treadle.workspace.files import sha256
 from treadle.workspace.workspace import Workspace
 
@@ -25,7 +26,7 @@ async def test_a_file_is_read_with_line_numbers_and_remembered(workspace: Worksp
     path = _write(workspace, "a.py", "one\r\n\ttwo\x1b\r\n")
     prepared = await prepare(workspace, "read_file", path="a.py")
     assert prepared.accesses == (ReadPath(path=str(path)),)
-    assert await prepared.run(lambda _: None) == result_text(Outcome.OK, "1 | one\n2 | \ttwo\\x1b")
+    assert await prepared.run(lambda _: None) == result_of(Origin.WORKSPACE, Outcome.OK, "1 | one\n2 | \ttwo\\x1b")
     assert workspace.seen.stale(str(path), "other bytes")
     assert not workspace.seen.stale(str(path), sha256(path.read_bytes()))
 
@@ -79,7 +80,7 @@ async def test_listings_that_cannot_be_made_are_explained(workspace: Workspace) 
     assert await text(workspace, "list_files", path="none") == "[none has no entries]"
     with pytest.raises(ToolError, match="file is a file, not a directory"):
         await call(workspace, "list_files", path="file", recursive=True)
-    with pytest.raises(ToolError, match="That directory has: file"):
+    with pytest.raises(ToolError, match="Did you mean file"):
         await call(workspace, "list_files", path="fil")
 
 

@@ -170,7 +170,7 @@ async def test_json_and_text_come_as_they_are() -> None:
     ("kind", "advice"),
     [
         ("application/pdf", "download it with execute_command (curl -fsSLo FILE URL) and then use read_file."),
-        ("image/png", "browser_action can show it."),
+        ("image/png", "use browser_action to see it."),
         ("application/zip", "download it with execute_command (curl -fsSLo FILE URL) if the task needs it."),
     ],
 )

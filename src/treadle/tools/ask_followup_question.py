@@ -40,6 +40,8 @@ class AskFollowupQuestion(Struct, frozen=True):
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Show the question."""
+        if not arguments["question"].strip():
+            raise ToolError("The question is empty. Write it out, or go on without asking.", invalid=True)
         return Prepared(accesses=(), preview=Preview(title="Question", text=arguments["question"]), run=_run)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from treadle.engine.ports import Output, Prepared
+from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Text
 from treadle.protocol.tools import (
     CallResult,
@@ -24,6 +25,7 @@ from treadle.tools.running import Patience, access, run_line
 from treadle.workspace.workspace import Workspace
 
 _PATIENCE = Patience(120)
+_NOT_SHOWN = Text(text="\nThe result was not given to the user. Mend what is wrong, or finish without the command.")
 
 _SPEC = ToolSpec(
     name="attempt_completion",
@@ -51,6 +53,8 @@ class AttemptCompletion(Struct, frozen=True):
         """Show the result; a command is judged like any other."""
         result: str = arguments["result"]
         line: str = arguments.get("command", "").strip()
+        if not result.strip():
+            raise ToolError("The result is empty. Say what you did and found.", invalid=True)
         if not line:
             return Prepared(accesses=(), preview=Preview(title="Result", text=result), run=partial(_finish, result))
         return Prepared(
@@ -61,7 +65,10 @@ class AttemptCompletion(Struct, frozen=True):
 
     async def _show(self, result: str, line: str, output: Output) -> CallResult:
         shown = await run_line(self.workspace, line, _PATIENCE, output)
-        return CallResult(outcome=shown.outcome, content=(Text(text=f"{result}\n\n$ {line}\n"), *shown.content))
+        done = shown.outcome is Outcome.OK
+        heading, ending = (f"{result}\n\n", ()) if done else ("", (_NOT_SHOWN,))
+        content = (Text(text=f"{heading}$ {line}\n"), *shown.content, *ending)
+        return CallResult(outcome=shown.outcome, origin=shown.origin, content=content)
 
 
 async def _finish(result: str, output: Output) -> CallResult:  # noqa: ARG001 - the port's shape

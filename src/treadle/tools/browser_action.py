@@ -43,7 +43,8 @@ _SPEC = ToolSpec(
         optional=("url", "coordinate", "selector", "text", "key"),
     ),
     traits=ToolTraits(kind=ToolKind.FETCH, effect=ToolEffect.ONCE),
-    risk=Risk.READ_OUTSIDE,
+    # Each action is judged by the address that it concerns; closing concerns none.
+    risk=Risk.NONE,
 )
 
 

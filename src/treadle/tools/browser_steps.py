@@ -8,6 +8,7 @@ from treadle.policy.urls import check_url
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Image, Text
 from treadle.protocol.tools import Access, CallResult, FetchUrl, Outcome
+from treadle.tools.words import origin_of_page
 from treadle.workspace.untrusted import wrap
 
 WIDTH, HEIGHT = 1280, 800
@@ -105,27 +106,28 @@ def read_action(arguments: Mapping[str, Any]) -> Action:
         case "close":
             return Close()
         case other:
-            raise ToolError(f"There is no action {other!r}. There is: {', '.join(ACTIONS)}.", invalid=True)
+            raise ToolError(f"There is no action {other!r}. Use one of: {', '.join(ACTIONS)}.", invalid=True)
 
 
 def _needed(arguments: Mapping[str, Any], name: str) -> str:
     value: str = arguments.get(name, "")
     if not value:
-        raise ToolError(f"The action {arguments['action']} needs `{name}`.", invalid=True)
+        raise ToolError(f"The action {arguments['action']} needs `{name}`. Send it with the call.", invalid=True)
     return value
 
 
 def _web_url(url: str) -> str:
     check = check_url(url.strip())
     if check.problem or not check.host:
-        raise ToolError(f"{url!r} cannot be opened: {check.problem or 'it has no host'}.", invalid=True)
+        why = check.problem or "it has no host"
+        raise ToolError(f"{url!r} cannot be opened: {why}. Give a URL like http://localhost:8000/.", invalid=True)
     return url.strip()
 
 
 def _click(arguments: Mapping[str, Any]) -> ClickAt | ClickOn:
     coordinate, selector = arguments.get("coordinate", ""), arguments.get("selector", "")
     if bool(coordinate) == bool(selector):
-        raise ToolError("The action click needs either `coordinate` or `selector`.", invalid=True)
+        raise ToolError("The action click needs either `coordinate` or `selector`. Give exactly one.", invalid=True)
     if selector:
         return ClickOn(selector)
     numbers = [part.strip() for part in coordinate.split(",")]
@@ -173,9 +175,20 @@ def describe(action: Action, shown: str) -> str:
             assert_never(action)
 
 
+_NO_PICTURE = Text(text="[no screenshot could be taken]")
+
+
 def view_result(view: View) -> CallResult:
     lines = [f"Title: {view.title}", *(view.events or ("(nothing on the console, nothing failed to load)",))]
     report = Text(text=wrap("\n".join(lines), view.url))
     if not view.picture:
-        return CallResult(outcome=Outcome.OK, content=(report, Text(text="[no screenshot could be taken]")))
-    return CallResult(outcome=Outcome.OK, content=(report, Image(media_type="image/jpeg", data=view.picture)))
+        return CallResult(
+            outcome=Outcome.OK,
+            origin=origin_of_page(view.url),
+            content=(report, Text(text="[no screenshot could be taken]")),
+        )
+    return CallResult(
+        outcome=Outcome.OK,
+        origin=origin_of_page(view.url),
+        content=(report, Image(media_type="image/jpeg", data=view.picture)),
+    )

@@ -118,7 +118,10 @@ def _plan(workspace: Workspace, path: str, rewrite: Rewrite) -> _Plan:
     text, report = rewrite(file)
     data = None if text is None else (file or TextFile(name=name, text="", digest="")).encode(text)
     if file and data is not None and sha256(data) == before:
-        raise ToolError(f"{name} already has exactly this text; there is nothing to change.", edit=report)
+        raise ToolError(
+            f"{name} already has exactly this text. Go on with the next step; nothing needs to be changed there.",
+            edit=report,
+        )
     diff = compare(file.text if file else "", text or "")
     return _Plan(target=target, path=path, name=name, before=before, data=data, diff=diff, report=report)
 
@@ -153,11 +156,13 @@ def _make_all(workspace: Workspace, plans: Sequence[_Plan]) -> None:
             if plan.data is None:
                 remove(plan.target, expected=plan.before, name=plan.name)
             else:
-                save(plan.target, plan.data, expected=plan.before, name=plan.name)
+                save(plan.target, plan.data, expected=plan.before, name=plan.name, strays=workspace.records.strays)
         except ToolError as error:
             if not made:
                 raise
-            raise ToolError(f"{error.text} Before it these were changed: {', '.join(made)}.") from error
+            raise ToolError(
+                f"{error.text} Before it these were changed: {', '.join(made)}. Read them before you try again."
+            ) from error
         workspace.seen.note(plan.target, plan.after)
         made.append(plan.name)
 

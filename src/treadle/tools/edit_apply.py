@@ -41,10 +41,7 @@ def _outcome(outcome: EditResult | EditError, form: EditFormat, name: str) -> tu
 def explain(error: EditError) -> str:
     """Tell the model why an edit was refused, what really stands there, and that nothing was changed."""
     where = f" (block {error.block})" if error.block is not None else ""
-    parts = [f"Refused [{error.code}]{where}: {error.message} Nothing was changed."]
-    if error.candidates:
-        places = ", ".join(f"lines {one.start}-{one.end}" for one in error.candidates)
-        parts.append(f"Places that fit: {places}.")
+    parts = [f"Refused [{error.code}]{where}: nothing was changed. {error.message}"]
     if error.nearest:
         parts.append(f"The nearest text in the file:\n{error.nearest}")
     return "\n".join(parts)

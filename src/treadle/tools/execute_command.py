@@ -5,10 +5,11 @@ from functools import partial
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.engine.ports import Prepared
 from treadle.protocol.errors import ToolError
-from treadle.protocol.tools import Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
+from treadle.protocol.tools import Risk, SandboxDenial, ToolEffect, ToolKind, ToolSpec, ToolTraits
 from treadle.tools.declare import number, parameters, prompt, text
 from treadle.tools.running import Patience, access, preview, run_line
 from treadle.workspace.workspace import Workspace
@@ -47,12 +48,14 @@ class ExecuteCommand(Struct, frozen=True):
         """Name the line; nothing is looked up before it was judged."""
         line: str = arguments["command"]
         if not line.strip():
-            raise ToolError("The command is empty.", invalid=True)
-        return Prepared(
-            accesses=(access(self.workspace, line),),
-            preview=preview(line),
-            run=partial(run_line, self.workspace, line, _patience(arguments)),
-        )
+            raise ToolError("The command is empty. Give the shell line to run.", invalid=True)
+        run = partial(run_line, self.workspace, line, _patience(arguments))
+        once = Prepared(accesses=(access(self.workspace, line),), preview=preview(line), run=run)
+
+        def escalated(granted: SandboxDenial) -> Prepared:
+            return replace(once, run=partial(run, granted=granted))
+
+        return replace(once, escalated=escalated)
 
 
 def _patience(arguments: Mapping[str, Any]) -> Patience:

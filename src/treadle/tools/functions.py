@@ -14,6 +14,7 @@ from treadle.protocol.errors import ConfigError, ToolError
 from treadle.protocol.tools import (
     Access,
     CallResult,
+    Origin,
     Outcome,
     Preview,
     Risk,
@@ -21,8 +22,8 @@ from treadle.protocol.tools import (
     ToolKind,
     ToolSpec,
     ToolTraits,
-    result_text,
 )
+from treadle.tools.words import result_of
 from treadle.workspace.text import HeadTail, visible
 
 _CHARACTERS = 32 * 1024
@@ -207,7 +208,7 @@ async def _run(name: str, function: Callable[..., Any], values: Mapping[str, Any
         case CallResult():
             return returned
         case _:
-            return result_text(Outcome.OK, _text_of(name, returned))
+            return result_of(Origin.COMMAND, Outcome.OK, _text_of(name, returned))
 
 
 def _text_of(name: str, returned: object) -> str:
@@ -218,5 +219,8 @@ def _text_of(name: str, returned: object) -> str:
         kept.add(returned if isinstance(returned, str) else msgspec.json.encode(returned).decode())
     except (TypeError, msgspec.MsgspecError) as error:
         what = type(returned).__name__
-        raise ToolError(f"{name} did its work, but returned a {what}, which cannot be sent: {error}.") from error
+        raise ToolError(
+            f"{name} did its work, but returned a {what}, which cannot be sent: {error}. "
+            "Do not call it again for this; go on without what it returns."
+        ) from error
     return visible(kept.take()) or "(empty)"

@@ -27,7 +27,7 @@ def image_of(raw: bytes, name: str) -> Image:
     if raw.startswith(b"RIFF") and raw[8:12] == b"WEBP":
         media_type = "image/webp"
     if not media_type:
-        raise ToolError(f"{name} is not the image that its name says.")
+        raise ToolError(f"{name} is not the image that its name says. Use `file` on it to find out what it is.")
     if len(raw) > _LARGEST:
         raise ToolError(f"{name} has {len(raw):,} bytes; models take images of at most {_LARGEST:,}. Shrink a copy.")
     return Image(media_type=media_type, data=base64.b64encode(raw).decode("ascii"))

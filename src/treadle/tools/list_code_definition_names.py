@@ -1,6 +1,7 @@
 """list_code_definition_names: outlines of a source file, or of those in a directory."""
 
 import asyncio
+import stat
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -12,19 +13,20 @@ from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import (
     CallResult,
+    Origin,
     Outcome,
     Preview,
-    ReadPath,
     Risk,
     ToolEffect,
     ToolKind,
     ToolSpec,
     ToolTraits,
-    result_text,
 )
 from treadle.tools.declare import parameters, prompt, text
 from treadle.tools.outlines import Grammar, grammar_for, outline
+from treadle.tools.words import result_of
 from treadle.workspace.files import missing, read_text
+from treadle.workspace.judged import Judged, judge_path
 from treadle.workspace.text import visible
 from treadle.workspace.workspace import Workspace
 
@@ -52,36 +54,38 @@ class ListCodeDefinitionNames(Struct, frozen=True):
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Name the place; it is looked at by the run, after it was judged."""
-        path = self.workspace.paths.locate(arguments["path"])
+        place = judge_path(self.workspace.paths.locate(arguments["path"]))
         return Prepared(
-            accesses=(ReadPath(path=path),),
-            preview=Preview(title=f"Outline {self.workspace.paths.display(path)}"),
-            run=partial(self._run, path),
+            accesses=place.accesses(),
+            preview=Preview(title=f"Outline {self.workspace.paths.display(place.asked)}"),
+            run=partial(self._run, place),
         )
 
-    async def _run(self, path: str, output: Output) -> CallResult:  # noqa: ARG002 - the port's shape
-        return result_text(Outcome.OK, await asyncio.to_thread(self._outline, path))
+    async def _run(self, place: Judged, output: Output) -> CallResult:  # noqa: ARG002 - the port's shape
+        return result_of(Origin.WORKSPACE, Outcome.OK, await asyncio.to_thread(self._outline, place))
 
-    def _outline(self, path: str) -> str:
-        place = Path(self.workspace.paths.resolve(path))
-        name = self.workspace.paths.display(path)
-        if not place.exists():
-            raise ToolError(missing(path, name))
-        if place.is_dir():
-            return self._outline_directory(place, name)
-        grammar = grammar_for(place.name)
+    def _outline(self, place: Judged) -> str:
+        path = Path(place.resolved)
+        name = self.workspace.paths.display(place.asked)
+        if not path.exists():
+            raise ToolError(missing(place.asked, name))
+        if path.is_dir():
+            with place.unchanged(name):
+                return self._outline_directory(path, name)
+        grammar = grammar_for(path.name)
         if grammar is None:
             raise ToolError(f"{name} is in no language that can be outlined. Use read_file.")
         return "\n".join(_definitions(place, name, grammar)) or f"[{name} defines nothing]"
 
     def _outline_directory(self, directory: Path, name: str) -> str:
-        # Links are left out: what they lead to was not judged.
-        entries = [entry for entry in sorted(directory.iterdir()) if entry.is_file() and not entry.is_symlink()]
+        # Links of both kinds are left out: what they lead to was not judged.
+        entries = [entry for entry in sorted(directory.iterdir()) if _is_plain(entry)]
         sources = [(entry, grammar) for entry in entries if (grammar := grammar_for(entry.name))]
         sections: list[str] = []
         used = 0
         for entry, grammar in sources[:_FILES_AT_MOST]:
-            section = _section(entry, self.workspace.paths.display(str(entry)), grammar)
+            place = Judged(asked=str(entry), resolved=str(entry))
+            section = _section(place, self.workspace.paths.display(place.asked), grammar)
             used += len(section)
             if sections and used > _CHARACTERS:
                 break
@@ -93,7 +97,12 @@ class ListCodeDefinitionNames(Struct, frozen=True):
         return "\n\n".join([*sections, *notice])
 
 
-def _section(file: Path, name: str, grammar: Grammar) -> str:
+def _is_plain(entry: Path) -> bool:
+    found = entry.lstat()
+    return stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+
+
+def _section(file: Judged, name: str, grammar: Grammar) -> str:
     try:
         definitions = _definitions(file, name, grammar)
     except ToolError as error:
@@ -101,5 +110,5 @@ def _section(file: Path, name: str, grammar: Grammar) -> str:
     return "\n".join([name, *definitions])
 
 
-def _definitions(file: Path, name: str, grammar: Grammar) -> list[str]:
-    return [visible(line) for line in outline(read_text(str(file), name).text, grammar)]
+def _definitions(file: Judged, name: str, grammar: Grammar) -> list[str]:
+    return [visible(line) for line in outline(read_text(file, name).text, grammar)]

@@ -1,9 +1,9 @@
 """list_files: the entries of a directory, or the tree below it."""
 
 import asyncio
+import os
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -12,18 +12,19 @@ from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import (
     CallResult,
+    Origin,
     Outcome,
     Preview,
-    ReadPath,
     Risk,
     ToolEffect,
     ToolKind,
     ToolSpec,
     ToolTraits,
-    result_text,
 )
 from treadle.tools.declare import parameters, prompt, text
+from treadle.tools.words import result_of
 from treadle.workspace.files import missing
+from treadle.workspace.judged import Judged, judge_path
 from treadle.workspace.search import Listing
 from treadle.workspace.text import visible
 from treadle.workspace.workspace import Workspace
@@ -57,34 +58,41 @@ class ListFiles(Struct, frozen=True):
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Name the directory; it is looked at by the run, after it was judged."""
-        path = self.workspace.paths.locate(arguments["path"])
+        place = judge_path(self.workspace.paths.locate(arguments["path"]))
         return Prepared(
-            accesses=(ReadPath(path=path, listing=True),),
-            preview=Preview(title=f"List {self.workspace.paths.display(path)}"),
-            run=partial(self._list, path, arguments.get("recursive", False)),
+            accesses=place.accesses(listing=True),
+            preview=Preview(title=f"List {self.workspace.paths.display(place.asked)}"),
+            run=partial(self._list, place, arguments.get("recursive", False)),
         )
 
-    async def _list(self, path: str, recursive: bool, output: Output) -> CallResult:  # noqa: ARG002, FBT001
-        name = self.workspace.paths.display(path)
-        target = self.workspace.paths.resolve(path)
-        flat = await asyncio.to_thread(_entries, target, name)
-        listing = await self.workspace.search.files(target, _LIMIT) if recursive else flat
+    async def _list(self, place: Judged, recursive: bool, output: Output) -> CallResult:  # noqa: ARG002, FBT001
+        name = self.workspace.paths.display(place.asked)
+        with place.unchanged(name):
+            flat = await asyncio.to_thread(_entries, place, name)
+            listing = await self.workspace.search.files(place.resolved, _LIMIT) if recursive else flat
         if not listing.entries:
             hint = " but hidden or ignored files; list it without recursive" if flat.entries else ""
-            return result_text(Outcome.OK, f"[{name} has no entries{hint}]")
+            return result_of(Origin.WORKSPACE, Outcome.OK, f"[{name} has no entries{hint}]")
         more = [f"[only the first {_LIMIT} entries; list a directory further down]"] if listing.more else []
-        return result_text(Outcome.OK, "\n".join([*map(visible, listing.entries), *more]))
+        return result_of(Origin.WORKSPACE, Outcome.OK, "\n".join([*map(visible, listing.entries), *more]))
 
 
-def _entries(path: str, name: str) -> Listing:
+def _entries(place: Judged, name: str) -> Listing:
     """List one directory by name. Raises `ToolError`."""
     try:
-        entries = sorted(Path(path).iterdir())
-        names = [f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries[:_LIMIT]]
+        descriptor = place.open(name)
+        try:
+            with os.scandir(descriptor) as found:
+                entries = sorted(found, key=lambda entry: entry.name)
+                names = [f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries[:_LIMIT]]
+        finally:
+            os.close(descriptor)
     except FileNotFoundError as error:
-        raise ToolError(missing(path, name)) from error
+        raise ToolError(missing(place.resolved, name)) from error
     except NotADirectoryError as error:
         raise ToolError(f"{name} is a file, not a directory. Use read_file to read it.") from error
     except OSError as error:
-        raise ToolError(f"{name} cannot be listed: {error.strerror}.") from error
+        raise ToolError(
+            f"{name} cannot be listed: {error.strerror}. Use another directory, or tell the user."
+        ) from error
     return Listing(entries=tuple(names), more=len(entries) > _LIMIT)

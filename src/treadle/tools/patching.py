@@ -69,7 +69,10 @@ class _Patch:
     def _moving(self, operation: UpdateFile, target: str) -> Rewrite:
         def rewrite(file: TextFile | None) -> tuple[str, EditReport]:
             if file is not None:
-                raise ToolError(f"{target} exists already, so {operation.path} cannot be moved there.")
+                raise ToolError(
+                    f"{target} exists already, so {operation.path} cannot be moved there. "
+                    "Nothing was changed; choose another name."
+                )
             paths = self.workspace.paths
             source = paths.resolve(paths.locate(operation.path))
             if not lexists(source):
@@ -85,7 +88,7 @@ class _Patch:
 
     def _missing(self, path: str) -> str:
         located = self.workspace.paths.locate(path)
-        return f"{missing(located, self.workspace.paths.display(located))} Nothing was changed."
+        return f"Nothing was changed: {missing(located, self.workspace.paths.display(located))}"
 
 
 def _report(path: str, code: str = "ok") -> EditReport:

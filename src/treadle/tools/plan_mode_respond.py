@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from treadle.engine.ports import Output, Prepared
+from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import (
     CallResult,
     Flow,
@@ -40,6 +41,8 @@ class PlanModeRespond(Struct, frozen=True):
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Show the answer."""
         response: str = arguments["response"]
+        if not response.strip():
+            raise ToolError("The response is empty. Write the plan, or your question about it.", invalid=True)
         return Prepared(accesses=(), preview=Preview(title="Plan", text=response), run=partial(_run, response))
 
 

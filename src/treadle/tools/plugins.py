@@ -1,7 +1,7 @@
 """Tools that installed packages offer, found by the entry point group `treadle.tools`."""
 
-import site
-import sysconfig
+import contextlib
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, distributions
@@ -23,21 +23,23 @@ class Plugins:
     problems: tuple[str, ...] = ()
 
 
-def installed_tools(directories: Sequence[str] | None = None) -> Plugins:
+def installed_tools(directories: Sequence[str]) -> Plugins:
     """Load the tools of installed packages: each entry point is a tool, a function, or a list or tuple of these.
 
-    Only the directories where packages are installed are looked at (or those given): a package's description in the
+    Only `directories` are looked at, which are those where packages are installed: a package's description in the
     folder that is worked in names nothing to load.
     """
     tools: dict[str, Tool] = {}
     problems: list[str] = []
-    for entry in _entry_points(_installed() if directories is None else directories):
+    for entry in _entry_points(directories):
         try:
-            loaded = _as_tools(entry.load())
+            # What a package prints while it is loaded must not get into our own output.
+            with contextlib.redirect_stdout(sys.stderr):
+                loaded = _as_tools(entry.load())
         except ConfigError as error:
             problems.append(f"{entry.name} ({entry.value}): {error.what} {error.fix}".strip())
             continue
-        except Exception as error:  # noqa: BLE001 - foreign code, and one broken package must not stop the others
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code; one broken package stops no other
             problems.append(f"{entry.name} ({entry.value}) cannot be loaded: {type(error).__name__}: {error}")
             continue
         for tool in loaded:
@@ -45,12 +47,6 @@ def installed_tools(directories: Sequence[str] | None = None) -> Plugins:
                 problems.append(f"{entry.name} ({entry.value}): there is another tool named {tool.spec.name}")
             tools.setdefault(tool.spec.name, tool)
     return Plugins(tools=tuple(tools.values()), problems=tuple(problems))
-
-
-def _installed() -> list[str]:
-    paths = sysconfig.get_paths()
-    user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
-    return list(dict.fromkeys((paths["purelib"], paths["platlib"], *user)))
 
 
 def _entry_points(directories: Sequence[str]) -> list[EntryPoint]:

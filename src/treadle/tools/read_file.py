@@ -13,9 +13,9 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import ResultContent, Text
 from treadle.protocol.tools import (
     CallResult,
+    Origin,
     Outcome,
     Preview,
-    ReadPath,
     Risk,
     ToolEffect,
     ToolKind,
@@ -27,6 +27,7 @@ from treadle.tools.diffs import numbered
 from treadle.tools.images import image_of, is_image
 from treadle.workspace.documents import document_text, is_document
 from treadle.workspace.files import read_bytes, sha256
+from treadle.workspace.judged import Judged, judge_path
 from treadle.workspace.pages import Page, PageLimits, page_of, read_page
 from treadle.workspace.text import visible
 from treadle.workspace.workspace import Workspace
@@ -60,7 +61,7 @@ _SPEC = ToolSpec(
 class _Wanted(Struct, frozen=True):
     """A file and the lines of it that are wanted; `last` is None for as many as fit a page."""
 
-    path: str
+    place: Judged
     first: int = 1
     last: int | None = None
 
@@ -76,30 +77,34 @@ class ReadFile(Struct, frozen=True):
         return _SPEC
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
-        """Check the range; the files are opened by the run, after they were judged."""
+        """Check the range; what it notes of the files is judged before the run opens them."""
         paths = self.workspace.paths
         first, last = arguments.get("start_line", 1), arguments.get("end_line")
         if last is not None and last < first:
-            raise ToolError(f"end_line {last} is before start_line {first}.", invalid=True)
+            raise ToolError(
+                f"end_line {last} is before start_line {first}. Give them the other way round.", invalid=True
+            )
         path = paths.locate(arguments["path"])
         others = dict.fromkeys(paths.locate(other) for other in arguments.get("other_paths", ()))
         others.pop(path, None)
-        wanted = (_Wanted(path, first, last), *map(_Wanted, others))
+        wanted = (_Wanted(judge_path(path), first, last), *(_Wanted(judge_path(other)) for other in others))
         return Prepared(
-            accesses=tuple(ReadPath(path=each.path) for each in wanted),
-            preview=Preview(title=f"Read {', '.join(paths.display(each.path) for each in wanted)}"),
+            accesses=tuple(access for each in wanted for access in each.place.accesses()),
+            preview=Preview(title=f"Read {', '.join(paths.display(each.place.asked) for each in wanted)}"),
             run=partial(self._run, wanted),
         )
 
     async def _run(self, wanted: Sequence[_Wanted], output: Output) -> CallResult:  # noqa: ARG002 - the port's shape
         if len(wanted) == 1:
-            return CallResult(outcome=Outcome.OK, content=await self._read(wanted[0], _LIMITS.characters))
+            return CallResult(
+                outcome=Outcome.OK, origin=Origin.WORKSPACE, content=await self._read(wanted[0], _LIMITS.characters)
+            )
         content: list[ResultContent] = []
         room = _LIMITS.characters
         failed = 0
         for each in wanted:
             gap = "\n\n" if content else ""
-            content.append(Text(text=f"{gap}=== {self.workspace.paths.display(each.path)}\n"))
+            content.append(Text(text=f"{gap}=== {self.workspace.paths.display(each.place.asked)}\n"))
             try:
                 section = await self._read(each, room) if room >= _LIMITS.width else _NO_ROOM
             except ToolError as error:
@@ -107,34 +112,36 @@ class ReadFile(Struct, frozen=True):
                 failed += 1
             room -= sum(len(block.text) for block in section if isinstance(block, Text))
             content += section
-        return CallResult(outcome=Outcome.FAILED if failed == len(wanted) else Outcome.OK, content=tuple(content))
+        outcome = Outcome.FAILED if failed == len(wanted) else Outcome.OK
+        return CallResult(outcome=outcome, origin=Origin.WORKSPACE, content=tuple(content))
 
     async def _read(self, wanted: _Wanted, characters: int) -> tuple[ResultContent, ...]:
         """Read a page or an image for the model, and remember that it knows the file. Raises `ToolError`."""
-        paths = self.workspace.paths
-        name, target = paths.display(wanted.path), paths.resolve(wanted.path)
+        place, name = wanted.place, self.workspace.paths.display(wanted.place.asked)
         if is_image(name):
-            return (image_of(await asyncio.to_thread(read_bytes, target, name), name),)
+            return (image_of(await asyncio.to_thread(read_bytes, place, name), name),)
         lines = _LIMITS.lines if wanted.last is None else min(_LIMITS.lines, wanted.last - wanted.first + 1)
         limits = replace(_LIMITS, lines=lines, characters=characters)
         if is_document(name):
-            page = await _document_page(target, name, wanted.first, limits)
+            page = await _document_page(place, name, wanted.first, limits)
         else:
-            page = await asyncio.to_thread(read_page, target, name, first=wanted.first, limits=limits)
+            page = await asyncio.to_thread(read_page, place, name, first=wanted.first, limits=limits)
         if page.digest:
-            self.workspace.seen.note(target, page.digest)
+            self.workspace.seen.note(place.resolved, page.digest)
         return (Text(text=_show(page, name, last=wanted.last)),)
 
 
-async def _document_page(path: str, name: str, first: int, limits: PageLimits) -> Page:
-    raw = await asyncio.to_thread(read_bytes, path, name)
+async def _document_page(place: Judged, name: str, first: int, limits: PageLimits) -> Page:
+    raw = await asyncio.to_thread(read_bytes, place, name)
     return page_of(await document_text(raw, name), sha256(raw), first=first, limits=limits)
 
 
 def _show(page: Page, name: str, *, last: int | None) -> str:
     if not page.lines:
         if page.total:
-            raise ToolError(f"{name} has only {page.total} lines; start_line {page.first} is past its end.")
+            raise ToolError(
+                f"{name} has only {page.total} lines; start_line {page.first} is past its end. Give a smaller one."
+            )
         return f"[{name} is empty]"
     shown = numbered(visible("\n".join(page.lines)).split("\n"), page.first)
     notes = []

@@ -3,14 +3,18 @@
 import asyncio
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.engine.ports import Output
 from treadle.protocol.errors import ToolError
-from treadle.protocol.tools import CallResult, Outcome, Preview, RunCommand, result_text
+from treadle.protocol.tools import CallResult, Origin, Outcome, Preview, RunCommand, SandboxDenial
+from treadle.tools.words import result_of
+from treadle.workspace.confinement import describe
 from treadle.workspace.process import Command
 from treadle.workspace.workspace import Workspace
 
 _RUNNING_AT_MOST = 16
+_ADVICE = "Give it more time, run it in the background, or have it do and print less."
 
 
 class Patience(Struct, frozen=True):
@@ -30,14 +34,19 @@ def preview(line: str) -> Preview:
     return Preview(title="Run", text=line)
 
 
-async def run_line(workspace: Workspace, line: str, patience: Patience, output: Output) -> CallResult:
-    """Run a line; a status other than 0 is a failure. Raises `ToolError`; when cancelled, leaves nothing running."""
+async def run_line(
+    workspace: Workspace, line: str, patience: Patience, output: Output, *, granted: SandboxDenial | None = None
+) -> CallResult:
+    """Run a line, perhaps with one more right than its sandbox gives; a status other than 0 is a failure.
+
+    Raises `ToolError`; when cancelled, leaves nothing running.
+    """
     alive = [number for number, command in workspace.commands.all() if command.alive]
     if len(alive) >= _RUNNING_AT_MOST:
         numbers = ", ".join(map(str, alive))
         raise ToolError(f"Too many commands run in the background: {numbers}. Stop one with read_command_output first.")
-    wrapping = await asyncio.to_thread(workspace.confine)
-    command = workspace.launcher.start(line, wrapping=wrapping)
+    confinement = await asyncio.to_thread(workspace.confine, line, granted)
+    command = workspace.launcher.start(line, confinement=confinement)
     number = workspace.commands.add(command)
     command.show(output)
     try:
@@ -46,7 +55,14 @@ async def run_line(workspace: Workspace, line: str, patience: Patience, output: 
         command.show(None)
         if not command.alive:
             await _forget(workspace, number, command)
-    return result_text(_outcome(command), _report(number, command))
+        elif workspace.records.jobs is not None:
+            workspace.records.jobs.note(number, command)
+    advice = _ADVICE if command.why_stopped else ""
+    outcome, report = _outcome(command), _report(number, command, advice=advice)
+    denial = confinement.find_denial(report) if outcome is Outcome.FAILED and not command.why_stopped else None
+    if denial is None:
+        return result_of(Origin.COMMAND, outcome, report)
+    return replace(result_of(Origin.COMMAND, outcome, f"{report}\n[{describe(denial)}]"), denial=denial)
 
 
 async def look_at(workspace: Workspace, number: int, seconds: float, *, stop: bool) -> CallResult:
@@ -54,12 +70,12 @@ async def look_at(workspace: Workspace, number: int, seconds: float, *, stop: bo
     command = workspace.commands.get(number)
     if command is None:
         known = ", ".join(str(each) for each, _ in workspace.commands.all()) or "none"
-        raise ToolError(f"There is no command {number} in the background. There is: {known}.")
+        raise ToolError(f"There is no command {number} in the background. Use one of these numbers: {known}.")
     if stop:
         await command.stop("you asked for it")
     else:
         await command.ended(seconds)
-    result = result_text(Outcome.OK, _report(number, command))
+    result = result_of(Origin.COMMAND, Outcome.OK, _report(number, command))
     if not command.alive:
         await _forget(workspace, number, command)
     return result
@@ -75,9 +91,9 @@ def _outcome(command: Command) -> Outcome:
     return Outcome.OK if fine else Outcome.FAILED
 
 
-def _report(number: int, command: Command) -> str:
+def _report(number: int, command: Command, *, advice: str = "") -> str:
     """Say how the command stands, what it printed since the last time, and what outlived it."""
-    lines = [command.describe()]
+    lines = [f"{command.describe()} {advice}".rstrip()]
     if command.running:
         lines = [f"Command {number} runs on in the background; read_command_output shows more of it and can stop it."]
     elif left := command.left_behind:

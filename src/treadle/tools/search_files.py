@@ -12,18 +12,19 @@ from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import (
     CallResult,
+    Origin,
     Outcome,
     Preview,
-    ReadPath,
     Risk,
     ToolEffect,
     ToolKind,
     ToolSpec,
     ToolTraits,
-    result_text,
 )
 from treadle.tools.declare import number, parameters, prompt, text
+from treadle.tools.words import result_of
 from treadle.workspace.files import missing
+from treadle.workspace.judged import Judged, judge_path
 from treadle.workspace.search import FoundIn, Line, Query
 from treadle.workspace.text import HeadTail, visible
 from treadle.workspace.workspace import Workspace
@@ -60,34 +61,35 @@ class SearchFiles(Struct, frozen=True):
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Name what is searched; the run searches, after it was judged."""
-        path = self.workspace.paths.locate(arguments["path"])
+        place = judge_path(self.workspace.paths.locate(arguments["path"]))
         query = Query(
-            path=self.workspace.paths.resolve(path),
+            path=place.resolved,
             regex=arguments["regex"],
             pattern=arguments.get("file_pattern", ""),
             context=arguments.get("context_lines", 1),
             limit=_MATCHES,
         )
-        name = self.workspace.paths.display(path)
+        name = self.workspace.paths.display(place.asked)
         return Prepared(
-            accesses=(ReadPath(path=path),),
+            accesses=place.accesses(),
             preview=Preview(title=f"Search {name}", text=query.regex),
-            run=partial(self._search, query, name),
+            run=partial(self._search, place, query, name),
         )
 
-    async def _search(self, query: Query, name: str, output: Output) -> CallResult:  # noqa: ARG002
+    async def _search(self, place: Judged, query: Query, name: str, output: Output) -> CallResult:  # noqa: ARG002
         if not await asyncio.to_thread(Path(query.path).exists):
             raise ToolError(await asyncio.to_thread(missing, query.path, name))
-        found, more = await self.workspace.search.lines(query)
+        with place.unchanged(name):
+            found, more = await self.workspace.search.lines(query)
         if not found:
             only = f" in files that match {query.pattern}" if query.pattern else ""
-            return result_text(Outcome.OK, f"[no match in {name}{only}]")
+            return result_of(Origin.WORKSPACE, Outcome.OK, f"[no match in {name}{only}]")
         kept = HeadTail(_CHARACTERS)
         kept.add("\n\n".join(self._show(each) for each in found))
         notice = (
             f"\n\n[only the first {_MATCHES} matches; narrow the path, the pattern or the expression]" if more else ""
         )
-        return result_text(Outcome.OK, kept.take("; narrow the search to see them") + notice)
+        return result_of(Origin.WORKSPACE, Outcome.OK, kept.take("; narrow the search to see them") + notice)
 
     def _show(self, found: FoundIn) -> str:
         blocks = ("\n".join(map(_show_line, block)) for block in found.blocks)

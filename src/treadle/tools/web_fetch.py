@@ -14,6 +14,7 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import (
     CallResult,
     FetchUrl,
+    Origin,
     Outcome,
     Preview,
     Risk,
@@ -21,9 +22,9 @@ from treadle.protocol.tools import (
     ToolKind,
     ToolSpec,
     ToolTraits,
-    result_text,
 )
 from treadle.tools.declare import number, parameters, prompt, text
+from treadle.tools.words import origin_of_page, result_of
 from treadle.workspace.network import Resolver, resolve
 from treadle.workspace.text import visible
 from treadle.workspace.untrusted import wrap
@@ -73,7 +74,8 @@ class WebFetch(Struct, frozen=True):
 
         answer = await Fetch(self.resolver, self.private_hosts).get(url)
         if answer.elsewhere:
-            return result_text(
+            return result_of(
+                Origin.WEB,
                 Outcome.OK,
                 f"It redirects to another host: {visible(answer.elsewhere)}\n"
                 "Call web_fetch with that URL if you want to follow it.",
@@ -89,8 +91,10 @@ class WebFetch(Struct, frozen=True):
         facts = [f"{answer.status} {answer.reason}".strip(), *([answer.content_type] if answer.content_type else [])]
         head = f"{visible(answer.url)} ({visible(', '.join(facts))})"
         shown = f"# {title}\n\n{content}" if title and not content.startswith(f"# {title}") else content
-        outcome = Outcome.OK if answer.status < 400 else Outcome.FAILED
-        return result_text(outcome, f"{head}\n{_part(shown, start, answer.url)}{_cut_note(answer.cut)}")
+        text = f"{head}\n{_part(shown, start, answer.url)}{_cut_note(answer.cut)}"
+        if answer.status < 400:
+            return result_of(origin_of_page(answer.url), Outcome.OK, text)
+        return result_of(origin_of_page(answer.url), Outcome.FAILED, f"{text}\nCheck the URL, or use another source.")
 
 
 def _web_url(url: str) -> str:
@@ -110,7 +114,7 @@ def _part(content: str, start: int, url: str) -> str:
     if not content.strip():
         return "(the page has no text; if scripts make it, browser_action can open it)"
     if start >= len(content):
-        raise ToolError(f"The page has only {len(content):,} characters; `start` must be less than that.")
+        raise ToolError(f"The page has only {len(content):,} characters; Give a smaller `start`.")
     end = min(len(content), start + _PAGE)
     if end < len(content):
         line_end = content.rfind("\n", start + _PAGE // 2, end)
@@ -129,7 +133,7 @@ def _cut_note(cut: int) -> str:
 def _no_text(url: str, content_type: str, size: int) -> str:
     what = visible(content_type) or "of no known type"
     advice = (
-        "browser_action can show it"
+        "use browser_action to see it"
         if content_type.startswith("image/")
         else "download it with execute_command (curl -fsSLo FILE URL) and then use read_file"
         if content_type.startswith("application/pdf")

@@ -87,7 +87,7 @@ class Fetch:
 def place_of(url: httpx2.URL) -> Place:
     """Tell where a request for a URL goes. Raises `ToolError` for other schemes than http and https."""
     if url.scheme not in _PORTS or not url.host:
-        raise ToolError(f"It leads to {visible(str(url))!r}, and only http and https are fetched.")
+        raise ToolError(f"It leads to {visible(str(url))!r}, and only http and https are fetched. Use another source.")
     return Place(url.raw_host.decode("ascii").strip("[]").lower().rstrip("."), url.port or _PORTS[url.scheme])
 
 
