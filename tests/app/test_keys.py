@@ -170,6 +170,12 @@ def test_a_damaged_file_is_told_without_its_content(text: str) -> None:
     assert caught.value.__cause__ is None
 
 
+def test_a_folder_that_cannot_be_one_holds_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "file" / "home"))
+    assert find_key("openai", (), {}) is None
+
+
 def test_a_key_does_not_show_itself() -> None:
     key = Key(value=SECRET, origin="X")
     assert SECRET not in f"{key} {key!r} {[key]}"

@@ -1,12 +1,14 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from treadle.app.compose import Opening, open_session
-from treadle.app.settings import Settings
+from treadle.app.compose import Opening, check_workspace, open_session
+from treadle.app.settings import ModeSettings, Settings
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.events import SetModel
+from treadle.protocol.events import SetMode, SetModel, Source
 from treadle.protocol.models import ToolProtocol
+from treadle.protocol.permissions import Mode
 
 
 async def test_another_model_is_chosen_under_the_settings_of_the_session(
@@ -21,3 +23,57 @@ async def test_another_model_is_chosen_under_the_settings_of_the_session(
         assert live.choose("openai/two") == SetModel(model="openai/two", tool_protocol=ToolProtocol.XML)
         with pytest.raises(ConfigError):
             live.choose("two")
+
+
+@pytest.mark.parametrize("place", ["/", "..", ".", "link"])
+def test_the_home_directory_and_what_holds_it_are_too_wide_to_work_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    home = tmp_path / "people" / "me"
+    (home / "project").mkdir(parents=True)
+    (home / "link").symlink_to(home)
+    monkeypatch.setenv("HOME", str(home))
+    with pytest.raises(ConfigError) as caught:
+        check_workspace(home / place)
+    assert caught.value.code == "workspace-too-wide"
+    assert check_workspace(home / "project") == home / "project"
+
+
+MODES = {Mode.PLAN: ModeSettings(model="openai/planner"), Mode.EDITS: ModeSettings(thinking_budget=0)}
+
+
+async def test_the_model_changes_with_the_mode_and_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ws").mkdir()
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    settings = Settings(model="openai/one", base_url="http://localhost:1/v1", modes=MODES)
+    me = Source(kind="test")
+    async with await open_session(Opening(workspace=tmp_path / "ws", settings=settings, user_present=True)) as live:
+        assert live.status.model == "openai/one"
+        await live.post(SetMode(mode=Mode.PLAN), me)
+        assert (live.status.mode, live.status.model) == (Mode.PLAN, "openai/planner")
+        await live.post(SetMode(mode=Mode.ASK), me)
+        assert (live.status.mode, live.status.model) == (Mode.ASK, "openai/one")
+        await live.post(SetMode(mode=Mode.PLAN), me)
+        resume = live.id
+    again = Opening(
+        workspace=tmp_path / "ws",
+        settings=replace(settings, mode=Mode.ASK),
+        given=frozenset({"mode"}),
+        resume=resume,
+        user_present=True,
+    )
+    async with await open_session(again) as live:
+        assert (live.status.mode, live.status.model) == (Mode.ASK, "openai/one")
+
+
+async def test_a_mode_whose_model_cannot_be_called_is_not_entered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ws").mkdir()
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    modes = {Mode.PLAN: ModeSettings(model="nobody/planner")}
+    settings = Settings(model="openai/one", base_url="http://localhost:1/v1", modes=modes)
+    async with await open_session(Opening(workspace=tmp_path / "ws", settings=settings, user_present=True)) as live:
+        with pytest.raises(ConfigError):
+            await live.post(SetMode(mode=Mode.PLAN), Source(kind="test"))
+        assert (live.status.mode, live.status.model) == (Mode.ASK, "openai/one")

@@ -9,16 +9,19 @@ import pytest
 
 from tests.app.local_servers import http_server, ollama
 from treadle.app.keys import Key, key_file, store_key
+from treadle.app.listing import catalogue_models
 from treadle.app.models import Models
 from treadle.app.settings import ModelSettings, ModeSettings, ProviderSettings, Settings
+from treadle.app.windows import LearningProvider, windows_file
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ModelRequest, ToolProtocol
 from treadle.protocol.permissions import Mode
+from treadle.providers.breaker import GuardedProvider
 from treadle.providers.endpoint import StreamLimits
 from treadle.providers.http_provider import HttpProvider
 from treadle.providers.provider_rows import Wire
-from treadle.providers.scripted.script import SayText, Script, Turn
+from treadle.providers.scripted.script import Refuse, SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
 KEYS = {"ANTHROPIC_API_KEY": "sk-ant-test-1", "OPENAI_API_KEY": "sk-test-2"}
@@ -90,8 +93,12 @@ async def test_the_settings_of_a_provider_reach_its_endpoint(tmp_path: Path) -> 
     models = Models(Settings(model="anthropic/claude-sonnet-4-5", providers={"claude": said}), KEYS)
     provider = models.provider("anthropic/claude-sonnet-4-5")
     await models.close()
-    assert isinstance(provider, HttpProvider)
-    endpoint = provider._endpoint
+    assert isinstance(provider, LearningProvider)
+    guarded = provider._inner
+    assert isinstance(guarded, GuardedProvider)
+    inner = guarded._inner
+    assert isinstance(inner, HttpProvider)
+    endpoint = inner._endpoint
     assert (endpoint.headers, endpoint.proxy, endpoint.ca_file) == (said.headers, said.proxy, said.ca_file)
     assert endpoint.limits == StreamLimits(connect=1.0, first_byte=2.0, idle=3.0)
 
@@ -136,7 +143,9 @@ async def test_no_server_is_asked_for_a_model_elsewhere_or_when_it_is_silent() -
     ):
         models = Models(settings, KEYS)
         await models.ask_local()
-        assert models.choose().notices == ()
+        notices = models.choose().notices
+        assert all("vllm/m is not known" in notice for notice in notices)
+        assert bool(notices) == settings.model.startswith("vllm")
 
 
 def test_choosing_a_model_loads_nothing_that_can_wait(tmp_path: Path) -> None:
@@ -163,3 +172,28 @@ async def test_openai_at_another_address_is_spoken_to_by_chat_completions() -> N
                 pass
         await models.close()
         assert [received.path for received in server.requests] == ["/v1/chat/completions"]
+
+
+async def test_a_window_that_a_refusal_names_is_kept_said_and_listed() -> None:
+    ref, text = "openai-compatible/new", "This model's maximum context length is 65536 tokens."
+    refused = Script(turns=(Turn(items=(Refuse(status=400, message=text),)),))
+    async with ScriptedServer(refused) as server:
+        settings = Settings(model=ref, base_url=f"{server.base_url}/v1")
+        models = Models(settings, {})
+        choice = models.choose()
+        assert choice.spec.context_window is None
+        assert [ref in notice and "is not known" in notice for notice in choice.notices] == [True]
+        asked = ModelRequest(
+            id="r", model="new", system="", messages=(Message(role=Role.USER, content=(Text(text="Hi"),)),)
+        )
+        async with aclosing(models.provider(ref).stream(asked)) as events:
+            assert [event async for event in events]
+        await models.close()
+    again = Models(settings, {})
+    assert [one.spec(ref).context_window for one in (models, again)] == [65_536] * 2
+    assert again.choose().notices == ()
+    assert [spec.ref for spec in catalogue_models(again, "compatible new")] == [ref]
+    told = Settings(models={ref: ModelSettings(context_window=1000)})
+    assert Models(told, {}).spec(ref).context_window == 1000
+    windows_file().write_text("{")
+    assert Models(settings, {}).spec(ref).context_window is None

@@ -10,11 +10,11 @@ from importlib.abc import MetaPathFinder
 import importlib.util
 known = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "playwright" else known(name, *rest)
-from treadle.app.compose import _offered
+from treadle.app.offering import offering
 from treadle.store.sqlite import Store
 from pathlib import Path
 store = Store(Path(sys.argv[1]))
-print(*sorted(_offered({"browser_action": None, "read_file": None, "apply_patch": None}, store)("p/m")))
+print(*sorted(offering(["browser_action", "read_file", "apply_patch"], store)("p/m")))
 store.close()
 """
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treadle.app.config_lines import Entry, entries
-from treadle.app.settings import ModeSettings, ProviderSettings, Settings, load_settings
+from treadle.app.settings import ModeSettings, ProviderSettings, Settings, limits_of, load_settings
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode
@@ -142,12 +142,47 @@ def test_the_workspace_counts_only_when_it_is_trusted(tmp_path: Path) -> None:
         ('[providers.openai]\napi_key_env = "AWS_SECRET"\n', 1),
         ('max_steps = 3\nmode = "full"\n', 2),
         ('mode = "auto"\n', 1),
+        ('sandbox = "auto"\n', 1),
+        ('[models."a/b"]\ninput_price = 0.0\n', 1),
     ],
 )
-def test_a_workspace_may_not_redirect_requests_or_widen_the_mode(tmp_path: Path, text: str, line: int) -> None:
+def test_a_workspace_may_not_redirect_requests_widen_the_mode_or_hide_prices(
+    tmp_path: Path, text: str, line: int
+) -> None:
     file = _file(tmp_path, text, ".treadle/config.toml")
     with pytest.raises(ConfigError) as caught:
         load_settings({}, _file(tmp_path, USER, "user.toml"), workspace=tmp_path, trusted=True)
+    assert caught.value.code == "config-workspace"
+    assert f"{file}, line {line}:" in caught.value.what
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "least"),
+    [
+        ("max_steps = {}\n", 1, 50),
+        ("max_seconds = {}\n", 1, 600),
+        ("max_unasked = {}\n", 1, 20),
+        ("max_retries = {}\n", 1, 3),
+        ("[budget]\nsession_cost = {}\n", 1, 5),
+        ("max_steps = 1\n[budget]\nday_tokens = {}\n", 2, 9000),
+        ("\nthinking_budget = {}\n", 2, 1000),
+        ("max_steps = 2\n[modes.plan]\nthinking_budget = {}\n", 2, 1000),
+        ("[modes.ask]\nthinking_budget = {}\n", 1, 4000),
+        ("[budget]\nask_at = 0.{}\n", 1, 5),
+    ],
+)
+def test_a_workspace_may_lower_your_limits_but_not_raise_them(tmp_path: Path, text: str, line: int, least: int) -> None:
+    own = (
+        "max_steps = 50\nmax_retries = 3\nmax_seconds = 600\nmax_unasked = 20\nthinking_budget = 4000\n"
+        "[modes.plan]\nthinking_budget = 1000\n"
+        "[budget]\nsession_cost = 5\nday_tokens = 9000\nask_at = 0.5\n"
+    )
+    user = _file(tmp_path, own, "user.toml")
+    _file(tmp_path, text.format(least), ".treadle/config.toml")
+    load_settings({}, user, workspace=tmp_path, trusted=True)
+    file = _file(tmp_path, text.format(least + 1), ".treadle/config.toml")
+    with pytest.raises(ConfigError) as caught:
+        load_settings({}, user, workspace=tmp_path, trusted=True)
     assert caught.value.code == "config-workspace"
     assert f"{file}, line {line}:" in caught.value.what
 
@@ -173,3 +208,30 @@ def test_any_file_gives_each_statement_once(parts: list[str]) -> None:
     ]
     lines = text.split("\n")
     assert all(entry.path[-1] in lines[entry.line - 1] for entry in found)
+
+
+def test_the_number_of_retries_is_a_setting_and_else_the_usual_one() -> None:
+    assert [limits_of(Settings(max_retries=number)).max_retries for number in (None, 0, 2)] == [6, 0, 2]
+
+
+def test_a_folder_of_every_workspace_is_named_absolutely_and_by_the_user_alone(tmp_path: Path) -> None:
+    file = tmp_path / "user.toml"
+    file.write_text('add_dirs = ["~/a", "/b"]\n')
+    assert load_settings({}, file).add_dirs == ("~/a", "/b")
+    file.write_text('add_dirs = ["../a"]\n')
+    with pytest.raises(ConfigError, match="wrong") as caught:
+        load_settings({}, file)
+    assert "neither absolute nor begins with '~/'" in caught.value.why
+    file.write_text("")
+    (tmp_path / ".treadle").mkdir()
+    (tmp_path / ".treadle" / "config.toml").write_text('add_dirs = ["/b"]\n')
+    with pytest.raises(ConfigError, match="a workspace may not set add_dirs"):
+        load_settings({}, file, workspace=tmp_path, trusted=True)
+
+
+def test_what_is_dangerous_cannot_be_approved_by_a_setting(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('approve = ["read_outside", "critical"]\n')
+    with pytest.raises(ConfigError) as raised:
+        load_settings({}, file)
+    assert "what is dangerous is always asked" in (raised.value.why or "")

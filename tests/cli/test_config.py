@@ -20,15 +20,25 @@ def test_each_value_is_shown_with_its_origin(treadle: Command, home: Path, monke
     monkeypatch.setenv("TREADLE_MODE", "edits")
     said = treadle("config", "--json", "--model", "e/f")
     assert _lines(said.out) == {
+        "add_dirs": ([], "default"),
+        "approve": ([], "default"),
         "base_url": ("", "default"),
+        "budget": ({}, "default"),
+        "checklist": (True, "default"),
+        "fallback": ("", "default"),
+        "max_retries": (None, "default"),
+        "max_seconds": (None, "default"),
         "max_steps": (9, f"{file}:2"),
+        "max_unasked": (None, "default"),
         "mode": ("edits", "TREADLE_MODE"),
         "model": ("e/f", "the command line"),
         "modes.plan.thinking_budget": (5, f"{file}:9"),
         "providers.openai.base_url": ("https://h/v1", f"{file}:5"),
         "providers.openai.headers.X-Secret": ("(hidden)", f"{file}:6"),
+        "sandbox": ("auto", "default"),
         "thinking_budget": (None, "default"),
         "tool_protocol": (None, "default"),
+        "web_search": (False, "default"),
     }
     assert "hunter2" not in treadle("config").out
 
@@ -85,3 +95,17 @@ def test_the_file_of_a_workspace_is_told_but_not_used(treadle: Command, tmp_path
     said = treadle("config", "--directory", str(tmp_path))
     assert "evil" not in said.out
     assert "counts only in a trusted workspace" in said.err
+
+
+def test_the_file_of_a_trusted_workspace_is_shown_with_its_lines(treadle: Command, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / ".treadle").mkdir(parents=True)
+    file = work / ".treadle" / "config.toml"
+    file.write_text('\nmodel = "good/model"\n')
+    for words in (("--trust",), ()):
+        if not words:
+            assert treadle("trust", str(work), "--yes").code == 0
+        said = treadle("config", "--json", "--directory", str(work), *words)
+        assert (_lines(said.out)["model"], "trusted" in said.err) == (("good/model", f"{file}:2"), False)
+    file.write_text('model = "other/model"\n')
+    assert "other/model" not in treadle("config", "--directory", str(work)).out

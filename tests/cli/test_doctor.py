@@ -21,6 +21,22 @@ def test_an_empty_installation_is_well(treadle: Command) -> None:
     assert checks["local servers"] == ("ok", "none answered")
 
 
+def test_the_trust_in_this_folder_is_told(treadle: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    told = [_checks(treadle("doctor", "--offline", "--json").out)["this folder"]]
+    (work / "AGENTS.md").write_text("rules")
+    told.append(_checks(treadle("doctor", "--offline", "--json").out)["this folder"])
+    treadle("trust", "--yes")
+    told.append(_checks(treadle("doctor", "--offline", "--json").out)["this folder"])
+    assert told == [
+        ("ok", "not trusted; nothing in it acts by itself"),
+        ("warn", f"untrusted: not used here: AGENTS.md. `treadle trust {work}` changes that, --trust for one run."),
+        ("ok", "trusted"),
+    ]
+
+
 def test_a_mistake_in_the_settings_fails_with_its_line(treadle: Command, home: Path) -> None:
     (home / "config.toml").write_text("\nmode = 5\n")
     said = treadle("doctor", "--offline")
@@ -41,6 +57,15 @@ def test_a_folder_that_cannot_be_one_fails(treadle: Command, tmp_path: Path, mon
     said = treadle("doctor", "--offline", "--json")
     assert said.code == 1
     assert _checks(said.out)["data folder"][0] == "fail"
+
+
+def test_a_damaged_file_of_keys_fails(treadle: Command, home: Path) -> None:
+    (home / "auth.json").write_text("{")
+    (home / "auth.json").chmod(0o600)
+    said = treadle("doctor", "--json")
+    assert said.code == 1
+    status, found = _checks(said.out)["keys"]
+    assert (status, found.split(".json")[0]) == ("fail", f"The file of keys {home}/auth")
 
 
 async def test_each_configured_provider_is_called_once(

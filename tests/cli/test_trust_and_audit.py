@@ -86,6 +86,44 @@ def test_trust_is_listed_given_and_taken_back(home: Path, tmp_path: Path, capsys
     assert shown.err == "Nothing was changed: --yes trusts it without asking.\n"
 
 
+def test_the_rules_of_a_folder_that_allow_are_listed_with_it(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = tmp_path / "work"
+    (work / ".treadle").mkdir(parents=True)
+    file = work / ".treadle" / "policy.toml"
+    rule = '[[rule]]\nid = "{0}"\nverdict = "{0}"\nargv = ["npm", "{1}"]\nmatch = ["npm {1}"]\n'
+    file.write_text("version = 1\n" + rule.format("allow", "test") + rule.format("deny", "publish"))
+    assert run(trust, str(work)) == 0
+    assert capsys.readouterr().out.splitlines()[2:] == [f"  allow  command npm test …  [{file}:2]"]
+    assert run(trust, str(work), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["allows"] == [
+        {"id": "allow", "matches": "command npm test …", "source": f"{file}:2"}
+    ]
+    file.write_text("broken")
+    assert run(trust, str(work)) == 0
+    assert "allow" not in capsys.readouterr().out
+
+
+def test_trusted_folders_are_listed_with_how_they_stand(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(trust, "--list") == 0
+    assert capsys.readouterr() == ("", "No folder is trusted yet.\n")
+    for name in ("changed", "gone", "trusted"):
+        (tmp_path / name).mkdir()
+        assert run(trust, str(tmp_path / name), "--yes") == 0
+    (tmp_path / "changed" / "AGENTS.md").write_text("rules")
+    (tmp_path / "gone").rmdir()
+    capsys.readouterr()
+    assert run(trust, "--list") == 0
+    listed = "".join(f"{name:<9}  {tmp_path / name}\n" for name in ("changed", "gone", "trusted"))
+    assert capsys.readouterr().out == listed
+    assert run(trust, "--list", "--json") == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert (told[0]["workspace"], told[0]["changed"]) == (str(tmp_path / "changed"), ["AGENTS.md"])
+
+
 def test_the_audit_shows_every_step_of_a_call(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fill(home)
     assert run(audit, "show", "s1", "--json") == 0

@@ -1,53 +1,40 @@
-"""Composition: the only place that knows every class, and the only one (with the command line) that imports lazily."""
+"""Opens sessions: which one, in which folder, with which settings, and what the log holds of them."""
 
 import os
-import random
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, partial
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from treadle.app.ledger import EDIT_TOOLS, LedgerLog, LedgerRow, choose_edit_tool, ledger_rows
-from treadle.app.live import LiveSession, ModelFinder
-from treadle.app.models import Models
-from treadle.app.places import config_file, data_directory, database
-from treadle.app.prompts import load_parts
+from treadle.app.assembly import Parts, assemble, clock, model_for, require_sandbox, set_model
+from treadle.app.ledger import LedgerRow, ledger_rows
+from treadle.app.live import LiveSession
+from treadle.app.models import Models, process_circuits
+from treadle.app.places import database
 from treadle.app.report import describe_mended, tell
-from treadle.app.rules import load_rules
-from treadle.app.settings import Settings
-from treadle.context.system import system_prompt
+from treadle.app.roots import further_roots, past_roots
+from treadle.app.settings import Settings, limits_of
+from treadle.app.trusting import SessionTrust, session_trust
 from treadle.engine.advance import fold
-from treadle.engine.ports import Judge, Ports, Redactor, Tool
-from treadle.engine.session import Session
-from treadle.engine.state import State, replace
+from treadle.engine.ports import Tool
+from treadle.engine.state import State
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import (
     Event,
     EventData,
-    Limits,
     Resumed,
     SessionStarted,
+    SetFallback,
     SetLimits,
     SetMode,
-    SetModel,
     SetPresence,
 )
-from treadle.protocol.models import ToolProtocol
-from treadle.protocol.permissions import Decision, Mode
-from treadle.protocol.tools import Access, ToolSpec
-from treadle.store.sqlite import SessionLog, SessionRow, Store
-from treadle.tools.browser_action import BrowserSession, open_chromium
+from treadle.protocol.permissions import Mode
+from treadle.protocol.tools import ToolSpec
+from treadle.store.sqlite import SessionRow, Store
 from treadle.tools.catalogue import builtin_tools
-from treadle.workspace.environment import Surroundings
-from treadle.workspace.workspace import Workspace, open_workspace
-from treadle.workspace.wrapping import Wrapping
-
-if TYPE_CHECKING:
-    from treadle.policy.context import PolicyContext
+from treadle.workspace.workspace import open_workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +42,8 @@ class Opening:
     """Which session to open: a new one in `workspace`, or the one of `resume` (an id, or the beginning of one).
 
     `given` names the settings that came from the command line: only these change a session that is resumed.
+    `trust` is the user's word on the workspace; None is what they said of it before. `tools` are offered besides the
+    built-in ones and those of installed packages.
     """
 
     workspace: Path
@@ -63,6 +52,8 @@ class Opening:
     given: frozenset[str] = frozenset()
     resume: str = ""
     title: str = ""
+    trust: SessionTrust | None = None
+    tools: tuple[Tool, ...] = ()
 
 
 def open_store() -> Store:
@@ -85,6 +76,16 @@ async def open_session(opening: Opening) -> LiveSession:
         raise
 
 
+def session_workspace(prefix: str) -> Path:
+    """Find the folder of a session; raises `SessionError`, or `ConfigError` when it cannot be worked in any more."""
+    store = open_store()
+    try:
+        row = store.find(prefix)
+    finally:
+        store.close()
+    return check_workspace(Path(row.workspace))
+
+
 def last_session(workspace: Path) -> str:
     """Find the session of this workspace that was used last; raises `SessionError`."""
     store = open_store()
@@ -104,10 +105,16 @@ def last_session(workspace: Path) -> str:
 
 async def _start(opening: Opening, store: Store) -> LiveSession:
     workspace = check_workspace(opening.workspace)
-    models = Models(opening.settings)
-    await models.ask_local()
-    choice = models.choose()
-    now = _clock()
+    wanted = opening.settings.mode
+    mode, trust = _trust(opening, workspace).begin(
+        wanted, said=_said(opening, wanted), approve=opening.settings.approve
+    )
+    require_sandbox(mode, opening.settings)
+    roots = further_roots(workspace, opening.settings.add_dirs)
+    models = Models(opening.settings, circuits=process_circuits())
+    await models.ask_local(mode=mode)
+    choice = models.choose(mode=mode)
+    now = clock()
     session_id = _new_id(now)
     row = SessionRow(
         id=session_id,
@@ -122,167 +129,81 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
     started = SessionStarted(
         session_id=session_id,
         workspace=str(workspace),
+        roots=roots.folders,
         model=choice.spec.ref,
         tool_protocol=choice.tool_protocol,
-        mode=opening.settings.mode,
-        limits=Limits(max_steps=opening.settings.max_steps),
+        mode=mode,
+        limits=limits_of(opening.settings),
+        thinking_budget=choice.thinking_budget,
+        fallback=models.fallback(),
     )
     first = (started, SetPresence(user_present=opening.user_present))
-    return _live(_Parts(row=row, workspace=workspace, models=models, store=store), first, ())
+    parts = Parts(
+        row=row,
+        trust=trust,
+        settings=opening.settings,
+        models=models,
+        store=store,
+        tools=opening.tools,
+        roots=roots,
+        notices=choice.notices,
+    )
+    return assemble(parts, first, ())
 
 
-_MODEL_FLAGS = {"model", "base_url", "tool_protocol"}
+_MODEL_FLAGS = {"model", "base_url", "tool_protocol", "thinking_budget"}
 """Settings on the command line that choose the model of a session that is resumed."""
 
 
 async def _resume(opening: Opening, store: Store) -> LiveSession:
     row = store.find(opening.resume)
     workspace = check_workspace(Path(row.workspace))
-    models = Models(opening.settings)
+    models = Models(opening.settings, circuits=process_circuits())
     history = store.read(row.id)
     state = fold(history)
     await models.ask_local("" if _MODEL_FLAGS & opening.given else state.model)
+    wanted = opening.settings.mode if "mode" in opening.given else state.mode
+    mode, trust = _trust(opening, workspace).begin(
+        wanted, said=_said(opening, wanted), approve=opening.settings.approve
+    )
+    require_sandbox(mode, opening.settings)
+    roots = past_roots(workspace, history, opening.settings.add_dirs if "add_dirs" in opening.given else None)
     first: list[EventData] = [*_changed_settings(opening, models, state), Resumed(user_present=opening.user_present)]
-    return _live(_Parts(row=row, workspace=workspace, models=models, store=store), first, history)
+    if mode is not state.mode or "mode" in opening.given:
+        first.insert(-1, SetMode(mode=mode))
+    if mode is not state.mode and not _MODEL_FLAGS & opening.given:
+        own = await model_for(models, opening.settings, mode)
+        first[-1:] = [*([own] if own is not None else []), first[-1]]
+    parts = Parts(
+        row=row, trust=trust, settings=opening.settings, models=models, store=store, tools=opening.tools, roots=roots
+    )
+    return assemble(parts, first, history)
+
+
+def _trust(opening: Opening, workspace: Path) -> SessionTrust:
+    """Take the word that was given with the opening if it is about this workspace."""
+    if opening.trust is not None and opening.trust.workspace == workspace:
+        return opening.trust
+    return session_trust(workspace)
+
+
+def _said(opening: Opening, mode: Mode) -> bool:
+    """Whether the user said a mode for this run, rather than once and for all in the settings."""
+    return "mode" in opening.given or os.environ.get("TREADLE_MODE") == mode
 
 
 def _changed_settings(opening: Opening, models: Models, state: State) -> Iterator[EventData]:
-    """Give what the command line changes of a session that is resumed; its model must still be there."""
+    """Give what the command line changes of a session that is resumed, but its mode; its model must still be there."""
     given = opening.given
     if _MODEL_FLAGS & given:
-        yield _set_model(models)
+        yield set_model(models)
     else:
         models.provider(state.model)
-    if "max_steps" in given:
-        yield SetLimits(limits=replace(state.limits, max_steps=opening.settings.max_steps))
-    if "mode" in given:
-        yield SetMode(mode=opening.settings.mode)
-
-
-def _set_model(models: Models, ref: str = "") -> SetModel:
-    choice = models.choose(ref)
-    return SetModel(model=choice.spec.ref, tool_protocol=choice.tool_protocol)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Parts:
-    row: SessionRow
-    workspace: Path
-    models: Models
-    store: Store
-
-
-def _live(parts: _Parts, first: Sequence[EventData], history: Sequence[Event]) -> LiveSession:
-    private = data_directory() / "output" / parts.row.id
-    running: list[Session] = []
-
-    def confine_command() -> Wrapping:
-        from treadle.app.confinement import confine
-
-        return confine(running[0].state.mode, workspace.root, data_directory(), private)
-
-    workspace = open_workspace(parts.workspace, spool=private, confine=confine_command)
-    browser = BrowserSession(open_chromium)
-    tools = {tool.spec.name: tool for tool in builtin_tools(workspace, browser)}
-    offered = _offered(tools, parts.store)
-    ports = Ports(
-        log=LedgerLog(SessionLog(parts.store, parts.row.id), parts.store, history),
-        environment=Surroundings(workspace=workspace),
-        judge=_judge(workspace),
-        redactor=_redactor,
-        tools=tools,
-        offered=offered,
-        provider=parts.models.provider,
-        model=parts.models.spec,
-        system=_system(parts.workspace, tools, offered),
-        clock=_clock,
-        chance=random.random,
-    )
-
-    async def clean_up() -> None:
-        await browser.close()
-        await workspace.close()
-        await parts.models.close()
-
-    running.append(Session(ports, history))
-    return LiveSession(
-        session_id=parts.row.id,
-        workspace=parts.workspace,
-        engine=running[0],
-        store=parts.store,
-        first=first,
-        models=ModelFinder(spec=parts.models.spec, choose=partial(_set_model, parts.models)),
-        clean_up=clean_up,
-    )
-
-
-def _offered(tools: Mapping[str, Tool], store: Store) -> Callable[[str], Collection[str]]:
-    """Tell a model of the one edit tool that suits it, and of everything else that can run here."""
-    missing = frozenset() if find_spec("playwright") else frozenset({"browser_action"})
-
-    @cache
-    def offered(model: str) -> Collection[str]:
-        edit_tool = choose_edit_tool(model, store.edit_counts(model))
-        return frozenset(tools) - (EDIT_TOOLS - {edit_tool}) - missing
-
-    return offered
-
-
-@cache
-def _redactor() -> Redactor:
-    """Hide the values of secret variables and what looks like a secret; loaded with the first call that runs."""
-    from treadle.policy.secrets import known_secrets
-
-    return known_secrets(os.environ)
-
-
-def _judge(workspace: Workspace) -> Judge:
-    """Bind the policy to a workspace; it is loaded with the first call that is judged, after the first request."""
-    home = str(Path.home())
-
-    def judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], mode: str) -> Decision:
-        from treadle.app.confinement import confines
-        from treadle.policy.decide import decide
-
-        sandboxed = confines(Mode(mode))
-        context = policy_context(root=workspace.root, mode=mode, home=home, trusted=True, sandboxed=sandboxed)
-        return decide(spec, arguments, accesses, context)
-
-    return judge
-
-
-def policy_context(*, root: str, mode: str, home: str, trusted: bool, sandboxed: bool = False) -> "PolicyContext":
-    """Put together what the policy knows of a workspace at `root`, which is absolute and resolved."""
-    from treadle.app.file_view import DiskView
-    from treadle.policy.context import PolicyContext
-
-    state = (str(data_directory()), str(config_file().parent))
-    chosen = bool(os.environ.get("TREADLE_HOME"))
-    return PolicyContext(
-        mode=Mode(mode),
-        roots=(root,),
-        files=DiskView(),
-        home=home,
-        state=() if chosen else state,
-        own=state if chosen else (),
-        trusted=trusted,
-        sandboxed=sandboxed,
-        sandbox="usual" if sandboxed else "",
-    )
-
-
-def _system(
-    workspace: Path, tools: Mapping[str, Tool], offered: Callable[[str], Collection[str]]
-) -> Callable[[str, ToolProtocol], str]:
-    """Build the prompt once for each model and tool protocol, so that it stays the same byte for byte."""
-    parts, rules = load_parts(), load_rules(workspace)
-
-    @cache
-    def system(model: str, protocol: ToolProtocol) -> str:
-        specs = [tool.spec for name, tool in tools.items() if name in offered(model)]
-        return system_prompt(parts, protocol, tools=specs, rules=rules)
-
-    return system
+    limits = limits_of(opening.settings, given, state.limits)
+    if limits != state.limits:
+        yield SetLimits(limits=limits)
+    if opening.settings.fallback and models.fallback() != state.fallback:
+        yield SetFallback(choice=models.fallback())
 
 
 def check_workspace(path: Path) -> Path:
@@ -296,7 +217,8 @@ def check_workspace(path: Path) -> Path:
             fix="Give an existing folder with --directory.",
         )
     resolved = folder.resolve()
-    if resolved == Path(resolved.anchor) or resolved == Path.home():
+    home = Path.home().resolve()
+    if resolved == Path(resolved.anchor) or resolved in (home, *home.parents):
         raise ConfigError(
             "workspace-too-wide",
             f"{resolved} is too wide to be a workspace.",
@@ -304,10 +226,6 @@ def check_workspace(path: Path) -> Path:
             fix="Start in a project's folder, or name one with --directory.",
         )
     return resolved
-
-
-def _clock() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _new_id(now: int) -> str:

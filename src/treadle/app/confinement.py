@@ -1,15 +1,45 @@
-"""Which sandbox a command gets: none where a person is asked, the usual one in auto, a read-only one in plan."""
+"""How a command is run: in which sandbox, with which right that a person granted, and how hardened its git is."""
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
+from treadle.policy.classify import only_reads
+from treadle.policy.context import PolicyContext
 from treadle.policy.names import control_name, secret_name
 from treadle.protocol.permissions import Mode
-from treadle.workspace.sandbox import Profile, Surroundings, prepare, probe, survey, usual_profile
+from treadle.protocol.tools import Right, SandboxDenial
+from treadle.workspace.confinement import Confinement
+from treadle.workspace.sandbox import (
+    Profile,
+    SandboxState,
+    Surroundings,
+    allow,
+    find_denial,
+    prepare,
+    probe,
+    survey,
+    usual_profile,
+)
+from treadle.workspace.sandbox.profile import is_within
+from treadle.workspace.variables import HARDENED_GIT
 from treadle.workspace.wrapping import PLAIN, Wrapping
 
 _CONFINED = frozenset({Mode.AUTO, Mode.PLAN})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where the commands of a session run: `data` is Treadle's own folder, `private` the session's in there.
+
+    `roots` are further folders of the workspace at `root`.
+    """
+
+    root: str
+    roots: tuple[str, ...] = ()
+    data: Path
+    private: Path
 
 
 def confines(mode: Mode) -> bool:
@@ -17,21 +47,51 @@ def confines(mode: Mode) -> bool:
     return mode in _CONFINED and probe().backend is not None
 
 
-def confine(mode: Mode, root: str, data: Path, private: Path) -> Wrapping:
-    """Give what goes around a command of this mode; looks at the disk. Raises `ToolError`."""
+def confine(line: str, granted: SandboxDenial | None, place: Place, context: PolicyContext) -> Confinement:
+    """Say how a line is run in the mode of `context`; looks at the disk. Raises `ToolError`.
+
+    `granted` is what a person gives this one run besides; nothing is ever granted in plan mode.
+    """
+    variables = HARDENED_GIT if only_reads(line, place.root, context) else {}
+    unsandboxed = granted is not None and granted.right is Right.UNSANDBOXED and context.mode is not Mode.PLAN
+    if unsandboxed or (granted is None and not confines(context.mode)):
+        return Confinement(variables=variables)
+    profile = replace(_profile(place), change_root=context.mode is not Mode.PLAN)
+    if context.mode is Mode.PLAN:
+        return Confinement(prepare(profile, probe()), variables)
+    if granted is not None:
+        profile = allow(profile, granted)
+    return Confinement(prepare(profile, probe()), variables, partial(_denial, profile, probe(), place.data))
+
+
+def confine_server(mode: Mode, place: Place) -> Wrapping:
+    """Give what goes around a program that stays while commands come and go; it changes nothing in the workspace.
+
+    Looks at the disk. Raises `ToolError`.
+    """
     if not confines(mode):
         return PLAIN
-    profile = _profile(root, data, private)
-    return prepare(replace(profile, change_root=mode is Mode.AUTO), probe())
+    return prepare(replace(_profile(place), change_root=False), probe())
 
 
-def _profile(root: str, data: Path, private: Path) -> Profile:
-    private.mkdir(parents=True, exist_ok=True, mode=0o700)
-    (data / "locks").mkdir(parents=True, exist_ok=True, mode=0o700)
-    around = Surroundings(home=str(Path.home()), data=str(data), private=str(private), variables=os.environ)
-    found = survey(
-        root,
-        is_control=lambda path: control_name(path) is not None,
-        is_secret=lambda path: secret_name(path) is not None,
-    )
-    return usual_profile(root, around, found)
+def _denial(profile: Profile, state: SandboxState, data: Path, output: str) -> SandboxDenial | None:
+    """Find what the sandbox stopped; what is Treadle's own is never opened."""
+    if state.backend is None:
+        return None
+    denial = find_denial(output, profile, state.backend)
+    return None if denial is not None and is_within(denial.target, str(data)) else denial
+
+
+def _profile(place: Place) -> Profile:
+    place.private.mkdir(parents=True, exist_ok=True, mode=0o700)
+    (place.data / "locks").mkdir(parents=True, exist_ok=True, mode=0o700)
+    around = Surroundings(home=str(Path.home()), data=str(place.data), private=str(place.private), variables=os.environ)
+    found = [
+        survey(
+            root,
+            is_control=lambda path: control_name(path) is not None,
+            is_secret=lambda path: secret_name(path) is not None,
+        )
+        for root in (place.root, *place.roots)
+    ]
+    return usual_profile(place.root, around, *found, roots=place.roots)

@@ -2,15 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import assert_never
 
 from treadle.app.call_check import CallCheck, Outcome, check_call
 from treadle.app.checks import Check, fail, failed, ok, warn
 from treadle.app.installation import installation_checks
-from treadle.app.keys import keyring_name
+from treadle.app.keys import check_stored, keyring_name
 from treadle.app.listing import local_lines, local_servers, provider_lines
 from treadle.app.models import LOCAL, Models
+from treadle.app.policy_files import FileState, PolicyFiles, usual_places
 from treadle.app.settings import Settings, load_settings
+from treadle.app.trusting import session_trust, trust_command
 from treadle.protocol.errors import ConfigError
 
 
@@ -18,6 +21,7 @@ async def examine(*, offline: bool) -> AsyncIterator[Check]:
     """Give each check as it is done; `offline` leaves out the calls of providers, not the servers on this machine."""
     for check in installation_checks():
         yield check
+    yield _this_folder()
     try:
         settings = load_settings({})
         models = Models(settings)
@@ -26,6 +30,13 @@ async def examine(*, offline: bool) -> AsyncIterator[Check]:
         yield failed("settings", error)
         return
     yield ok("settings", "no mistakes")
+    for check in _rules():
+        yield check
+    try:
+        check_stored()
+    except ConfigError as error:
+        yield failed("keys", error)
+        return
     for check in keys:
         yield check
     async for check in _local(models):
@@ -33,6 +44,30 @@ async def examine(*, offline: bool) -> AsyncIterator[Check]:
     if not offline:
         for check in await _calls(settings):
             yield check
+
+
+def _this_folder() -> Check:
+    """Say whether the folder that the doctor was called in may act."""
+    try:
+        trust = session_trust(Path.cwd())
+    except OSError as error:
+        return warn("this folder", str(error), "Go to a folder that exists.")
+    if trust.notice():
+        return warn("this folder", trust.notice(), f"Look at it and say yes: {trust_command(trust.workspace)}")
+    return ok("this folder", "trusted" if trust.trusted else "not trusted; nothing in it acts by itself")
+
+
+def _rules() -> Iterator[Check]:
+    """Look at the administrator's and the user's rules; those of a project belong to its sessions."""
+    found = PolicyFiles(usual_places(None), keep=False).in_force()
+    for one in found.files:
+        if one.state is FileState.BROKEN:
+            fix = "Mend it (docs/policy.md shows the form); until then nothing runs without asking."
+            yield fail(f"rules {one.path}", one.why, fix)
+        else:
+            yield ok(f"rules {one.path}", f"{one.rules} rules, all examples hold")
+    if not found.files:
+        yield ok("rules", "no rule files; the built-in rules count")
 
 
 def _keys(models: Models) -> Iterator[Check]:

@@ -13,6 +13,7 @@ class Exit(IntEnum):
     FAILED = 1
     USAGE = 2
     STEPS = 53
+    BUDGET = 54
     PERMISSION = 55
     MISTAKES = 56
     LOOP = 57
@@ -33,6 +34,8 @@ def exit_code(outcome: TurnOutcome) -> Exit:
             return Exit.PERMISSION if outcome.denied else Exit.DONE
         case TurnStop.MAX_TURN_REQUESTS:
             return Exit.STEPS
+        case TurnStop.BUDGET | TurnStop.TIME:
+            return Exit.BUDGET
         case TurnStop.CANCELLED:
             return Exit.INTERRUPTED
         case TurnStop.MISTAKES:

@@ -18,6 +18,11 @@ _SETTINGS = {
         "A Python function cannot become a tool: a parameter lacks a type hint, or has one that JSON cannot carry.",
         "Give every parameter a type hint that the message asks for, and the function a docstring.",
     ),
+    "tool-name": Explanation(
+        "A program that uses Treadle gives a tool whose name another tool has.",
+        "Give it another name: function_tool(function, name=...).",
+    ),
+    "tool-unknown": Explanation("There is no tool of this name.", "`treadle tools` lists them."),
     "tool-plugin": Explanation(
         "An installed package offers something under the entry point `treadle.tools` that is no tool.",
         "Mend or remove that package: an entry point names a function with type hints, a tool, or a list of them.",
@@ -29,6 +34,14 @@ _SETTINGS = {
     "trust-unwritable": Explanation(
         "What you said of a folder could not be kept.",
         "Make room on the disk, or check the permissions of the data folder; nothing of the folder is used until then.",
+    ),
+    "rules-broken": Explanation(
+        "A rule file has a mistake: its form, or a rule that does not match its own examples.",
+        "Mend the line that the message names. docs/policy.md shows the form; `treadle policy show` tries it.",
+    ),
+    "rule-unknown": Explanation(
+        "There is no such rule of yours, or no such suggestion.",
+        "`treadle policy show` lists the rules in force, `treadle policy suggest` those that could be added.",
     ),
     "config-syntax": Explanation(
         "A settings file is not valid TOML.",
@@ -45,6 +58,14 @@ _SETTINGS = {
     "config-workspace": Explanation(
         "The settings of a workspace want what only you may set: where requests go, or a wider mode.",
         "Look at the file with care: somebody wrote it for you. Remove the line, or set it in your own file.",
+    ),
+    "config-diagnostics": Explanation(
+        "A language server or linter in the settings lacks what it needs, or has what it cannot use.",
+        "The message says which; docs/diagnostics.md has examples to copy.",
+    ),
+    "sandbox-missing": Explanation(
+        "Mode auto runs commands unasked because they are confined, and nothing here can confine them.",
+        "Install bubblewrap and let users make namespaces; `treadle doctor` says what is lacking. Or use --mode edits.",
     ),
     "config-key": Explanation(
         "`treadle config set` was given something that cannot be a key.",
@@ -70,9 +91,20 @@ _SETTINGS = {
         "The provider is known, but this model of it is not; probably the name is mistyped.",
         'Take a name that the message suggests. A new model: say what you know of it under [models."…"].',
     ),
+    "rules-unwritable": Explanation(
+        "What you allowed for every session could not be written to your rules; it holds for this session.",
+        "Check the permissions and the free space of the folder that the message names.",
+    ),
     "provider-unknown": Explanation(
         "No provider has this name.",
         "`treadle providers` lists them. A server of your own: openai-compatible, or [providers.NAME] with wire_api.",
+    ),
+    "local-weights": Explanation(
+        "The file of a model that Treadle runs by itself is not on this machine.",
+        "Run the command of the message, or name another GGUF file: --model local/PATH.gguf.",
+    ),
+    "local-file": Explanation(
+        "The file that was named after local/ is not there, or is no GGUF file.", "Name another one."
     ),
     "no-provider": Explanation(
         "No model was named, and no provider has a key.",
@@ -84,6 +116,18 @@ _KEYS = {
     "key-missing": Explanation(
         "The provider wants a key and none was found: not in the environment, the keyring or the file of keys.",
         "`treadle login PROVIDER`, or set the variable that the message names.",
+    ),
+    "aws-profile": Explanation(
+        "AWS_PROFILE names a profile that neither ~/.aws/config nor ~/.aws/credentials has.",
+        "Correct the name; `aws configure list-profiles` lists those that are there.",
+    ),
+    "aws-files": Explanation(
+        "A file of AWS with profiles or keys cannot be read. Its content is not shown.",
+        "Mend the file that the message names.",
+    ),
+    "aws-region": Explanation(
+        "Signing a request for AWS needs a region, and none is set.",
+        "Set AWS_REGION, for example us-east-1, or region in the profile.",
     ),
     "key-invalid": Explanation(
         "What was given as a key is empty or has characters that cannot be sent.",
@@ -118,6 +162,14 @@ _STARTING = {
     "workspace-too-wide": Explanation(
         "Your home folder, or the root of the disk, is too much to work in.", "Start in a project's folder."
     ),
+    "add-dir": Explanation(
+        "A further folder of the workspace is missing, too wide, or one that Treadle keeps its own files in.",
+        "Name a project's folder with --add-dir; add_dirs in your settings file is read at each start.",
+    ),
+    "add-dir-late": Explanation(
+        "A session that exists is to get a folder that it did not begin with.",
+        "Start a new session with --add-dir.",
+    ),
     "no-terminal": Explanation(
         "Something has to be typed or shown, and there is no terminal.",
         'In a script: treadle -p "task"; treadle login PROVIDER --key-stdin.',
@@ -130,7 +182,10 @@ _STARTING = {
     "tools-file": Explanation(
         "The file with tools is not JSON of the expected form.", "docs/scripted-model.md shows it."
     ),
-    "policy-row": Explanation("A line given to `treadle policy` is not a JSON object as expected.", "Mend that line."),
+    "policy-question": Explanation(
+        "`treadle policy explain` was given nothing to explain, or two things.",
+        "Give it a shell line in quotes, --path PATH with --op, or --url URL.",
+    ),
     "port-unusable": Explanation("The port is taken, or may not be used.", "Take another with --port."),
     "script-invalid": Explanation("A script of the scripted model has a mistake.", "The message names the place."),
     "script-unreadable": Explanation("A script of the scripted model cannot be read.", "Check its path."),
@@ -143,6 +198,9 @@ _STARTING = {
 _SESSIONS = {
     "session-none": Explanation("No session was ever started in this folder.", "`treadle sessions --all` lists all."),
     "session-unknown": Explanation("No session, or more than one, has this id.", "`treadle sessions` lists the ids."),
+    "job-unknown": Explanation(
+        "No command in the background has this id.", "`treadle jobs --all` lists them with their ids."
+    ),
     "session-busy": Explanation(
         "Another process works in this session; two would spoil each other's work.", "Close it there."
     ),

@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, distribution, requires
 from types import MappingProxyType
 
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*;.*extra == ['\"]([a-z-]+)['\"]")
-_OTHER_NAMES = MappingProxyType({"docx": "python-docx"})
+_OTHER_NAMES = MappingProxyType({"docx": "python-docx", "google": "google-auth"})
 """Modules whose package has another name."""
 _NOT_FOR_USERS = "dev"
 

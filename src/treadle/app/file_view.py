@@ -8,6 +8,7 @@ from treadle.policy.context import FileFacts, FileKind
 
 _MOST_NAMES = 10_000
 _LARGEST_CONFIG = 64 * 1024
+_LARGEST_INDEX = 32 * 1024 * 1024
 _KINDS = {stat.S_IFLNK: FileKind.LINK, stat.S_IFDIR: FileKind.DIRECTORY, stat.S_IFREG: FileKind.FILE}
 
 
@@ -17,7 +18,10 @@ class DiskView:
 
     def resolve(self, path: str) -> str:
         """Give the absolute path with every link followed; parts that do not exist stay as they are."""
-        return os.path.realpath(path)
+        try:
+            return os.path.realpath(path)
+        except OSError:  # a link of another process below /proc that may not be read
+            return os.path.normpath(path)
 
     def facts(self, path: str) -> FileFacts | None:
         """Look at an absolute path without following a link at its end; None where there is nothing."""
@@ -49,14 +53,29 @@ class DiskView:
     def read_config(self, path: str) -> str | None:
         """Read a small configuration file of a repository; None when it is missing, unreadable or over 64 KiB."""
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            raw = _read(path, _LARGEST_CONFIG)
         except (OSError, ValueError):
             return None
+        return None if raw is None else raw.decode(errors="replace")
+
+    def read_index(self, path: str) -> bytes | None:
+        """Read what a repository has staged; nothing when it is missing, None when it is unreadable or over 32 MiB."""
         try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return None
-            with open(descriptor, "rb", closefd=False) as file:
-                raw = file.read(_LARGEST_CONFIG + 1)
-        finally:
-            os.close(descriptor)
-        return None if len(raw) > _LARGEST_CONFIG else raw.decode(errors="replace")
+            return _read(path, _LARGEST_INDEX)
+        except (FileNotFoundError, NotADirectoryError):
+            return b""
+        except (OSError, ValueError):
+            return None
+
+
+def _read(path: str, most: int) -> bytes | None:
+    """Read a regular file whole; None for another kind of file, or a larger one. Raises `OSError`, `ValueError`."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        with open(descriptor, "rb", closefd=False) as file:
+            raw = file.read(most + 1)
+    finally:
+        os.close(descriptor)
+    return None if len(raw) > most else raw

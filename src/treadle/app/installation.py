@@ -14,6 +14,8 @@ from treadle import __version__
 from treadle.app.checks import Check, fail, ok, warn
 from treadle.app.extras import extras, install_command, missing_packages
 from treadle.app.places import config_file, data_directory, database
+from treadle.app.sandbox_state import FIX, describe
+from treadle.workspace.sandbox import probe
 from treadle.workspace.search import find_ripgrep
 
 _OLDEST_PYTHON = (3, 11)
@@ -87,13 +89,11 @@ def _git() -> Check:
 
 
 def _sandbox() -> Check:
-    program = shutil.which("bwrap")
-    fix = "Install the package bubblewrap, and let users make namespaces; until then commands run without a sandbox."
-    if program is None:
-        return warn("sandbox", "bubblewrap is not installed", fix)
-    trial = [program, "--unshare-all", "--ro-bind", "/", "/", "--", "/bin/true"]
-    trouble = _trouble(trial)
-    return warn("sandbox", f"{program} cannot be used: {trouble}", fix) if trouble else ok("sandbox", program)
+    found = describe(probe())
+    if found.whole:
+        return ok("sandbox", found.text)
+    without = "Commands are confined less well until then." if found.there else "Mode auto is off until then."
+    return warn("sandbox", found.text, f"{FIX} {without}")
 
 
 def _chromium() -> Check:
@@ -119,13 +119,6 @@ def _first_line(argv: Sequence[str]) -> str:
     done = _run(argv)
     lines = done.stdout.decode(errors="replace").splitlines() if done is not None and done.returncode == 0 else []
     return lines[0] if lines else ""
-
-
-def _trouble(argv: Sequence[str]) -> str:
-    done = _run(argv)
-    if done is None:
-        return "it did not end"
-    return done.stderr.decode(errors="replace").strip() or f"status {done.returncode}" if done.returncode else ""
 
 
 def _run(argv: Sequence[str]) -> "subprocess.CompletedProcess[bytes] | None":

@@ -99,6 +99,19 @@ def forget_key(provider: str) -> bool:
     return True
 
 
+def stored_values() -> list[tuple[str, str]]:
+    """Give the keys of the file with their names, to be hidden; a keyring is not asked, and a bad file gives none."""
+    try:
+        return [(value, f"{provider} key") for provider, value in _read().keys.items()]
+    except ConfigError:
+        return []
+
+
+def check_stored() -> None:
+    """Raise `ConfigError` where the file of keys is damaged or open to others."""
+    _read()
+
+
 def keyring_name() -> str:
     """Name the keyring in use; empty where there is no real one."""
     return _ask(lambda backend: type(backend).__module__) or ""
@@ -115,7 +128,7 @@ def _read() -> _Stored:
                 fix=f"Run: chmod 600 {file}",
             )
         return msgspec.json.decode(file.read_bytes(), type=_Stored)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return _Stored()
     except (OSError, msgspec.MsgspecError):
         # The text of a decoding error may quote the file.

@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from treadle.app.models import LOCAL, Models
+from treadle.app.windows import learned_windows
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelSpec
 from treadle.providers.local import LocalServer, find_servers
 from treadle.providers.local_advice import window_fix, window_problem
 from treadle.providers.model_data import model_data, model_names, model_spec
-from treadle.providers.provider_rows import ProviderRow
+from treadle.providers.provider_rows import ROWS, ProviderRow
 
 _ALIKE = 80.0
 """How alike a name and a query must be, of 100, where no name holds the query's words."""
@@ -43,12 +44,13 @@ class LocalLine(Record, frozen=True, kw_only=True):
 def provider_lines(models: Models) -> Iterator[ProviderLine]:
     """List every provider, and whether it can be called with what is set."""
     for row in models.rows():
-        key = models.key(row)
+        proof = ""
         try:
-            base_url, problem = models.provider_url(row), ""
+            proof, problem = models.proof(row), ""
+            base_url = models.provider_url(row)
         except ConfigError as error:
             base_url, problem = row.base_url, error.what
-        if not problem and key is None and row.keys and not row.key_optional:
+        if not problem and not proof and row.keys and not row.key_optional:
             problem = "no key"
         yield ProviderLine(
             name=row.name,
@@ -56,8 +58,8 @@ def provider_lines(models: Models) -> Iterator[ProviderLine]:
             base_url=without_secrets(base_url),
             wire=row.wire.value,
             key_variables=row.keys,
-            key_origin="" if key is None else key.origin,
-            configured=not problem and (key is not None or not row.key_optional),
+            key_origin=proof,
+            configured=not problem and (bool(proof) or not row.key_optional),
             problem=problem,
         )
 
@@ -81,7 +83,7 @@ def data_date() -> str:
 
 def catalogue_models(models: Models, query: str) -> Sequence[ModelSpec]:
     """List the known models that a query means: names with all its words, else names that are like it."""
-    found = list(_catalogue(models.rows()))
+    found = [*_catalogue(models.rows()), *_learned()]
     words = query.lower().split()
     holding = [spec for spec in found if all(word in spec.ref.lower() for word in words)]
     if holding or not words:
@@ -96,6 +98,15 @@ def catalogue_models(models: Models, query: str) -> Sequence[ModelSpec]:
 def _catalogue(rows: Iterable[ProviderRow]) -> Iterator[ModelSpec]:
     for row in rows:
         yield from (model_spec(row, name) for name in model_names(row))
+
+
+def _learned() -> Iterator[ModelSpec]:
+    """Models outside the catalogue whose window a refusal named."""
+    known = {row.name: set(model_names(row)) for row in ROWS}
+    for ref, window in learned_windows().items():
+        provider, _, name = ref.partition("/")
+        if name not in known.get(provider, ()):
+            yield ModelSpec(provider=provider, name=name, context_window=window)
 
 
 async def local_servers(models: Models) -> tuple[LocalServer, ...]:

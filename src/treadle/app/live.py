@@ -8,10 +8,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from treadle.app.trusting import SessionTrust
 from treadle.engine.session import Session
 from treadle.engine.state import phase
 from treadle.protocol.errors import RefusedError, TreadleError
-from treadle.protocol.events import EventData, Op, Resumed, SetModel, Source
+from treadle.protocol.events import EventData, Op, Resumed, SetMode, SetModel, Source
 from treadle.protocol.models import ModelSpec, ToolProtocol
 from treadle.protocol.notifications import Notification, Phase, QueuedPrompt, TurnOutcome
 from treadle.protocol.permissions import Mode, Question
@@ -35,32 +36,46 @@ class Status:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFinder:
-    """What is known of a model, and how to change to it; both raise `ConfigError` for one that cannot be called."""
+    """What is known of a model, and how to change to it; all raise `ConfigError` for one that cannot be called.
+
+    `for_mode` gives the model that a mode has of its own, None where the modes share one.
+    """
 
     spec: Callable[[str], ModelSpec]
     choose: Callable[[str], SetModel]
+    for_mode: Callable[[Mode], Awaitable[SetModel | None]]
 
 
 class LiveSession:
-    """One open session; an async context manager that holds the lease and runs the loop while it is entered."""
+    """One open session; an async context manager that holds the lease and runs the loop while it is entered.
 
-    def __init__(
+    `notices` are what a person should know before anything happens, such as a rule file that cannot be used. `roots`
+    are the folders of the workspace besides the one that it is worked in.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a session is made of
         self,
         *,
         session_id: str,
-        workspace: Path,
+        trust: SessionTrust,
         engine: Session,
         store: Store,
         first: Sequence[EventData],
         models: ModelFinder,
+        checklist_file: Path,
+        roots: Sequence[str] = (),
         clean_up: Callable[[], Awaitable[None]],
     ) -> None:
         self.id = session_id
-        self.workspace = workspace
+        self.workspace = trust.workspace
+        self.trust = trust
+        self.roots = tuple(roots)
+        self.notices: Sequence[str] = tuple(filter(None, [trust.notice()]))
         self._engine = engine
         self._store = store
         self._first = first
         self._models = models
+        self.checklist_file = checklist_file
         self._clean_up = clean_up
         self._tasks: list[asyncio.Task[None]] = []
         self._failure_told = False
@@ -101,8 +116,20 @@ class LiveSession:
         return self._models.choose(ref)
 
     async def post(self, op: Op, source: Source) -> None:
-        """Ask for something; returns when it is in the log. Raises `RefusedError` with the reason when it cannot be."""
+        """Ask for something; returns when it is in the log. Raises `RefusedError` with the reason when it cannot be.
+
+        With the mode the model changes where the settings give the mode one of its own; raises `ConfigError` when that
+        cannot be called, and then the mode stays.
+        """
+        if not isinstance(op, SetMode):
+            await self._engine.post(op, source)
+            return
+        wanted = await self._models.for_mode(op.mode)
         await self._engine.post(op, source)
+        state = self._engine.state
+        now = SetModel(model=state.model, tool_protocol=state.tool_protocol, thinking_budget=state.thinking_budget)
+        if wanted is not None and wanted != now:
+            await self._engine.post(wanted, source)
 
     def follow(self) -> AsyncIterator[Notification]:
         """Listen from now on (a session that is not started yet: from its start); ends when the session is closed."""

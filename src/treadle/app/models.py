@@ -1,25 +1,33 @@
 """Which model: from the settings to a provider with its key, and what is known of the model."""
 
 import os
+import time
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from treadle.app.cloud import address_variables, find_authorizer, proof_origin
+from treadle.app.embedded import PROVIDER as EMBEDDED
+from treadle.app.embedded import embedded_provider, embedded_spec
 from treadle.app.keys import Key, find_key
+from treadle.app.said import as_found, as_spoken_elsewhere, checked_url, limits_for, own_row, with_settings
 from treadle.app.settings import ModelSettings, ProviderSettings, Settings
+from treadle.app.windows import LearningProvider, learn_window, learned_windows
 from treadle.engine.ports import Provider
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.models import ModelSpec, Prices, ToolProtocol
+from treadle.protocol.models import ModelChoice, ModelSpec, Prices, ToolProtocol
 from treadle.protocol.permissions import Mode
+from treadle.providers.breaker import Circuits, GuardedProvider
 from treadle.providers.catalogue import fill_base_url, resolve
 from treadle.providers.connect import provider_for
-from treadle.providers.endpoint import StreamLimits
+from treadle.providers.endpoint import Endpoint
 from treadle.providers.model_data import model_names, model_spec, nearest_models
-from treadle.providers.provider_rows import ROWS, ProviderRow, Wire
+from treadle.providers.provider_rows import ROWS, Proof, ProviderRow
 
 if TYPE_CHECKING:
     from treadle.providers.local import LocalModel
@@ -58,23 +66,47 @@ _KEY_HELP = (
     "or try Treadle without one: `treadle demo`."
 )
 
+_UNKNOWN_WINDOW = (
+    "The context window of {ref} is not known, so the conversation is only cut when the provider refuses it; if the "
+    'refusal names the window, it is remembered. If you know it: context_window under [models."{ref}"] of the settings.'
+)
+_OTHER_PROOFS = {
+    Proof.KEY: "",
+    Proof.AWS: " An account of AWS does as well: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.",
+    Proof.GOOGLE: " An account of Google does as well: GOOGLE_APPLICATION_CREDENTIALS, "
+    "`gcloud auth application-default login`, or token_command in the settings.",
+}
+
 
 _NO_KEYS: Mapping[str, str] = MappingProxyType({})
+
+
+@cache
+def process_circuits() -> Circuits:
+    """Give the circuits that all sessions of this process share: what one learned of a provider counts for all."""
+    return Circuits(time.monotonic)
 
 
 class Models:
     """Models by the name a user types, `provider/model`; providers are opened once and shared."""
 
     def __init__(
-        self, settings: Settings, environment: Mapping[str, str] | None = None, *, keys: Mapping[str, str] = _NO_KEYS
+        self,
+        settings: Settings,
+        environment: Mapping[str, str] | None = None,
+        *,
+        keys: Mapping[str, str] = _NO_KEYS,
+        circuits: Circuits | None = None,
     ) -> None:
-        """`keys` are those of providers that are tried before they are stored."""
+        """`keys` are those of providers that are tried before they are stored; `circuits` are shared by sessions."""
         self._settings = settings
+        self._circuits = Circuits(time.monotonic) if circuits is None else circuits
         self._keys = keys
         self._environment = os.environ if environment is None else environment
         self._open: dict[str, Provider] = {}
         self._local: dict[str, LocalModel] = {}
         self._notices: dict[str, str] = {}
+        self._learned = learned_windows()
 
     def choose(self, ref: str = "", *, mode: Mode | None = None) -> Choice:
         """Find a model: `ref`, else that of a mode (by default the settings'), else of the first provider with a key.
@@ -90,12 +122,27 @@ class Models:
         if protocol is None:
             protocol = ToolProtocol.NATIVE if spec.native_tools else ToolProtocol.XML
         budget, notice = self._clip(spec, said.thinking_budget)
-        notices = tuple(text for text in (notice, self._notices.get(ref, "")) if text)
+        unknown = _UNKNOWN_WINDOW.format(ref=ref) if spec.context_window is None and not _is_scripted(ref) else ""
+        notices = tuple(text for text in (notice, self._notices.get(ref, ""), unknown) if text)
         return Choice(spec=spec, tool_protocol=protocol, thinking_budget=budget, notices=notices)
 
-    async def ask_local(self, ref: str = "") -> None:
-        """If a model (by default the chosen one) is on a local server, ask that what the model holds and can do."""
-        ref = ref or self._settings.in_mode(self._settings.mode).model
+    def fallback(self) -> ModelChoice | None:
+        """Find the model that takes over when the chosen one keeps failing; None without one. Raises `ConfigError`."""
+        if not self._settings.fallback:
+            return None
+        choice = self.choose(self._settings.fallback)
+        return ModelChoice(
+            model=choice.spec.ref, tool_protocol=choice.tool_protocol, thinking_budget=choice.thinking_budget
+        )
+
+    @property
+    def differ_by_mode(self) -> bool:
+        """Whether the settings give any mode a model or a thinking budget of its own."""
+        return bool(self._settings.modes)
+
+    async def ask_local(self, ref: str = "", *, mode: Mode | None = None) -> None:
+        """If a model (by default that of a mode) is on a local server, ask that what the model holds and can do."""
+        ref = ref or self._settings.in_mode(self._settings.mode if mode is None else mode).model
         row, name = self._parse(ref) if ref else (None, "")
         if row is None or row.name not in LOCAL:
             return
@@ -122,19 +169,23 @@ class Models:
         """Tell what is known of a model: the catalogue, under what the user says. Raises `ConfigError`."""
         provider, name = self._parse(ref)
         if provider is None:
-            return ModelSpec(provider=SCRIPTED, name=name, prices=Prices(input=0.0, output=0.0))
+            own = ModelSpec(provider=SCRIPTED, name=name, prices=Prices(input=0.0, output=0.0))
+            return with_settings(embedded_spec(name), self._override(ref)) if _is_embedded(ref) else own
         if name not in model_names(provider):
             self._refuse_unknown(ref, provider, name)
         spec = model_spec(provider, name)
+        if spec.context_window is None:
+            spec = msgspec.structs.replace(spec, context_window=self._learned.get(spec.ref))
         local = self._local.get(ref)
-        return _merge(_as_found(spec, local) if local else spec, self._override(ref))
+        return with_settings(as_found(spec, local) if local else spec, self._override(ref))
 
     def provider(self, ref: str) -> Provider:
         """Open the provider of a model, or give the open one; raises `ConfigError`."""
         row, name = self._parse(ref)
         key = ref if row is None else row.name
         if key not in self._open:
-            self._open[key] = _open_script(name) if row is None else self._open_row(row)
+            open_own = embedded_provider if _is_embedded(ref) else _open_script
+            self._open[key] = open_own(name) if row is None else self._open_row(row)
         return self._open[key]
 
     async def close(self) -> None:
@@ -154,7 +205,7 @@ class Models:
         known = next((row for row in ROWS if name in (row.name, *row.aliases)), None)
         if said is None or (known is not None and not said.wire_api):
             return resolve(name)
-        return _own_row(name, said, known)
+        return own_row(name, said, known)
 
     def usual_model(self, row: ProviderRow) -> str:
         """Name a model of a provider: that of the settings, the usual, or the cheapest one; empty for none."""
@@ -178,14 +229,15 @@ class Models:
 
     def base_url(self, row: ProviderRow) -> str:
         """Find the address of a model's provider; --base-url counts over the provider's own. Raises `ConfigError`."""
-        return _checked_url(self._settings.base_url) if self._settings.base_url else self.provider_url(row)
+        return checked_url(self._settings.base_url) if self._settings.base_url else self.provider_url(row)
 
     def provider_url(self, row: ProviderRow) -> str:
         """Find the address of a provider, without regard to --base-url; raises `ConfigError`."""
-        return _checked_url(self._said(row).base_url or fill_base_url(row, self._environment))
+        variables = address_variables(row, self._environment)
+        return checked_url(self._said(row).base_url or fill_base_url(row, variables))
 
     def _parse(self, ref: str) -> tuple[ProviderRow | None, str]:
-        """Split a model's name; None stands for the scripted model. Raises `ConfigError`."""
+        """Split a model's name; None stands for the models without a provider. Raises `ConfigError`."""
         provider, slash, name = ref.strip().partition("/")
         if not slash or not name:
             raise ConfigError(
@@ -194,31 +246,55 @@ class Models:
                 why="A model is named by its provider, a slash and its own name there.",
                 fix="For example --model anthropic/claude-sonnet-4-5; `treadle models` lists them.",
             )
-        if provider == SCRIPTED:
+        if provider in (SCRIPTED, EMBEDDED):
             return None, name
         return self.row(provider), name
 
+    def proof(self, row: ProviderRow) -> str:
+        """Name where the proof of who asks comes from: a key, or what the provider takes in its place; else empty."""
+        key = self.key(row)
+        if key is not None:
+            return key.origin
+        return proof_origin(row, self._environment, self._said(row).token_command)
+
     def _open_row(self, row: ProviderRow) -> Provider:
-        own_address = self._settings.base_url or self._said(row).base_url
-        base_url, key = self.base_url(row), self.key(row)
-        if key is None and row.keys and not row.key_optional and not own_address:
-            names = self._said(row).api_key_env or " or ".join(row.keys)
+        said = self._said(row)
+        own_address = self._settings.base_url or said.base_url
+        key = self.key(row)
+        authorizer = None if key is not None else find_authorizer(row, self._environment, said.token_command)
+        base_url = self.base_url(row)
+        if key is None and authorizer is None and row.keys and not row.key_optional and not own_address:
+            names = said.api_key_env or " or ".join(row.keys)
             raise ConfigError(
                 "key-missing",
                 f"No key for {row.title} was found.",
                 why=f"{names} is not set, and none is stored.",
-                fix=_KEY_HELP.format(provider=row.name, names=names),
+                fix=_KEY_HELP.format(provider=row.name, names=names) + _OTHER_PROOFS[row.proof],
             )
-        said = self._said(row)
-        return provider_for(
-            _as_spoken_elsewhere(row) if own_address and not said.wire_api else row,
-            api_key=key.value if key else "",
+        endpoint = Endpoint(
+            name=row.name,
             base_url=base_url,
+            api_key=key.value if key else "",
             headers=said.headers,
-            limits=_limits(row, said),
+            limits=limits_for(row, said),
+            quirks=row.quirks,
             proxy=said.proxy,
             ca_file=str(Path(said.ca_file).expanduser()) if said.ca_file else "",
         )
+        spoken = as_spoken_elsewhere(row) if own_address and not said.wire_api else row
+        inner = provider_for(spoken, endpoint, None if authorizer is None else authorizer(endpoint))
+        guarded = GuardedProvider(inner, self._circuits, name=row.name, place=base_url)
+        return LearningProvider(guarded, lambda name, window: self._learn(f"{row.name}/{name}", window))
+
+    def _learn(self, ref: str, window: int) -> None:
+        """Keep a window that a refusal named, if nothing else is known of it."""
+        try:
+            unknown = self.spec(ref).context_window is None
+        except ConfigError:
+            return
+        if unknown:
+            learn_window(ref, window)
+            self._learned = learned_windows()
 
     def _said(self, row: ProviderRow) -> ProviderSettings:
         providers = self._settings.providers
@@ -268,9 +344,12 @@ class Models:
         return self._settings.models.get(ref, ModelSettings())
 
 
-def _as_spoken_elsewhere(row: ProviderRow) -> ProviderRow:
-    """Give the row for another address: servers that follow OpenAI's API speak its chat completions, few the rest."""
-    return msgspec.structs.replace(row, wire=Wire.OPENAI_CHAT) if row.wire is Wire.OPENAI_RESPONSES else row
+def _is_scripted(ref: str) -> bool:
+    return ref.strip().startswith(f"{SCRIPTED}/")
+
+
+def _is_embedded(ref: str) -> bool:
+    return ref.strip().startswith(f"{EMBEDDED}/")
 
 
 def _open_script(path: str) -> Provider:
@@ -278,64 +357,3 @@ def _open_script(path: str) -> Provider:
     from treadle.providers.scripted.script import load_script
 
     return ScriptedProvider(load_script(Path(path).expanduser()))
-
-
-def _own_row(name: str, said: ProviderSettings, known: ProviderRow | None) -> ProviderRow:
-    """Make the row of a provider that the settings describe; raises `ConfigError`."""
-    try:
-        wire = Wire(said.wire_api or Wire.OPENAI_CHAT)
-    except ValueError as error:
-        raise ConfigError(
-            "wire-api",
-            f"{said.wire_api!r} of [providers.{name}] is not a wire API.",
-            fix=f"Take one of {', '.join(one.value for one in Wire)}.",
-        ) from error
-    if known is not None:
-        return msgspec.structs.replace(known, wire=wire)
-    return ProviderRow(name=name, title=name, base_url=said.base_url, wire=wire, key_optional=True)
-
-
-def _checked_url(url: str) -> str:
-    if url.startswith(("http://", "https://")):
-        return url
-    raise ConfigError(
-        "base-url-invalid",
-        f"{url!r} is not a base URL.",
-        why="It must begin with http:// or https://.",
-        fix="Give it like --base-url http://localhost:8000/v1.",
-    )
-
-
-def _limits(row: ProviderRow, said: ProviderSettings) -> StreamLimits:
-    """The time limits of a provider, where the user says others."""
-    limits = row.limits
-    return StreamLimits(
-        connect=said.connect_timeout or limits.connect,
-        first_byte=said.first_byte_timeout or limits.first_byte,
-        idle=said.idle_timeout or limits.idle,
-        body=limits.body,
-        event=limits.event,
-    )
-
-
-def _as_found(spec: ModelSpec, found: "LocalModel") -> ModelSpec:
-    """Put what a local server says of a model over what the catalogue knows of it."""
-    return msgspec.structs.replace(
-        spec,
-        context_window=found.window or spec.context_window,
-        native_tools=spec.native_tools if found.native_tools is None else found.native_tools,
-        images=spec.images if found.images is None else found.images,
-        thinking=spec.thinking if found.thinking is None else found.thinking,
-    )
-
-
-def _merge(spec: ModelSpec, said: ModelSettings) -> ModelSpec:
-    prices = spec.prices
-    if said.input_price is not None and said.output_price is not None:
-        prices = Prices(input=said.input_price, output=said.output_price)
-    return msgspec.structs.replace(
-        spec,
-        context_window=said.context_window or spec.context_window,
-        max_output=said.max_output or spec.max_output,
-        prices=prices,
-    )

@@ -8,6 +8,7 @@ from treadle.app.places import program_log
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.store.opening import Mended
+from treadle.workspace.text import visible
 
 _FIXES: dict[ErrorKind, str] = {
     ErrorKind.AUTHENTICATION: "Check the provider's key: `treadle config` shows where it came from.",
@@ -76,6 +77,11 @@ def tell(notice: str) -> None:
     """Say something that a person should know but that stops nothing."""
     sys.stderr.write(f"treadle: {notice}\n")
     write_log(notice)
+
+
+def harmless(text: str) -> str:
+    """Escape what could steer a terminal, or whatever else reads our output as plain lines."""
+    return visible(text)
 
 
 def write_log(text: str) -> bool:

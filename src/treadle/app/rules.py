@@ -1,35 +1,39 @@
-"""Rules files of the workspace: what AGENTS.md, or CLAUDE.md in its place, tells the model."""
+"""Rules files of a trusted workspace: what AGENTS.md, or CLAUDE.md in its place, tells the model."""
 
 from pathlib import Path
 
+from treadle.app.trusting import SessionTrust
 from treadle.context.system import Rules
+from treadle.store.activation import Item, ItemKind
+from treadle.store.trust import read_item
 
 _NAMES = ("AGENTS.md", "CLAUDE.md")
 _LONGEST = 32_768
 
 
-def load_rules(workspace: Path) -> tuple[Rules, ...]:
-    """Read the rules from the top of the repository down to the workspace; each folder gives its first file found."""
-    folders = [workspace, *workspace.parents]
-    top = next((index for index, folder in enumerate(folders) if (folder / ".git").exists()), 0)
-    found = []
-    for folder in reversed(folders[: top + 1]):
-        rules = _first(folder, workspace)
-        if rules is not None:
-            found.append(rules)
-    return tuple(found)
+def load_rules(trust: SessionTrust) -> tuple[Rules, ...]:
+    """Read the rules from the top of the repository down to the workspace; each folder gives its first file found.
+
+    Only what was trusted counts, byte for byte; in a folder that is not trusted there are none.
+    """
+    if not trust.trusted:
+        return ()
+    folders: dict[Path, list[Item]] = {}
+    for item in trust.items:
+        if item.kind is ItemKind.RULES and Path(item.path).name in _NAMES:
+            folders.setdefault((trust.workspace / item.path).parent, []).append(item)
+    outermost_first = sorted(folders, key=lambda folder: len(folder.parts))
+    found = (_first(trust.workspace, sorted(folders[folder])) for folder in outermost_first)
+    return tuple(rules for rules in found if rules is not None)
 
 
-def _first(folder: Path, workspace: Path) -> Rules | None:
-    for name in _NAMES:
-        file = folder / name
-        try:
-            with file.open("rb") as stream:
-                text = stream.read(_LONGEST + 1).decode(errors="replace")
-        except OSError:
+def _first(workspace: Path, items: list[Item]) -> Rules | None:
+    for item in items:
+        content = read_item(workspace, item)
+        if content is None:
             continue
+        text = content[: _LONGEST + 1].decode(errors="replace")
         if len(text) > _LONGEST:
             text = f"{text[:_LONGEST]}\n[cut after {_LONGEST} characters]"
-        origin = name if folder == workspace else str(file)
-        return Rules(origin=origin, text=text)
+        return Rules(origin=item.path, text=text)
     return None

@@ -1,17 +1,21 @@
 """What a user can set, and the layers it comes from: defaults, user, workspace, environment, command line."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
+from treadle.app.diagnostic_settings import DiagnosticSettings
 from treadle.app.places import config_file
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
+from treadle.protocol.events import Budget, Limits
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode
+from treadle.protocol.tools import Risk
 
 Tokens: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
@@ -19,11 +23,14 @@ Dollars: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class ProviderSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the user says of a provider. `api_key_env` names the variable that holds the key. Timeouts are seconds."""
+    """What the user says of a provider. `api_key_env` names the variable that holds the key; `token_command` is a
+    program, with its arguments, that prints a token for a short time. Timeouts are seconds.
+    """
 
     base_url: str = ""
     wire_api: str = ""
     api_key_env: str = ""
+    token_command: tuple[str, ...] = ()
     headers: Mapping[str, str] = {}
     proxy: str = ""
     ca_file: str = ""
@@ -49,18 +56,63 @@ class ModeSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True
     thinking_budget: Annotated[int, msgspec.Meta(ge=0)] | None = None
 
 
+class BudgetSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What may be spent in a turn, a session, a day (UTC): US dollars, and tokens of every kind."""
+
+    turn_cost: Dollars | None = None
+    turn_tokens: Tokens | None = None
+    session_cost: Dollars | None = None
+    session_tokens: Tokens | None = None
+    day_cost: Dollars | None = None
+    day_tokens: Tokens | None = None
+    ask_at: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.8
+
+
+class SandboxUse(StrEnum):
+    """Whether a session starts on a system that has no sandbox: in every mode but auto, or in none."""
+
+    AUTO = "auto"
+    REQUIRED = "required"
+
+
 class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything a user can set. An empty `model` means: take the first provider that has a key."""
+    """Everything a user can set. An empty `model` means: take the first provider that has a key.
+
+    `fallback` takes over for a turn when the model's provider keeps failing; `max_retries` bounds the failures in a row
+    before a turn ends without one (0: the first ends it). `max_unasked` bounds the calls that run in a row without
+    anybody being asked, `max_seconds` the time of a turn. With `checklist` the model keeps one. `approve` names
+    classes of risk that run without asking in every mode but plan, beyond what the mode lets run. With `web_search` the
+    provider may search the web by itself, where it can. `add_dirs` are further folders that belong to the workspace.
+    """
 
     model: str = ""
     base_url: str = ""
     mode: Mode = Mode.ASK
     tool_protocol: ToolProtocol | None = None
+    fallback: str = ""
+    max_retries: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
     max_steps: Tokens | None = None
+    max_seconds: Seconds | None = None
+    max_unasked: Tokens | None = None
+    budget: BudgetSettings = BudgetSettings()
+    approve: tuple[Risk, ...] = ()
+    add_dirs: tuple[str, ...] = ()
+    checklist: bool = True
+    web_search: bool = False
+    sandbox: SandboxUse = SandboxUse.AUTO
     thinking_budget: Annotated[int, msgspec.Meta(ge=0)] | None = None
     modes: Mapping[Mode, ModeSettings] = {}
     providers: Mapping[str, ProviderSettings] = {}
     models: Mapping[str, ModelSettings] = {}
+    diagnostics: Mapping[str, DiagnosticSettings] = {}
+
+    def __post_init__(self) -> None:
+        """Refuse what no setting may lift."""
+        if Risk.CRITICAL in self.approve:
+            raise ValueError("approve cannot hold 'critical': what is dangerous is always asked")
+        for path in self.add_dirs:
+            if not path.startswith(("/", "~/")):
+                raise ValueError(f"add_dirs holds {path!r}, which is neither absolute nor begins with '~/'")
 
     def in_mode(self, mode: Mode) -> ModeSettings:
         """Give the model and thinking budget that count in a mode."""
@@ -69,6 +121,25 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
             model=said.model or self.model,
             thinking_budget=self.thinking_budget if said.thinking_budget is None else said.thinking_budget,
         )
+
+
+def limits_of(settings: Settings, given: Collection[str] | None = None, base: Limits | None = None) -> Limits:
+    """Put the bounds of a session together; with `given`, only those settings change the bounds `base`."""
+    base = Limits() if base is None else base
+    said = settings.budget
+    changed: dict[str, Any] = {name: getattr(settings, name) for name in ("max_steps", "max_seconds", "max_unasked")}
+    if settings.max_retries is not None:
+        changed["max_retries"] = settings.max_retries
+    changed["budget"] = {
+        "turn": Budget(cost=said.turn_cost, tokens=said.turn_tokens),
+        "session": Budget(cost=said.session_cost, tokens=said.session_tokens),
+        "day": Budget(cost=said.day_cost, tokens=said.day_tokens),
+        "soft": said.ask_at,
+    }
+    if given is not None:
+        changed = {name: value for name, value in changed.items() if name in given}
+    budgets = changed.pop("budget", {})
+    return msgspec.structs.replace(base, **changed, **budgets)
 
 
 class Layer(Record, frozen=True, kw_only=True):
@@ -86,13 +157,18 @@ VARIABLES = {
     "TREADLE_MODE": "mode",
     "TREADLE_TOOL_PROTOCOL": "tool_protocol",
     "TREADLE_MAX_STEPS": "max_steps",
+    "TREADLE_MAX_RETRIES": "max_retries",
     "TREADLE_THINKING_BUDGET": "thinking_budget",
 }
 """Environment variables and the settings that they give."""
 
 _USERS_OWN = {
+    "add_dirs": "Which folders may be read and changed is the user's word.",
+    "approve": "What runs without asking is the user's word.",
     "base_url": "An address decides who reads your files and your key.",
     "providers": "Addresses, headers and key variables decide who reads your files and your key.",
+    "sandbox": "Whether commands must be confined is the user's word.",
+    "web_search": "A search costs money, and words of yours go to whom the provider asks.",
 }
 """What a workspace may not set, and why."""
 
@@ -114,7 +190,7 @@ def read_layers(
     user = _read_file(config_file() if file is None else file)
     layers = [user]
     if workspace is not None and trusted:
-        layers.append(_read_workspace(workspace / WORKSPACE_FILE, merge(layers).mode))
+        layers.append(_read_workspace(workspace / WORKSPACE_FILE, merge(layers)))
     layers += [Layer(origin=name, values=_from_variable(name)) for name in VARIABLES if os.environ.get(name)]
     layers.append(Layer(origin="the command line", values=flags))
     check(flags, "the command line")
@@ -209,17 +285,37 @@ def _parse(file: Path) -> dict[str, Any]:
         ) from error
 
 
-def _read_workspace(file: Path, users_mode: Mode) -> Layer:
-    """Read what a repository sets: never where requests go, and never more than the user lets run without asking."""
+def _read_workspace(file: Path, users: Settings) -> Layer:
+    """Read what a repository sets: never where requests go, and never more than the user lets run or lets be spent."""
     layer = _read_file(file)
-    modes = list(Mode)
-    mode = Mode(layer.values.get("mode", users_mode))
-    if modes.index(mode) > modes.index(users_mode):
-        raise _not_here(file, "mode", f"{mode} lets more run without asking than your own {users_mode}.")
     for key, why in _USERS_OWN.items():
         if key in layer.values:
             raise _not_here(file, key, why)
+    # What the budget does not say of itself is as the user has it, here and when the layers are put together.
+    budget = _deep(msgspec.to_builtins(users.budget), layer.values.get("budget", {}))
+    wanted = msgspec.convert({**layer.values, "budget": budget}, Settings)
+    modes = list(Mode)
+    if "mode" in layer.values and modes.index(wanted.mode) > modes.index(users.mode):
+        raise _not_here(file, "mode", f"{wanted.mode} lets more run without asking than your own {users.mode}.")
+    for key, most, value in _limits(wanted, users):
+        if key in layer.values and most is not None and value is not None and value > most:
+            raise _not_here(file, key, f"{value:,} is more than your own {most:,}.")
+    for ref, said in wanted.models.items():
+        if said.input_price is not None or said.output_price is not None:
+            raise _not_here(file, "models", f"The prices of {ref} are what you are told that it costs.")
     return layer
+
+
+def _limits(wanted: Settings, users: Settings) -> Iterator[tuple[str, float | None, float | None]]:
+    """Give each limit's key, what the user allows, and what the workspace wants; None is not said."""
+    for name in ("max_steps", "max_seconds", "max_unasked", "max_retries"):
+        yield name, getattr(users, name), getattr(wanted, name)
+    for name in BudgetSettings.__struct_fields__:
+        yield "budget", getattr(users.budget, name), getattr(wanted.budget, name)
+    for mode in Mode:
+        most = users.in_mode(mode).thinking_budget
+        yield "thinking_budget", most, wanted.thinking_budget
+        yield "modes", most, wanted.modes.get(mode, ModeSettings()).thinking_budget
 
 
 def _not_here(file: Path, key: str, why: str) -> ConfigError:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from treadle.engine.advance import advance
+from treadle.engine.advance import replay
 from treadle.engine.effects import Notify
 from treadle.engine.state import State
 from treadle.protocol.events import Event
@@ -10,6 +10,7 @@ from treadle.protocol.messages import Text, ToolUse, UserContent
 from treadle.protocol.notifications import (
     CallChanged,
     CallStatus,
+    ChecklistChanged,
     ContextCompacted,
     MessageDone,
     ModeChanged,
@@ -27,7 +28,7 @@ def notifications(events: Sequence[Event]) -> Iterator[Notification]:
     """Tell again what surfaces were told, as the log gives it."""
     state = State()
     for event in events:
-        state, effects = advance(state, event)
+        state, effects = replay(state, event)
         yield from (effect.notification for effect in effects if isinstance(effect, Notify))
 
 
@@ -40,7 +41,7 @@ def story_lines(row: SessionRow, events: Sequence[Event]) -> Iterator[str]:
         yield from _lines(notification)
 
 
-def _lines(notification: Notification) -> Iterator[str]:
+def _lines(notification: Notification) -> Iterator[str]:  # noqa: C901 - one line for each notification
     match notification:
         case PromptDelivered(content=content):
             yield from ("", "## User", "", _text(content))
@@ -57,11 +58,14 @@ def _lines(notification: Notification) -> Iterator[str]:
             yield f"- {dropped} older messages left the prompt"
         case ModeChanged(mode=mode):
             yield f"- mode {mode}"
-        case ModelChanged(model=model):
-            yield f"- model {model}"
+        case ModelChanged(model=model, why=why):
+            yield f"- model {model}" + (f": {why}" if why else "")
+        case ChecklistChanged(text=text):
+            yield from ("", "Checklist:", "", text)
         case TurnEnded(outcome=outcome):
             money = "cost unknown" if outcome.cost is None else f"${outcome.cost:.4f}"
-            yield from ("", f"**{outcome.stop}** after {outcome.steps} steps, {money}")
+            why = f" ({outcome.why})" if outcome.why else ""
+            yield from ("", f"**{outcome.stop}**{why} after {outcome.steps} steps, {money}")
         case _:
             return
 

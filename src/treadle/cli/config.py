@@ -32,15 +32,20 @@ def _show(arguments: argparse.Namespace) -> int:
     from treadle.app.origins import setting_lines
     from treadle.app.places import config_file
     from treadle.app.settings import WORKSPACE_FILE, read_layers
+    from treadle.app.trusting import session_trust, shown, trust_command, trusted_by_variable
 
-    for line in setting_lines(read_layers(work.flags(arguments))):
+    folder = arguments.directory.expanduser().resolve()
+    trust = session_trust(folder, once=arguments.trust or trusted_by_variable())
+    layers = read_layers(work.flags(arguments), workspace=trust.workspace, trusted=trust.trusted)
+    for line in setting_lines(layers):
         if arguments.json:
             sys.stdout.write(f"{msgspec.json.encode(line).decode()}\n")
         else:
             sys.stdout.write(f"{line.key} = {msgspec.json.encode(line.value).decode()}  ({line.origin})\n")
-    own, workspace = config_file(), arguments.directory / WORKSPACE_FILE
+    own, workspace = config_file(), trust.workspace / WORKSPACE_FILE
     if not arguments.json:
         sys.stderr.write(f"Your own file: {own}{'' if own.exists() else ' (does not exist yet)'}\n")
-        if workspace.exists():
-            sys.stderr.write(f"Not shown: {workspace}, which counts only in a trusted workspace.\n")
+        if workspace.exists() and not trust.trusted:
+            how = f"`{trust_command(trust.workspace)}`"
+            sys.stderr.write(f"Not used: {shown(str(workspace))}, which counts only in a trusted workspace: {how}\n")
     return 0

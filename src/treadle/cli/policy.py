@@ -1,9 +1,9 @@
-"""Ask the security layer: what would it say of this command, these rows, and why. Nothing is run."""
+"""Ask the security layer what it would say and why, which rules count, and what others would say. Nothing is run."""
 
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,61 +13,249 @@ from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
 
 if TYPE_CHECKING:
+    from treadle.app.policy_past import Judged
     from treadle.policy.context import PolicyContext
+    from treadle.policy.rules import Rule
+
+_MODES = [mode.value for mode in Mode]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="test|explain")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="test|explain|show|replay|suggest|revoke")
+    _configure_asking(verbs)
+    replay = verbs.add_parser("replay", help="judge the calls of past sessions anew, by other rules or in another mode")
+    replay.add_argument("sessions", nargs="*", metavar="SESSION", help="sessions (the beginning of an id is enough)")
+    replay.add_argument("--all", action="store_true", help="all sessions (the default without SESSION)")
+    replay.add_argument("--policy", type=Path, metavar="FILE", help="by this rule file instead of those in force")
+    replay.add_argument("--mode", choices=_MODES, help="in this mode instead of that of the session")
+    replay.add_argument("--workspace", "-C", type=Path, metavar="DIR", help="as if the sessions had worked here")
+    replay.add_argument("--untrusted", action="store_true", help="as in a folder that is not trusted")
+    suggest = verbs.add_parser("suggest", help="suggest rules from what you approved in past sessions")
+    suggest.add_argument("--add", nargs="*", metavar="ID", help="add these to your rules, or all without an ID")
+    suggest.add_argument("--least", type=int, default=1, metavar="N", help="only what was approved N times or more")
+    revoke = verbs.add_parser("revoke", help="take a rule of yours back")
+    revoke.add_argument("id", help="the rule's id (`treadle policy show` lists them)")
+    for verb in (replay, suggest):
+        verb.add_argument("--json", action="store_true", help="one JSON object a line")
+
+
+def _configure_asking(verbs: Any) -> None:
     test = verbs.add_parser("test", help="classify commands and paths given as JSON lines")
     test.add_argument(
         "--jsonl", action="store_true", help="rows {id, command} or {id, path, op, cwd} on standard input"
     )
-    explain = verbs.add_parser("explain", help="say what would be decided about a command, and why")
-    explain.add_argument("command", help="the shell line")
-    for verb in (test, explain):
+    explain = verbs.add_parser("explain", help="say what would be decided, why, and what would change it")
+    explain.add_argument("command", nargs="?", help="the shell line")
+    explain.add_argument("--path", metavar="PATH", help="a file instead of a shell line")
+    explain.add_argument("--url", metavar="URL", help="an address instead of a shell line")
+    explain.add_argument("--method", default="GET", metavar="NAME", help="how the address is asked (default: GET)")
+    explain.add_argument("--tainted", action="store_true", help="as after text from outside was read in the turn")
+    explain.add_argument("--op", choices=["list", "read", "write"], default="read", help="what is done with the file")
+    show = verbs.add_parser("show", help="show the rules in force, and the files they come from")
+    for verb in (test, explain, show):
         verb.add_argument("--workspace", "-C", type=Path, default=Path(), metavar="DIR", help="the folder worked in")
         verb.add_argument("--untrusted", action="store_true", help="as in a folder that is not trusted")
-        verb.add_argument(
-            "--mode", choices=[mode.value for mode in Mode], default="ask", help="the mode (default: ask)"
-        )
+    for verb in (explain, show):
+        verb.add_argument("--trusted", action="store_true", help="as in a folder that is trusted")
+        verb.add_argument("--json", action="store_true", help="write one JSON object")
+    for verb in (test, explain):
+        verb.add_argument("--mode", choices=_MODES, default="ask", help="the mode (default: ask)")
         verb.add_argument("--home", type=Path, metavar="DIR", help="another home directory")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Answer the rows, or explain one command."""
+    """Do what the verb says."""
+    verbs: Mapping[str, Callable[[argparse.Namespace], int]] = {
+        "test": _test,
+        "explain": _explain,
+        "show": _show,
+        "replay": _replay,
+        "suggest": _suggest,
+        "revoke": _revoke,
+    }
+    return verbs[arguments.verb](arguments)
+
+
+def _test(arguments: argparse.Namespace) -> int:
+    """Answer each row; a row that cannot be read is answered with its error, and the exit code tells of it."""
     from treadle.policy.rows import answer_row
 
-    context = _context(arguments)
-    if arguments.verb == "explain":
-        sys.stdout.writelines(f"{line}\n" for line in _explanation(answer_row({"command": arguments.command}, context)))
-        return 0
+    context = _context(arguments, trusted=not arguments.untrusted)
+    code = 0
     for number, line in enumerate(sys.stdin.buffer, start=1):
-        if line.strip():
-            answer = _answer(line, number, context)
-            sys.stdout.write(f"{msgspec.json.encode(answer).decode()}\n")
+        if not line.strip():
+            continue
+        answer: Mapping[str, Any]
+        row: Any = None
+        try:
+            row = msgspec.json.decode(line)
+            answer = answer_row(row, context)
+        except (ValueError, RecursionError) as error:
+            named = {"id": row["id"]} if isinstance(row, dict) and "id" in row else {}
+            answer = {**named, "error": f"line {number}: {error}"}
+            sys.stderr.write(f"treadle: line {number} of the input is not a row: {error}\n")
+            code = 1
+        _write(answer)
+        sys.stdout.flush()
+    return code
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    from dataclasses import replace
+
+    from treadle.app.policy_explain import explain_access, explanation_lines, path_access
+    from treadle.protocol.tools import FetchUrl, RunCommand
+
+    if [arguments.command, arguments.path, arguments.url].count(None) != 2:
+        raise ConfigError(
+            "policy-question",
+            "Say what to explain.",
+            fix="Give a shell line in quotes, --path PATH with --op, or --url URL.",
+        )
+    context = replace(_context(arguments, trusted=_trusted(arguments)), tainted=arguments.tainted)
+    if arguments.url is not None:
+        explained = explain_access(FetchUrl(url=arguments.url, method=arguments.method), context)
+    elif arguments.path is not None:
+        explained = explain_access(path_access(arguments.path, arguments.op), context)
+    else:
+        explained = explain_access(RunCommand(command=arguments.command, cwd=context.roots[0]), context)
+    _show_either(arguments, explained, explanation_lines(explained))
     return 0
 
 
-def _context(arguments: argparse.Namespace) -> "PolicyContext":
-    from treadle.app.compose import policy_context
+def _show(arguments: argparse.Namespace) -> int:
+    """Show the rules; the exit code is 1 when a file cannot be used."""
+    from treadle.app.policy_show import policy_lines, read_policy
 
-    home = str(arguments.home or Path.home())
-    return policy_context(
-        root=os.path.realpath(arguments.workspace), mode=arguments.mode, home=home, trusted=not arguments.untrusted
+    policy = read_policy(arguments.workspace.resolve(), trusted=_trusted(arguments))
+    _show_either(arguments, policy, policy_lines(policy))
+    return 1 if policy.problems else 0
+
+
+def _show_either(arguments: argparse.Namespace, value: object, lines: Iterable[str]) -> None:
+    if arguments.json:
+        _write(value)
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+def _write(value: object) -> None:
+    sys.stdout.write(f"{msgspec.json.encode(value).decode()}\n")
+
+
+def _trusted(arguments: argparse.Namespace) -> bool:
+    """Go by what the user said of the folder, unless the command line says to suppose something."""
+    from treadle.app.places import data_directory
+    from treadle.store.trust import TrustState, TrustStore
+
+    if arguments.trusted or arguments.untrusted:
+        return bool(arguments.trusted)
+    found = TrustStore(data_directory() / "trust").read(arguments.workspace.resolve())
+    return found.state is TrustState.TRUSTED
+
+
+def _context(arguments: argparse.Namespace, *, trusted: bool) -> "PolicyContext":
+    from treadle.app.judging import policy_context
+    from treadle.protocol.permissions import Standing
+
+    root, standing = os.path.realpath(arguments.workspace), Standing(mode=Mode(arguments.mode))
+    return policy_context(root, standing, trusted=trusted, home=str(arguments.home or Path.home()))
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    from treadle.app.policy_past import Alternative, Replay, judged_calls, read_policy_file
+    from treadle.workspace.text import visible
+
+    replay = Replay(
+        Alternative(
+            rules=None if arguments.policy is None else read_policy_file(arguments.policy),
+            mode=None if arguments.mode is None else Mode(arguments.mode),
+            workspace=None if arguments.workspace is None else arguments.workspace.resolve(),
+            trusted=not arguments.untrusted,
+        )
     )
+    changed = 0
+    for past in _past(() if arguments.all else arguments.sessions, judged_calls):
+        change = replay.judge(past)
+        if change is None:
+            continue
+        changed += 1
+        if arguments.json:
+            _write(change)
+            continue
+        rules = ", ".join(
+            dict.fromkeys(f"{one.rule}{f' [{one.source}]' if one.source else ''}" for one in change.reasons)
+        )
+        sys.stdout.write(
+            visible(f"{change.before} -> {change.after}  {change.what}  ({rules})  {change.session}:{change.seq}")
+        )
+        sys.stdout.write("\n")
+    summed = replay.sum(changed)
+    if arguments.json:
+        _write(summed)
+        return 0
+    sys.stdout.write(f"{summed.changed:,} of {summed.calls:,} calls in {summed.sessions:,} sessions would change.\n")
+    for folder in summed.gone:
+        sys.stderr.write(visible(f"treadle: {folder} is gone; its calls were judged by their names alone\n"))
+    return 0
 
 
-def _answer(line: bytes, number: int, context: "PolicyContext") -> dict[str, Any]:
-    from treadle.policy.rows import answer_row
+def _past(prefixes: Iterable[str], calls: "Callable[..., Iterable[Judged]]") -> "Iterable[Judged]":
+    """Read the calls of the sessions named, or of all; the oldest session first."""
+    from treadle.app.compose import list_sessions, read_session
 
-    try:
-        return answer_row(msgspec.json.decode(line, type=dict[str, Any]), context)
-    except ValueError as error:
-        raise ConfigError("policy-row", f"Line {number} of the input is not a row.", why=str(error)) from error
+    names = list(prefixes) or [row.id for row in reversed(list_sessions(None))]
+    for name in names:
+        yield from calls(*read_session(name))
 
 
-def _explanation(answer: dict[str, Any]) -> Iterator[str]:
-    yield f"{answer['verdict']}  ({answer['class']})"
-    yield from (f"  {reason}" for reason in answer["reasons"])
-    yield f"  rules: {', '.join(answer['rules'])}"
+def _suggest(arguments: argparse.Namespace) -> int:
+    from treadle.app.approvals import bound_to
+    from treadle.app.policy_past import Alternative, Replay, approved_calls, suggestions
+    from treadle.policy.ruletext import HEAD
+
+    found = suggestions(_past((), approved_calls), Replay(Alternative()), bound_to)
+    found = [pair for pair in found if pair[1].count >= arguments.least]
+    if arguments.add is not None:
+        return _add(arguments, {one.id: rule for rule, one in found})
+    if arguments.json:
+        for _, one in found:
+            _write(one)
+    elif found:
+        sys.stdout.write(HEAD + "".join(f"\n{one.toml}" for _, one in found))
+    else:
+        sys.stderr.write(
+            "Nothing to suggest: what you approved so far is allowed by now, or no rule should allow it.\n"
+        )
+    return 0
+
+
+def _add(arguments: argparse.Namespace, offered: "Mapping[str, Rule]") -> int:
+    from treadle.app.approvals import write_rules
+    from treadle.app.policy_files import usual_places
+
+    ids = arguments.add or list(offered)
+    unknown = [one for one in ids if one not in offered]
+    if unknown:
+        raise ConfigError(
+            "rule-unknown",
+            f"No rule with the id {unknown[0]!r} is suggested.",
+            why="It is in force by now, or nothing was approved that would make it.",
+            fix="`treadle policy suggest` lists them.",
+        )
+    file = usual_places(None).user / "policy.toml"
+    added = write_rules([offered[one] for one in ids], file, note="from what you approved in past sessions")
+    for one in added:
+        _write({"added": one, "file": str(file)}) if arguments.json else sys.stdout.write(f"added {one} to {file}\n")
+    if not added:
+        sys.stderr.write("Nothing was added.\n")
+    return 0
+
+
+def _revoke(arguments: argparse.Namespace) -> int:
+    from treadle.app.approvals import revoke_rule
+
+    for file in revoke_rule(arguments.id):
+        sys.stdout.write(f"took {arguments.id} out of {file}\n")
+    return 0

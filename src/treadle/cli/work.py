@@ -13,6 +13,7 @@ from treadle.protocol.permissions import Mode
 
 if TYPE_CHECKING:
     from treadle.app.compose import Opening
+    from treadle.app.trusting import SessionTrust
     from treadle.protocol.messages import UserContent
 
 
@@ -52,11 +53,42 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     """Add the flags that override settings."""
     modes, protocols = [mode.value for mode in Mode], [protocol.value for protocol in ToolProtocol]
     parser.add_argument("--directory", "-C", type=Path, default=Path(), metavar="DIR", help="the folder to work in")
+    parser.add_argument(
+        "--add-dir",
+        dest="add_dirs",
+        action="append",
+        type=Path,
+        metavar="DIR",
+        help="a further folder that belongs to the workspace (may be given more than once)",
+    )
     parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the model, such as anthropic/claude-sonnet-4-5")
     parser.add_argument("--base-url", metavar="URL", help="another address of the provider's API")
     parser.add_argument("--mode", choices=modes, help="how much runs without asking (default: ask)")
     parser.add_argument("--tool-protocol", choices=protocols, help="how calls are written (default: as the model can)")
+    parser.add_argument("--fallback", metavar="PROVIDER/MODEL", help="the model that takes over when that one fails")
+    parser.add_argument("--thinking-budget", type=int, metavar="N", help="tokens the model may think (0: none)")
     parser.add_argument("--max-steps", type=_positive, metavar="N", help="end a turn after N model calls")
+    parser.add_argument("--max-cost", type=float, metavar="USD", help="spend no more on this session")
+    parser.add_argument("--max-tokens", type=_positive, metavar="N", help="use no more tokens in this session")
+    parser.add_argument("--max-seconds", type=float, metavar="S", help="end a turn after S seconds")
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="for this run only, use what acts in the folder (rules, settings) without asking; nothing remembers it",
+    )
+
+
+_SETTINGS = (
+    "model",
+    "base_url",
+    "mode",
+    "tool_protocol",
+    "fallback",
+    "thinking_budget",
+    "max_steps",
+    "max_seconds",
+)
+"""Flags of the same name as the setting."""
 
 
 def _positive(text: str) -> int:
@@ -68,8 +100,12 @@ def _positive(text: str) -> int:
 
 def flags(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Give the settings that were said on the command line."""
-    names = ("model", "base_url", "mode", "tool_protocol", "max_steps")
-    return {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
+    said = {name: getattr(arguments, name) for name in _SETTINGS if getattr(arguments, name) is not None}
+    budget = {"session_cost": arguments.max_cost, "session_tokens": arguments.max_tokens}
+    budget = {name: value for name, value in budget.items() if value is not None}
+    if arguments.add_dirs:
+        said["add_dirs"] = tuple(str(folder.expanduser().absolute()) for folder in arguments.add_dirs)
+    return {**said, "budget": budget} if budget else said
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -108,7 +144,7 @@ async def _headless(arguments: argparse.Namespace, task: str) -> int:
     from treadle.headless.main import OutputFormat, run_headless
 
     content = _content(arguments, task)
-    live = await open_session(_opening(arguments, task, user_present=False))
+    live = await open_session(_opening(arguments, task, _session_trust(arguments), user_present=False))
     return await run_headless(live, content, OutputFormat(arguments.output_format))
 
 
@@ -130,7 +166,9 @@ def interactive(arguments: argparse.Namespace, task: str = "") -> int:
             fix='For one task in a script: treadle -p "..."',
         )
     try:
-        return asyncio.run(_interactive(arguments, task))
+        content = _content(arguments, task)
+        opening = _opening(arguments, task, _asked_trust(arguments), user_present=True)
+        return asyncio.run(_interactive(opening, content))
     except ConfigError as error:
         if error.code != "no-provider":
             raise
@@ -152,29 +190,48 @@ def _offer_demo(arguments: argparse.Namespace, missing: ConfigError) -> int:
     return run_demo(ask=True)
 
 
-async def _interactive(arguments: argparse.Namespace, task: str) -> int:
+async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]") -> int:
     from treadle.app.compose import open_session
     from treadle.tui.main import run_interactive
 
-    content = _content(arguments, task)
-    live = await open_session(_opening(arguments, task, user_present=True))
+    live = await open_session(opening)
     async with live:
         return await run_interactive(live, first_prompt=content)
 
 
-def _opening(arguments: argparse.Namespace, task: str, *, user_present: bool) -> "Opening":
-    from treadle.app.compose import Opening, check_workspace, last_session
+def _session_trust(arguments: argparse.Namespace) -> "SessionTrust":
+    """Find the folder of the session, and the user's word on it as it was given before or for this run."""
+    from treadle.app.compose import check_workspace, session_workspace
+    from treadle.app.trusting import session_trust, trusted_by_variable
+
+    folder = session_workspace(arguments.resume) if arguments.resume else check_workspace(arguments.directory)
+    return session_trust(folder, once=arguments.trust or trusted_by_variable())
+
+
+def _asked_trust(arguments: argparse.Namespace) -> "SessionTrust":
+    """Ask the person about the folder where that is needed; not before there is a model, or a session to go on with."""
+    from treadle.app.compose import last_session
+    from treadle.app.models import Models
+    from treadle.app.settings import load_settings
+    from treadle.cli.trust import settle
+
+    trust = _session_trust(arguments)
+    if arguments.go_on:
+        last_session(trust.workspace)
+    return settle(trust) if trust.asks and Models(load_settings(flags(arguments))).configured() else trust
+
+
+def _opening(arguments: argparse.Namespace, task: str, trust: "SessionTrust", *, user_present: bool) -> "Opening":
+    from treadle.app.compose import Opening, last_session
     from treadle.app.settings import load_settings
 
     given = flags(arguments)
-    resume = arguments.resume
-    if arguments.go_on:
-        resume = last_session(check_workspace(arguments.directory))
     return Opening(
-        workspace=arguments.directory,
-        settings=load_settings(given),
+        workspace=trust.workspace,
+        settings=load_settings(given, workspace=trust.workspace, trusted=trust.trusted),
         user_present=user_present,
         given=frozenset(given),
-        resume=resume,
+        resume=last_session(trust.workspace) if arguments.go_on else arguments.resume,
         title=" ".join(task.split())[:80],
+        trust=trust,
     )

@@ -10,7 +10,7 @@ from typing import Protocol, Self
 
 from treadle.app.exits import Exit, exit_code
 from treadle.app.live import LiveSession
-from treadle.app.report import describe_model_error
+from treadle.app.report import describe_model_error, harmless
 from treadle.headless.progress import progress_lines, summary_lines
 from treadle.headless.records import result_record, session_record
 from treadle.protocol.codec import encode
@@ -92,7 +92,8 @@ class _Console:
         self._err = err
 
     def begin(self) -> None:
-        """Name the session."""
+        """Name the session, and tell what is to be known before it starts."""
+        self._err.writelines(f"# {notice}\n" for notice in self._live.notices)
         if self._output is OutputFormat.STREAM_JSON:
             self._record(session_record(self._live))
         else:
@@ -104,7 +105,7 @@ class _Console:
             self._record(notification)
             return
         for line in progress_lines(notification):
-            self._err.write(f"{line}\n")
+            self._err.write(f"{harmless(line)}\n")
         self._err.flush()
 
     def nothing_to_do(self) -> int:
@@ -117,12 +118,12 @@ class _Console:
         code = exit_code(outcome)
         if self._output is OutputFormat.TEXT:
             if outcome.text:
-                self._out.write(f"{outcome.text.rstrip()}\n")
+                self._out.write(f"{harmless(outcome.text.rstrip())}\n")
                 self._out.flush()
         else:
             self._record(result_record(self._live, outcome, code))
         for line in summary_lines(outcome, self._live.id):
-            self._err.write(f"{line}\n")
+            self._err.write(f"{harmless(line)}\n")
         if outcome.error is not None:
             self._err.write(f"{describe_model_error(outcome.error, self._live.status.model)}\n")
         self._err.flush()

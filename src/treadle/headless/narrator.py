@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from treadle.app.exits import exit_code
 from treadle.app.live import LiveSession
-from treadle.app.report import describe_model_error
+from treadle.app.report import describe_model_error, harmless
 from treadle.headless.main import Writer
 from treadle.headless.progress import progress_lines, summary_lines
 from treadle.protocol.events import Answer, Prompt, Source
@@ -24,14 +24,14 @@ async def narrate(live: LiveSession, task: str, out: Writer) -> int:
     await live.post(Prompt(id=uuid.uuid4().hex, content=(Text(text=task),)), SOURCE)
     async for notification in feed:
         for line in progress_lines(notification):
-            out.write(f"\n{line}\n")
+            out.write(f"\n{harmless(line)}\n")
         match notification:
             case QuestionAsked(question=question):
                 out.writelines(f"{line}\n" for line in _approval(question))
                 await live.post(Answer(question_id=question.id, option=OptionKind.ALLOW_ONCE), SOURCE)
             case CallChanged(status=CallStatus.FINISHED, kind=ToolKind.EXECUTE, result=result) if result is not None:
                 output = "".join(block.text for block in result.content if isinstance(block, Text))
-                out.writelines(f"  {line}\n" for line in output.splitlines())
+                out.writelines(f"  {harmless(line)}\n" for line in output.splitlines())
             case TurnEnded(outcome=outcome):
                 out.write("\n")
                 out.writelines(f"{line}\n" for line in summary_lines(outcome, live.id))

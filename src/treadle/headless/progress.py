@@ -3,16 +3,20 @@
 from collections.abc import Iterator
 from typing import assert_never
 
+from treadle.app.checklist_file import summary_of
 from treadle.protocol.messages import Text, text_of
 from treadle.protocol.notifications import (
+    AllowancesChanged,
     CallChanged,
     CallDelta,
     CallOutput,
     CallStatus,
+    ChecklistChanged,
     ContextCompacted,
     MessageDone,
     ModeChanged,
     ModelChanged,
+    Notice,
     Notification,
     PhaseChanged,
     PromptDelivered,
@@ -33,7 +37,7 @@ from treadle.protocol.tools import CallResult
 _SHOWN = 100
 
 
-def progress_lines(notification: Notification) -> Iterator[str]:
+def progress_lines(notification: Notification) -> Iterator[str]:  # noqa: C901 - one line for each notification
     """Say in lines what happened; most notifications need none."""
     match notification:
         case MessageDone(message=message):
@@ -48,6 +52,12 @@ def progress_lines(notification: Notification) -> Iterator[str]:
             yield f"~ {error.kind}: {error.message} (attempt {attempt + 1} in {seconds:.1f} s)"
         case ContextCompacted(dropped=dropped):
             yield f"~ {dropped} older messages left the prompt to make room"
+        case ModelChanged(model=model, why=why) if why:
+            yield f"~ model: {model} ({why})"
+        case ChecklistChanged(text=text):
+            yield f"~ checklist: {summary_of(text) or 'empty'}"
+        case Notice(text=text):
+            yield f"~ {text}"
         case (
             PhaseChanged()
             | TurnStarted()
@@ -63,6 +73,7 @@ def progress_lines(notification: Notification) -> Iterator[str]:
             | QuestionClosed()
             | ModeChanged()
             | ModelChanged()
+            | AllowancesChanged()
             | TurnEnded()
         ):
             return
@@ -98,5 +109,7 @@ def summary_lines(outcome: TurnOutcome, session_id: str) -> Iterator[str]:
     yield f"# {outcome.stop}: {outcome.steps} steps, {tokens}, {usage.output_tokens} out, {money}"
     if outcome.denied:
         yield f"# {outcome.denied} calls were denied because nobody was there to approve them; see --mode"
+    if outcome.why:
+        yield f"# stopped by {outcome.why}"
     if outcome.stop is not TurnStop.END_TURN:
         yield f"# go on with: treadle --resume {session_id}"

@@ -8,12 +8,17 @@ from treadle.protocol.tools import FileChange
 
 
 class SessionRecord(Tagged, frozen=True, kw_only=True, tag="session"):
-    """The first line of a stream: which session this is."""
+    """The first line of a stream: which session this is. `trusted` is whether it uses what acts in its folder.
+
+    `roots` are further folders that belong to the workspace.
+    """
 
     session_id: str
     workspace: str
+    roots: tuple[str, ...] = ()
     model: str
     mode: str
+    trusted: bool
 
 
 class ResultRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="result"):
@@ -35,7 +40,14 @@ class ResultRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="
 def session_record(live: LiveSession) -> SessionRecord:
     """Describe the session."""
     status = live.status
-    return SessionRecord(session_id=live.id, workspace=str(live.workspace), model=status.model, mode=status.mode.value)
+    return SessionRecord(
+        session_id=live.id,
+        workspace=str(live.workspace),
+        roots=live.roots,
+        model=status.model,
+        mode=status.mode.value,
+        trusted=live.trust.trusted,
+    )
 
 
 def result_record(live: LiveSession, outcome: TurnOutcome, code: int) -> ResultRecord:

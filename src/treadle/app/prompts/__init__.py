@@ -7,9 +7,14 @@ from treadle.context.system import SystemParts
 _FOLDER = Path(__file__).parent
 
 
-def load_parts() -> SystemParts:
+def load_parts(*, checklist: bool = True) -> SystemParts:
     """Read the texts that ship with Treadle."""
-    return SystemParts(work=_read("work.md"), native=_read("native.md"), xml=_read("xml.md"))
+    return SystemParts(
+        work=_read("work.md"),
+        native=_read("native.md"),
+        xml=_read("xml.md"),
+        checklist=_read("checklist.md") if checklist else "",
+    )
 
 
 def _read(name: str) -> str:

@@ -1,0 +1,149 @@
+"""The user's answers as rules: written down with examples, found again, taken back."""
+
+import fcntl
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from treadle.app.policy_files import Places, usual_places
+from treadle.app.private_file import write_private
+from treadle.policy.allowances import rule_of
+from treadle.policy.rulefile import RuleFile, RuleFileError, read_rules
+from treadle.policy.rules import Rule, Scope
+from treadle.policy.ruletext import HEAD, render_rule, with_examples
+from treadle.policy.suggest import rule_id
+from treadle.protocol.errors import ConfigError, StoreError
+from treadle.protocol.permissions import Allowance
+
+_HEADER = re.compile(r"\s*\[\[\s*rule\s*\]\]")
+
+
+def remember(allowances: Sequence[Allowance], workspace: str) -> None:
+    """Write what the user allowed for every session into their rules; commands for this folder (resolved) only.
+
+    Raises `StoreError`.
+    """
+    rules = bound_to([rule_of(allowance) for allowance in allowances], workspace)
+    try:
+        write_rules(rules, usual_places(None).approved, note="you said always")
+    except ConfigError as error:
+        raise StoreError(error.code, error.what, why=error.why, fix=error.fix) from error
+
+
+def write_rules(rules: Sequence[Rule], file: Path, *, note: str = "") -> tuple[str, ...]:
+    """Append rules to a rule file with examples of their own; gives the ids of those that were not there yet.
+
+    The whole file is tried first, and replaced in one step. Raises `ConfigError` when the file has a mistake already,
+    `StoreError` when it cannot be written.
+    """
+    with _locked():
+        text = _read(file)
+        known = {rule.id for rule in _checked(file, text)}
+        added = [shown for rule in rules if rule.id not in known and (shown := with_examples(rule)) is not None]
+        if added:
+            blocks = "".join(f"\n{render_rule(rule, note)}" for rule in added)
+            _write(file, f"{_ended(text) or HEAD}{blocks}")
+    return tuple(rule.id for rule in added)
+
+
+def revoke_rule(rule_id: str, places: Places | None = None) -> tuple[Path, ...]:
+    """Take the user's rules with this id out of their files; gives the files. `ConfigError`: none has it."""
+    with _locked():
+        found = [file for file in _users_files(places or usual_places(None)) if _remove(file, rule_id)]
+    if not found:
+        raise ConfigError(
+            "rule-unknown",
+            f"None of your rules has the id {rule_id!r}.",
+            why="Only rules of your own files can be taken back; not those of a project or an administrator.",
+            fix="`treadle policy show` lists the rules with their ids and files.",
+        )
+    return tuple(found)
+
+
+def _remove(file: Path, rule_id: str) -> bool:
+    text = _read(file)
+    rules = _checked(file, text)
+    lines = text.splitlines(keepends=True)
+    starts = [number for number, line in enumerate(lines) if _HEADER.match(line)]
+    going = [number for number, rule in enumerate(rules) if rule.id == rule_id]
+    for number in reversed(going):
+        end = starts[number + 1] if number + 1 < len(starts) else len(lines)
+        del lines[starts[number] : end]
+    if going:
+        _write(file, "".join(lines).rstrip("\n") + "\n")
+    return bool(going)
+
+
+def _users_files(places: Places) -> Iterator[Path]:
+    folder = places.user / "policy.d"
+    files = sorted(folder.glob("*.toml")) if folder.is_dir() else []
+    yield from (file for file in (places.user / "policy.toml", *files) if file.is_file())
+
+
+def bound_to(rules: Sequence[Rule], workspace: str) -> tuple[Rule, ...]:
+    """Let rules over commands count in one folder only: the same words run other code elsewhere."""
+    bound = (replace(rule, workspace=workspace) if rule.argv else rule for rule in rules)
+    return tuple(replace(rule, id=rule_id(rule)) for rule in bound)
+
+
+def _checked(file: Path, text: str) -> list[Rule]:
+    if not text.strip():
+        return []
+    try:
+        return read_rules(RuleFile(name=str(file), text=text, scope=Scope.USER))
+    except RuleFileError as error:
+        raise ConfigError(
+            "rules-broken",
+            f"The rule file {file} has a mistake, so nothing was written to it.",
+            why=str(error),
+            fix="Mend that line; `treadle policy show` says whether all is well.",
+        ) from error
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unwritable(file, error) from error
+
+
+def _write(file: Path, text: str) -> None:
+    _checked(file, text)
+    try:
+        write_private(file, text.encode())
+    except OSError as error:
+        raise _unwritable(file, error) from error
+
+
+def _ended(text: str) -> str:
+    return text if not text or text.endswith("\n") else f"{text}\n"
+
+
+@contextmanager
+def _locked() -> Iterator[None]:
+    """Let one process at a time change rule files, so that none loses the other's rule."""
+    folder = usual_places(None).kept
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _unwritable(file: Path, error: Exception) -> StoreError:
+    return StoreError(
+        "rules-unwritable",
+        f"Your rules cannot be written to {file}.",
+        why=str(error),
+        fix="Check the permissions and the free space; until then the answer counts for this session only.",
+    )

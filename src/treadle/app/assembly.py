@@ -1,0 +1,271 @@
+"""Puts a session together: the only place that knows every class, and lazily what can wait for the first call."""
+
+import random
+import time
+import traceback
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from treadle.app.checklist_file import ChecklistFile
+from treadle.app.ledger import LedgerLog
+from treadle.app.live import LiveSession, ModelFinder
+from treadle.app.models import Choice, Models
+from treadle.app.offering import offering
+from treadle.app.own_tools import own_tools
+from treadle.app.places import data_directory
+from treadle.app.policy_files import PolicyFiles, usual_places
+from treadle.app.prompts import load_parts
+from treadle.app.recall import recall
+from treadle.app.report import write_log
+from treadle.app.roots import Roots
+from treadle.app.rules import load_rules
+from treadle.app.searching import searching
+from treadle.app.settings import SandboxUse, Settings
+from treadle.app.traced_tool import TracedTool
+from treadle.app.trusting import SessionTrust
+from treadle.context.system import system_prompt
+from treadle.engine.ports import Judge, Ports, Tool
+from treadle.engine.session import Session
+from treadle.engine.state import standing
+from treadle.protocol.events import (
+    Event,
+    EventData,
+    SetModel,
+    Source,
+)
+from treadle.protocol.models import Spent, ToolProtocol
+from treadle.protocol.permissions import Allowance, Decision, Mode, Standing
+from treadle.protocol.tools import Access, SandboxDenial, ToolSpec
+from treadle.store.sqlite import SessionLog, SessionRow, Store
+from treadle.tools.browser_action import BrowserSession, open_chromium
+from treadle.tools.catalogue import builtin_tools
+from treadle.workspace.confinement import Confinement
+from treadle.workspace.environment import Surroundings
+from treadle.workspace.jobs import JobBook
+from treadle.workspace.strays import Strays
+from treadle.workspace.workspace import Records, open_workspace
+
+if TYPE_CHECKING:
+    from treadle.policy.secrets import Redactor as SecretRedactor
+    from treadle.workspace.diagnostics.checks import Diagnostics
+
+
+def require_sandbox(mode: Mode, settings: Settings) -> None:
+    """Raise `ConfigError` where there must be a sandbox and is none."""
+    if mode is Mode.AUTO or settings.sandbox is SandboxUse.REQUIRED:
+        from treadle.app.sandbox_state import check_sandbox
+
+        check_sandbox(mode, settings.sandbox)
+
+
+def set_model(models: Models, ref: str = "") -> SetModel:
+    """Choose a model, by default that of the settings. Raises `ConfigError`."""
+    return _use(models.choose(ref))
+
+
+async def model_for(models: Models, settings: Settings, mode: Mode) -> SetModel | None:
+    """Find the model that a mode has of its own; raises `ConfigError` for a mode that cannot be here."""
+    require_sandbox(mode, settings)
+    if not models.differ_by_mode:
+        return None
+    await models.ask_local(mode=mode)
+    return _use(models.choose(mode=mode))
+
+
+def _use(choice: Choice) -> SetModel:
+    return SetModel(model=choice.spec.ref, tool_protocol=choice.tool_protocol, thinking_budget=choice.thinking_budget)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a session is put together from; `notices` are told before anything happens."""
+
+    row: SessionRow
+    trust: SessionTrust
+    settings: Settings
+    models: Models
+    store: Store
+    tools: tuple[Tool, ...]
+    roots: Roots
+    notices: Sequence[str] = ()
+
+
+def assemble(parts: Parts, first: Sequence[EventData], history: Sequence[Event]) -> LiveSession:
+    """Put a session together: its first events are posted when it is entered, its past is `history`."""
+    private = data_directory() / "output" / parts.row.id
+    running: list[Session] = []
+
+    def confine_command(line: str, granted: SandboxDenial | None = None) -> Confinement:
+        from treadle.app.confinement import Place, confine
+        from treadle.app.judging import policy_context
+
+        place = Place(root=workspace.root, roots=workspace.roots, data=data_directory(), private=private)
+        now, trusted = standing(running[0].state), parts.trust.trusted
+        rules = policy_files.ruleset()
+        context = policy_context(workspace.root, now, trusted=trusted, further=parts.roots, rules=rules)
+        return confine(line, granted, place, context)
+
+    redactor = _redactor(parts)
+    strays = Strays(str(data_directory() / "saving"))
+    strays.sweep()
+    records = Records(strays=strays, jobs=JobBook(private, lambda text: redactor().redact(text)))
+    workspace = open_workspace(
+        parts.trust.workspace,
+        roots=parts.roots.folders,
+        spool=private,
+        confine=confine_command,
+        records=records,
+        hide=lambda: redactor().stream(),
+        is_secret=_is_secret,
+    )
+    recall(history, workspace.seen)
+    policy_files = PolicyFiles(usual_places(parts.trust.workspace))
+    checklist = ChecklistFile(
+        file=data_directory() / "checklists" / f"{parts.row.id}.md",
+        environment=Surroundings(workspace=workspace),
+        log=LedgerLog(SessionLog(parts.store, parts.row.id), parts.store, history),
+        checklist=lambda: running[0].state.checklist,
+        post=lambda edit: running[0].post(edit, Source(kind="files")),
+    )
+    browser = BrowserSession(open_chromium)
+    built_in = builtin_tools(workspace, browser)
+    own = own_tools([tool.spec.name for tool in built_in], parts.tools)
+    trace = partial(_trace, redactor)
+    tools: Mapping[str, Tool] = {tool.spec.name: tool for tool in (*built_in, *own.tools)}
+    diagnostics: Diagnostics | None = None
+    if parts.settings.diagnostics and parts.trust.trusted:
+        from treadle.app.diagnostics import Around, diagnosed, open_diagnostics
+
+        around = Around(workspace=workspace, private=private, mode=lambda: running[0].state.mode)
+        diagnostics = open_diagnostics(parts.settings.diagnostics, around)
+        tools = diagnosed(tools, diagnostics, workspace)
+    tools = {name: TracedTool(tool, trace) for name, tool in tools.items()}
+    offered = offering(tools, parts.store)
+    ports = Ports(
+        log=checklist,
+        environment=checklist,
+        judge=_judge(parts, policy_files, redactor),
+        redactor=redactor,
+        tools=tools,
+        offered=offered,
+        provider=searching(parts.models.provider) if parts.settings.web_search else parts.models.provider,
+        model=parts.models.spec,
+        system=_system(parts, tools, offered),
+        clock=clock,
+        chance=random.random,
+        purse=_Purse(parts.store, parts.row.id),
+        remember=partial(_remember, workspace.root),
+        checklist=parts.settings.checklist,
+    )
+
+    async def clean_up() -> None:
+        await browser.close()
+        if diagnostics is not None:
+            await diagnostics.close()
+        await workspace.close()
+        await parts.models.close()
+
+    running.append(Session(ports, history))
+    live = LiveSession(
+        session_id=parts.row.id,
+        engine=running[0],
+        store=parts.store,
+        first=first,
+        trust=parts.trust,
+        models=ModelFinder(
+            spec=parts.models.spec,
+            choose=partial(set_model, parts.models),
+            for_mode=partial(model_for, parts.models, parts.settings),
+        ),
+        checklist_file=checklist.file,
+        roots=parts.roots.folders,
+        clean_up=clean_up,
+    )
+    live.notices = (*live.notices, *parts.roots.notices, *parts.notices, *policy_files.notices(), *own.problems)
+    return live
+
+
+@dataclass(frozen=True, slots=True)
+class _Purse:
+    store: Store
+    session_id: str
+
+    async def reserve(self, worst: Spent, /) -> Spent:
+        """Reserve in the log's file, which all sessions of the user share."""
+        return await self.store.reserve(self.session_id, clock(), worst)
+
+
+def _remember(workspace: str, allowances: Sequence[Allowance]) -> None:
+    from treadle.app.approvals import remember
+
+    remember(allowances, workspace)
+
+
+def _trace(redactor: "Callable[[], SecretRedactor]", error: BaseException) -> None:
+    """Write down what only a developer wants to read of a tool that failed; the model reads one line."""
+    write_log(redactor().redact("".join(traceback.format_exception(error))))
+
+
+def _is_secret(path: str) -> bool:
+    from treadle.policy.names import secret_name
+
+    return secret_name(path) is not None
+
+
+def _redactor(parts: Parts) -> "Callable[[], SecretRedactor]":
+    """Hide known secrets and what looks like one; loaded with the first call that is judged."""
+
+    @cache
+    def redactor() -> "SecretRedactor":
+        from treadle.app.known_values import session_redactor
+
+        return session_redactor(str(parts.trust.workspace), parts.settings, roots=parts.roots.folders)
+
+    return redactor
+
+
+def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], SecretRedactor]") -> Judge:
+    """Bind the policy to a session; it is loaded with the first call that is judged, after the first request."""
+    root, trusted = str(parts.trust.workspace), parts.trust.trusted
+    approved = frozenset(parts.settings.approve).difference(parts.trust.unapproved)
+
+    def judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing) -> Decision:
+        from treadle.app.confinement import confines
+        from treadle.app.judging import policy_context
+        from treadle.policy.allowances import decide_and_offer, with_allowances
+        from treadle.policy.disclosure import asked_for_secrets
+
+        context = policy_context(
+            root,
+            standing,
+            trusted=trusted,
+            further=parts.roots,
+            sandboxed=confines(standing.mode),
+            approved=approved,
+            rules=with_allowances(files.ruleset(), standing.allowances),
+        )
+        decision = decide_and_offer(spec, arguments, accesses, context)
+        return asked_for_secrets(decision, spec, arguments, redactor())
+
+    return judge
+
+
+def _system(
+    session: Parts, tools: Mapping[str, Tool], offered: Callable[[str], Collection[str]]
+) -> Callable[[str, ToolProtocol], str]:
+    """Build the prompt once for each model and tool protocol, so that it stays the same byte for byte."""
+    parts, rules = load_parts(checklist=session.settings.checklist), load_rules(session.trust)
+
+    @cache
+    def system(model: str, protocol: ToolProtocol) -> str:
+        specs = [tool.spec for name, tool in tools.items() if name in offered(model)]
+        return system_prompt(parts, protocol, tools=specs, rules=rules)
+
+    return system
+
+
+def clock() -> int:
+    """Give the time in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000

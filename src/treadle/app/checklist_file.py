@@ -1,0 +1,94 @@
+"""The task's checklist as a Markdown file that the user may edit: written when it changes, read before each step."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from treadle.app.private_file import write_private
+from treadle.context.focus import parse, render, rewrite, summary
+from treadle.engine.ports import Environment, EventLog
+from treadle.protocol.events import CallProposed, EditChecklist, Event
+
+_LONGEST = 64 * 1024
+_TITLE = "# Checklist\n\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChecklistFile:
+    """A session's surroundings and log, with the file kept in step with both.
+
+    Beside the file stands the hash of what was last written to it: another content is the user's.
+    """
+
+    file: Path
+    environment: Environment
+    log: EventLog
+    checklist: Callable[[], str]
+    post: Callable[[EditChecklist], Awaitable[None]]
+
+    async def describe(self, *, first: bool) -> str:
+        """Take over what the user wrote into the file, then describe the surroundings."""
+        if self.checklist():
+            found = await asyncio.to_thread(_users_version, self.file)
+            if found is not None:
+                await self.post(EditChecklist(text=found))
+        return await self.environment.describe(first=first)
+
+    async def append(self, events: Sequence[Event], *, durable: bool) -> None:
+        """Append, then write the file if the list is another one now."""
+        await self.log.append(events, durable=durable)
+        if any(_changes(event) for event in events):
+            await asyncio.to_thread(_write, self.file, self.checklist())
+
+
+def summary_of(markdown: str) -> str:
+    """Say how far a checklist is, and what comes next."""
+    return summary(parse(markdown))
+
+
+def _changes(event: Event) -> bool:
+    match event.data:
+        case CallProposed(progress=progress):
+            return bool(progress)
+        case EditChecklist():
+            return True
+        case _:
+            return False
+
+
+def _users_version(file: Path) -> str | None:
+    """Give what is in the file if the user wrote it."""
+    found = _read(file)
+    return None if found is None or _hash(found) == _read(_mark(file)) else found
+
+
+def _write(file: Path, checklist: str) -> None:
+    """Put the list into the file and leave the user's other lines; a file that cannot be written breaks no turn."""
+    found = _read(file)
+    if found is not None and render(parse(found)) == checklist:
+        text = found
+    else:
+        text = rewrite(found or _TITLE, parse(checklist))
+    with suppress(OSError):
+        if text != found:
+            write_private(file, text.encode())
+        write_private(_mark(file), _hash(text).encode())
+
+
+def _read(file: Path) -> str | None:
+    try:
+        with file.open("rb") as stream:
+            return stream.read(_LONGEST).decode(errors="replace")
+    except OSError:
+        return None
+
+
+def _mark(file: Path) -> Path:
+    return file.with_name(f".{file.name}.sha256")
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

@@ -1,0 +1,127 @@
+"""Diagnostics as the settings say: which programs look at each edit, and the edit tools that tell what they find."""
+
+import asyncio
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from treadle.app.confinement import Place, confine_server
+from treadle.app.diagnostic_settings import DiagnosticSettings
+from treadle.app.places import data_directory
+from treadle.engine.ports import Tool
+from treadle.protocol.errors import ConfigError
+from treadle.protocol.permissions import Mode
+from treadle.protocol.tools import ToolKind
+from treadle.tools.diagnosed import with_diagnostics
+from treadle.workspace.diagnostics.checks import Diagnostics, Source
+from treadle.workspace.diagnostics.language_server import LanguageServer, ServerCommand, ServerConfinement
+from treadle.workspace.diagnostics.linter import FILES, Linter
+from treadle.workspace.diagnostics.problems import PATTERN
+from treadle.workspace.process import Bounds, Command
+from treadle.workspace.variables import child_variables
+from treadle.workspace.workspace import Workspace
+
+_GROUPS = ("path", "line", "message")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """Where checkers run: in the sandbox of the mode, like commands. `private` is the session's own folder."""
+
+    workspace: Workspace
+    private: Path
+    mode: Callable[[], Mode]
+
+
+def open_diagnostics(settings: Mapping[str, DiagnosticSettings], around: Around) -> Diagnostics:
+    """Set every source up; none starts before the first edit. Raises `ConfigError` for one that cannot be."""
+    sources = [_source(name, wanted, around) for name, wanted in settings.items()]
+    return Diagnostics(sources, elsewhere=around.workspace.roots)
+
+
+def diagnosed(tools: Mapping[str, Tool], diagnostics: Diagnostics, workspace: Workspace) -> dict[str, Tool]:
+    """Let the results of the tools that change files tell what the change brought."""
+    return {
+        name: with_diagnostics(tool, diagnostics, workspace.paths.display)
+        if tool.spec.traits.kind is ToolKind.EDIT
+        else tool
+        for name, tool in tools.items()
+    }
+
+
+def _source(name: str, wanted: DiagnosticSettings, around: Around) -> Source:
+    if bool(wanted.command) == bool(wanted.server):
+        raise _wrong(
+            name, "It needs either `command`, a linter's shell line, or `server`, a language server's program."
+        )
+    if not wanted.files:
+        raise _wrong(name, 'It needs `files`, the names of the files that it knows, such as ["*.py"].')
+    if wanted.server:
+        return _server(name, wanted, around)
+    return _linter(name, wanted, around)
+
+
+def _linter(name: str, wanted: DiagnosticSettings, around: Around) -> Linter:
+    if unused := [key for key in ("language", "options", "settings") if getattr(wanted, key)]:
+        raise _wrong(name, f"A linter has no {' or '.join(unused)}.")
+    workspace = around.workspace
+
+    async def start(line: str, bounds: Bounds) -> Command:
+        return workspace.launcher.start(line, bounds, await asyncio.to_thread(workspace.confine, line, None))
+
+    return Linter(
+        name=name,
+        line=wanted.command,
+        patterns=wanted.files,
+        root=workspace.root,
+        start=start,
+        seconds=wanted.seconds,
+        pattern=_pattern(name, wanted.pattern),
+    )
+
+
+def _server(name: str, wanted: DiagnosticSettings, around: Around) -> LanguageServer:
+    if wanted.pattern:
+        raise _wrong(name, "A language server has no `pattern`.")
+    if any(FILES in word for word in wanted.server):
+        raise _wrong(name, f"{FILES} is for linters; a language server is told of the files.")
+    command = ServerCommand(
+        name=name,
+        argv=wanted.server,
+        patterns=wanted.files,
+        root=around.workspace.root,
+        variables=child_variables(os.environ),
+        seconds=wanted.seconds,
+        language=wanted.language,
+        options=wanted.options,
+        settings=wanted.settings,
+    )
+    place = Place(
+        root=around.workspace.root, roots=around.workspace.roots, data=data_directory(), private=around.private
+    )
+    return LanguageServer(
+        command, ServerConfinement(state=around.mode, wrap=lambda: confine_server(around.mode(), place))
+    )
+
+
+def _pattern(name: str, text: str) -> re.Pattern[str]:
+    if not text:
+        return PATTERN
+    try:
+        pattern = re.compile(text)
+    except re.error as error:
+        raise _wrong(name, f"Its pattern is no regular expression: {error}.") from error
+    if missing := [group for group in _GROUPS if group not in pattern.groupindex]:
+        raise _wrong(name, f"Its pattern has no group {', '.join(f'(?P<{group}>...)' for group in missing)}.")
+    return pattern
+
+
+def _wrong(name: str, why: str) -> ConfigError:
+    return ConfigError(
+        "config-diagnostics",
+        f"The setting diagnostics.{name} cannot be used.",
+        why=why,
+        fix="docs/diagnostics.md has examples to copy.",
+    )

@@ -1,0 +1,81 @@
+"""The commands in the background of all sessions: listed, read, ended."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from treadle.app.places import data_directory
+from treadle.protocol.base import Record
+from treadle.protocol.errors import SessionError
+from treadle.workspace.jobs import Job, end_job, read_jobs
+
+_RECENT = 24 * 3600 * 1000
+
+
+class JobLine(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """One command as it is listed. Times are milliseconds since 1970; `bytes` is the size of its output so far."""
+
+    id: str
+    session: str
+    number: int
+    command: str
+    started_at: int
+    ended_at: int
+    running: bool
+    state: str
+    bytes: int
+    output: str
+
+
+def list_jobs(*, now: int, every: bool) -> list[JobLine]:
+    """List what runs and what ended within a day, or all that is known; the newest last."""
+    lines = [_line(session, job) for session, job in _all()]
+    shown = (line for line in lines if every or line.running or now - max(line.started_at, line.ended_at) < _RECENT)
+    return sorted(shown, key=lambda line: line.started_at)
+
+
+def find_job(wanted: str) -> tuple[JobLine, Job]:
+    """Find a job by its id; raises `SessionError`."""
+    found = [(line, job) for session, job in _all() if (line := _line(session, job)).id == wanted]
+    running = [one for one in found if one[0].running]
+    if len(running or found) == 1:
+        return (running or found)[0]
+    raise SessionError(
+        "job-unknown",
+        f"{wanted!r} is the id of no command in the background.",
+        why="Ids look like a1b2c3-1: the end of the session's id, and the number of the command.",
+        fix="`treadle jobs --all` lists them.",
+    )
+
+
+def kill_job(job: Job) -> bool:
+    """End a job with all its processes; says whether none is left."""
+    return end_job(job)
+
+
+def _all() -> Iterator[tuple[str, Job]]:
+    folder = data_directory() / "output"
+    for session in sorted(folder.iterdir()) if folder.is_dir() else ():
+        for job in read_jobs(session):
+            yield session.name, job
+
+
+def _line(session: str, job: Job) -> JobLine:
+    return JobLine(
+        id=f"{session.rpartition('-')[2]}-{job.number}",
+        session=session,
+        number=job.number,
+        command=job.command,
+        started_at=job.started_at,
+        ended_at=job.ended_at,
+        running=job.runs,
+        state=job.state,
+        bytes=_size(job.output),
+        output=job.output,
+    )
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size if path else 0
+    except OSError:
+        return 0

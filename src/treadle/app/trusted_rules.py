@@ -1,0 +1,27 @@
+"""What a folder's own rule file would let run unasked, once the folder is trusted: listed before anybody says yes."""
+
+from collections.abc import Iterator, Sequence
+
+from treadle.app.policy_files import PROJECT_FILE
+from treadle.app.policy_show import RuleLine, read_policy
+from treadle.policy.rules import Scope
+from treadle.store.trust import Trust
+from treadle.workspace.text import visible
+
+
+def allow_rules(trust: Trust) -> Sequence[RuleLine]:
+    """Give the folder's rules that allow; they count only after trust. Only files are read."""
+    if not (trust.workspace / PROJECT_FILE).exists():
+        return ()
+    rules = read_policy(trust.workspace, trusted=True).rules
+    return tuple(rule for rule in rules if rule.scope is Scope.PROJECT and rule.verdict == "allow" and rule.in_force)
+
+
+def allow_lines(trust: Trust) -> Iterator[str]:
+    """List these rules: what they match in full, and where they stand."""
+    for rule in allow_rules(trust):
+        yield f"  allow  {_in_one_line(f'{rule.matches}  [{rule.source}]')}"
+
+
+def _in_one_line(text: str) -> str:
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")

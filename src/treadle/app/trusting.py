@@ -1,0 +1,178 @@
+"""Whether a session may use what acts in its folder: found out once, before anything of the folder is read."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from treadle.app.places import data_directory
+from treadle.protocol.errors import ConfigError, StoreError
+from treadle.protocol.permissions import Mode
+from treadle.protocol.tools import Risk
+from treadle.store.activation import Item, ItemKind, changes
+from treadle.store.trust import Trust, TrustState, TrustStore, repository_of
+from treadle.workspace.text import visible
+
+VARIABLE = "TREADLE_TRUST"
+"""The environment variable that says yes for a run: 1."""
+
+_LONGEST = 120
+"""Characters of a path that are shown; of a longer one the beginning and the end."""
+
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionTrust:
+    """The user's word on a folder, as a session goes by it from its start to its end.
+
+    `once` is a yes for this session that nobody remembers. `problem` says why the folder cannot be looked through.
+    `held_back` is a mode of the user's settings that does not count in the folder, `unapproved` is what they approve.
+    """
+
+    trust: Trust
+    once: bool = False
+    problem: str = ""
+    held_back: Mode | None = None
+    unapproved: tuple[Risk, ...] = ()
+
+    @property
+    def workspace(self) -> Path:
+        """The folder, resolved."""
+        return self.trust.workspace
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the user said yes to exactly these items."""
+        return not self.problem and (self.once or self.trust.state is TrustState.TRUSTED)
+
+    @property
+    def items(self) -> Sequence[Item]:
+        """What would act, with the digests that the word is about."""
+        return self.trust.items
+
+    @cached_property
+    def matters(self) -> bool:
+        """Whether trust would change something: things would act, did so before, or git may read them later."""
+        return bool(self.items or self.trust.changed or self.problem or repository_of(self.workspace))
+
+    @property
+    def asks(self) -> bool:
+        """Whether the user is to be asked before a session opens."""
+        return not (self.trusted or self.problem or self.trust.refused) and self.matters
+
+    def begin(self, mode: Mode, *, said: bool, approve: tuple[Risk, ...] = ()) -> "tuple[Mode, SessionTrust]":
+        """Give the mode to begin with; without trust, a wide one counts only if it was `said` for this run.
+
+        What the settings `approve` never counts without trust: it is never said for one run.
+        """
+        if self.trusted or not self.matters:
+            return mode, self
+        trust = replace(self, unapproved=tuple(risk for risk in approve if risk not in (Risk.NONE, Risk.READ)))
+        if said or mode in (Mode.PLAN, Mode.ASK):
+            return mode, trust
+        return Mode.ASK, replace(trust, held_back=mode)
+
+    def notice(self) -> str:
+        """Say in one line what is left out; empty where nothing is."""
+        if self.problem:
+            return f"untrusted: {visible(self.problem)} Nothing of it is used."
+        left_out = [_named(self.trust)] if self.items or self.trust.changed else []
+        if self.held_back is not None:
+            left_out.append(f"mode {self.held_back} of the settings")
+        if self.unapproved:
+            left_out.append(f"approve = {', '.join(self.unapproved)} of the settings")
+        if self.trusted or not left_out:
+            return ""
+        state = "changed since you trusted it" if self.trust.state is TrustState.CHANGED else "untrusted"
+        how = f"`{trust_command(self.workspace)}` changes that, --trust for one run."
+        return f"{state}: not used here: {'; '.join(left_out)}. {how}"
+
+
+def trust_store() -> TrustStore:
+    """Give the store of what the user said of folders."""
+    return TrustStore(data_directory() / "trust")
+
+
+def session_trust(workspace: Path, *, once: bool = False) -> SessionTrust:
+    """Find out how a folder (resolved) stands; `once` is the user's yes for one session. Only files are read."""
+    try:
+        return SessionTrust(trust=trust_store().read(workspace), once=once)
+    except StoreError as error:
+        unknown = Trust(workspace=workspace, state=TrustState.UNTRUSTED, items=())
+        return SessionTrust(trust=unknown, problem=error.what)
+
+
+def trusted_by_variable() -> bool:
+    """Whether the environment says yes for this run; raises `ConfigError` for what is neither yes nor no."""
+    said = os.environ.get(VARIABLE, "")
+    if said not in ("", "0", "1"):
+        raise ConfigError(
+            "config-value",
+            f"A setting from the environment variable {VARIABLE} is wrong.",
+            why=f"{said!r} is neither 1 nor 0.",
+            fix="Set it to 1 to use what acts in the folder for this run, or leave it out.",
+        )
+    return said == "1"
+
+
+def trust_command(workspace: Path) -> str:
+    """Write the command that trusts a folder."""
+    import shlex
+
+    return f"treadle trust {shown(shlex.quote(str(workspace)))}"
+
+
+def shown(path: str) -> str:
+    """Write a path in one harmless line."""
+    line = visible(path.encode(errors="backslashreplace").decode()).replace("\n", "\\n").replace("\t", "\\t")
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]}…{line[-(_LONGEST // 2 - 1) :]}"
+
+
+def trust_report(trust: SessionTrust) -> str:
+    """Say how a session stands to its folder, and what has changed in the folder since it opened."""
+    state = "trusted for this session" if trust.once else "trusted" if trust.trusted else "not trusted"
+    from treadle.app.trusted_rules import allow_lines
+
+    lines = [f"{shown(str(trust.workspace))} is {state}.", *item_lines(trust.trust), *allow_lines(trust.trust)]
+    if not trust.items:
+        lines.append("  Nothing in it acts by itself.")
+    changed = changes(trust.items, session_trust(trust.workspace).items)
+    if changed:
+        lines.append(f"Changed since the session opened, and not used in it: {', '.join(map(shown, changed))}")
+    if not trust.trusted or changed:
+        lines.append(f"`{trust_command(trust.workspace)}` in a shell says yes; a session that opens then uses it.")
+    return "\n".join(lines)
+
+
+def item_lines(trust: Trust) -> Iterator[str]:
+    """List what would act: its kind, the beginning of its digest, its path, and how that differs from before.
+
+    What is new or changed comes first, then the kinds that are few.
+    """
+    width = max((len(item.kind) for item in trust.items), default=len("gone"))
+    present = {item.path for item in trust.items}
+
+    def many(item: Item) -> bool:
+        return item.kind is ItemKind.SETTINGS
+
+    for item in sorted(trust.items, key=lambda item: (item.path not in trust.changed, many(item), item)):
+        mark = "" if item.path not in trust.changed else "  (changed)" if item.path in trust.known else "  (new)"
+        yield f"  {item.kind:<{width}}  {item.digest[:16]:<16}  {shown(item.path)}{_target(trust, item)}{mark}"
+    for path in sorted(set(trust.changed) - present):
+        yield f"  {'gone':<{width}}  {'':<16}  {shown(path)}"
+
+
+def _target(trust: Trust, item: Item) -> str:
+    try:
+        return f" -> {shown(str((trust.workspace / item.path).readlink()))}"
+    except OSError:
+        return ""
+
+
+def _named(trust: Trust) -> str:
+    names = [shown(item.path) for item in trust.items] or ["what it held"]
+    more = len(names) - _MOST_NAMED
+    listed = [*names[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
+    return ", ".join(listed)

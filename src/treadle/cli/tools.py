@@ -1,0 +1,53 @@
+"""List the tools: what each is judged as, and which a model is told of; with a NAME, all that the model reads of it."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from treadle.cli import work
+
+if TYPE_CHECKING:
+    from treadle.app.tool_list import ToolLine, ToolList
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the flags."""
+    parser.add_argument("name", nargs="?", default="", metavar="NAME", help="one tool: its text and its parameters")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line, parameters and text included")
+    work.add_settings(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the list, or one tool."""
+    from treadle.app.settings import load_settings
+    from treadle.app.tool_list import find_tool, list_tools
+    from treadle.protocol.codec import encode
+
+    found = list_tools(load_settings(work.flags(arguments)))
+    lines = [find_tool(found, arguments.name)] if arguments.name else found.tools
+    for line in lines if arguments.json else ():
+        sys.stdout.write(f"{encode(line).decode()}\n")
+    if not arguments.json:
+        sys.stdout.write(_one(lines[0]) if arguments.name else _table(found))
+    sys.stderr.writelines(f"treadle: {problem}\n" for problem in found.problems)
+    return 0
+
+
+def _table(found: "ToolList") -> str:
+    rows = [("", "TOOL", "KIND", "RISK", "EFFECT", "FROM", "")]
+    for line in found.tools:
+        mark = "*" if line.offered else " "
+        rows.append((mark, line.name, line.kind, line.risk, line.effect, line.origin, line.why_not))
+    widths = [max(len(row[column]) for row in rows) for column in range(6)]
+    shown = ["  ".join(f"{text:<{width}}" for text, width in zip(row, (*widths, 0), strict=True)) for row in rows]
+    told = f"* {found.model or 'a model'} is told of it. RISK counts for a call that names nothing it touches."
+    return "".join(f"{line.rstrip()}\n" for line in (*shown, told))
+
+
+def _one(line: "ToolLine") -> str:
+    import msgspec
+
+    schema = msgspec.json.format(msgspec.json.encode(line.parameters), indent=2).decode()
+    facts = f"{line.origin}, kind {line.kind}, risk {line.risk}, effect {line.effect}"
+    told = "told to the model" if line.offered else f"not told to the model: {line.why_not}"
+    return f"{line.name} ({facts}; {told})\n\n{line.description}\n\nParameters:\n{schema}\n"

@@ -1,0 +1,177 @@
+"""How commands are run: hardened where they only read, in the sandbox of the mode, with the right that was granted."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from treadle.app.confinement import Place, confine
+from treadle.app.judging import policy_context
+from treadle.policy.context import PolicyContext
+from treadle.protocol.permissions import Mode, Standing
+from treadle.protocol.tools import Right, SandboxDenial
+from treadle.workspace.confinement import Confinement
+from treadle.workspace.sandbox import Backend, SandboxState
+from treadle.workspace.variables import HARDENED_GIT
+from treadle.workspace.workspace import open_workspace
+
+NO_SANDBOX = SandboxState(backend=None, reason="for this test")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    (tmp_path / "work").mkdir()
+    return Place(root=str(tmp_path / "work"), data=tmp_path / "data", private=tmp_path / "data" / "private")
+
+
+@pytest.fixture
+def unsandboxed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("treadle.app.confinement.probe", lambda: NO_SANDBOX)
+
+
+def context(place: Place, mode: Mode) -> PolicyContext:
+    return policy_context(place.root, Standing(mode=mode), home="/home/somebody", trusted=True)
+
+
+def git(folder: str, *arguments: str) -> None:
+    identity = {
+        "GIT_AUTHOR_NAME": "A",
+        "GIT_AUTHOR_EMAIL": "a@b",
+        "GIT_COMMITTER_NAME": "A",
+        "GIT_COMMITTER_EMAIL": "a@b",
+    }
+    environment = {**os.environ, **identity, "GIT_CONFIG_GLOBAL": "/dev/null"}
+    subprocess.run(("git", "-C", folder, *arguments), check=True, capture_output=True, env=environment)
+
+
+@pytest.mark.usefixtures("unsandboxed")
+@pytest.mark.parametrize(
+    ("line", "reads"),
+    [
+        ("git status", True),
+        ("git log --oneline | head -3; ls", True),
+        ("cd . && git diff HEAD", True),
+        ("ls", True),
+        ("git commit -m x", False),
+        ("git status && git commit -m x", False),
+        ("make release", False),
+        ("git -c core.pager=less log", False),
+        ("git fetch", False),
+    ],
+)
+def test_lines_that_only_read_are_hardened(place: Place, line: str, reads: bool) -> None:
+    found = confine(line, None, place, context(place, Mode.ASK))
+    assert found == Confinement(variables=HARDENED_GIT if reads else {})
+
+
+HOSTILE = {
+    "core.fsmonitor": "touch {trap}/fsmonitor; false",
+    "core.pager": "touch {trap}/pager; cat",
+    "pager.log": "touch {trap}/pager; cat",
+    "log.showSignature": "true",
+    "gpg.program": "{trap}/program",
+    "core.alternateRefsCommand": "touch {trap}/refs",
+    "core.sshCommand": "touch {trap}/ssh",
+}
+
+
+def hostile(folder: str, trap: Path) -> None:
+    """Make a repository whose settings and hooks run programs; each leaves a file in `trap`."""
+    git(folder, "init", "-q", "-b", "main")
+    Path(folder, "a.txt").write_text("one\n")
+    git(folder, "add", "a.txt")
+    git(folder, "commit", "-q", "-m", "one")
+    for name, value in HOSTILE.items():
+        git(folder, "config", name, value.format(trap=trap))
+    for hook in ("post-index-change", "reference-transaction", "pre-commit", "post-checkout", "fsmonitor-watchman"):
+        script = Path(folder, ".git", "hooks", hook)
+        script.write_text(f"#!/bin/sh\ntouch {trap}/hook-{hook}\n")
+        script.chmod(0o755)
+    program = trap.parent / "program"
+    program.write_text(f"#!/bin/sh\ntouch {trap}/program\n")
+    program.chmod(0o755)
+
+
+READS = (
+    "git status",
+    "git status --porcelain",
+    "git diff",
+    "git diff HEAD",
+    "git log -p",
+    "git show HEAD",
+    "git blame a.txt",
+    "git grep one",
+    "git ls-files -m",
+    "git describe --always --dirty",
+    "git branch -a",
+    "git stash list",
+    "git check-ignore a.txt; true",
+)
+
+
+@pytest.mark.usefixtures("unsandboxed")
+async def test_reading_with_git_runs_nothing_that_a_repository_or_its_submodule_names(
+    place: Place, tmp_path: Path
+) -> None:
+    trap = tmp_path / "trap"
+    trap.mkdir()
+    hostile(place.root, trap)
+    inner = f"{place.root}/inner"
+    Path(inner).mkdir()
+    hostile(inner, trap)
+    git(place.root, "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "add", "inner")
+    workspace = open_workspace(place.root, spool=tmp_path / "spool")
+    for made in trap.iterdir():
+        made.unlink()
+    for line in READS:
+        Path(place.root, "a.txt").write_text("one\ntwo\n")
+        Path(inner, "a.txt").write_text("one\ntwo\n")
+        command = workspace.launcher.start(line, confinement=confine(line, None, place, context(place, Mode.ASK)))
+        await command.finish(30)
+        assert command.status == 0, command.take_output()
+        await command.close()
+        assert [made.name for made in trap.iterdir()] == [], line
+    # The trap works, and a commit runs its hooks: nobody reads there.
+    line = "git -c user.name=A -c user.email=a@b commit -qam two"
+    command = workspace.launcher.start(line, confinement=confine(line, None, place, context(place, Mode.ASK)))
+    await command.finish(30)
+    await command.close()
+    assert {"hook-pre-commit", "fsmonitor"} <= {made.name for made in trap.iterdir()}
+    await workspace.close()
+
+
+@pytest.mark.usefixtures("unsandboxed")
+@pytest.mark.parametrize("mode", Mode)
+def test_without_a_sandbox_no_command_has_one(place: Place, mode: Mode) -> None:
+    assert confine("make", None, place, context(place, mode)) == Confinement()
+
+
+def test_a_granted_right_is_added_and_plan_mode_grants_none(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = SandboxState(backend=Backend.BUBBLEWRAP, program="/usr/bin/bwrap")
+    monkeypatch.setattr("treadle.app.confinement.probe", lambda: state)
+
+    def inner(mode: Mode, right: SandboxDenial | None) -> tuple[str, ...]:
+        return confine("make", right, place, context(place, mode)).wrapping.inner
+
+    assert "--share-net" not in inner(Mode.AUTO, None)
+    assert "--share-net" in inner(Mode.AUTO, SandboxDenial(right=Right.NETWORK))
+    assert "--share-net" in inner(Mode.ASK, SandboxDenial(right=Right.NETWORK))
+    assert inner(Mode.AUTO, SandboxDenial(right=Right.UNSANDBOXED)) == ()
+    assert inner(Mode.ASK, None) == ()
+    for right in (
+        None,
+        SandboxDenial(right=Right.NETWORK),
+        SandboxDenial(right=Right.UNSANDBOXED),
+        SandboxDenial(right=Right.WRITE, target=place.root),
+    ):
+        assert inner(Mode.PLAN, right) == inner(Mode.PLAN, None)
+
+
+def test_what_is_treadles_own_is_never_offered(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = SandboxState(backend=Backend.BUBBLEWRAP, program="/usr/bin/bwrap")
+    monkeypatch.setattr("treadle.app.confinement.probe", lambda: state)
+    found = confine("cat x", None, place, context(place, Mode.AUTO))
+    place.data.joinpath("keys.json").write_text("{}")
+    assert found.find_denial(f"cat: {place.data}/keys.json: Permission denied") is None
+    assert found.find_denial("curl: (6) Could not resolve host: x") is not None

@@ -1,0 +1,58 @@
+"""What is said of the sandbox, and what does not start without one."""
+
+from pathlib import Path
+
+import pytest
+
+from treadle.app.compose import Opening, open_session
+from treadle.app.installation import installation_checks
+from treadle.app.sandbox_state import Confining, describe
+from treadle.app.settings import SandboxUse, Settings
+from treadle.protocol.errors import ConfigError
+from treadle.protocol.events import SetMode, Source
+from treadle.protocol.permissions import Mode
+from treadle.workspace.sandbox import Backend, SandboxState
+
+NONE = SandboxState(backend=None, reason="bubblewrap is not installed; the kernel has no Landlock")
+LANDLOCK = SandboxState(backend=Backend.LANDLOCK, reason="bubblewrap is not installed; Landlock 3 takes its place")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("treadle.app.sandbox_state.probe", lambda: NONE)
+    monkeypatch.setattr("treadle.app.installation.probe", lambda: NONE)
+
+
+def opening(tmp_path: Path, mode: Mode, use: SandboxUse = SandboxUse.AUTO) -> Opening:
+    settings = Settings(model="openai/one", base_url="http://localhost:1/v1", mode=mode, sandbox=use)
+    return Opening(workspace=tmp_path, settings=settings, user_present=True)
+
+
+def test_each_state_is_described() -> None:
+    bubblewrap = SandboxState(backend=Backend.BUBBLEWRAP, program="/usr/bin/bwrap")
+    assert describe(bubblewrap) == Confining(text="bubblewrap (/usr/bin/bwrap)", there=True, whole=True)
+    assert describe(LANDLOCK) == Confining(text=f"Landlock: {LANDLOCK.reason}", there=True, whole=False)
+    assert describe(NONE) == Confining(text=f"none: {NONE.reason}", there=False, whole=False)
+
+
+def test_the_doctor_says_what_is_lacking() -> None:
+    (check,) = (check for check in installation_checks() if check.name == "sandbox")
+    assert check.found == f"none: {NONE.reason}"
+    assert "Mode auto is off until then." in check.fix
+
+
+@pytest.mark.parametrize(
+    ("mode", "use"), [(Mode.AUTO, SandboxUse.AUTO), (Mode.AUTO, SandboxUse.REQUIRED), (Mode.ASK, SandboxUse.REQUIRED)]
+)
+async def test_what_needs_a_sandbox_does_not_start_without(tmp_path: Path, mode: Mode, use: SandboxUse) -> None:
+    with pytest.raises(ConfigError, match="needs a sandbox, and this system has none") as caught:
+        await open_session(opening(tmp_path, mode, use))
+    assert (caught.value.code, "Install the package bubblewrap" in caught.value.fix) == ("sandbox-missing", True)
+
+
+async def test_a_session_does_not_change_to_auto_without_a_sandbox(tmp_path: Path) -> None:
+    async with await open_session(opening(tmp_path, Mode.EDITS)) as live:
+        with pytest.raises(ConfigError, match="Mode auto needs a sandbox"):
+            await live.post(SetMode(mode=Mode.AUTO), Source(kind="test"))
+        assert live.status.mode is Mode.EDITS
