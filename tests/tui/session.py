@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from treadle.app.live import LiveSession, ModelFinder
+from treadle.app.trusting import SessionTrust
 from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.session import Session
 from treadle.policy.secrets import known_secrets
@@ -19,6 +20,7 @@ from treadle.protocol.models import (
     ModelSpec,
     Prices,
     ReplyStop,
+    Spent,
     StreamCallArguments,
     StreamCallDone,
     StreamCallStart,
@@ -28,7 +30,7 @@ from treadle.protocol.models import (
     ToolProtocol,
     Usage,
 )
-from treadle.protocol.permissions import Decision, Mode, Reason, Verdict
+from treadle.protocol.permissions import Allowance, Decision, Mode, Reason, Standing, Verdict
 from treadle.protocol.tools import (
     Access,
     CallResult,
@@ -43,6 +45,7 @@ from treadle.protocol.tools import (
     result_text,
 )
 from treadle.store.sqlite import SessionLog, SessionRow, Store
+from treadle.store.trust import Trust, TrustState
 
 SESSION = "20260101-000000-abcdef"
 MODEL = ModelSpec(provider="fake", name="one", context_window=10_000, prices=Prices(input=1.0, output=1.0))
@@ -148,11 +151,31 @@ def _choose(ref: str) -> SetModel:
     return SetModel(model=ref, tool_protocol=ToolProtocol.XML)
 
 
-def _judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], mode: str) -> Decision:
+def _judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing) -> Decision:
+    covered = any(allowance.tool == spec.name for allowance in standing.allowances)
+    if covered:
+        return Decision(verdict=Verdict.ALLOW, risk=spec.risk, digest=spec.name)
     if spec.risk is Risk.NONE:
         return Decision(verdict=Verdict.ALLOW, risk=spec.risk, digest=spec.name)
     reason = Reason(rule="test-rule", text="it changes something")
-    return Decision(verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=spec.risk, reasons=(reason,), digest=spec.name)
+    return Decision(
+        verdict=Verdict.REQUIRE_USER_CONFIRMATION,
+        risk=spec.risk,
+        reasons=(reason,),
+        digest=spec.name,
+        offers=(Allowance(id=spec.name, tool=spec.name),),
+    )
+
+
+class FakePurse:
+    """No other session spends anything."""
+
+    async def reserve(self, worst: Spent, /) -> Spent:
+        return Spent()
+
+
+async def _same_model(mode: Mode) -> None:
+    return None
 
 
 class FakeEnvironment:
@@ -186,9 +209,17 @@ class Rig:
 
 @asynccontextmanager
 async def session(
-    folder: Path, *replies: list[StreamEvent | Pause], resume: bool = False, diff: str = DIFF, broken: bool = False
+    folder: Path,
+    *replies: list[StreamEvent | Pause],
+    resume: bool = False,
+    diff: str = DIFF,
+    broken: bool = False,
+    trust: SessionTrust | None = None,
 ) -> AsyncIterator[Rig]:
-    """Open a session in `folder`; with `resume`, the one that is there; with `broken`, one whose log fails at once."""
+    """Open a session in `folder`; with `resume`, the one that is there; with `broken`, one whose log fails at once.
+
+    The folder is trusted unless `trust` says otherwise.
+    """
     store = Store(folder / "sessions.db")
     first: tuple[EventData, ...] = (Resumed(user_present=True),)
     if not resume:
@@ -217,6 +248,8 @@ async def session(
         system=lambda *_: "system",
         clock=lambda: 0,
         chance=lambda: 0.0,
+        purse=FakePurse(),
+        remember=lambda _: None,
     )
 
     async def clean_up() -> None:
@@ -224,11 +257,12 @@ async def session(
 
     live = LiveSession(
         session_id=SESSION,
-        workspace=folder,
         engine=Session(ports, store.read(SESSION) if resume else ()),
         store=store,
         first=first,
-        models=ModelFinder(spec=lambda _: MODEL, choose=_choose),
+        trust=trust or SessionTrust(trust=Trust(workspace=folder, state=TrustState.TRUSTED, items=())),
+        models=ModelFinder(spec=lambda _: MODEL, choose=_choose, for_mode=_same_model),
+        checklist_file=folder / "checklist.md",
         clean_up=clean_up,
     )
     async with live:

@@ -64,7 +64,7 @@ def pressed(question: Question, keys: str) -> object:
 
 def test_an_edit_of_several_blocks_is_approved_with_the_chosen_ones() -> None:
     question = edit(path="x", diff=f"see\n{blocks('a', 'b', 'c')}")
-    assert [key for key, _ in choices(ask(question))] == ["y", "a", "n", "e", "h", "c", "v"]
+    assert [key for key, _ in choices(ask(question))] == ["y", "a", "r", "n", "e", "h", "c", "v"]
     amended = {"path": "x", "diff": f"see\n{blocks('a', 'c')}"}
     assert pressed(question, "hyny") == Answer(question_id="q", option=OptionKind.ALLOW_ONCE, arguments=amended)
     assert pressed(question, "hyyy") == answer(OptionKind.ALLOW_ONCE)

@@ -11,6 +11,7 @@ from treadle.tui.commands import (
     Quit,
     Send,
     ShowHelp,
+    ShowTrust,
     UseMode,
     UseModel,
     Wrong,
@@ -34,6 +35,7 @@ from treadle.tui.commands import (
         ("/mode full", UseMode(Mode.FULL)),
         ("/model a/b", UseModel("a/b")),
         ("/help", ShowHelp()),
+        ("/trust", ShowTrust()),
         ("/quit", Quit()),
     ],
 )

@@ -85,7 +85,10 @@ def test_a_permission_names_what_is_touched_outside_the_workspace(tmp_path: Path
             FetchUrl(url="http://a/"),
         ),
     )
-    assert plain(Card(question, str(root)), columns=400).split("\n")[2:] == [
+    both = plain(Card(question, (str(root), "/srv")), columns=400)
+    assert "/srv" not in both
+    assert both.count("outside the workspace") == 3
+    assert plain(Card(question, (str(root),)), columns=400).split("\n")[2:] == [
         r"  writes outside the workspace: /etc/x\x0arisk: none\u202e",
         f"  deletes outside the workspace: {root}/../gone -> {outside}/gone",
         f"  reads outside the workspace: {root}/link -> {outside}/far",

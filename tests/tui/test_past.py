@@ -41,9 +41,9 @@ def turn(number: int) -> tuple[PromptDelivered, MessageDone, TurnEnded]:
 
 
 def test_the_view_takes_its_money_from_the_past_and_the_rest_from_the_status() -> None:
-    view, items = first_view([*turn(1), ModeChanged(mode=Mode.FULL)], STATUS, "/ws")
+    view, items = first_view([*turn(1), ModeChanged(mode=Mode.FULL)], STATUS, ("/ws",))
     assert view == View(
-        root="/ws",
+        roots=("/ws",),
         phase=Phase.ASSEMBLING_CONTEXT,
         mode=Mode.EDITS,
         model="p/m",
@@ -57,7 +57,7 @@ def test_the_view_takes_its_money_from_the_past_and_the_rest_from_the_status() -
 
 
 def test_only_the_end_of_a_long_story_is_shown() -> None:
-    _, items = first_view([told for number in range(10) for told in turn(number)], STATUS, "/ws")
+    _, items = first_view([told for number in range(10) for told in turn(number)], STATUS, ("/ws",))
     assert items[0] == Notice("… 18 earlier items of this session …")
     assert items[1] == Said("prompt 6")
     assert len(items) == 13

@@ -6,6 +6,7 @@ import pytest
 
 from tests.tui.session import DIFF, FOREVER, SESSION, Pause, Rig, calls, prompt, says, session, text
 from tests.tui.terminal import CTRL_C, CTRL_D, CTRL_S, ENTER, ESCAPE, SHIFT_TAB, terminal
+from treadle.app.trusting import session_trust
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import StoreError
 from treadle.protocol.models import ErrorKind, ModelError, StreamFailure, ToolProtocol
@@ -35,6 +36,17 @@ async def test_a_prompt_is_answered_in_markdown(tmp_path: Path) -> None:
         term.type(f"how is it?{ENTER}")
         await term.until("› how is it?", "It is so:", " • one", "■ done · 1 step · 120 tokens · $0.0001")
         assert "how is it?" in sent(rig)
+
+
+async def test_an_untrusted_folder_is_told_at_the_start_and_on_request(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "AGENTS.md").write_text("rules")
+    async with session(tmp_path, trust=session_trust(work)) as rig, terminal(rig.live) as (term, _):
+        await term.until("untrusted: not used here: AGENTS.md.", "treadle trust", READY)
+        (work / "CLAUDE.md").write_text("more")
+        term.type(f"/trust{ENTER}")
+        await term.until("is not trusted.", "rules", "Changed since the session opened, and not used in it: CLAUDE.md")
 
 
 async def test_the_first_prompt_of_the_command_line_is_sent(tmp_path: Path) -> None:

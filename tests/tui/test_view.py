@@ -236,3 +236,9 @@ def test_the_end_of_an_edit_is_kept_while_it_streams() -> None:
     assert view.reply.writing.argument == "a.py"
     assert view.reply.writing.body.endswith("line 498\nline 499\n")
     assert len(view.reply.writing.body) == 2_000
+
+
+def test_a_second_run_of_a_call_begins_with_an_empty_output() -> None:
+    again = CallChanged(call=CALL, kind=ToolKind.EXECUTE, status=CallStatus.STARTING)
+    view, _ = tell(RAN, CallOutput(call_id="c1", text="denied\n"), again, CallOutput(call_id="c1", text="fine\n"))
+    assert [call.output for call in view.calls] == ["fine\n"]

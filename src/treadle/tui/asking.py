@@ -7,12 +7,13 @@ from typing import Any, TypeAlias
 
 from treadle.app.blocks import block_spans, keep_blocks
 from treadle.protocol.events import Answer
-from treadle.protocol.permissions import OptionKind, Question, QuestionKind
+from treadle.protocol.permissions import AllowScope, OptionKind, Question, QuestionKind
 
 _KEYS = (
-    ("y", OptionKind.ALLOW_ONCE, "yes"),
-    ("a", OptionKind.ALLOW_ALWAYS, "yes, this session"),
-    ("n", OptionKind.REJECT_ONCE, "no"),
+    ("y", OptionKind.ALLOW_ONCE, AllowScope.SESSION, "yes"),
+    ("a", OptionKind.ALLOW_ALWAYS, AllowScope.SESSION, "this session"),
+    ("r", OptionKind.ALLOW_ALWAYS, AllowScope.USER, "always"),
+    ("n", OptionKind.REJECT_ONCE, AllowScope.SESSION, "no"),
 )
 _DEFAULT = "n"
 
@@ -67,7 +68,7 @@ Answered: TypeAlias = Asking | Answer | ShowAll | EditFirst
 
 def ask(question: Question) -> Asking:
     """Begin to ask."""
-    if question.kind is not QuestionKind.PERMISSION:
+    if question.kind not in (QuestionKind.PERMISSION, QuestionKind.BUDGET):
         return Asking(question=question, stage=Stage.WORDS)
     blocks = block_spans(_text(question, _BLOCKS))
     return Asking(question=question, stage=Stage.KEYS, blocks=blocks if len(blocks) > 1 else ())
@@ -78,7 +79,9 @@ def choices(asking: Asking) -> tuple[tuple[str, str], ...]:
     if asking.stage is Stage.BLOCKS:
         return (("y", "take this block"), ("n", "leave it out"))
     question = asking.question
-    offered = [(key, label) for key, option, label in _KEYS if option in question.options]
+    offered = [(key, label) for key, option, _, label in _KEYS if option in question.options]
+    if question.kind is QuestionKind.BUDGET:
+        return tuple(offered)
     if main_text(question) is not None:
         offered.append(("e", "edit first"))
     if asking.blocks:
@@ -105,10 +108,10 @@ def press(asking: Asking, key: str) -> Answered:
 
 
 def _answer(asking: Asking, pressed: str) -> Answered:
-    option = next((option for known, option, _ in _KEYS if known == pressed), None)
-    if option is None or option not in asking.question.options:
+    answer = next(((option, scope) for known, option, scope, _ in _KEYS if known == pressed), None)
+    if answer is None or answer[0] not in asking.question.options:
         return asking
-    return Answer(question_id=asking.question.id, option=option, text=asking.comment)
+    return Answer(question_id=asking.question.id, option=answer[0], scope=answer[1], text=asking.comment)
 
 
 def _choose(asking: Asking, *, keep: bool) -> Asking | Answer:

@@ -25,6 +25,7 @@ def toolbar(view: View, now: float, columns: int) -> StyleAndTextTuples:
     parts = [
         ("class:toolbar.mode", str(view.mode)),
         (_state_style(view), state),
+        ("class:toolbar", printable(clip(view.progress, 40))),
         ("class:toolbar", f"{len(view.queue)} queued" if view.queue else ""),
         ("class:toolbar", printable(view.model)),
         ("class:toolbar", _context(view)),

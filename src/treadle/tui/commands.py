@@ -1,6 +1,8 @@
 """What a line means that the user enters: a prompt, or a command that begins with a slash."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeAlias
 
 from treadle.protocol.events import Delivery
@@ -13,9 +15,19 @@ HELP = (
     ("/edit N", "take a prompt that waits into the input line to change it"),
     ("/mode NAME", f"{', '.join(Mode)} (Shift-Tab: the next of plan, ask, edits)"),
     ("/model NAME", "use another model from the next step on, as provider/name"),
+    ("/trust", "what would act in this folder, and whether it may"),
+    ("/todo", "show the task's checklist, and the file in which you can change it"),
+    ("/approvals", "list what you have allowed for this session"),
+    ("/revoke N", "take back what you have allowed"),
     ("/help", "show this"),
     ("/quit", "leave; the session is kept and can be resumed"),
 )
+
+_NUMBERED = {
+    "drop": ("a prompt that waits", "/queue"),
+    "edit": ("a prompt that waits", "/queue"),
+    "revoke": ("something that is allowed", "/approvals"),
+}
 
 KEYS = (
     ("Enter", "send; while Treadle works, the prompt waits for the end of the turn"),
@@ -68,6 +80,28 @@ class UseModel:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowTrust:
+    """Show whether the folder is trusted, and what of it would act."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowChecklist:
+    """Show the task's checklist."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListApprovals:
+    """Show what is allowed for this session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revoke:
+    """Take back what is allowed, by its `position` in the list, from 1."""
+
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
 class ShowHelp:
     """Show the help."""
 
@@ -84,7 +118,34 @@ class Wrong:
     text: str
 
 
-Command: TypeAlias = Send | ListQueue | Drop | Edit | UseMode | UseModel | ShowHelp | Quit | Wrong
+Command: TypeAlias = (
+    Send
+    | ListQueue
+    | Drop
+    | Edit
+    | UseMode
+    | UseModel
+    | ShowTrust
+    | ShowChecklist
+    | ListApprovals
+    | Revoke
+    | ShowHelp
+    | Quit
+    | Wrong
+)
+
+_PLAIN: Mapping[str, Command] = MappingProxyType(
+    {
+        "queue": ListQueue(),
+        "trust": ShowTrust(),
+        "todo": ShowChecklist(),
+        "approvals": ListApprovals(),
+        "help": ShowHelp(),
+        "?": ShowHelp(),
+        "quit": Quit(),
+        "exit": Quit(),
+    }
+)
 
 
 def parse(line: str, *, steer: bool = False) -> Command:
@@ -96,20 +157,14 @@ def parse(line: str, *, steer: bool = False) -> Command:
     match name.strip():
         case "steer":
             return Send(argument, Delivery.STEER) if argument else Wrong("/steer needs a text: /steer TEXT")
-        case "queue":
-            return ListQueue()
-        case "drop":
-            return _numbered("drop", argument)
-        case "edit":
-            return _numbered("edit", argument)
+        case "drop" | "edit" | "revoke" as numbered:
+            return _numbered(numbered, argument)
         case "mode":
             return _mode(argument)
         case "model":
             return UseModel(argument) if argument else Wrong("/model needs a name: /model PROVIDER/NAME")
-        case "help" | "?":
-            return ShowHelp()
-        case "quit" | "exit":
-            return Quit()
+        case plain if plain in _PLAIN:
+            return _PLAIN[plain]
         case other:
             return Wrong(
                 f"There is no /{other}. /help lists the commands; to send the line as it is, begin it with a blank."
@@ -117,9 +172,17 @@ def parse(line: str, *, steer: bool = False) -> Command:
 
 
 def _numbered(name: str, argument: str) -> Command:
+    what, lister = _NUMBERED[name]
     if not argument.isdecimal() or int(argument) < 1:
-        return Wrong(f"/{name} needs the number of a prompt that waits: /{name} N (/queue lists them).")
-    return Drop(int(argument)) if name == "drop" else Edit(int(argument))
+        return Wrong(f"/{name} needs the number of {what}: /{name} N ({lister} lists them).")
+    position = int(argument)
+    match name:
+        case "drop":
+            return Drop(position)
+        case "edit":
+            return Edit(position)
+        case _:
+            return Revoke(position)
 
 
 def _mode(argument: str) -> Command:

@@ -54,10 +54,10 @@ class CallDone:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A question, long texts cut in the middle; `root` is the workspace, or empty."""
+    """A question, long texts cut in the middle; `roots` are the folders of the workspace."""
 
     question: Question
-    root: str = ""
+    roots: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class FullText:
     """All of what a question is about."""
 
     question: Question
-    root: str = ""
+    roots: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

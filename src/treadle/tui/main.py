@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from treadle.app.borrowed_terminal import borrowed_terminal
 from treadle.app.exits import Exit
 from treadle.app.live import LiveSession
 from treadle.app.places import data_directory
@@ -28,7 +29,8 @@ async def run_interactive(live: LiveSession, *, first_prompt: tuple[UserContent,
     if first_prompt:
         surface.send(first_prompt)
     try:
-        return await _run(live, feed, surface)
+        with borrowed_terminal(data_directory() / "terminals"):
+            return await _run(live, feed, surface)
     except* (EOFError, OSError) as group:
         if group.split(_is_terminal_gone)[1] is not None:
             raise

@@ -29,9 +29,11 @@ from treadle.tui.items import (
 )
 from treadle.tui.markdown import growing, prose
 from treadle.tui.view import OpenCall, Reply, View
-from treadle.tui.words import changed_lines, clip, ended, money, span, title_of, tokens
+from treadle.tui.words import changed_lines, clip, ended, money, shorten, span, title_of, tokens
 
 _OUTPUT_LINES = 6
+_SAID_LINES = 100
+_SAID_CHARACTERS = 16_000
 _EDIT_LINES = 8
 _THOUGHT_LINES = 3
 _DIFF_LINES = 14
@@ -100,7 +102,7 @@ def _without_blank_ends(lines: list[str]) -> list[str]:
 def _item(item: Item) -> RenderableType:
     match item:
         case Said(text=text):
-            return _said(printable(text))
+            return _said(printable(shorten(text, lines=_SAID_LINES, characters=_SAID_CHARACTERS)))
         case Prose(markdown=markdown):
             return prose(markdown)
         case Thought(beginning=beginning, size=size):
@@ -108,7 +110,7 @@ def _item(item: Item) -> RenderableType:
         case CallDone():
             return _call_done(item)
         case Card() | FullText():
-            return card(item.question, item.root, whole=isinstance(item, FullText))
+            return card(item.question, item.roots, whole=isinstance(item, FullText))
         case Block():
             return block(item)
         case Notice(text=text, tone=tone):

@@ -11,9 +11,9 @@ from treadle.tui.view import View, update
 _SHOWN = 12
 
 
-def first_view(past: Sequence[Notification], status: Status, root: str) -> tuple[View, tuple[Item, ...]]:
+def first_view(past: Sequence[Notification], status: Status, roots: tuple[str, ...]) -> tuple[View, tuple[Item, ...]]:
     """Build the view from the past, and the present status; gives the last items of the story."""
-    view, items = View(root=root), []
+    view, items = View(roots=roots), []
     for told in past:
         view, shown = update(view, told)
         items += [item for item in shown if isinstance(item, Said | Prose | CallDone | TurnDone)]

@@ -23,6 +23,7 @@ from prompt_toolkit.widgets import SearchToolbar
 
 from treadle.protocol.errors import ConfigError
 from treadle.tui.editor import edit_text
+from treadle.tui.pasting import take_long_pastes
 
 _MOST_INPUT_LINES = 10
 _FIXED_LINES = 3
@@ -238,6 +239,7 @@ class Screen:
             erase_when_done=True,
         )
         _without_cursor_reports(application.output)
+        take_long_pastes(application.input)
         application.ttimeoutlen = _ESCAPE_TIMEOUT
         application.timeoutlen = _META_TIMEOUT
         return application

@@ -6,14 +6,25 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from prompt_toolkit.history import History
 
 from treadle import __version__
 from treadle.app.live import LiveSession
+from treadle.app.trusting import trust_report
 from treadle.protocol.errors import ConfigError, RefusedError
-from treadle.protocol.events import Answer, Delivery, EditQueued, Interrupt, Op, Prompt, SetMode
+from treadle.protocol.events import (
+    Answer,
+    Delivery,
+    EditQueued,
+    Interrupt,
+    Op,
+    Prompt,
+    RevokeAllowance,
+    SetMode,
+)
 from treadle.protocol.messages import Text, UserContent
 from treadle.protocol.notifications import (
     ContextCompacted,
@@ -25,7 +36,7 @@ from treadle.protocol.notifications import (
     QueuedPrompt,
     TurnEnded,
 )
-from treadle.protocol.permissions import QuestionKind
+from treadle.protocol.permissions import Allowance, QuestionKind
 from treadle.tui.asking import Answered, Asking, EditFirst, ShowAll, Stage, amend, ask, back, press, say
 from treadle.tui.bars import clock_runs, keys_line, panel, rows_of, toolbar, words_hint
 from treadle.tui.commands import (
@@ -33,10 +44,14 @@ from treadle.tui.commands import (
     KEYS,
     Drop,
     Edit,
+    ListApprovals,
     ListQueue,
     Quit,
+    Revoke,
     Send,
+    ShowChecklist,
     ShowHelp,
+    ShowTrust,
     UseMode,
     UseModel,
     Wrong,
@@ -64,7 +79,7 @@ from treadle.tui.screen import (
     Tabbed,
 )
 from treadle.tui.view import update
-from treadle.tui.words import clip, plain
+from treadle.tui.words import allowance_of, clip, plain
 
 if TYPE_CHECKING:
     from treadle.tui.paint import Painter
@@ -86,8 +101,8 @@ class Surface:
     def __init__(self, live: LiveSession, history: History) -> None:
         self._live = live
         self._loop = asyncio.get_running_loop()
-        self._view, past = first_view(live.past, live.status, str(live.workspace))
-        self._unprinted: list[Item] = [_greeting(live), *past]
+        self._view, past = first_view(live.past, live.status, (str(live.workspace), *live.roots))
+        self._unprinted: list[Item] = [_greeting(live), *_warnings(live), *past]
         self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
         self._asking: Asking | None = None
         self._set_aside: Asking | None = None
@@ -100,7 +115,7 @@ class Surface:
         self.ticking = asyncio.Event()
         self.screen = Screen(face=self._face, act=self.act, touched=self._touched, history=history)
         if self._view.questions:
-            self._unprinted.append(Card(self._view.questions[0], self._view.root))
+            self._unprinted.append(Card(self._view.questions[0], self._view.roots))
 
     # What comes from the session
 
@@ -202,7 +217,7 @@ class Surface:
                     self.show(Said(answer.text))
                 self.outbox.put(answer)
             case ShowAll():
-                self.show(FullText(asking.question, self._view.root))
+                self.show(FullText(asking.question, self._view.roots))
             case EditFirst(text=text):
                 self.screen.edit(text, ".txt", done=partial(self._edited, asking, answer), failed=self._not_edited)
             case _:
@@ -268,8 +283,8 @@ class Surface:
         match command:
             case Send(text=said, delivery=delivery):
                 self.prompt(said, delivery)
-            case ListQueue():
-                self.show(Notice(_listed(self._view.queue)))
+            case ListQueue() | ShowTrust() | ShowChecklist() | ListApprovals() | ShowHelp():
+                self.show(Notice(self._told(command)))
             case Drop(position=position):
                 self._with_waiting(position, lambda waiting: self.outbox.put(EditQueued(prompt_id=waiting.id)))
             case Edit(position=position):
@@ -278,13 +293,28 @@ class Surface:
                 self.outbox.put(SetMode(mode=mode))
             case UseModel(name=name):
                 self.outbox.put_made(lambda: self._live.choose(name))
-            case ShowHelp():
-                self.show(Notice(as_table((*HELP, *KEYS))))
+            case Revoke(position=position):
+                self._revoke(position)
             case Quit():
                 self.screen.leave(0)
             case Wrong(text=why):
                 self.show(Notice(why, Tone.WARNING))
                 self.screen.put(text)
+            case _:
+                assert_never(command)
+
+    def _told(self, command: ListQueue | ShowTrust | ShowChecklist | ListApprovals | ShowHelp) -> str:
+        match command:
+            case ListQueue():
+                return _listed(self._view.queue)
+            case ShowTrust():
+                return trust_report(self._live.trust)
+            case ShowChecklist():
+                return _checklist(self._view.checklist, self._live.checklist_file)
+            case ListApprovals():
+                return _allowed(self._view.allowances)
+            case ShowHelp():
+                return as_table((*HELP, *KEYS))
             case _:
                 assert_never(command)
 
@@ -301,6 +331,13 @@ class Surface:
             do(self._view.queue[position - 1])
         else:
             self.show(Notice(_listed(self._view.queue), Tone.WARNING))
+
+    def _revoke(self, position: int) -> None:
+        allowed = self._view.allowances
+        if position <= len(allowed):
+            self.outbox.put(RevokeAllowance(allowance_id=allowed[position - 1].id))
+        else:
+            self.show(Notice(_allowed(allowed), Tone.WARNING))
 
     def _edit(self, waiting: QueuedPrompt) -> None:
         self._editing = waiting.id
@@ -347,10 +384,25 @@ class Surface:
 
 
 def _greeting(live: LiveSession) -> Notice:
-    return Notice(f"Treadle {__version__}, {live.status.model}, {live.workspace}. /help lists commands and keys.")
+    folders = ", ".join((str(live.workspace), *live.roots))
+    return Notice(f"Treadle {__version__}, {live.status.model}, {folders}. /help lists commands and keys.")
+
+
+def _warnings(live: LiveSession) -> list[Item]:
+    return [Notice(notice, Tone.WARNING) for notice in live.notices]
 
 
 def _listed(queue: Sequence[QueuedPrompt]) -> str:
     if not queue:
         return "No prompt waits."
     return "\n".join(f"{number}: {clip(plain(one.content), 200)}" for number, one in enumerate(queue, start=1))
+
+
+def _allowed(allowances: Sequence[Allowance]) -> str:
+    if not allowances:
+        return "Nothing is allowed for this session beyond its mode and your rules (`treadle policy show`)."
+    return "\n".join(f"{number}: {exact(allowance_of(one))}" for number, one in enumerate(allowances, start=1))
+
+
+def _checklist(text: str, file: Path) -> str:
+    return f"{text}\n({file} holds it; what you change there counts.)" if text else "The task has no checklist yet."

@@ -3,13 +3,16 @@
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from treadle.app.checklist_file import summary_of
 from treadle.protocol.messages import text_of
 from treadle.protocol.models import ModelError
 from treadle.protocol.notifications import (
+    AllowancesChanged,
     CallChanged,
     CallDelta,
     CallOutput,
     CallStatus,
+    ChecklistChanged,
     ContextCompacted,
     MessageDone,
     ModeChanged,
@@ -29,7 +32,8 @@ from treadle.protocol.notifications import (
     TurnEnded,
     TurnStarted,
 )
-from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
+from treadle.protocol.notifications import Notice as Told
+from treadle.protocol.permissions import Allowance, AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
 from treadle.tui.items import CallDone, Card, Item, Notice, Problem, Prose, Said, Thought, Tone, TurnDone
 from treadle.tui.prose import Growing, grow
@@ -123,10 +127,11 @@ class Spending:
 class View:
     """Everything that is shown besides the scrollback and the input line.
 
-    `started` is when the turn began; files are shown as seen from the folder `root`.
+    `started` is when the turn began; files are shown as seen from the first of the workspace's `roots`.
+    `checklist` is Markdown, `progress` its summary.
     """
 
-    root: str = ""
+    roots: tuple[str, ...] = ()
     phase: Phase = Phase.WAITING_FOR_EVENT
     mode: Mode = Mode.ASK
     model: str = ""
@@ -140,6 +145,9 @@ class View:
     queue: tuple[QueuedPrompt, ...] = ()
     questions: tuple[Question, ...] = ()
     retry: Retry | None = None
+    checklist: str = ""
+    progress: str = ""
+    allowances: tuple[Allowance, ...] = ()
 
 
 Changed = tuple[View, tuple[Item, ...]]
@@ -184,8 +192,15 @@ def update(view: View, told: Notification, at: float | None = None) -> Changed: 
             return view, (Notice(f"{dropped} older messages left the prompt to make room.", Tone.WARNING),)
         case ModeChanged(mode=mode):
             return replace(view, mode=mode), (Notice(f"Mode: {mode}"),)
-        case ModelChanged(model=model):
-            return replace(view, model=model), (Notice(f"Model: {model}"),)
+        case ModelChanged(model=model, why=why):
+            told_why = f" ({why})" if why else ""
+            return replace(view, model=model), (Notice(f"Model: {model}{told_why}"),)
+        case ChecklistChanged(text=text):
+            return replace(view, checklist=text, progress=summary_of(text)), ()
+        case AllowancesChanged(allowances=allowances):
+            return replace(view, allowances=allowances), ()
+        case Told(text=text):
+            return view, (Notice(text, Tone.WARNING),)
         case TurnEnded():
             return _turn_ended(view, told, at)
         case _:
@@ -276,7 +291,9 @@ def _call_changed(view: View, told: CallChanged) -> View:
     view = replace(view, reply=replace(view.reply, writing=None))
     if known is None:
         return replace(view, calls=(*view.calls, OpenCall(changed=told, asked=asking)))
-    now = replace(known, changed=told, asked=known.asked or asking)
+    # What runs a second time, with a right that the sandbox refused, begins with an empty output.
+    output = "" if told.status is CallStatus.STARTING else known.output
+    now = replace(known, changed=told, asked=known.asked or asking, output=output)
     return replace(view, calls=tuple(now if call is known else call for call in view.calls))
 
 
@@ -312,7 +329,7 @@ def _asked(view: View, question: Question) -> Changed:
         return view, ()
     first = not view.questions
     view = replace(view, questions=(*view.questions, question))
-    return _with(flush(view), Card(question, view.root)) if first else (view, ())
+    return _with(flush(view), Card(question, view.roots)) if first else (view, ())
 
 
 def _closed(view: View, told: QuestionClosed) -> Changed:
@@ -324,16 +341,18 @@ def _closed(view: View, told: QuestionClosed) -> Changed:
     left = tuple(one for one in view.questions if one is not gone)
     items: list[Item] = []
     if gone.kind is QuestionKind.PERMISSION:
-        items.append(_answered(told.option))
+        items.append(_answered(told))
     if was_first and left:
-        items.append(Card(left[0], view.root))
+        items.append(Card(left[0], view.roots))
     return replace(view, questions=left), tuple(items)
 
 
-def _answered(option: OptionKind | None) -> Notice:
-    match option:
+def _answered(told: QuestionClosed) -> Notice:
+    match told.option:
         case OptionKind.ALLOW_ONCE:
             return Notice("Allowed once.", Tone.GOOD)
+        case OptionKind.ALLOW_ALWAYS if told.scope is AllowScope.USER:
+            return Notice("Allowed, and kept among your rules (`treadle policy show`).", Tone.GOOD)
         case OptionKind.ALLOW_ALWAYS:
             return Notice("Allowed for this session.", Tone.GOOD)
         case OptionKind.REJECT_ONCE | OptionKind.REJECT_ALWAYS:
@@ -354,7 +373,7 @@ def _turn_ended(view: View, told: TurnEnded, at: float | None) -> Changed:
         ended=view.spending.ended + (view.spending.turn if outcome.cost is None else outcome.cost),
         unpriced=view.spending.unpriced or outcome.cost is None,
     )
-    files = tuple(seen_from(view.root, change) for change in outcome.changes)
+    files = tuple(seen_from(next(iter(view.roots), ""), change) for change in outcome.changes)
     seconds = None if at is None or view.started is None else at - view.started
     view = replace(view, reply=Reply(), calls=(), retry=None, busy=False, started=None, spending=spending)
     return view, (*items, TurnDone(outcome, seconds, files))

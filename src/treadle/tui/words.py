@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from treadle.protocol.messages import Document, Image, ResultContent, Text
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import CallChanged, Phase, TurnStop
+from treadle.protocol.permissions import Allowance
 from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
 from treadle.tui.escape import printable
 
@@ -18,6 +19,19 @@ def clip(text: str, limit: int) -> str:
     """Put a text on one line of at most `limit` characters."""
     line = " ".join(text[: limit * 4].split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def shorten(text: str, *, lines: int, characters: int) -> str:
+    """Leave out the middle of a long text, and say how much; at most so many lines and characters stay."""
+    kept = text.split("\n")
+    if len(kept) > lines:
+        half = lines // 2
+        kept = [*kept[:half], f"… {len(kept) - 2 * half:,} more lines …", *kept[-half:]]
+    short = "\n".join(kept)
+    if len(short) <= characters:
+        return short
+    half = characters // 2
+    return f"{short[:half]} … {len(short) - 2 * half:,} more characters … {short[-half:]}"
 
 
 def plain(content: tuple[ResultContent, ...]) -> str:
@@ -142,6 +156,10 @@ def ended(stop: TurnStop) -> str:
             return "stopped after repeated mistakes"
         case TurnStop.LOOP:
             return "stopped in a loop"
+        case TurnStop.BUDGET:
+            return "stopped by the budget"
+        case TurnStop.TIME:
+            return "stopped at the limit of time"
 
 
 def facts_of(error: ModelError) -> str:
@@ -173,3 +191,14 @@ def advice(kind: ErrorKind) -> str:
             return "Say how to go on."
         case _:
             assert_never(kind)
+
+
+def allowance_of(allowance: Allowance) -> str:
+    """Say what an allowance covers."""
+    tool = f" with {allowance.tool}" if allowance.tool else ""
+    if allowance.argv:
+        words = " ".join(allowance.argv)
+        return f"the command `{words}`" if allowance.exact else f"commands that begin with `{words}`"
+    if allowance.path:
+        return f"{'writing' if allowance.op == 'write' else 'reading'} {allowance.path}{tool}"
+    return f"requests to {allowance.host}{tool}" if allowance.host else f"every call of {allowance.tool}"

@@ -1,0 +1,24 @@
+"""A paste comes as one key, however the terminal cuts it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from prompt_toolkit.input.vt100_parser import Vt100Parser
+from prompt_toolkit.key_binding.key_processor import KeyPress
+
+from treadle.tui.pasting import PasteParser
+
+PIECES = st.lists(st.sampled_from(["a", "b\n", "\x1b", "[201", "~", "\x1b[200~", "\x1b[201~", "\r", "ä"]), max_size=20)
+
+
+@given(PIECES, st.integers(1, 7))
+def test_keys_do_not_depend_on_the_parser_nor_on_the_pieces(pieces: list[str], size: int) -> None:
+    text = "".join(pieces)
+    usual: list[KeyPress] = []
+    whole = Vt100Parser(usual.append)
+    whole.feed_and_flush(text)
+    mine: list[KeyPress] = []
+    cut = PasteParser(Vt100Parser(mine.append))
+    for start in range(0, len(text), size):
+        cut.feed(text[start : start + size])
+    cut.flush()
+    assert [(press.key, press.data) for press in mine] == [(press.key, press.data) for press in usual]
