@@ -5,7 +5,7 @@ import fcntl
 import os
 import struct
 import termios
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,7 +16,7 @@ from tests.e2e.running import PATIENCE
 
 ROWS, COLUMNS = 150, 140
 
-ENTER, ESCAPE, CTRL_C, CTRL_D = "\r", "\x1b", "\x03", "\x04"
+ENTER, ESCAPE, CTRL_C, CTRL_D, CTRL_Z = "\r", "\x1b", "\x03", "\x04", "\x1a"
 
 
 class Terminal:
@@ -41,7 +41,7 @@ class Terminal:
             self._stream.feed(data)
             for row in self._screen.dirty:
                 line = self._screen.buffer[row]
-                self._lines[row] = "".join(line[column].data for column in range(COLUMNS)).rstrip()
+                self._lines[row] = "".join(line[column].data for column in range(self._screen.columns)).rstrip()
             self._screen.dirty.clear()
         else:
             asyncio.get_running_loop().remove_reader(self._master)
@@ -61,6 +61,27 @@ class Terminal:
     def type(self, keys: str) -> None:
         """Press keys."""
         os.write(self._master, keys.encode())
+
+    async def paste(self, text: str) -> None:
+        """Paste as terminals do it, as fast as the program takes it."""
+        rest = memoryview(f"\x1b[200~{text}\x1b[201~".encode())
+        os.set_blocking(self._master, False)
+        try:
+            while rest:
+                try:
+                    rest = rest[os.write(self._master, rest[:4096]) :]
+                except BlockingIOError:
+                    await asyncio.sleep(0.001)
+                await asyncio.sleep(0)
+        finally:
+            os.set_blocking(self._master, True)
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Give the window another size; what it shows is of that size from here on."""
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self._screen.resize(rows, columns)
+        self._screen.reset()
+        self._lines = [""] * rows
 
     async def until(self, condition: Callable[[str], bool], wanted: str) -> None:
         """Wait until the screen is so; fails with what it shows."""
@@ -87,13 +108,13 @@ class Terminal:
 
 
 @asynccontextmanager
-async def on_terminal(program: Program, *arguments: str) -> AsyncIterator[Terminal]:
+async def on_terminal(program: Program, *arguments: str, command: Sequence[str] = TREADLE) -> AsyncIterator[Terminal]:
     """Start the program with a controlling terminal of its own; it is killed with the block at the latest."""
     master, slave = os.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     modes = termios.tcgetattr(slave)
     process = await asyncio.create_subprocess_exec(
-        *TREADLE,
+        *command,
         *arguments,
         cwd=program.home.parent,
         env={**program.environment, "NO_COLOR": "", "TERM": "xterm-256color"},

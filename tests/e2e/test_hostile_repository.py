@@ -14,6 +14,7 @@ from tests.e2e.process import Program
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
+from treadle.store.trust import find_items
 
 DRIVER = (sys.executable, str(Path(__file__).with_name("spy_driver.py")))
 PROGRAMS = (
@@ -113,15 +114,15 @@ class Opened:
     sent: str
 
 
-async def open_folder(hostile: Hostile, *calls: MakeCall) -> Opened:
-    """Work in the folder from within it, with a search path that leads into it."""
+async def open_folder(hostile: Hostile, *calls: MakeCall, words: tuple[str, ...] = ()) -> Opened:
+    """Work in the folder from within it, with a search path that leads into it; `words` are more flags."""
     script = Script(turns=tuple(Turn(items=(call,)) for call in (*calls, END)))
     record = hostile.marks.parent / "record"
     search = f"{hostile.folder}/bin"
     program = Program(hostile.marks.parent / "home", {"PATH": search, "TREADLE_RG": shutil.which("rg") or ""})
     async with ScriptedServer(script) as server:
         flags = ("--model", "anthropic-compatible/scripted", "--base-url", server.base_url)
-        ended = await program.run("-p", "Read.", *flags, command=(*DRIVER, str(record)), cwd=hostile.folder)
+        ended = await program.run("-p", "Read.", *flags, *words, command=(*DRIVER, str(record)), cwd=hostile.folder)
         sent = json.dumps([request.body for request in server.requests])
     lines = [line.partition("\t") for line in record.read_text().splitlines()]
     inside = [os.path.realpath(hostile.folder / what) for kind, _, what in lines if kind == "open"]
@@ -150,10 +151,12 @@ async def test_tools_that_read_start_nothing_of_the_folder(hostile: Hostile) -> 
 async def test_nothing_of_the_folder_configures_the_program(hostile: Hostile) -> None:
     opened = await open_folder(hostile, MakeCall(name="execute_command", arguments={"command": "make"}))
     assert (opened.code, hostile.marked) == (Exit.PERMISSION, []), opened.err
-    wanted = ("src/main.py", "AGENTS.md")
+    listed = {item.path for item in find_items(hostile.folder)}
+    assert listed & {".env", ".envrc", "package.json", "config.toml", *STARTING} == set()
     read = {os.path.relpath(path, hostile.folder) for path in opened.opened}
-    assert read - {*wanted} == set()
-    assert "from-the-folder" not in opened.sent
+    hidden = {".env", ".envrc"}
+    assert read - listed <= hidden, "only what would act is read, to name it by its digest, and secrets, to hide them"
+    assert [text for text in ("from-the-folder", RULES, "127.0.0.1:9") if text in opened.sent] == []
 
 
 async def test_git_does_not_run_where_the_folder_has_programs_for_it(hostile: Hostile) -> None:
@@ -171,7 +174,50 @@ async def test_the_installed_program_loads_no_module_of_the_folder(hostile: Host
     assert hostile.marked == []
 
 
-@pytest.mark.xfail(strict=True, reason="the rules of a folder are read before it is trusted")
 async def test_rules_of_the_folder_do_not_reach_the_model(hostile: Hostile) -> None:
     opened = await open_folder(hostile)
     assert RULES not in opened.sent
+    assert hostile.marked == []
+    assert "# untrusted: not used here: .git/config, .git/hooks/fsmonitor-watchman, " in opened.err
+    assert f"`treadle trust {hostile.folder}` changes that, --trust for one run." in opened.err
+
+
+@pytest.mark.parametrize("mode", ["edits", "full"])
+async def test_no_mode_lets_git_run_what_the_folder_names(hostile: Hostile, mode: str) -> None:
+    (hostile.folder / "bin/git").unlink()
+    calls = [MakeCall(name="execute_command", arguments={"command": line}) for line in ("git status", "git add .")]
+    opened = await open_folder(hostile, *calls, words=("--mode", mode))
+    assert (opened.code, hostile.marked) == (Exit.PERMISSION, []), opened.err
+
+
+@pytest.mark.parametrize("how", ["remembered", "flag", "variable"])
+async def test_after_a_yes_the_rules_and_settings_count(
+    hostile: Hostile, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    hostile.write(".treadle/config.toml", "max_steps = 1\n")
+    words: tuple[str, ...] = ()
+    match how:
+        case "remembered":
+            program = Program(hostile.marks.parent / "home")
+            assert (await program.run("trust", str(hostile.folder), "--yes")).code == 0
+        case "flag":
+            words = ("--trust",)
+        case _:
+            monkeypatch.setenv("TREADLE_TRUST", "1")
+    opened = await open_folder(hostile, *READING, words=words)
+    assert (opened.code, hostile.marked) == (Exit.STEPS, []), opened.err
+    assert RULES in opened.sent
+    assert "untrusted" not in opened.err
+    monkeypatch.delenv("TREADLE_TRUST", raising=False)
+    again = await open_folder(hostile)
+    assert (RULES in again.sent) is (how == "remembered")
+
+
+async def test_a_change_takes_the_yes_back(hostile: Hostile) -> None:
+    hostile.write(".treadle/config.toml", "")
+    program = Program(hostile.marks.parent / "home")
+    await program.run("trust", str(hostile.folder), "--yes")
+    hostile.write("CLAUDE.md", "OTHER")
+    opened = await open_folder(hostile)
+    assert (opened.code, [text for text in (RULES, "OTHER") if text in opened.sent]) == (Exit.DONE, [])
+    assert "# changed since you trusted it: not used here: " in opened.err

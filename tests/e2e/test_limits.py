@@ -1,0 +1,149 @@
+"""Budgets, time limits, fallback, modes with models of their own and the checklist, as a user meets them."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.process import Ended, Program
+from treadle.app.exits import Exit
+from treadle.protocol.models import Usage
+from treadle.providers.scripted.script import MakeCall, Match, Refuse, SayText, Script, Texts, Turn, Wait
+from treadle.providers.scripted.server import ScriptedServer
+
+MODEL = "anthropic-compatible/scripted"
+PRICES = f"""
+[models."{MODEL}"]
+context_window = 200000
+max_output = 8000
+input_price = 1.0
+output_price = 10.0
+"""
+LIST = "- [x] look\n- [ ] change\n- [ ] test"
+
+
+def look(number: int, **more: Any) -> Turn:
+    """Look at the folder; each call is another one, so that it is no loop."""
+    arguments = {"path": ".", "recursive": number % 2 == 0, **more}
+    return Turn(items=(MakeCall(name="list_files", arguments=arguments),), usage=Usage(input_tokens=20_000))
+
+
+DONE = Turn(items=(MakeCall(name="attempt_completion", arguments={"result": "Done."}),))
+
+
+def asked(text: str) -> Match:
+    return Match(last_user=Texts(contains=(text,)))
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "work").mkdir()
+    (tmp_path / "home" / "config.toml").write_text(PRICES)
+    return Program(tmp_path / "home")
+
+
+async def run(program: Program, server: ScriptedServer, *flags: str, task: str = "Look.") -> Ended:
+    work = str(program.home.parent / "work")
+    return await program.run(
+        "-p", task, "-C", work, "--model", MODEL, "--base-url", server.base_url, "--mode", "full", *flags
+    )
+
+
+def configure(program: Program, more: str) -> None:
+    """Add to the settings; tables stand after plain values."""
+    (program.home / "config.toml").write_text(f"{more}\n{PRICES}")
+
+
+async def test_a_session_over_its_budget_ends_with_54_and_goes_on_with_a_larger_one(program: Program) -> None:
+    async with ScriptedServer(Script(turns=(look(1), look(2), DONE))) as server:
+        stopped = await run(program, server, "--max-cost", "0.06")
+        assert (stopped.code, int(Exit.BUDGET)) == (Exit.BUDGET, 54)
+        assert "stopped by the session's budget of $0.06: $0.0400 is spent" in stopped.err
+        assert len(server.requests) == 2
+        again = await run(program, server, "--continue", "--max-cost", "1", task="Go on.")
+        assert (again.code, again.out.strip()) == (Exit.DONE, "Done.")
+    assert server.requests[0].body["max_tokens"] < 8_000
+
+
+async def test_a_budget_of_tokens_counts_over_the_turns_of_a_session(program: Program) -> None:
+    async with ScriptedServer(Script(turns=(look(1), look(2), DONE))) as server:
+        ended = await run(program, server, "--max-tokens", "45000")
+    assert ended.code == Exit.BUDGET
+    assert "45,000 tokens: 40,000 are used" in ended.err
+
+
+async def test_the_days_budget_holds_for_sessions_that_run_side_by_side(program: Program) -> None:
+    configure(program, "budget.day_cost = 0.2")
+    turns = tuple(look(number) for number in range(1, 9))
+    async with ScriptedServer(Script(turns=(*turns, DONE))) as first, ScriptedServer(Script(turns=turns)) as second:
+        ended = await asyncio.gather(run(program, first), run(program, second))
+        later = await run(program, first)
+    assert {one.code for one in ended} == {Exit.BUDGET}
+    assert all("the day's budget of $0.20" in one.err for one in ended)
+    spent = 0.02 * (len(first.requests) + len(second.requests))
+    assert 0.1 < spent <= 0.2
+    assert later.code == Exit.BUDGET
+
+
+async def test_an_unknown_price_stops_a_budget_in_money_where_nobody_can_be_asked(program: Program) -> None:
+    (program.home / "config.toml").write_text("")
+    async with ScriptedServer(Script(turns=(DONE,))) as server:
+        ended = await run(program, server, "--max-cost", "5")
+    assert ended.code == Exit.BUDGET
+    assert f"The price of {MODEL} is not known" in ended.err
+    assert server.requests == []
+
+
+async def test_a_turn_ends_when_its_time_is_up_and_can_be_resumed(program: Program) -> None:
+    waiting = Turn(when=asked("Look."), items=(SayText(text="Hm"), Wait(seconds=600)))
+    going_on = Turn(when=asked("Go on."), items=DONE.items)
+    async with ScriptedServer(Script(turns=(going_on, waiting))) as server:
+        ended = await run(program, server, "--max-seconds", "1")
+        assert ended.code == Exit.BUDGET
+        assert "stopped by the turn's limit of 1 s" in ended.err
+        again = await run(program, server, "--continue", "--max-seconds", "600", task="Go on.")
+    assert (again.code, again.out.strip()) == (Exit.DONE, "Done.")
+
+
+async def test_the_fallback_takes_over_visibly_when_the_provider_keeps_failing(program: Program) -> None:
+    down = Turn(items=(Refuse(status=529, headers={"retry-after": "30"}),))
+    async with ScriptedServer(Script(turns=(down,))) as server:
+        script = program.home / "spare.json"
+        script.write_text(json.dumps({"turns": [{"items": [{"type": "text", "text": "From the spare."}]}]}))
+        ended = await run(program, server, "--fallback", f"scripted/{script}")
+    assert (ended.code, ended.out.strip()) == (Exit.DONE, "From the spare.")
+    assert f"model: scripted/{script} ({MODEL} keeps failing" in ended.err
+
+
+async def test_the_thinking_budget_goes_into_the_request(program: Program) -> None:
+    async with ScriptedServer(Script(turns=(DONE,))) as server:
+        ended = await run(program, server, "--thinking-budget", "2000")
+    assert ended.code == Exit.DONE
+    assert server.requests[0].body["thinking"] == {"type": "enabled", "budget_tokens": 2000}
+
+
+async def test_the_checklist_is_shown_kept_in_a_file_and_the_users_change_of_it_reaches_the_model(
+    program: Program,
+) -> None:
+    turns = (look(1, task_progress=LIST), look(2), DONE)
+    async with ScriptedServer(Script(turns=turns)) as server:
+        first = await run(program, server)
+        assert "checklist: 1/3 · change" in first.err
+        (file,) = (program.home / "checklists").glob("*.md")
+        assert file.read_text() == f"# Checklist\n\n{LIST}\n"
+        file.write_text(f"# Checklist\n\n{LIST}\n- [ ] by the user\n")
+        await run(program, server, "--continue", task="Go on.")
+    assert "task_progress" in server.requests[0].body["tools"][0]["input_schema"]["properties"]
+    told = json.dumps(server.requests[-1].body["messages"])
+    assert "The user changed the task's checklist." in told
+    assert "by the user" in told
+
+
+async def test_without_the_checklist_no_tool_carries_one(program: Program) -> None:
+    configure(program, "checklist = false")
+    async with ScriptedServer(Script(turns=(DONE,))) as server:
+        await run(program, server)
+    assert "task_progress" not in json.dumps(server.requests[0].body)
