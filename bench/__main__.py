@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-NAMES = ("startup", "engine", "parsing", "edits", "policy", "tools")
+NAMES = ("startup", "engine", "parsing", "providers", "edits", "policy", "tools", "load", "tree")
 
 
 def main() -> None:

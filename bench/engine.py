@@ -20,6 +20,7 @@ from treadle.protocol.models import (
     ModelRequest,
     ModelSpec,
     ReplyStop,
+    Spent,
     StreamCallArguments,
     StreamCallDone,
     StreamCallStart,
@@ -108,6 +109,14 @@ class Nowhere:
         return "Time: now" if not first else "Workspace: /bench"
 
 
+class Purse:
+    """No other session spends anything."""
+
+    async def reserve(self, _: Spent, /) -> Spent:
+        """Spend nothing."""
+        return Spent()
+
+
 def allow(*_: object, **__: object) -> Decision:
     """Allow everything."""
     return Decision(verdict=Verdict.ALLOW, risk=Risk.NONE, digest="d")
@@ -127,6 +136,8 @@ def make_ports(store: Store, provider: Steady) -> Ports:
         system=lambda *_: "You are a coding agent.",
         clock=lambda: time.time_ns() // 1_000_000,
         chance=lambda: 0.5,
+        purse=Purse(),
+        remember=lambda _: None,
     )
 
 

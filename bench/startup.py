@@ -23,11 +23,16 @@ EVENTS = (
 REPLY = "".join(f"data: {event}\n\n" for event in EVENTS).encode()
 
 
+BYTES_PER_TOKEN = 4.2
+"""Of English and JSON, about: what a request costs is told by no local figure."""
+
+
 class FirstRequest:
-    """A server that notes when the first byte of a request arrives."""
+    """A server that notes when the first byte of a request arrives, and how large its body is."""
 
     def __init__(self) -> None:
         self.arrived = 0.0
+        self.size = 0
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         threading.Thread(target=self._serve, daemon=True).start()
@@ -44,6 +49,7 @@ class FirstRequest:
                 size = next(
                     int(line.split(b":")[1]) for line in header.lower().split(b"\r\n") if b"content-length" in line
                 )
+                self.size = self.size or size
                 while len(body) < size:
                     body += connection.recv(65536)
                 connection.sendall(
@@ -62,17 +68,23 @@ def wall(command: list[str]) -> float:
 
 def to_first_request(folder: Path) -> float:
     """Time Treadle from its start to the arrival of its first request (seconds)."""
+    begun, server = send_first(folder)
+    return server.arrived - begun
+
+
+def send_first(folder: Path, *flags: str) -> tuple[float, FirstRequest]:
+    """Let Treadle send its first request; gives when it was started, and the server."""
     server = FirstRequest()
-    command = [sys.executable, "-m", "treadle", "-p", "say ok", "--model", "anthropic-compatible/x"]
+    command = [sys.executable, "-m", "treadle", "-p", "say ok", "--model", "anthropic-compatible/x", *flags]
     begun = time.perf_counter()
     subprocess.run(
         [*command, "--base-url", server.url, "-C", str(folder)],
-        check=True,
+        check=False,  # that the reply calls no tool is a mistake where calls are written as XML
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "TREADLE_HOME": str(folder / ".home")},
     )
-    return server.arrived - begun
+    return begun, server
 
 
 SEND = """
@@ -118,6 +130,7 @@ def main() -> None:
                 "first request": lambda: to_first_request(folder),
             }
         )
+        sizes = {name: send_first(folder, "--tool-protocol", name)[1].size for name in ("native", "xml")}
     version, request = figures["version"], figures["first request"]
     print(f"--version                     {version * 1000:7.1f} ms")
     print(f"  / python -c 'import argparse, json'   {version / figures['argparse, json']:5.2f}x   (budget 1.5x)")
@@ -125,6 +138,8 @@ def main() -> None:
     print(f"  / python -c 'import httpx2'           {request / figures['httpx2']:5.2f}x")
     print(f"  / one bare httpx2 request             {request / figures['bare request']:5.2f}x")
     print(f"  beyond python -c pass           {(request - figures['bare']) * 1000:7.1f} ms   (budget 250 ms)")
+    for name, size in sizes.items():
+        print(f"first request, {name:<6}         {size:7} bytes, about {size / BYTES_PER_TOKEN:,.0f} tokens")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,81 @@
+"""Classifying shell lines, a thousand of them, of all classes; and hiding secrets in ten megabytes of output."""
+
+import random
+import string
+import time
+from pathlib import Path
+
+from treadle.app.file_view import DiskView
+from treadle.policy.classify import classify_command
+from treadle.policy.context import PolicyContext
+from treadle.policy.decide import decide
+from treadle.policy.secrets import known_secrets
+from treadle.protocol.permissions import Mode
+from treadle.protocol.tools import Risk, RunCommand, ToolSpec, ToolTraits
+
+_LINES = Path(__file__).parents[1] / "tests" / "policy" / "lines"
+_COUNT = 1000
+_OUTPUT = 10_000_000
+_CHUNK = 64 * 1024
+_WORDS = (
+    *("def", "return", "self.value", "import os", '{"a": 1}', "https://example.com/x", "token = None", "x" * 20),
+    *("INFO 2024-01-01", "test_that_something_holds PASSED"),
+)
+_SPEC = ToolSpec(name="execute_command", description="", parameters={}, traits=ToolTraits(), risk=Risk.EXECUTE)
+
+
+def main() -> None:
+    """Print how long a thousand lines take, and the slowest, and how long redaction takes."""
+    root = str(Path.cwd())
+    context = PolicyContext(mode=Mode.ASK, roots=(root,), files=DiskView(), home=str(Path.home()))
+    lines = _lines()
+    classify_command("ls | sort", root, context)
+    took, slowest = [], ("", 0.0)
+    begin = time.process_time()
+    for line in lines:
+        before = time.process_time()
+        classify_command(line, root, context)
+        took.append(time.process_time() - before)
+        if took[-1] > slowest[1]:
+            slowest = (line, took[-1])
+    whole = time.process_time() - begin
+    begin = time.process_time()
+    for line in lines:
+        decide(_SPEC, {}, (RunCommand(command=line, cwd=root),), context)
+    decided = time.process_time() - begin
+    print(
+        f"{len(lines):,} lines classified in {whole:.2f} s of processor time, {whole / len(lines) * 1000:.2f} ms each"
+    )
+    print(f"{len(lines):,} lines decided in {decided:.2f} s, {decided / len(lines) * 1000:.2f} ms each")
+    print(
+        f"median {sorted(took)[len(took) // 2] * 1000:.2f} ms, slowest {slowest[1] * 1000:.1f} ms: {slowest[0][:80]!r}"
+    )
+    _redaction()
+
+
+def _redaction() -> None:
+    chance = random.Random(1)
+    keys = ["".join(chance.choices(string.ascii_letters + string.digits, k=32)) for _ in range(12)]
+    redactor = known_secrets({}, [(key, f"key {number}") for number, key in enumerate(keys)])
+    text = "\n".join(" ".join(chance.choices(_WORDS, k=9)) for _ in range(150_000))[:_OUTPUT]
+    begin = time.process_time()
+    redactor.redact(text)
+    whole = time.process_time() - begin
+    stream = redactor.stream()
+    begin = time.process_time()
+    for at in range(0, len(text), _CHUNK):
+        stream.feed(text[at : at + _CHUNK])
+    stream.finish()
+    streamed = time.process_time() - begin
+    print(f"{len(text) / 1e6:.0f} MB redacted with {len(keys)} known values: {whole:.2f} s, in chunks {streamed:.2f} s")
+
+
+def _lines() -> list[str]:
+    """Take as many lines of each class as there are, in turn, until there are a thousand."""
+    found = [
+        line.replace("⏎", "\n")
+        for file in sorted(_LINES.glob("*.txt"))
+        for line in file.read_text(encoding="utf-8").splitlines()
+    ]
+    step = max(1, len(found) // _COUNT)
+    return (found[::step] * (_COUNT // len(found[::step]) + 1))[:_COUNT]
