@@ -1,7 +1,7 @@
 """Changes to files as a prepared call: shown as a diff, refused when stale, each saved atomically."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os.path import lexists
 
@@ -10,9 +10,10 @@ from msgspec import Struct
 from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Text
-from treadle.protocol.tools import CallResult, EditReport, FileChange, Outcome, Preview, ReadPath, WritePath
+from treadle.protocol.tools import CallResult, EditReport, FileChange, Outcome, Preview, WritePath
 from treadle.tools.diffs import Diff, compare
 from treadle.workspace.files import TextFile, read_text, sha256
+from treadle.workspace.judged import Judged, judge_path
 from treadle.workspace.saving import remove, save
 from treadle.workspace.workspace import Workspace
 
@@ -21,25 +22,41 @@ Rewrite = Callable[[TextFile | None], tuple[str | None, EditReport]]
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """A change to one file, by the path that the model wrote."""
+    """A change to one file, by the path that the model wrote.
+
+    With `source` the file is new, and `rewrite` is given the one at that path.
+    """
 
     path: str
     rewrite: Rewrite
+    source: str = ""
 
 
 class _Plan(Struct, frozen=True, kw_only=True):
-    """One file's change, ready to be made. `target` is the resolved path, `before` the old hash, empty for no file.
+    """One file's change, ready to be made. `before` is the old hash, empty for no file.
 
     `data` is None where the file goes.
     """
 
-    target: str
-    path: str
+    place: Judged
     name: str
     before: str
     data: bytes | None
     diff: Diff
     report: EditReport
+
+    @property
+    def target(self) -> str:
+        """The path that is written, with no link in it."""
+        return self.place.resolved
+
+    @property
+    def accesses(self) -> tuple[WritePath, ...]:
+        """What is to be judged: the path that was asked for, and the one that is written."""
+        return tuple(
+            WritePath(path=one.path, before=self.before, after=self.after, delete=self.data is None)
+            for one in self.place.accesses()
+        )
 
     @property
     def after(self) -> str:
@@ -66,15 +83,14 @@ async def prepare_changes(workspace: Workspace, wanted: Sequence[Wanted], *, ech
     A change that is not possible becomes a call that only reads the files and then fails: its text tells what is in
     them, and who may know that is for the policy to say.
     """
-    paths = [workspace.paths.locate(one.path) for one in wanted]
+    named = [*(one.path for one in wanted), *(one.source for one in wanted if one.source)]
+    places = {path: judge_path(workspace.paths.locate(path)) for path in named}
     try:
-        plans = await asyncio.to_thread(_plan_all, workspace, paths, wanted)
+        plans = await asyncio.to_thread(_plan_all, workspace, places, wanted)
     except ToolError as refusal:
-        return _refused(workspace, paths, refusal)
+        return _refused(workspace, list(places.values()), refusal)
     return Prepared(
-        accesses=tuple(
-            WritePath(path=plan.path, before=plan.before, after=plan.after, delete=plan.data is None) for plan in plans
-        ),
+        accesses=tuple(access for plan in plans for access in plan.accesses),
         preview=Preview(
             title=", ".join(plan.title for plan in plans),
             text="".join(plan.diff.unified(plan.name) for plan in plans),
@@ -84,20 +100,20 @@ async def prepare_changes(workspace: Workspace, wanted: Sequence[Wanted], *, ech
     )
 
 
-def _refused(workspace: Workspace, paths: Sequence[str], refusal: ToolError) -> Prepared:
+def _refused(workspace: Workspace, places: Sequence[Judged], refusal: ToolError) -> Prepared:
     async def run(output: Output) -> CallResult:  # noqa: ARG001 - the port's shape
         raise refusal
 
-    names = ", ".join(map(workspace.paths.display, paths))
+    names = ", ".join(workspace.paths.display(place.asked) for place in places)
     return Prepared(
-        accesses=tuple(ReadPath(path=path) for path in paths),
+        accesses=tuple(access for place in places for access in place.accesses()),
         preview=Preview(title=f"Edit {names}", text=refusal.text),
         run=run,
     )
 
 
-def _plan_all(workspace: Workspace, paths: Sequence[str], wanted: Sequence[Wanted]) -> tuple[_Plan, ...]:
-    plans = [_plan(workspace, path, one.rewrite) for path, one in zip(paths, wanted, strict=True)]
+def _plan_all(workspace: Workspace, places: Mapping[str, Judged], wanted: Sequence[Wanted]) -> tuple[_Plan, ...]:
+    plans = [_plan(workspace, places, one) for one in wanted]
     targets = [plan.target for plan in plans]
     twice = next((plan.name for plan in plans if targets.count(plan.target) > 1), None)
     if twice is not None:
@@ -105,17 +121,23 @@ def _plan_all(workspace: Workspace, paths: Sequence[str], wanted: Sequence[Wante
     return tuple(plans)
 
 
-def _plan(workspace: Workspace, path: str, rewrite: Rewrite) -> _Plan:
-    target = workspace.paths.resolve(path)
-    name = workspace.paths.display(path)
-    file = read_text(target, name) if lexists(target) else None
+def _plan(workspace: Workspace, places: Mapping[str, Judged], wanted: Wanted) -> _Plan:
+    place = places[wanted.path]
+    target = place.resolved
+    name = workspace.paths.display(place.asked)
+    file = _read(workspace, place)
+    if file is not None and wanted.source:
+        raise ToolError(
+            f"{wanted.path} exists already, so {wanted.source} cannot be moved there. "
+            "Nothing was changed; choose another name."
+        )
     before = file.digest if file else ""
     if workspace.seen.stale(target, before):
         raise ToolError(
             f"{name} was changed by someone else since you last read or wrote it. "
             "Nothing was changed; read it again and base the change on what it says now."
         )
-    text, report = rewrite(file)
+    text, report = wanted.rewrite(_read(workspace, places[wanted.source]) if wanted.source else file)
     data = None if text is None else (file or TextFile(name=name, text="", digest="")).encode(text)
     if file and data is not None and sha256(data) == before:
         raise ToolError(
@@ -123,7 +145,12 @@ def _plan(workspace: Workspace, path: str, rewrite: Rewrite) -> _Plan:
             edit=report,
         )
     diff = compare(file.text if file else "", text or "")
-    return _Plan(target=target, path=path, name=name, before=before, data=data, diff=diff, report=report)
+    return _Plan(place=place, name=name, before=before, data=data, diff=diff, report=report)
+
+
+def _read(workspace: Workspace, place: Judged) -> TextFile | None:
+    """Read what was judged; None where nothing is."""
+    return read_text(place, workspace.paths.display(place.asked)) if lexists(place.resolved) else None
 
 
 async def _make(

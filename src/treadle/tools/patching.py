@@ -1,7 +1,6 @@
 """From a patch to the changes of files that it wants."""
 
 from collections.abc import Iterator
-from os.path import lexists
 from typing import assert_never
 
 from treadle.editing import AddFile, DeleteFile, EditError, EditFormat, FileOperation, UpdateFile, parse_patch
@@ -9,7 +8,7 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import EditReport
 from treadle.tools.changes import Rewrite, Wanted
 from treadle.tools.edit_apply import apply_patch_sections, explain
-from treadle.workspace.files import TextFile, missing, read_text
+from treadle.workspace.files import TextFile, missing
 from treadle.workspace.workspace import Workspace
 
 
@@ -37,7 +36,7 @@ class _Patch:
                 if target is None:
                     yield Wanted(path=path, rewrite=self._updating(operation))
                 else:
-                    yield Wanted(path=target, rewrite=self._moving(operation, target))
+                    yield Wanted(path=target, rewrite=self._updating(operation), source=path)
                     yield Wanted(path=path, rewrite=self._deleting(path))
             case _:
                 assert_never(operation)
@@ -63,21 +62,6 @@ class _Patch:
             if file is None:
                 raise ToolError(self._missing(operation.path))
             return self._apply(file, operation)
-
-        return rewrite
-
-    def _moving(self, operation: UpdateFile, target: str) -> Rewrite:
-        def rewrite(file: TextFile | None) -> tuple[str, EditReport]:
-            if file is not None:
-                raise ToolError(
-                    f"{target} exists already, so {operation.path} cannot be moved there. "
-                    "Nothing was changed; choose another name."
-                )
-            paths = self.workspace.paths
-            source = paths.resolve(paths.locate(operation.path))
-            if not lexists(source):
-                raise ToolError(self._missing(operation.path))
-            return self._apply(read_text(source, paths.display(source)), operation)
 
         return rewrite
 
