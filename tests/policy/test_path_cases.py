@@ -98,3 +98,22 @@ def test_a_harmless_name_does_not_open_a_secret_or_a_hook(ground: Path) -> None:
     reads = _judged(["notes.txt", ".env.sample", "id_rsa.pub", "here/.env", "src\\..\\.env"], READ, ground)
     writes = _judged(["gate/pre-commit", "here/.git/config", "in/../.git/x"], WRITE, ground)
     assert {*reads.values(), *writes.values()} == {("protected", "REQUIRE_USER_CONFIRMATION")}
+
+
+@pytest.mark.parametrize(
+    ("cwd", "where"),
+    [("src", "inside"), ("../ws/src", "inside"), ("out", "outside"), ("..", "outside"), ("~", "outside"),
+     ("a\0b", "outside"), ("a\u202eb", "protected"), ("/proc/self/cwd", "protected"), ("src/../.ssh", "protected")],
+)  # fmt: skip
+def test_a_relative_path_is_judged_from_its_directory(ground: Path, cwd: str, where: str) -> None:
+    surroundings = PolicyContext(
+        mode=Mode.ASK, roots=(str(ground / "ws"),), files=DiskView(), home=str(ground / "home")
+    )
+    answer = answer_row({"path": "x", "op": "read", "cwd": cwd}, surroundings)
+    assert (answer["where"], answer["verdict"] == "ALLOW") == (where, where == "inside")
+
+
+@pytest.mark.parametrize("root", ["/srv/repo/.git", "/srv/repo/.git/hooks", "/srv/keys/.ssh"])
+def test_a_workspace_among_protected_files_protects_them(root: str) -> None:
+    inside = context(roots=(root,))
+    assert check_path("config", WRITE, root, inside).where is Where.PROTECTED

@@ -23,7 +23,8 @@ CONTROL_DIRECTORIES = split_words("""
     .builds .gitea .forgejo .gitpod .direnv .mise .devcontainer .ipython .jupyter .mvn .ssh .gnupg .aws .kube .azure
     .password-store .bashrc.d .bash_profile.d .profile.d .zshrc.d .oh-my-zsh .oh-my-bash .bash_it .zprezto .fish .tmux
     .xmonad launchagents launchdaemons cron.d cron.daily cron.hourly cron.weekly cron.monthly sudoers.d profile.d
-    init.d rc.local.d ld.so.conf.d modprobe.d environment.d pam.d
+    init.d rc.local.d ld.so.conf.d modprobe.d environment.d pam.d .aiassistant .composer .cabal .opam .sbt .ivy2
+    .luarocks .nuget .micro
 """)
 """Directories below which nothing is written unasked."""
 
@@ -62,7 +63,8 @@ CONTROL_FILES = split_words("""
     buildspec.yml buildspec.yaml codefresh.yml screwdriver.yaml wercker.yml shippable.yml codemagic.yaml bitrise.yml
     .devcontainer.json .gitpod.yml .gitpod.dockerfile replit.nix authorized_keys authorized_keys2
     authorized_principals known_hosts known_hosts2 ssh_config sshd_config .k5login crontab .crontab anacrontab sudoers
-    doas.conf shadow passwd ld.so.preload rc.local .selected_editor
+    doas.conf shadow passwd ld.so.preload rc.local .selected_editor .gitattributes codeowners nuget.config uv.toml
+    poetry.toml .mixrc .pnpmrc apt.conf sources.list .augmentignore .cursorindexingignore
 """)
 """Files that are not written unasked."""
 
@@ -145,6 +147,23 @@ CONTROL_SEQUENCES = _sequences("""
     xdg/autostart
     gradle/wrapper/gradle-wrapper.jar
     gradle/wrapper/gradle-wrapper.properties
+    .config/composer
+    .config/kak
+    .config/lapce
+    .config/micro
+    .config/npm
+    .config/nuget
+    .config/openbox
+    .config/pnpm
+    .config/qtile
+    .config/sxhkd
+    .config/vim
+    .config/xmonad
+    .fluxbox/startup
+    .kde/autostart
+    .kde4/autostart
+    .stack/config.yaml
+    programs/startup
 """)
 
 HOOK_DIRECTORIES = frozenset(split_words("hooks git-hooks githooks git_hooks template-hooks"))
@@ -162,7 +181,7 @@ SECRET_DIRECTORIES = split_words("""
     .ssh .aws .kube .gnupg .azure .password-store .mozilla .thunderbird .librewolf .1password .oci .envs .electrum
     .bitcoin .ethereum .monero .near-credentials .cloudflared .aliyun .bluemix .ibmcloud .tccli .saml2aws .okta .chef
     .vault.d .git-credential-cache .identityservice .databricks .heroku .fly .ngrok2 .minikube .pki keychains keyrings
-    kwalletd *.opvault *.agilekeychain *.1pif
+    kwalletd *.opvault *.agilekeychain *.1pif .secrets .credentials
 """)
 """Directories of which nothing is read unasked."""
 

@@ -156,13 +156,19 @@ def secret_name(path: str) -> str | None:
     for part in parts:
         if _SECRET_DIRECTORY.fits(part):
             return part
-    if parts and _is_secret_file(parts[-1]):
+    if parts and (_is_secret_file(parts[-1]) or _is_kept_among_secrets(parts)):
         return parts[-1]
     if parts[:1] == ("proc",) and any(part in _PROCESS_SECRETS for part in parts[2:]):
         return "/proc"
     if parts[:1] == ("dev",) and len(parts) > 1 and _RAW_DEVICE.fullmatch(parts[1]):
         return "/dev/" + parts[1]
     return _sequence(parts, _SECRET_PATHS)
+
+
+def _is_kept_among_secrets(parts: tuple[str, ...]) -> bool:
+    """Whether a file that is no program text lies in a folder `secrets`."""
+    *_, folder, name = ("", *parts)
+    return folder == "secrets" and not _CODE.fullmatch(name) and not _PUBLIC.fullmatch(name)
 
 
 def _is_secret_file(name: str) -> bool:
@@ -175,6 +181,8 @@ def _is_secret_file(name: str) -> bool:
         if copy is None:
             return False
         name = copy[copy.lastgroup or 0]
+        if copy.lastgroup == "swapped" and _is_secret_file(f".{name}"):
+            return True
     return True
 
 

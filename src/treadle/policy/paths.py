@@ -8,7 +8,7 @@ from enum import StrEnum
 from urllib.parse import unquote
 
 from treadle.policy.context import FileKind, PolicyContext
-from treadle.policy.names import control_name, secret_name
+from treadle.policy.names import components, control_name, secret_name
 from treadle.policy.operations import PathOp
 from treadle.protocol.permissions import Reason
 
@@ -122,10 +122,13 @@ def _is_below(path: str, roots: tuple[str, ...]) -> bool:
 
 
 def _below(path: str, roots: tuple[str, ...]) -> str:
-    """Give the part of a path that is tested by name: below the root for what is inside, else all of it."""
+    """Give the part of a path that is tested by name: below the root for what is inside, else all of it.
+
+    A root that lies in a repository's own data or among secrets makes nothing in it less so.
+    """
     for root in sorted(roots, key=len, reverse=True):
         if _is_below(path, (root,)):
-            return path[len(root) :]
+            return path if ".git" in components(root) or secret_name(root) else path[len(root) :]
     return path
 
 

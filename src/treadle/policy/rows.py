@@ -8,7 +8,7 @@ from treadle.policy.classify import classify_command
 from treadle.policy.context import PolicyContext
 from treadle.policy.decide import decide
 from treadle.policy.operations import PathOp
-from treadle.policy.paths import check_path
+from treadle.policy.paths import check_path, refusal
 from treadle.protocol.permissions import Decision
 from treadle.protocol.tools import ReadPath, Risk, RunCommand, ToolSpec, ToolTraits, WritePath
 
@@ -28,6 +28,8 @@ def answer_row(row: object, context: PolicyContext) -> dict[str, Any]:
     given = row.get("cwd") or ""
     if not isinstance(given, str):
         raise ValueError("cwd must be a text")  # noqa: TRY004
+    if given.startswith("~"):
+        given = posixpath.join(context.home or "/", given[2:]) if given[1:2] in ("", "/") else f"/home/{given[1:]}"
     cwd = posixpath.join(context.roots[0] if context.roots else "/", given).rstrip("/") or "/"
     if isinstance(row.get("command"), str):
         return _answer_command(row, cwd, context)
@@ -50,8 +52,9 @@ def _answer_command(row: Mapping[str, Any], cwd: str, context: PolicyContext) ->
 
 def _answer_path(row: Mapping[str, Any], cwd: str, context: PolicyContext) -> dict[str, Any]:
     op = _op(row.get("op", PathOp.READ.value))
-    check = check_path(row["path"], op, cwd, context)
-    asked = row["path"] if row["path"].startswith(_STARTS) or not check.resolved else posixpath.join(cwd, row["path"])
+    check = refusal(cwd) or check_path(row["path"], op, cwd, context)
+    stays = row["path"].startswith(_STARTS) or refusal(row["path"]) is not None
+    asked = row["path"] if stays else posixpath.join(cwd, row["path"])
     accesses = tuple(
         WritePath(path=path) if op is PathOp.WRITE else ReadPath(path=path, listing=op is PathOp.LIST)
         for path in dict.fromkeys((asked, check.resolved or asked))
