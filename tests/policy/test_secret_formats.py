@@ -235,6 +235,22 @@ def test_no_cut_shows_a_key(data: st.DataObject) -> None:
     assert shown + stream.finish() == Redactor().redact(text)
 
 
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_a_pause_of_the_program_shows_no_key(data: st.DataObject) -> None:
+    """What is shown when a program waits may hold the name of a secret, and never a part of it."""
+    before, secret = data.draw(st.sampled_from([*(("", key) for key in _keys()), *_given()]))
+    text = f"a word {before}{secret} and more\n"
+    stream, shown, at = Redactor().stream(), "", 0
+    while at < len(text):
+        size = data.draw(st.integers(1, 40))
+        shown += stream.feed(text[at : at + size]) + stream.flush()
+        at += size
+    shown += stream.finish()
+    assert "[hidden: " in shown
+    assert not any(line[-12:] in shown for line in secret.splitlines())
+
+
 @pytest.mark.parametrize("beginning", ["sk-", "ghp_", "eyJ", "hvs.", "password=", "Bearer ", "://u:"])
 def test_a_key_without_end_does_not_hide_all_that_follows(beginning: str) -> None:
     stream = Redactor().stream()

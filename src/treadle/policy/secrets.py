@@ -41,6 +41,9 @@ _WRAPPED = 16
 _BEFORE = 12
 """Characters before a secret that tell that it is one."""
 
+_CONTEXT = 256
+"""Characters of a line that were shown already, by which what comes next may be told to be a secret."""
+
 _PREFIX = 64
 """Characters of a secret's beginning by which one is recognised that goes on in the next chunk."""
 
@@ -309,6 +312,7 @@ class RedactedStream:
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._held = ""
+        self._shown_before = ""
         self._in_block = False
 
     def feed(self, chunk: str) -> str:
@@ -318,31 +322,45 @@ class RedactedStream:
             return ""
         if "\n" not in chunk and len(self._held) < 4 * WINDOW:
             return ""
-        matches = self._redactor.matches(self._held)
+        matches = self._matches()
         cut = self._safe_cut(matches)
         if len(self._held) - cut > MAX_BLOCK + WINDOW and _has_open_block(self._held):
             self._in_block = True
             cut = len(self._held)
-        shown = _replaced(self._held[:cut], [match for match in matches if match[1] < cut])
-        self._held = self._held[cut:]
-        return shown
+        return self._give(cut, matches)
 
     def flush(self) -> str:
         """Give what is held back but for its last word, which may be the beginning of a secret."""
         held = self._held
         if self._in_block or not held or _has_open_block(held):
             return ""
-        matches = self._redactor.matches(held)
-        cut = max(held.rfind(blank) for blank in " \n\t:") + 1
-        cut = _before(min(cut, self._redactor.open_end(held[:cut])), matches)
-        shown = _replaced(held[:cut], [match for match in matches if match[1] < cut])
-        self._held = held[cut:]
-        return shown
+        matches = self._matches()
+        cut = len(held) if held.endswith(":") else max(held.rfind(blank) for blank in " \n\t") + 1
+        frame = held.find(BLOCK_START[:5], held.rfind("\n") + 1)
+        cut = cut if frame < 0 else min(cut, frame)
+        return self._give(_before(min(cut, self._redactor.open_end(held[:cut])), matches), matches)
 
     def finish(self) -> str:
         """Give the rest; the stream has ended."""
-        rest, self._held = self._held, ""
-        return "" if self._in_block and BLOCK_END.search(rest) is None else self._redactor.redact(rest)
+        if self._in_block and BLOCK_END.search(self._held) is None:
+            return ""
+        return self._give(len(self._held), self._matches())
+
+    def _matches(self) -> list[Match]:
+        """Find the secrets in what is held, also those that are told by what was shown before in their line."""
+        before = len(self._shown_before)
+        found = self._redactor.matches(self._shown_before + self._held)
+        return [
+            (max(begin - before, 0), max(start - before, 0), end - before, name)
+            for begin, start, end, name in found
+            if end > before
+        ]
+
+    def _give(self, cut: int, matches: Iterable[Match]) -> str:
+        """Give what is held up to a place, which lies in no secret."""
+        given, self._held = self._held[:cut], self._held[cut:]
+        self._shown_before = "" if self._in_block else f"{self._shown_before}{given}"[-_CONTEXT:].rpartition("\n")[2]
+        return _replaced(given, [match for match in matches if match[1] < cut])
 
     def _leave_block(self) -> bool:
         end = BLOCK_END.search(self._held)
