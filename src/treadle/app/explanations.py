@@ -242,7 +242,7 @@ _MODELS = {
     ),
     "timeout": Explanation(
         "The provider did not answer in time.",
-        "Try again; for slow servers set first_byte_timeout and idle_timeout of the provider.",
+        "Try again; for slow servers set first_byte_timeout, idle_timeout or progress_timeout of the provider.",
     ),
     "malformed_stream": Explanation(
         "The reply broke off or was not of the expected form.",

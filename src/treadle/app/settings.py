@@ -37,6 +37,8 @@ class ProviderSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=
     connect_timeout: Seconds | None = None
     first_byte_timeout: Seconds | None = None
     idle_timeout: Seconds | None = None
+    progress_timeout: Seconds | None = None
+    reply_timeout: Seconds | None = None
 
 
 class ModelSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):

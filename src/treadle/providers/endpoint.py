@@ -13,12 +13,15 @@ MEBIBYTE = 1 << 20
 class StreamLimits:
     """Bounds of one call: seconds to connect, to the first byte of the body and between two reads; bytes.
 
-    `idle` is never less than `first_byte`. `body` bounds the whole reply, `event` one event of it.
+    `idle` is never less than `first_byte`. Within `progress` seconds a reply has to grow (`pace.py`), and within
+    `reply` seconds to be whole, however many signs of life it gives. `body` bounds its bytes, `event` one event of it.
     """
 
     connect: float = 10.0
     first_byte: float = 60.0
     idle: float = 90.0
+    progress: float = 900.0
+    reply: float = 7_200.0
     body: int = 64 * MEBIBYTE
     event: int = 16 * MEBIBYTE
 

@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
 
 import httpx2
@@ -14,6 +14,7 @@ from treadle.providers.endpoint import MEBIBYTE, Endpoint
 from treadle.providers.event_stream import DamagedFrameError
 from treadle.providers.failures import CallFailedError, clean, failure, from_response, is_html
 from treadle.providers.http_failures import HTTP_ERRORS, from_exception
+from treadle.providers.pace import Pace
 from treadle.providers.sse import EventTooLargeError, SseEvent
 from treadle.providers.wire import Authorizer, HttpCall, WireApi
 
@@ -36,14 +37,16 @@ class HttpProvider:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Call the model; see the port."""
         reader = self._api.reader()
+        pace = Pace(self._endpoint.limits, asyncio.get_running_loop().time)
         try:
-            async with aclosing(self._events(request)) as events:
+            async with aclosing(self._events(request, pace)) as events:
                 async for event in events:
                     for item in reader.read(event):
                         if isinstance(item, StreamStop):
                             await _drain(events)
                             yield item
                             return
+                        pace.add(item)
                         yield item
             for item in reader.end():
                 yield item
@@ -64,16 +67,16 @@ class HttpProvider:
         if client is not None:
             await client.aclose()
 
-    async def _events(self, request: ModelRequest) -> AsyncGenerator[SseEvent, None]:
-        """Send the request and give the events of the reply."""
+    async def _events(self, request: ModelRequest, pace: Pace) -> AsyncGenerator[SseEvent, None]:
+        """Send the request and give the events of the reply, as long as `pace` is content with it."""
         limits = self._endpoint.limits
         async with asyncio.timeout(limits.connect + limits.first_byte):
             response = await self._send(self._api.prepare(request))
         try:
             if response.status_code != 200 or not self._may_be_events(response):
-                raise CallFailedError(await self._refusal(response))
+                raise CallFailedError(await self._refusal(response, pace))
             decoder = self._api.framing.decoder(limits.event)
-            async with aclosing(self._chunks(response)) as chunks:
+            async with aclosing(self._chunks(response, pace)) as chunks:
                 async for chunk in chunks:
                     for event in decoder.feed(chunk):
                         yield event
@@ -126,7 +129,7 @@ class HttpProvider:
             raise CallFailedError(failure(endpoint, ErrorKind.BAD_REQUEST, why)) from error
         return self._client
 
-    async def _chunks(self, response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+    async def _chunks(self, response: httpx2.Response, pace: Pace) -> AsyncGenerator[bytes, None]:
         """Give the body as it arrives, within the limits of time and size."""
         limits = self._endpoint.limits
         async with aclosing(response.aiter_bytes()) as body:
@@ -136,17 +139,31 @@ class HttpProvider:
                 raise CallFailedError(self._map_refusal(response, first))
             yield first
             total = len(first)
-            async for chunk in body:
+            while chunk := await self._next(body, pace):
                 total += len(chunk)
                 if total > limits.body:
                     raise CallFailedError(self._too_large("the reply", limits.body))
                 yield chunk
 
-    async def _refusal(self, response: httpx2.Response) -> ModelError:
+    async def _next(self, body: AsyncIterator[bytes], pace: Pace) -> bytes:
+        """Give the next bytes of a body, none at its end."""
+        patience = asyncio.timeout_at(pace.deadline)
+        try:
+            async with patience:
+                return await anext(body, b"")
+        except TimeoutError as late:
+            if not patience.expired():
+                raise
+            raise CallFailedError(failure(self._endpoint, ErrorKind.TIMEOUT, pace.complaint)) from late
+
+    async def _refusal(self, response: httpx2.Response, pace: Pace) -> ModelError:
         """Read the body of a response that is no stream, as far as it is worth reading."""
         body = bytearray()
         with suppress(*HTTP_ERRORS):
-            async with aclosing(self._chunks(response)) as chunks:
+            async with (
+                asyncio.timeout(self._endpoint.limits.first_byte),
+                aclosing(self._chunks(response, pace)) as chunks,
+            ):
                 async for chunk in chunks:
                     body += chunk
                     if len(body) > MAX_REFUSAL:

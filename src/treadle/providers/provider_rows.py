@@ -31,7 +31,7 @@ EFFORT = Quirks(thinking=ThinkingField.EFFORT)
 SWITCH = Quirks(thinking=ThinkingField.SWITCH)
 ENABLE = Quirks(thinking=ThinkingField.ENABLE)
 USUAL = StreamLimits()
-PATIENT = StreamLimits(first_byte=900.0, idle=900.0)
+PATIENT = StreamLimits(first_byte=900.0, idle=900.0, progress=3_600.0, reply=43_200.0)
 """A model on the user's own machine may need minutes to load and to read a long prompt."""
 
 
