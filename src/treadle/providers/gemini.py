@@ -35,12 +35,13 @@ from treadle.protocol.models import (
     Usage,
 )
 from treadle.providers.endpoint import Endpoint
+from treadle.providers.event_json import JsonEvents
 from treadle.providers.failures import CallFailedError, failure, from_problem
 from treadle.providers.framing import SSE
 from treadle.providers.gemini_arguments import PartialArgument, add_argument
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
-from treadle.providers.wire import HttpCall, MessageCache, count, dump, origin, own_data
+from treadle.providers.wire import HttpCall, MessageCache, count, dump, newer, origin, own_data
 
 API = "gemini"
 SIGNATURE = "thoughtSignature"
@@ -207,7 +208,7 @@ class _Chunk(msgspec.Struct, rename="camel"):
     error: Any = None
 
 
-_decoder = msgspec.json.Decoder(_Chunk)
+_decoder = JsonEvents(_Chunk)
 
 
 class GeminiReader:
@@ -242,7 +243,7 @@ class GeminiReader:
         if chunk.error is not None:
             problem = problem_of(msgspec.json.decode(event.data))
             raise CallFailedError(from_problem(self._endpoint, problem))
-        self._usage = chunk.usage_metadata or self._usage
+        self._usage = newer(chunk.usage_metadata, self._usage)
         blocked = chunk.prompt_feedback.block_reason if chunk.prompt_feedback is not None else None
         if blocked:
             raise CallFailedError(failure(self._endpoint, ErrorKind.CONTENT_FILTER, f"block reason {blocked}"))
@@ -273,8 +274,10 @@ class GeminiReader:
 
     def _part(self, part: _Part) -> Iterator[StreamEvent]:
         if part.thought and part.text:
-            self._thinking = True
+            self._thinking = not part.thought_signature
             yield StreamThinking(text=part.text)
+            if part.thought_signature:
+                yield StreamThinkingDone(wire=self._wire(part.thought_signature))
             return
         if part.function_call is not None:
             yield from self._end_thinking()

@@ -31,11 +31,12 @@ from treadle.protocol.models import (
 )
 from treadle.providers.chat_pieces import DETAILS, FIELD, CallReader, Delta, ReasoningReader, texts_of
 from treadle.providers.endpoint import CallIds, Endpoint, ThinkingField
+from treadle.providers.event_json import JsonEvents
 from treadle.providers.failures import CallFailedError, failure, from_problem
 from treadle.providers.framing import SSE
-from treadle.providers.problems import problem_of
+from treadle.providers.problems import Problem, problem_in, problem_of
 from treadle.providers.sse import SseEvent
-from treadle.providers.wire import HttpCall, MessageCache, count, dump, effort, origin, own_data
+from treadle.providers.wire import HttpCall, MessageCache, count, dump, effort, newer, origin, own_data
 
 API = "openai_chat"
 DONE = b"[DONE]"
@@ -219,6 +220,7 @@ class _OutputDetails(msgspec.Struct):
 class _Usage(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    total_tokens: int | None = None
     prompt_tokens_details: _PromptDetails | None = None
     completion_tokens_details: _OutputDetails | None = None
     prompt_cache_hit_tokens: int | None = None
@@ -230,6 +232,7 @@ class _Choice(msgspec.Struct):
     message: Delta | None = None
     finish_reason: str | None = None
     usage: _Usage | None = None
+    error: Any = None
 
 
 class _Extra(msgspec.Struct):
@@ -243,9 +246,16 @@ class _Chunk(msgspec.Struct):
     usage: _Usage | None = None
     x_groq: _Extra | None = None
     error: Any = None
+    message: Any = None
+    detail: Any = None
+
+    @property
+    def fails(self) -> bool:
+        """Whether it is a failure: some servers have no field for one, but say it in place of the reply."""
+        return self.error is not None or (self.choices is None and bool(self.message or self.detail))
 
 
-_decoder = msgspec.json.Decoder(_Chunk)
+_decoder = JsonEvents(_Chunk)
 
 
 class ChatReader:
@@ -266,9 +276,11 @@ class ChatReader:
         cached = count(details.cached_tokens) or count(usage.prompt_cache_hit_tokens) or count(usage.cached_tokens)
         written = count(details.cache_write_tokens)
         output = usage.completion_tokens_details or _OutputDetails()
+        prompt = count(usage.prompt_tokens)
+        beside = count(usage.total_tokens) - prompt - count(usage.completion_tokens)  # some count reasoning only there
         return Usage(
-            input_tokens=count(count(usage.prompt_tokens) - cached - written),
-            output_tokens=count(usage.completion_tokens),
+            input_tokens=count(prompt - cached - written),
+            output_tokens=count(usage.completion_tokens) + (count(beside) if prompt else 0),
             cache_read_tokens=cached,
             cache_write_tokens=written,
             reasoning_tokens=count(output.reasoning_tokens),
@@ -281,19 +293,18 @@ class ChatReader:
             yield from self.end()
             return
         chunk = _decoder.decode(event.data)
-        if chunk.error is not None or event.name == "error":
-            value = msgspec.json.decode(event.data)
-            raise CallFailedError(from_problem(self._endpoint, problem_of(value if isinstance(value, dict) else {})))
-        usage = chunk.usage or (chunk.x_groq.usage if chunk.x_groq is not None else None)
+        if chunk.fails or event.name == "error":
+            raise CallFailedError(from_problem(self._endpoint, problem_in(event.data) or Problem()))
+        self._usage = newer(chunk.usage or (chunk.x_groq.usage if chunk.x_groq is not None else None), self._usage)
         for choice in chunk.choices or ():
-            usage = usage or choice.usage
+            if choice.error is not None:
+                raise CallFailedError(from_problem(self._endpoint, problem_of({"error": choice.error})))
+            self._usage = newer(choice.usage, self._usage)
             delta = choice.delta or choice.message
             if delta is not None:
                 yield from self._delta(delta)
             if choice.finish_reason:
                 self._finish = choice.finish_reason
-        if usage is not None:
-            self._usage = usage
 
     def end(self) -> Iterator[StreamEvent]:
         """The end is in order once there was a finish reason; some servers never send the end marker."""
@@ -301,9 +312,9 @@ class ChatReader:
             return
         if self._finish == "error":
             raise CallFailedError(failure(self._endpoint, ErrorKind.SERVER, "the reply ended with an error"))
-        yield from self._thinking.finish()
-        yield from self._calls.finish()
         reason = _STOPS.get(self._finish, ReplyStop.END_TURN)
+        yield from self._thinking.finish()
+        yield from self._calls.finish(cut=reason in (ReplyStop.MAX_TOKENS, ReplyStop.REFUSAL))
         if reason is ReplyStop.END_TURN and self._calls.seen:
             reason = ReplyStop.TOOL_USE
         yield StreamStop(reason=reason, usage=self.usage)
@@ -316,6 +327,6 @@ class ChatReader:
             else:
                 yield from self._thinking.finish()
                 yield StreamText(text=text)
-        for position, call in enumerate(delta.tool_calls or ()):
+        for position, call in enumerate(delta.calls):
             yield from self._thinking.finish()
             yield from self._calls.read(call, position)
