@@ -39,11 +39,16 @@ _STOPS = {
 }
 
 
+class _ServerTools(msgspec.Struct):
+    web_search_requests: int | None = None
+
+
 class _Usage(msgspec.Struct):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
     cache_read_input_tokens: int | None = None
+    server_tool_use: _ServerTools | None = None
 
 
 class _Block(msgspec.Struct):
@@ -117,6 +122,7 @@ class AnthropicReader:
             output_tokens=count(self._usage.output_tokens),
             cache_read_tokens=count(self._usage.cache_read_input_tokens),
             cache_write_tokens=count(self._usage.cache_creation_input_tokens),
+            searches=count((self._usage.server_tool_use or _ServerTools()).web_search_requests),
         )
 
     def read(self, event: SseEvent) -> Iterator[StreamEvent]:

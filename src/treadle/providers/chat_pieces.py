@@ -56,6 +56,7 @@ class Delta(msgspec.Struct):
     reasoning_details: list[dict[str, Any]] | None = None
     tool_calls: list[CallPiece] | None = None
     function_call: CallFunction | None = None
+    annotations: list[dict[str, Any]] | None = None
 
     @property
     def calls(self) -> list[CallPiece]:

@@ -51,7 +51,7 @@ class Quirks:
     `max_tokens_field` names the output limit in the chat API. `stream_usage` asks for usage in the stream; some servers
     refuse the question. Where `user_after_tool` is false, text after results goes into the last result.
     `model_in_path` names the model of the Messages API in the path, as Vertex wants it. With `web_search` the vendor
-    can search the web by itself.
+    can search the web by itself, with the tool of its API or, in the chat API, with that named by `search_tool`.
     """
 
     key_header: str = ""
@@ -62,6 +62,7 @@ class Quirks:
     thinking: ThinkingField = ThinkingField.NONE
     model_in_path: bool = False
     web_search: bool = False
+    search_tool: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,7 @@ from treadle.providers.failures import CallFailedError, failure, from_problem
 from treadle.providers.framing import SSE
 from treadle.providers.problems import Problem, problem_in, problem_of
 from treadle.providers.sse import SseEvent
+from treadle.providers.web_search import Found
 from treadle.providers.wire import HttpCall, MessageCache, count, dump, effort, newer, origin, own_data
 
 API = "openai_chat"
@@ -63,7 +64,7 @@ class OpenAIChat:
         self._endpoint = endpoint
         self._origin = origin(API, endpoint)
         self._messages = MessageCache(self._encode)
-        self._tools: tuple[object, bytes] = ((), b"")
+        self._tools: tuple[object, bool, bytes] = (None, False, b"")
 
     def prepare(self, request: ModelRequest) -> HttpCall:
         """Write the request."""
@@ -79,8 +80,8 @@ class OpenAIChat:
         if request.thinking_budget:
             fields = _thinking(quirks.thinking, request.thinking_budget)
             parts += [b',"%s":%s' % (name.encode(), dump(value)) for name, value in fields.items()]
-        if request.tools:
-            parts += [b',"tools":', self._encode_tools(request)]
+        if tools := self._encode_tools(request):
+            parts += [b',"tools":', tools]
         parts += [b',"messages":[', b",".join(messages), b"]}"]
         headers = self._endpoint.key_headers("authorization")
         return HttpCall(url=self._endpoint.url("/chat/completions"), headers=headers, body=b"".join(parts))
@@ -90,16 +91,20 @@ class OpenAIChat:
         return ChatReader(self._endpoint)
 
     def _encode_tools(self, request: ModelRequest) -> bytes:
-        if self._tools[0] is not request.tools:
-            tools = [
+        search = self._endpoint.quirks.search_tool
+        searches = request.web_search and bool(search)
+        if self._tools[0] is not request.tools or self._tools[1] is not searches:
+            tools: list[dict[str, Any]] = [
                 {
                     "type": "function",
                     "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
                 }
                 for tool in request.tools
             ]
-            self._tools = (request.tools, dump(tools))
-        return self._tools[1]
+            if searches:
+                tools.append({"type": search})
+            self._tools = (request.tools, searches, dump(tools) if tools else b"")
+        return self._tools[2]
 
     def _encode(self, message: Message) -> bytes:
         """Write one message as the one or more that this API makes of it, joined by commas; empty where none is."""
@@ -217,6 +222,10 @@ class _OutputDetails(msgspec.Struct):
     reasoning_tokens: int | None = None
 
 
+class _ServerTools(msgspec.Struct):
+    web_search_requests: int | None = None
+
+
 class _Usage(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -225,6 +234,7 @@ class _Usage(msgspec.Struct):
     completion_tokens_details: _OutputDetails | None = None
     prompt_cache_hit_tokens: int | None = None
     cached_tokens: int | None = None
+    server_tool_use: _ServerTools | None = None
 
 
 class _Choice(msgspec.Struct):
@@ -245,6 +255,7 @@ class _Chunk(msgspec.Struct):
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
     x_groq: _Extra | None = None
+    search_results: list[dict[str, Any]] | None = None
     error: Any = None
     message: Any = None
     detail: Any = None
@@ -265,6 +276,7 @@ class ChatReader:
         self._endpoint = endpoint
         self._thinking = ReasoningReader(origin(API, endpoint))
         self._calls = CallReader()
+        self._found = Found()
         self._usage = _Usage()
         self._finish: str | None = None
 
@@ -284,6 +296,7 @@ class ChatReader:
             cache_read_tokens=cached,
             cache_write_tokens=written,
             reasoning_tokens=count(output.reasoning_tokens),
+            searches=count((usage.server_tool_use or _ServerTools()).web_search_requests),
         )
 
     def read(self, event: SseEvent) -> Iterator[StreamEvent]:
@@ -296,6 +309,7 @@ class ChatReader:
         if chunk.fails or event.name == "error":
             raise CallFailedError(from_problem(self._endpoint, problem_in(event.data) or Problem()))
         self._usage = newer(chunk.usage or (chunk.x_groq.usage if chunk.x_groq is not None else None), self._usage)
+        self._found.add(None, chunk.search_results or ())
         for choice in chunk.choices or ():
             if choice.error is not None:
                 raise CallFailedError(from_problem(self._endpoint, problem_of({"error": choice.error})))
@@ -314,12 +328,14 @@ class ChatReader:
             raise CallFailedError(failure(self._endpoint, ErrorKind.SERVER, "the reply ended with an error"))
         reason = _STOPS.get(self._finish, ReplyStop.END_TURN)
         yield from self._thinking.finish()
+        yield from self._found.tell(searched=self.usage.searches > 0)
         yield from self._calls.finish(cut=reason in (ReplyStop.MAX_TOKENS, ReplyStop.REFUSAL))
         if reason is ReplyStop.END_TURN and self._calls.seen:
             reason = ReplyStop.TOOL_USE
         yield StreamStop(reason=reason, usage=self.usage)
 
     def _delta(self, delta: Delta) -> Iterator[StreamEvent]:
+        self._found.add(None, (note.get("url_citation") for note in delta.annotations or ()))
         yield from self._thinking.read(delta)
         for text, is_thinking in texts_of(delta):
             if is_thinking:
@@ -329,4 +345,5 @@ class ChatReader:
                 yield StreamText(text=text)
         for position, call in enumerate(delta.calls):
             yield from self._thinking.finish()
+            yield from self._found.tell()
             yield from self._calls.read(call, position)

@@ -39,7 +39,7 @@ from treadle.providers.failures import CallFailedError, from_problem
 from treadle.providers.framing import SSE
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
-from treadle.providers.web_search import RESPONSES_TOOL, read_call
+from treadle.providers.web_search import MOST, RESPONSES_TOOL, is_billed, read_call
 from treadle.providers.wire import HttpCall, MessageCache, count, dump, effort, newer, origin, own_data, own_number
 
 API = "openai_responses"
@@ -72,6 +72,8 @@ class OpenAIResponses:
             parts += [b',"include":["reasoning.encrypted_content"],"reasoning":', dump(reasoning)]
         if tools := self._encode_tools(request):
             parts += [b',"tools":', tools]
+        if self._searches(request):
+            parts.append(b',"max_tool_calls":%d' % MOST)
         items = filter(None, self._messages.encode(request.messages))
         parts += [b',"input":[', b",".join(items), b"]}"]
         headers = self._endpoint.key_headers("authorization")
@@ -81,8 +83,11 @@ class OpenAIResponses:
         """Begin to read a reply."""
         return ResponsesReader(self._endpoint)
 
+    def _searches(self, request: ModelRequest) -> bool:
+        return request.web_search and self._endpoint.quirks.web_search
+
     def _encode_tools(self, request: ModelRequest) -> bytes:
-        searches = request.web_search and self._endpoint.quirks.web_search
+        searches = self._searches(request)
         if self._tools[0] is not request.tools or self._tools[1] is not searches:
             tools: list[dict[str, Any]] = [
                 {
@@ -220,6 +225,7 @@ class ResponsesReader:
         self._numbers: set[int] = set()
         self._streamed: set[int] = set()
         self._whole = 0
+        self._searched = 0
         self._refused = False
 
     @property
@@ -231,6 +237,7 @@ class ResponsesReader:
             output_tokens=count(self._usage.output_tokens),
             cache_read_tokens=cached,
             reasoning_tokens=count((self._usage.output_tokens_details or _OutputDetails()).reasoning_tokens),
+            searches=self._searched,
         )
 
     def read(self, event: SseEvent) -> Iterator[StreamEvent]:
@@ -313,6 +320,7 @@ class ResponsesReader:
                     yield StreamThinking(text=text)
                 yield StreamThinkingDone(wire=self._kept(item))
             case "web_search_call" if done:
+                self._searched += is_billed(item)
                 yield from read_call(item, WireData(api=self._origin, data={ITEM: item}))
             case "message" if done and index not in self._streamed:
                 text = _texts(item.get("content"))

@@ -39,7 +39,8 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     """One provider. `keys` are environment variables that may hold its key, the first that is set wins.
 
     `base_url` may have `{VARIABLES}` of the environment in it, and is empty where the user must give one.
-    `models` names the section of the model data, if it is not the provider's name.
+    `models` names the section of the model data, if it is not the provider's name. `search_price` is what a thousand
+    searches of the web by the provider cost (US dollars), None if that is not one known figure.
     """
 
     name: str
@@ -53,6 +54,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
     key_optional: bool = False
     proof: Proof = Proof.KEY
+    search_price: float | None = None
 
     @property
     def section(self) -> str:
@@ -87,6 +89,7 @@ ROWS: tuple[ProviderRow, ...] = (
         wire=Wire.ANTHROPIC_MESSAGES,
         quirks=Quirks(web_search=True),
         aliases=("claude",),
+        search_price=10.0,
     ),
     ProviderRow(
         name="openai",
@@ -95,6 +98,7 @@ ROWS: tuple[ProviderRow, ...] = (
         keys=("OPENAI_API_KEY",),
         wire=Wire.OPENAI_RESPONSES,
         quirks=Quirks(web_search=True),
+        search_price=10.0,
     ),
     ProviderRow(
         name="openai-chat",
@@ -110,8 +114,10 @@ ROWS: tuple[ProviderRow, ...] = (
         base_url="https://generativelanguage.googleapis.com/v1beta",
         keys=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"),
         wire=Wire.GEMINI,
+        quirks=Quirks(web_search=True),
         models="google",
         aliases=("google",),
+        search_price=14.0,
     ),
     ProviderRow(
         name="vertex",
@@ -197,7 +203,7 @@ ROWS: tuple[ProviderRow, ...] = (
         "OpenRouter",
         "https://openrouter.ai/api/v1",
         "OPENROUTER_API_KEY",
-        quirks=Quirks(thinking=ThinkingField.BUDGET),
+        quirks=Quirks(thinking=ThinkingField.BUDGET, web_search=True, search_tool="openrouter:web_search"),
     ),
     _row("deepseek", "DeepSeek", "https://api.deepseek.com", "DEEPSEEK_API_KEY", quirks=SWITCH),
     _row(
