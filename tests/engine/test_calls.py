@@ -2,11 +2,11 @@
 
 import pytest
 
-from treadle.engine.effects import Remember, RunTool
+from treadle.engine.effects import Notify, Remember, RunTool
 from treadle.engine.explore import World, decision
 from treadle.engine.reader import Piece, ReplyReader
 from treadle.engine.requests import cost
-from treadle.engine.state import replace, standing
+from treadle.engine.state import phase, replace, standing
 from treadle.engine.texts import RIGHT_REFUSED
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
@@ -15,10 +15,12 @@ from treadle.protocol.events import (
     CallJudged,
     CallProposed,
     CallStarted,
+    Compacted,
     ContextReady,
     Interrupt,
     Limits,
     Prompt,
+    ReplyFailed,
     Resumed,
     RevokeAllowance,
     SetMode,
@@ -26,6 +28,8 @@ from treadle.protocol.events import (
 )
 from treadle.protocol.messages import Text, Thinking
 from treadle.protocol.models import (
+    ErrorKind,
+    ModelError,
     ModelSpec,
     Prices,
     ReplyStop,
@@ -37,7 +41,7 @@ from treadle.protocol.models import (
     ToolProtocol,
     Usage,
 )
-from treadle.protocol.notifications import CallStatus
+from treadle.protocol.notifications import CallStatus, Phase, TurnEnded
 from treadle.protocol.permissions import Allowance, AllowScope, Decision, Mode, OptionKind, Standing, Verdict
 from treadle.protocol.tools import CallResult, Origin, Outcome, Preview, Right, Risk, SandboxDenial, result_text
 
@@ -313,3 +317,24 @@ def test_a_call_that_waited_for_a_yes_is_judged_anew_when_the_session_is_resumed
     assert world.state.questions == ()
     world.take(judged(call_id, Verdict.ALLOW))
     assert status_of(world) is CallStatus.STARTING
+
+
+def test_a_conversation_that_is_too_long_after_room_was_made_once_says_what_fills_it() -> None:
+    world = World(limits=Limits()).begin()
+    world.take(Prompt(id="p", content=(Text(text="do it"),)))
+    world.take(ContextReady(step=1))
+    too_long = ModelError(kind=ErrorKind.CONTEXT_TOO_LONG, message="The model says: too long.")
+    world.take(ReplyFailed(step=1, attempt=1, error=too_long))
+    largest = "the result of read_file (about 90,000 tokens)"
+    world.take(Compacted(step=1, dropped=2, largest=largest))
+    ended = [
+        effect.notification.outcome
+        for effect in world.take(ReplyFailed(step=1, attempt=2, error=too_long))
+        if isinstance(effect, Notify) and isinstance(effect.notification, TurnEnded)
+    ]
+    (outcome,) = ended
+    assert outcome.error is not None
+    assert outcome.error.message == (
+        f"The model says: too long. Making room once did not help. The largest part of it is {largest}."
+    )
+    assert phase(world.state) is Phase.WAITING_FOR_EVENT

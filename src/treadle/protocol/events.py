@@ -208,10 +208,14 @@ class ContextExceeded(Tagged, frozen=True, kw_only=True, tag="context_exceeded")
 
 
 class Compacted(Tagged, frozen=True, kw_only=True, tag="compacted"):
-    """The `dropped` oldest messages after the first left the prompt; the log keeps them."""
+    """The `dropped` oldest messages after the first left the prompt; the log keeps them.
+
+    `largest` names the largest part of what stays.
+    """
 
     step: int
     dropped: int
+    largest: str = ""
 
 
 class CallProposed(Tagged, frozen=True, kw_only=True, tag="call_proposed"):
