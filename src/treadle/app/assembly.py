@@ -21,7 +21,7 @@ from treadle.app.recall import recall
 from treadle.app.report import write_log
 from treadle.app.roots import Roots
 from treadle.app.rules import load_rules
-from treadle.app.searching import searching
+from treadle.app.searching import searching, with_searches
 from treadle.app.settings import SandboxUse, Settings
 from treadle.app.traced_tool import TracedTool
 from treadle.app.trusting import SessionTrust
@@ -151,7 +151,7 @@ def assemble(parts: Parts, first: Sequence[EventData], history: Sequence[Event])
         tools=tools,
         offered=offered,
         provider=searching(parts.models.provider) if parts.settings.web_search else parts.models.provider,
-        model=parts.models.spec,
+        model=with_searches(parts.models) if parts.settings.web_search else parts.models.spec,
         system=_system(parts, tools, offered),
         clock=clock,
         chance=random.random,
