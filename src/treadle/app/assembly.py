@@ -1,9 +1,11 @@
 """Puts a session together: the only place that knows every class, and lazily what can wait for the first call."""
 
+import asyncio
 import random
 import time
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -14,7 +16,7 @@ from treadle.app.live import LiveSession, ModelFinder
 from treadle.app.models import Choice, Models
 from treadle.app.offering import offering
 from treadle.app.own_tools import own_tools
-from treadle.app.places import data_directory
+from treadle.app.places import data_directory, outputs
 from treadle.app.policy_files import PolicyFiles, usual_places
 from treadle.app.prompts import load_parts
 from treadle.app.recall import recall
@@ -29,6 +31,7 @@ from treadle.context.system import system_prompt
 from treadle.engine.ports import Judge, Ports, Tool
 from treadle.engine.session import Session
 from treadle.engine.state import standing
+from treadle.protocol.errors import StoreError
 from treadle.protocol.events import (
     Event,
     EventData,
@@ -44,6 +47,7 @@ from treadle.tools.catalogue import builtin_tools
 from treadle.workspace.confinement import Confinement
 from treadle.workspace.environment import Surroundings
 from treadle.workspace.jobs import JobBook
+from treadle.workspace.retention import tidy_now
 from treadle.workspace.strays import Strays
 from treadle.workspace.workspace import Records, open_workspace
 
@@ -94,7 +98,7 @@ class Parts:
 
 def assemble(parts: Parts, first: Sequence[EventData], history: Sequence[Event]) -> LiveSession:
     """Put a session together: its first events are posted when it is entered, its past is `history`."""
-    private = data_directory() / "output" / parts.row.id
+    private = outputs() / parts.row.id
     running: list[Session] = []
 
     def confine_command(line: str, granted: SandboxDenial | None = None) -> Confinement:
@@ -166,6 +170,8 @@ def assemble(parts: Parts, first: Sequence[EventData], history: Sequence[Event])
             await diagnostics.close()
         await workspace.close()
         await parts.models.close()
+        with suppress(StoreError):
+            await asyncio.to_thread(tidy_now, outputs(), parts.store.leased())
 
     running.append(Session(ports, history))
     live = LiveSession(
