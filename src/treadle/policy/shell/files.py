@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, is_glob, is_static, split_words
+from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, split_words
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.options import Arguments, Table, judge_arguments, read_arguments, read_table
 from treadle.policy.shell.scene import Scene
@@ -96,16 +96,12 @@ def _remove(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     for operand in arguments.operands:
         findings.extend(scene.path(operand, PathOp.WRITE))
         if recursive and not _is_regenerable(operand, scene):
-            findings.append(dangerous("delete-tree", f"deletes {_shown(operand)} and everything below it"))
+            findings.append(dangerous("delete-tree", f"deletes {shown(operand)} and everything below it"))
         elif _is_everything(operand):
-            findings.append(dangerous("delete-all", f"deletes everything that {_shown(operand)} stands for"))
+            findings.append(dangerous("delete-all", f"deletes everything that {shown(operand)} stands for"))
     if recursive and not arguments.operands:
         findings.append(dangerous("delete-tree", "deletes a tree that is unknown until it runs"))
     return findings
-
-
-def _shown(field: str) -> str:
-    return field.replace(UNKNOWN, "…").replace("\1", "*").replace("\2", "?")
 
 
 def _is_regenerable(operand: str, scene: Scene) -> bool:

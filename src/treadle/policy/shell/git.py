@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, is_static
+from treadle.policy.marks import UNKNOWN, is_static, shown
 from treadle.policy.operations import PathOp
 from treadle.policy.repository import hooks, surprising_settings
 from treadle.policy.shell.git_tables import (
@@ -69,7 +69,7 @@ def judge_git(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 
 
 def _judge_global(outer: Arguments, scene: Scene) -> list[Finding]:
-    findings = [unclear("unknown-option", f"git: {word!r} is not a known option") for word in outer.strange]
+    findings = [unclear("unknown-option", f"git: {shown(word)!r} is not a known option") for word in outer.strange]
     for option in outer.given:
         if option.role is Role.HARM:
             findings.append(dangerous("git-option", f"git {option.name} uses other programs or another repository"))
@@ -148,7 +148,10 @@ def _reading(command: str, words: Sequence[str], scene: Scene) -> list[Finding] 
     if needed is not None and arguments.operands and not arguments.has(*needed.split()):
         return None
     findings = [Finding(Risk.READ, "git-read", f"git {command} only reads")]
-    findings.extend(unclear("unknown-option", f"git {command}: {word!r} is not known") for word in arguments.strange)
+    findings.extend(
+        unclear("unknown-option", f"git {command}: {shown(word)!r} is not known to be harmless")
+        for word in arguments.strange
+    )
     for option in arguments.given:
         findings.extend(_git_option(command, option, scene))
     for operand in arguments.operands:
@@ -160,7 +163,11 @@ def _reading(command: str, words: Sequence[str], scene: Scene) -> list[Finding] 
 
 def _plain_rest(words: Sequence[str]) -> list[Finding]:
     plain = re.compile(r"-p|-u|--stat|--patch|--name-only|--porcelain|-z|stash@\{\d+\}|\d+|[A-Za-z][\w./-]*")
-    return [unclear("unknown-option", f"git: {word!r} is not known") for word in words if not plain.fullmatch(word)]
+    return [
+        unclear("unknown-option", f"git: {shown(word)!r} is not known to be harmless")
+        for word in words
+        if not plain.fullmatch(word)
+    ]
 
 
 def _git_option(command: str, option: Given, scene: Scene) -> list[Finding]:

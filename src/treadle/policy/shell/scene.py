@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from treadle.policy.context import PolicyContext
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import PIPE, UNKNOWN, as_glob, fits, is_glob, is_static
+from treadle.policy.marks import PIPE, UNKNOWN, as_glob, fits, is_glob, is_static, shown
 from treadle.policy.names import control_name, could_be_secret, pattern_hits, secret_name
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path
@@ -158,8 +158,9 @@ def _judge_path(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:
     if is_glob(text) and cwd != UNKNOWN:
         return _judge_glob(text, op, cwd, scene)
     if op is PathOp.WRITE:
-        return [unclear("unknown-path", "writes to a path that is unknown until it runs")]
-    return [unclear("unknown-path", "reads a path that is unknown until it runs")]
+        return [unclear("unknown-path", f"writes to {shown(text)!r}, a path that is unknown until it runs")]
+    place = " (the directory is unknown)" if cwd == UNKNOWN and is_static(text) else ""
+    return [unclear("unknown-path", f"reads {shown(text)!r}, a path that is unknown until it runs{place}")]
 
 
 def _pattern_protected(joined: str, op: PathOp) -> str | None:
@@ -212,10 +213,10 @@ def _judge_glob(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:
     base = "/".join(parts[:first]) + ("/" if first else "")
     findings = [_static_path(base or ".", PathOp.LIST if op is not PathOp.WRITE else op, cwd, scene)]
     if op is PathOp.READ and could_be_secret(text):
-        findings.append(unclear("wide-glob", "the pattern could stand for a secret file"))
+        findings.append(unclear("wide-glob", f"{shown(text)!r} could stand for a secret file"))
     matches, whole = _matches(posixpath.join(cwd, base), parts[first:], scene)
     if not whole or (".." in parts[first:]):
-        findings.append(unclear("wide-glob", "the pattern stands for too many files to check"))
+        findings.append(unclear("wide-glob", f"{shown(text)!r} stands for too many files to check"))
     findings.extend(_static_path(path, op, cwd, scene) for path in matches)
     return findings
 

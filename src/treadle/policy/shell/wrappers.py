@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import STAR, UNKNOWN, is_static
+from treadle.policy.marks import STAR, UNKNOWN, is_static, shown
 from treadle.policy.names import could_be_secret, pattern_hits, secret_name
 from treadle.policy.shell.assignments import judge_assignment
 from treadle.policy.shell.options import Arguments, Role, read_arguments, read_table
@@ -136,7 +136,9 @@ def suffixes(words: Sequence[str], scene: Scene) -> list[Finding]:
 
 
 def _option_findings(name: str, arguments: Arguments, scene: Scene) -> list[Finding]:
-    findings = [unclear("unknown-option", f"{name}: {word!r} is not a known option") for word in arguments.strange]
+    findings = [
+        unclear("unknown-option", f"{name}: {shown(word)!r} is not a known option") for word in arguments.strange
+    ]
     for option in arguments.given:
         if option.role is Role.HARM:
             findings.append(dangerous("dangerous-option", f"{name} {option.name} reaches another process"))
