@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear, unfollowed
-from treadle.policy.marks import is_glob, is_static
+from treadle.policy.marks import is_glob, is_static, split_words
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.builtins import BUILTINS, judge_evaluated
 from treadle.policy.shell.dangers import (
@@ -40,7 +40,14 @@ MAX_NESTING = 12
 
 _SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
 _TAKES_WORDS_FROM_FILES = frozenset({"strings", "nm", "objdump", "readelf", "size"})
-_HARMLESS_OPTIONS = frozenset({"ls", "stat", "du"})
+_HARMLESS_OPTIONS = frozenset(
+    split_words("""
+    ls dir vdir stat du cat head tail wc nl tac rev cut cksum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum
+    b2sum grep egrep fgrep fold fmt expand unexpand paste od basename dirname realpath readlink
+""")
+)
+"""Programs that no option makes write or run anything: a file whose name is an option does no harm to them."""
+
 _VERSION_WORDS = frozenset({"--version", "-V", "-v", "-version", "version", "--help"})
 _SMALL_V = frozenset({"node", "npm", "perl", "php", "ruby", "docker", "gcc", "g++", "clang", "make", "git", "tmux"})
 """Programs whose `-v` prints the version; for others it may start them in a talkative way."""
@@ -179,6 +186,8 @@ def _raw(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
         if VARIABLES_DANGEROUS.fullmatch("".join(words[1:2])):
             shown.append(dangerous("variable", f"printf sets {words[1]}"))
         return [text, *shown, *(found for word in words[:2] for found in judge_evaluated(word, scene))]
+    if name == "printf" and len(words) > 1 and not is_static(words[0][:1]):
+        shown.append(unclear("evaluated-text", "the format is unknown and could be -v, which sets a variable"))
     return shown
 
 

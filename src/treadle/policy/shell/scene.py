@@ -16,6 +16,10 @@ from treadle.protocol.tools import Risk
 
 MAX_GLOB_MATCHES = 200
 
+MAX_NAMES = 10_000
+"""As many names of a directory are seen at most; there may be more."""
+
+_ODD_IN_NAMES = re.compile(r"[^\w./@%+=:,-]")
 _TREES_WITH_SECRETS = frozenset({"/", "/etc", "/root", "/home", "/proc", "/Users", "/var"})
 
 
@@ -115,6 +119,13 @@ class Scene:
             return False
         matches, whole = _matches(self.cwd, text.split("/")[:1], self)
         return bool(matches) and whole and not any(posixpath.basename(path).startswith("-") for path in matches)
+
+    def fits_plain_names(self, text: str) -> bool:
+        """Whether no file that a glob stands for has blanks or anything else in its name that the shell looks at."""
+        if self.cwd == UNKNOWN:
+            return False
+        matches, whole = _matches("/" if text.startswith("/") else self.cwd, text.strip("/").split("/"), self)
+        return whole and not any(_ODD_IN_NAMES.search(path.removeprefix(self.cwd)) for path in matches)
 
     def mentions(self, text: str) -> list[Finding]:
         """Judge a word of a program whose options are not known: does any part of it name a protected file?"""
@@ -224,12 +235,15 @@ def _judge_glob(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:
 def _matches(base: str, parts: list[str], scene: Scene) -> tuple[list[str], bool]:
     """Expand a glob through the file view; the flag says whether all matches are there."""
     found = [base]
-    for part in parts:
+    for part in filter(None, parts):
         hidden = part.startswith(".")
+        listed = {directory: scene.context.files.names(directory) for directory in found}
+        if any(len(names) >= MAX_NAMES for names in listed.values()):
+            return [], False
         found = [
             posixpath.join(directory, name)
-            for directory in found
-            for name in scene.context.files.names(directory)
+            for directory, names in listed.items()
+            for name in names
             if (hidden or not name.startswith(".")) and fits(part, name)
         ]
         if len(found) > MAX_GLOB_MATCHES:
