@@ -245,7 +245,7 @@ def _statements(program: str) -> list[str]:
 
 
 _JQ_DANGER = re.compile(
-    r"\$ENV\b|\benv\b|\binput_filename\b|\bstrenv\b|\benvsubst\b|\bload|\binclude\b|\bimport\b|\$__prog|\bsystem\b"
+    r"\$ENV\b|(?<!(?<!\.)\.)\benv\b|\binput_filename\b|\bstrenv\b|\benvsubst\b|\bload|\binclude\b|\bimport\b|\$__prog|\bsystem\b"
 )
 
 
@@ -311,14 +311,24 @@ def _may_evaluate(words: Sequence[str]) -> bool:
     )
 
 
+_PS_CLUSTER = re.compile(r"[acfghjlmrsStTuUvwxXZ]*(?P<fields>o?)")
+_PS_FIELDS = re.compile(
+    r"(([%]?(pid|ppid|pgid|sid|uid|gid|user|group|ruser|comm|command|cmd|args|ucmd|stat|state|s|etime|etimes|time|cputime|cpu"
+    r"|mem|pcpu|pmem|rss|vsz|sz|size|nlwp|nice|ni|pri|tty|tt|start|start_time|lstart|stime|c|f|wchan|psr)(:\d+)?(=\w*)?)(,|$))+"
+)
+
+
 def _ps(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    if words and re.fullmatch(r"[acfghjlmrsStTuUvwxXZ]+", words[0]) and len(words) == 1:
-        return [Finding(Risk.READ, "reader", "ps lists processes")]
+    if words and (cluster := _PS_CLUSTER.fullmatch(words[0])):
+        words = words[1:] if not cluster["fields"] else [f"-{cluster['fields']}", *words[1:]]
     table = read_table("""
     -AaNdefFjlHTcyZwLMP -o: -O: -C: -p: -u: -U: -g: -G: -t: -s: --sort: --pid: --ppid: --user: --forest --no-headers
     --headers --format: --version --help -q:
 """)
-    findings = judge_arguments("ps", table, read_arguments(table, words), scene)
+    arguments = read_arguments(table, words)
+    findings = judge_arguments("ps", table, arguments, scene)
+    if not all(_PS_FIELDS.fullmatch(value) for value in arguments.values("-o", "-O", "--format")):
+        findings.append(unclear("prints-environment", "ps: the fields could name the environment of processes"))
     if any(not word.startswith("-") and "e" in word and re.fullmatch(r"[a-zA-Z]+", word) for word in words[:1]):
         findings.append(dangerous("prints-environment", "prints the environment of other processes"))
     return findings

@@ -19,6 +19,9 @@ MAX_GLOB_MATCHES = 200
 MAX_NAMES = 10_000
 """As many names of a directory are seen at most; there may be more."""
 
+FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
+"""What may be written to wherever a command runs."""
+
 _ODD_IN_NAMES = re.compile(r"[^\w./@%+=:,-]")
 _TREES_WITH_SECRETS = frozenset({"/", "/etc", "/root", "/home", "/proc", "/Users", "/var"})
 

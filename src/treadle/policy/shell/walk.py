@@ -1,6 +1,7 @@
 """Walks the tree of a shell line and judges every command in it, wherever it stands."""
 
 import posixpath
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -26,7 +27,7 @@ from treadle.policy.shell.dangers import VARIABLES_DANGEROUS, VARIABLES_SAFE_TO_
 from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words
 from treadle.policy.shell.filters import FILE_TESTS
 from treadle.policy.shell.programs import judge_command
-from treadle.policy.shell.scene import Feed, Scene, Trace
+from treadle.policy.shell.scene import FREE_TARGETS, Feed, Scene, Trace
 from treadle.policy.shell.syntax import (
     Arithmetic,
     Block,
@@ -60,9 +61,10 @@ _TAKES_PIPES = frozenset(
 """Readers whose operands are only read, never obeyed."""
 
 _NUMBERS = frozenset({"?", "#", "$", "!", "LINENO", "RANDOM", "SECONDS", "UID", "EUID", "PPID"})
+_ARRAYS_OF_NUMBERS = frozenset({"PIPESTATUS", "BASH_VERSINFO"})
+_NUMBERED = re.compile(r"\[(\d{1,2}|[@*])\]")
 _BRANCHES = frozenset({"if", "case"})
 _OTHER_LOOPS = frozenset({"while", "until", "calculated for"})
-_FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +360,7 @@ class Walk:
                 findings.append(dangerous("network-redirect", f"{target} is a connection to the network"))
             elif redirect.operator in (">&", "<&") and (target.rstrip("-").isdigit() or target == "-"):
                 continue
-            elif target not in _FREE_TARGETS:
+            elif target not in FREE_TARGETS:
                 op = PathOp.READ if redirect.operator == "<" else PathOp.WRITE
                 findings.extend(scene.path(target, op))
         is_known = len(targets) == 1 and (is_static(targets[0]) or (redirect.operator == "<" and is_glob(targets[0])))
@@ -389,7 +391,9 @@ class Walk:
     def _parameter(self, parameter: Parameter, scene: Scene, *, gentle: bool) -> list[Finding]:
         findings = self._segments(parameter.operand, scene, gentle=gentle)
         name = parameter.name
-        if parameter.operator.startswith("!") or parameter.operator == "@" or "[" in parameter.operator:
+        if name in _ARRAYS_OF_NUMBERS and _NUMBERED.fullmatch(parameter.operator):
+            pass
+        elif parameter.operator.startswith("!") or parameter.operator == "@" or "[" in parameter.operator:
             findings.append(unclear("evaluated-text", f"${{{name}…}} evaluates a value"))
             findings.extend(self._evaluated(parameter.operand, scene))
         elif parameter.operator not in _PLAIN_OPERATORS:

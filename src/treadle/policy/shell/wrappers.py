@@ -17,6 +17,7 @@ MAX_FED_WORDS = 64
 MAX_GUESSED_WORDS = 60
 
 _LIKE_A_SCRIPT = re.compile(r"[\s;|&$`(<>=]|^\{")
+_SECONDS = re.compile(r"[1-5]?\d(\.\d+)?s?")
 _DURATION = re.compile(r"\d+(\.\d+)?[smhd]?")
 
 
@@ -116,6 +117,9 @@ def unwrap(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         return [*findings, unclear("wrapper", f"{name} without a command")]
     if arguments.strange:
         findings.extend(suffixes(words, scene))
+    if name == "timeout" and inner[0] == "tail" and _SECONDS.fullmatch(skipped[0]):
+        # What follows a file never ends, but for a time limit.
+        inner = tuple(word for word in inner if word not in ("-f", "-F", "--follow"))
     return findings + scene.command(inner)
 
 
