@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.shell.expand import Variables
-from treadle.policy.shell.syntax import Block, Command, Literal, Script, Simple
+from treadle.policy.shell.syntax import Block, Command, Literal, Pipeline, Script, Simple
 
 CHANGES_DIRECTORY = frozenset({"cd", "pushd", "popd", "chdir"})
 
@@ -25,6 +25,8 @@ def assigned_names(scripts: Iterable[Script]) -> frozenset[str]:
         match command:
             case Simple(assignments=assignments, words=words):
                 names.update(assignment.name for assignment in assignments)
+                if _word(command) == "read":
+                    names.add("REPLY")
                 if _word(command) in _ASSIGNS:
                     names.update(match.group() for word in words[1:] if (match := _NAME.match(_text(word.segments))))
                 if _word(command) in CHANGES_DIRECTORY:
@@ -44,6 +46,22 @@ def changes_directory(scripts: Iterable[Script]) -> bool:
 def jumps(scripts: Iterable[Script]) -> bool:
     """Whether scripts may leave out steps of a loop."""
     return any(isinstance(one, Simple) and _word(one) in _JUMPS for one in _commands(scripts))
+
+
+def runs_read(command: Simple) -> bool:
+    """Whether a command is the builtin `read`, plainly spelled: what is set before it holds for it alone."""
+    return bool(command.words) and command.words[0].text == "read"
+
+
+def reads_its_input(block: Block) -> bool:
+    """Whether a loop is `while read`: it ends with its input, as nothing gives `read` another one in every round."""
+    match block:
+        case Block(
+            kind="while", scripts=(Script(pipelines=(Pipeline(commands=(Simple() as condition,), negated=False),)), _)
+        ):
+            return runs_read(condition) and not condition.redirects
+        case _:
+            return False
 
 
 def agreed(*states: Variables) -> Variables:

@@ -50,9 +50,9 @@ def _read_list(cursor: Cursor) -> Script:
     cursor.enter()
     _skip_newlines(cursor)
     while not _at_list_end(cursor):
-        commands = _read_pipeline(cursor)
+        commands, negated = _read_pipeline(cursor)
         after = _read_separator(cursor)
-        pipelines.append(Pipeline(commands, after))
+        pipelines.append(Pipeline(commands, after, negated))
         if after in ("&&", "||"):
             _skip_newlines(cursor)
             if _at_list_end(cursor):
@@ -86,14 +86,16 @@ def _read_separator(cursor: Cursor) -> str:
     return ""
 
 
-def _read_pipeline(cursor: Cursor) -> tuple[Command, ...]:
-    while _take_reserved(cursor, "!") or _take_time(cursor):
+def _read_pipeline(cursor: Cursor) -> tuple[tuple[Command, ...], bool]:
+    negated = False
+    while (is_not := _take_reserved(cursor, "!")) or _take_time(cursor):
+        negated |= is_not
         _skip_blanks(cursor)
     commands = [_read_command(cursor)]
     while True:
         _skip_blanks(cursor)
         if cursor.looking_at("||") or not (cursor.take("|&") or cursor.take("|")):
-            return tuple(commands)
+            return tuple(commands), negated
         _skip_newlines(cursor)
         commands.append(_read_command(cursor))
 

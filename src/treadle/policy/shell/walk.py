@@ -1,13 +1,14 @@
 """Walks the tree of a shell line and judges every command in it, wherever it stands."""
 
 import posixpath
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import assert_never
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, is_static
+from treadle.policy.marks import UNKNOWN, is_glob, is_static
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.assignments import judge_assignment
 from treadle.policy.shell.builtins import judge_evaluated
@@ -19,12 +20,14 @@ from treadle.policy.shell.changes import (
     changes_directory,
     forget,
     jumps,
+    reads_its_input,
+    runs_read,
 )
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS, VARIABLES_SAFE_TO_SHOW, VARIABLES_SECRET
 from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words
 from treadle.policy.shell.filters import FILE_TESTS
 from treadle.policy.shell.programs import judge_command
-from treadle.policy.shell.scene import Feed, Scene, Trace
+from treadle.policy.shell.scene import FREE_TARGETS, Feed, Scene, Trace
 from treadle.policy.shell.syntax import (
     Arithmetic,
     Block,
@@ -50,7 +53,7 @@ MAX_DIRECTORIES = 16
 
 _TESTS = frozenset({"[", "test"})
 _PLAIN_OPERATORS = frozenset({"", ":-", "-", "#", "##", "%", "%%", "/", "//", "/#", "/%", "^", "^^", ",", ",,", ":"})
-_PLAIN_BLOCKS = frozenset({"subshell", "group", "if", "for"})
+_PLAIN_BLOCKS = frozenset({"subshell", "group", "if", "for", "case"})
 _TAKES_ANY_WORDS = frozenset({"echo", ":", "true", "false"})
 _TAKES_PIPES = frozenset(
     {"diff", "comm", "cmp", "cat", "head", "tail", "wc", "sort", "paste", "join", "uniq", "nl", "grep"}
@@ -58,9 +61,10 @@ _TAKES_PIPES = frozenset(
 """Readers whose operands are only read, never obeyed."""
 
 _NUMBERS = frozenset({"?", "#", "$", "!", "LINENO", "RANDOM", "SECONDS", "UID", "EUID", "PPID"})
+_ARRAYS_OF_NUMBERS = frozenset({"PIPESTATUS", "BASH_VERSINFO"})
+_NUMBERED = re.compile(r"\[(\d{1,2}|[@*])\]")
 _BRANCHES = frozenset({"if", "case"})
 _OTHER_LOOPS = frozenset({"while", "until", "calculated for"})
-_FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +198,8 @@ class Walk:
         findings: list[Finding] = []
         for assignment in command.assignments:
             values = [expand_text(word.segments, scene.variables, scene.cwd, tilde=True) for word in assignment.values]
-            findings.extend(judge_assignment(assignment.name, " ".join(values), alone=not command.words))
+            if not (assignment.name == "IFS" and runs_read(command)):
+                findings.extend(judge_assignment(assignment.name, " ".join(values), alone=not command.words))
             if assignment.is_array or assignment.subscript:
                 findings.append(unclear("shell-state", "sets an array"))
             for value in values:
@@ -218,7 +223,7 @@ class Walk:
                 name, is_set, value = word.partition("=")
                 variables = variables.with_value(name, value) if is_set and name.isidentifier() else variables
         elif words and words[0] in ("read", "unset", "mapfile", "readarray", "getopts"):
-            for word in words[1:]:
+            for word in (*words[1:], "REPLY"):
                 variables = variables.with_value(word, UNKNOWN)
         if words and words[0] in CHANGES_DIRECTORY:
             cwds = _directories(words, scene)
@@ -228,11 +233,14 @@ class Walk:
 
     def _block(self, block: Block, scene: Scene) -> Scene:
         findings: list[Finding] = []
-        if block.kind not in _PLAIN_BLOCKS:
+        reads_lines = reads_its_input(block)
+        if block.kind in ("while", "until") and not reads_lines:
+            findings.append(unclear("syntax", f"a {block.kind} loop may never end; only `while read` surely ends"))
+        elif block.kind not in _PLAIN_BLOCKS and not reads_lines:
             findings.append(unclear("syntax", f"a {block.kind} block is not followed"))
         for word in block.words:
             findings.extend(self._segments(word.segments, scene))
-        redirected, feed = self._redirects(block.redirects, scene)
+        redirected, feed = self._redirects(block.redirects, scene, takes_pipe=reads_lines)
         findings.extend(redirected)
         if findings:
             self._note(block.kind, findings)
@@ -271,6 +279,8 @@ class Walk:
         values = list(expand_words(block.words, scene.variables, scene.cwd))
         if len(values) > MAX_LOOP_VALUES or not values:
             values = [*values[:MAX_LOOP_VALUES], UNKNOWN]
+        # A name with blanks in it falls apart where it is not quoted.
+        values = [value if not is_glob(value) or scene.fits_plain_names(value) else UNKNOWN for value in values]
         before, names = scene.variables, assigned_names(block.scripts)
         exact = all(map(is_static, values)) and not jumps(block.scripts)
         if not exact and changes_directory(block.scripts):
@@ -313,10 +323,20 @@ class Walk:
                     findings.extend(scene.path(text, PathOp.LIST))
         self._note("[[", findings + self._redirects(command.redirects, scene)[0])
 
-    def _redirects(self, redirects: Iterable[Redirect], scene: Scene) -> tuple[list[Finding], Feed | None]:
+    def _redirects(
+        self, redirects: Iterable[Redirect], scene: Scene, *, takes_pipe: bool = False
+    ) -> tuple[list[Finding], Feed | None]:
+        """Judge redirections; gives the new input, if any. With `takes_pipe` it may be `< <(…)`."""
         findings: list[Finding] = []
         feed: Feed | None = None
         for redirect in redirects:
+            match redirect.target.segments:
+                case (ProcessSubstitution(script=script, is_output=False),) if takes_pipe and redirect.operator == "<":
+                    self.script(script, replace(scene, feed=Feed()))
+                    feed = Feed(upstream=_upstream(script, scene))
+                    continue
+                case _:
+                    pass
             findings.extend(self._segments(redirect.target.segments, scene) if redirect.here is None else [])
             if redirect.here is not None:
                 findings.extend(self._segments(redirect.here.body, scene))
@@ -340,11 +360,12 @@ class Walk:
                 findings.append(dangerous("network-redirect", f"{target} is a connection to the network"))
             elif redirect.operator in (">&", "<&") and (target.rstrip("-").isdigit() or target == "-"):
                 continue
-            elif target not in _FREE_TARGETS:
+            elif target not in FREE_TARGETS:
                 op = PathOp.READ if redirect.operator == "<" else PathOp.WRITE
                 findings.extend(scene.path(target, op))
-        if len(targets) != 1 or not is_static(targets[0]):
-            findings.append(unclear("redirect", "the file is unknown until it runs"))
+        is_known = len(targets) == 1 and (is_static(targets[0]) or (redirect.operator == "<" and is_glob(targets[0])))
+        if not is_known:
+            findings.append(unclear("redirect", f"which file {redirect.target.text} is, is unknown until it runs"))
         return findings
 
     def _segments(self, segments: Iterable[Segment], scene: Scene, *, gentle: bool = False) -> list[Finding]:
@@ -370,7 +391,9 @@ class Walk:
     def _parameter(self, parameter: Parameter, scene: Scene, *, gentle: bool) -> list[Finding]:
         findings = self._segments(parameter.operand, scene, gentle=gentle)
         name = parameter.name
-        if parameter.operator.startswith("!") or parameter.operator == "@" or "[" in parameter.operator:
+        if name in _ARRAYS_OF_NUMBERS and _NUMBERED.fullmatch(parameter.operator):
+            pass
+        elif parameter.operator.startswith("!") or parameter.operator == "@" or "[" in parameter.operator:
             findings.append(unclear("evaluated-text", f"${{{name}…}} evaluates a value"))
             findings.extend(self._evaluated(parameter.operand, scene))
         elif parameter.operator not in _PLAIN_OPERATORS:
@@ -424,6 +447,15 @@ def _may_split(word: Word, scene: Scene) -> bool:
         if UNKNOWN in expand_text((segment,), scene.variables, scene.cwd):
             return True
     return False
+
+
+def _upstream(script: Script, scene: Scene) -> tuple[tuple[str, ...], ...]:
+    """Give the commands whose output a script prints."""
+    match script.pipelines:
+        case (pipeline,):
+            return tuple(_argv(command, scene) for command in pipeline.commands)
+        case _:
+            return ((UNKNOWN,),)
 
 
 def _argv(command: Command, scene: Scene) -> tuple[str, ...]:

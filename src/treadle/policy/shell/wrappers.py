@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import STAR, UNKNOWN, is_static
+from treadle.policy.marks import STAR, UNKNOWN, is_static, shown
 from treadle.policy.names import could_be_secret, pattern_hits, secret_name
 from treadle.policy.shell.assignments import judge_assignment
 from treadle.policy.shell.options import Arguments, Role, read_arguments, read_table
@@ -17,6 +17,7 @@ MAX_FED_WORDS = 64
 MAX_GUESSED_WORDS = 60
 
 _LIKE_A_SCRIPT = re.compile(r"[\s;|&$`(<>=]|^\{")
+_SECONDS = re.compile(r"[1-5]?\d(\.\d+)?s?")
 _DURATION = re.compile(r"\d+(\.\d+)?[smhd]?")
 
 
@@ -116,6 +117,9 @@ def unwrap(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         return [*findings, unclear("wrapper", f"{name} without a command")]
     if arguments.strange:
         findings.extend(suffixes(words, scene))
+    if name == "timeout" and inner[0] == "tail" and _SECONDS.fullmatch(skipped[0]):
+        # What follows a file never ends, but for a time limit.
+        inner = tuple(word for word in inner if word not in ("-f", "-F", "--follow"))
     return findings + scene.command(inner)
 
 
@@ -136,7 +140,9 @@ def suffixes(words: Sequence[str], scene: Scene) -> list[Finding]:
 
 
 def _option_findings(name: str, arguments: Arguments, scene: Scene) -> list[Finding]:
-    findings = [unclear("unknown-option", f"{name}: {word!r} is not a known option") for word in arguments.strange]
+    findings = [
+        unclear("unknown-option", f"{name}: {shown(word)!r} is not a known option") for word in arguments.strange
+    ]
     for option in arguments.given:
         if option.role is Role.HARM:
             findings.append(dangerous("dangerous-option", f"{name} {option.name} reaches another process"))
