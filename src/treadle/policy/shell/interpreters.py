@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from treadle.policy.findings import Finding, dangerous
 from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_static, split_words
-from treadle.policy.shell.dangers import CODE, DESTRUCTIVE_VERBS, SQL, SQL_CLIENTS
+from treadle.policy.shell.danger_forms import DESTRUCTIVE_VERBS
+from treadle.policy.shell.dangers import CODE, SQL, SQL_CLIENTS
 from treadle.policy.shell.expand import Variables
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk

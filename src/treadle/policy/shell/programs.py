@@ -8,13 +8,13 @@ from treadle.policy.findings import Finding, dangerous, unclear, unfollowed
 from treadle.policy.marks import is_glob, is_static
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.builtins import BUILTINS, judge_evaluated
+from treadle.policy.shell.danger_forms import dangerous_form
 from treadle.policy.shell.dangers import (
     PRINTS_SECRETS,
     VARIABLES_DANGEROUS,
     VARIABLES_SAFE_TO_SHOW,
     VARIABLES_SECRET,
     always,
-    dangerous_form,
     only_tells,
 )
 from treadle.policy.shell.files import is_writer, judge_files
