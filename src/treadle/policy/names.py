@@ -75,10 +75,13 @@ _CONTROL_SEQUENCES = (
 _SECRET_DIRECTORIES = frozenset(
     split_words("""
     .ssh .aws .kube .gnupg .azure .password-store .mozilla .thunderbird .1password .oci keychains keyrings
+    .subversion .electrum .bitcoin .ethereum .purple .irssi .minikube .snowsql .kaggle .huggingface kwalletd kwallet
+    system-connections sudoers.d
 """)
 )
 _SECRET_FILES = split_words("""
-    .env .env.* *.env .envrc .netrc _netrc .npmrc .pypirc .git-credentials .pgpass .my.cnf .mylogin.cnf .htpasswd .s3cfg
+    .env .env.* *.env .envrc .netrc _netrc .npmrc .pypirc .git-credentials .pgpass .my.cnf .mylogin.cnf .htpasswd
+    .s3cfg
     .boto .dockercfg .dockerconfigjson kubeconfig *.kubeconfig .terraformrc terraform.rc credentials.tfrc.json id_rsa
     id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk *_rsa *_dsa *_ecdsa *_ed25519 *.pem *.key *.p12 *.pfx *.jks
     *.keystore *.ppk *.kdbx *.kdb *.agekey *.gpg *.keytab *.tfstate *.tfstate.* *.tfvars *.tfvars.json .vault-token
@@ -89,11 +92,19 @@ _SECRET_FILES = split_words("""
     .mysql_history .sqlite_history .rediscli_history .lesshst .viminfo fish_history shadow shadow- gshadow gshadow-
     sudoers .rediscli_auth .pip_credentials .yarnrc.yml.secret logins.json key4.db cookies.sqlite
     .secrets .secret .token kubeconfig.* *firebase-adminsdk*.json wallet.dat
+    *.p8 *.pkcs12 *.pkcs8 *.ovpn *.secret *.secrets *.credentials .dev.vars .flaskenv .databrickscfg .authinfo
+    .msmtprc
+    .fetchmailrc .mailrc .xauthority .iceauthority .wget-hsts .zhistory .irb_history .pry_history .rdebug_hist
+    .claude.json
+    .credentials.json oauth_creds.json gcp-key.json gcp_key.json sa-key.json *-credentials.json *_credentials.json
+    local.settings.json ssh_host_*_key opasswd master.passwd debian.cnf chap-secrets pap-secrets wpa_supplicant.conf
+    hosts.toml.token sitemanager.xml recentservers.xml .terraformrc .hg-credentials .dbshell .cookies
+    cookies.binarycookies
 """)
 _SECRET_TEXTS = frozenset(
     split_words("""
     vault_pass.txt api_key.txt api_keys.txt apikey.txt token.txt tokens.txt password.txt passwords.txt secret.txt
-    secrets.txt credentials.txt
+    secrets.txt credentials.txt wp-config.php db_password db_root_password
 """)
 )
 """Names of plain texts: only a file that is there is one of them, a pattern such as `*.txt` is not."""
@@ -109,6 +120,48 @@ _SECRET_SEQUENCES = (
     (".config", "git", "credentials"),
     (".config", "rclone"),
     (".config", "treadle"),
+    (".config", "glab-cli"),
+    (".config", "doctl"),
+    (".config", "filezilla"),
+    (".config", "heroku"),
+    (".config", "netlify"),
+    (".config", "configstore"),
+    (".config", "stripe"),
+    (".config", "github-copilot"),
+    (".config", "code", "user", "globalstorage"),
+    (".config", "slack"),
+    (".config", "discord"),
+    (".config", "hcloud"),
+    (".config", "pypoetry"),
+    (".config", "pip"),
+    (".config", "openai"),
+    (".config", "anthropic"),
+    (".config", "lftp"),
+    (".config", "msmtp"),
+    (".config", "weechat"),
+    (".config", "containers"),
+    (".config", "helm", "registry"),
+    (".config", "composer", "auth.json"),
+    (".config", "solana"),
+    (".config", "microsoft-edge"),
+    (".config", "vivaldi"),
+    (".config", "opera"),
+    (".config", "linode-cli"),
+    (".codex", "auth.json"),
+    (".cache", "huggingface", "token"),
+    (".fly", "config.yml"),
+    (".railway", "config.json"),
+    (".rancher", "cli2.json"),
+    (".nuget", "nuget.config"),
+    (".bundle", "config"),
+    (".mutt",),
+    ("library", "cookies"),
+    ("library", "messages"),
+    ("library", "safari"),
+    ("etc", "wireguard"),
+    ("etc", "openvpn"),
+    ("etc", "kubernetes"),
+    ("etc", "rancher"),
     (".cargo", "credentials"),
     (".gem", "credentials"),
     (".composer", "auth.json"),
@@ -130,7 +183,7 @@ _PROCESS_SECRETS = frozenset(
     {"environ", "mem", "maps", "cmdline", "auxv", "stack", "fd", "root", "cwd", "map_files", "task", "kcore", "kmem"}
 )
 _RAW_DEVICE = re.compile(
-    r"(sd|hd|vd|xvd)[a-z]\d*|nvme\d.*|mmcblk.*|r?disk\d.*|dm-\d+|loop\d+|md\d+|mem|kmem|port|mapper|fb\d+"
+    r"(sd|hd|vd|xvd)[a-z]\d*|nvme\d.*|mmcblk.*|r?disk\d.*|dm-\d+|loop\d+|md\d+|mem|kmem|port|mapper|fb\d+|input|vcsa?\d*|hidraw\d+"
 )
 _SHORT_NAME = re.compile(r"(git|treadl|claude|cursor|vscode|env)~[0-9]+")
 _COPY = re.compile(r"\.(?P<swapped>.+)\.sw[op]|(?P<copied>.+?)(?:~|\.(?:bak|backup|copy|old|orig|save|sav|\d))")
@@ -173,7 +226,7 @@ def secret_name(path: str) -> str | None:
             return part
     if parts and _is_secret_file(parts[-1]):
         return parts[-1]
-    if parts[:1] == ("proc",) and any(part in _PROCESS_SECRETS for part in parts[2:]):
+    if parts[:1] == ("proc",) and any(part in _PROCESS_SECRETS for part in (*parts[2:], *parts[1:2])):
         return "/proc"
     if parts[:1] == ("dev",) and len(parts) > 1 and _RAW_DEVICE.fullmatch(parts[1]):
         return "/dev/" + parts[1]

@@ -99,6 +99,10 @@ enable = -f ; -n ; -d
 bind = -x ; -f
 mapfile readarray = -C
 set = +o
+sftp = -b
+logger = -n ; --server
+lynx = -post_data ; -cmd_script ; -cfg ; -editor
+elinks w3m = -eval ; -remote ; -config
 ssh-keygen = -p ; -R ; -y ; -A ; -D
 rclone = copy ; sync ; move ; copyto ; moveto ; rcat ; delete ; deletefile ; purge ; cleanup ; serve ; mount ; config
     ; bisync ; link ; copyurl ; rmdir ; rmdirs

@@ -157,6 +157,8 @@ CODE = re.compile(
     |smtplib|paramiko|base64|fromhex|b64decode|unpack|fromCharCode|atob|codecs|ctypes|\bffi\b|dlopen|pickle|marshal
     |\bzlib\b
     |IO::Socket|Net::|fsockopen|stream_socket|phpinfo|Open3|\bsyscall\b|\.execute\(\)|Process\.(Start|spawn)|\bkqueue\b
+    |Remove-Item|Invoke-\w+|\bIEX\b|DownloadString|DownloadFile|Start-Process|Net\.WebClient|FromBase64String
+    |Set-ExecutionPolicy|Stop-Computer|Format-Volume|Clear-Content|Get-Clipboard|Get-Credential
     |os\.environ|getenv|process\.env|\bENV\b|\$ENV|%ENV|setuid|chmod|chown|os\.kill|process\.kill|/dev/tcp
     |authorized_keys
     |\brequire\(["']?(fs|net|http|https|dgram|tls|vm|os)["']?\)|symlink|truncate\(|getattr\(|globals\(|\bDROP\b
