@@ -60,7 +60,7 @@ _PROCESS_SECRETS = frozenset(
     {"environ", "mem", "maps", "cmdline", "auxv", "stack", "fd", "root", "cwd", "map_files", "task", "kcore", "kmem"}
 )
 _RAW_DEVICE = re.compile(
-    r"(sd|hd|vd|xvd)[a-z]\d*|nvme\d.*|mmcblk.*|r?disk\d.*|dm-\d+|loop\d+|md\d+|mem|kmem|port|mapper|fb\d+"
+    r"(sd|hd|vd|xvd)[a-z]\d*|nvme\d.*|mmcblk.*|r?disk\d.*|dm-\d+|loop\d+|md\d+|mem|kmem|port|mapper|fb\d+|input|vcsa?\d*|hidraw\d+"
 )
 _SHORT_NAME = re.compile(r"(?P<beginning>[a-z0-9_-]{1,6})~\d{1,4}(?:\.[a-z0-9]{1,3})?")
 _COPY = re.compile(
@@ -133,7 +133,7 @@ def secret_name(path: str) -> str | None:
             return part
     if parts and _is_secret_file(parts[-1]):
         return parts[-1]
-    if parts[:1] == ("proc",) and any(part in _PROCESS_SECRETS for part in parts[2:]):
+    if parts[:1] == ("proc",) and any(part in _PROCESS_SECRETS for part in (*parts[2:], *parts[1:2])):
         return "/proc"
     if parts[:1] == ("dev",) and len(parts) > 1 and _RAW_DEVICE.fullmatch(parts[1]):
         return "/dev/" + parts[1]
