@@ -28,10 +28,14 @@ _TREES_WITH_SECRETS = frozenset({"/", "/etc", "/root", "/home", "/proc", "/Users
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """What a command reads from its standard input: `upstream` are the commands that a pipe comes from."""
+    """What a command reads from its standard input: `upstream` are the commands that a pipe comes from.
+
+    `lists_in` is the directory they run in, where all they do is print there.
+    """
 
     upstream: tuple[tuple[str, ...], ...] = ()
     text: str | None = None
+    lists_in: str = UNKNOWN
 
     @property
     def is_pipe(self) -> bool:
@@ -63,9 +67,13 @@ class Trace:
 
 @dataclass(slots=True)
 class Effort:
-    """How many more commands may be judged, so that no line takes long; `scripts` are the strings judged so far."""
+    """How many more commands may be judged, so that no line takes long; `scripts` are the strings judged so far.
+
+    `files` is how many more files may be looked at.
+    """
 
     left: int = 3000
+    files: int = 6000
     scripts: list[str] = field(default_factory=list)
 
 

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import assert_never
@@ -20,13 +20,17 @@ from treadle.policy.shell.changes import (
     changes_directory,
     forget,
     jumps,
+    read_name,
     reads_its_input,
     runs_read,
+    stands_alone,
 )
 from treadle.policy.shell.computed import names_secret
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS, VARIABLES_SAFE_TO_SHOW, VARIABLES_SECRET
 from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words
 from treadle.policy.shell.filters import FILE_TESTS
+from treadle.policy.shell.listing import SHOWS_LITTLE, Use, listed_by
+from treadle.policy.shell.outline import command_names
 from treadle.policy.shell.programs import judge_command
 from treadle.policy.shell.scene import FREE_TARGETS, Feed, Scene, Trace
 from treadle.policy.shell.syntax import (
@@ -138,11 +142,10 @@ class Walk:
     def _pipeline(self, pipeline: Pipeline, scene: Scene) -> Scene:
         if len(pipeline.commands) == 1:
             return self._command(pipeline.commands[0], scene)
-        upstream: tuple[tuple[str, ...], ...] = ()
-        for command in pipeline.commands:
-            fed = replace(scene, feed=Feed(upstream=upstream)) if upstream else scene
-            self._command(command, fed)
-            upstream = (*upstream, _argv(command, scene))
+        feed = scene.feed
+        for place, command in enumerate(pipeline.commands):
+            self._command(command, replace(scene, feed=feed))
+            feed = _feed(pipeline.commands[: place + 1], scene)
         return scene
 
     def _command(self, command: Command, scene: Scene) -> Scene:
@@ -279,7 +282,7 @@ class Walk:
         return scene
 
     def _for(self, block: Block, scene: Scene) -> Scene:
-        values = list(expand_words(block.words, scene.variables, scene.cwd))
+        values = [value for word in block.words for value in self._loop_values(word, block, scene)]
         if len(values) > MAX_LOOP_VALUES or not values:
             values = [*values[:MAX_LOOP_VALUES], UNKNOWN]
         # A name with blanks in it falls apart where it is not quoted.
@@ -301,15 +304,43 @@ class Walk:
             variables = variables.with_value(block.name, values[-1])
         return replace(scene, variables=variables)
 
+    def _loop_values(self, word: Word, block: Block, scene: Scene) -> list[str]:
+        match word.segments:
+            case (Substitution(script=script, quoted=False),):
+                listed = self._listed(block.name, block, replace(scene, feed=_fed_by(script, scene)))
+                return listed or expand_word(word, scene.variables, scene.cwd)
+            case _:
+                return expand_word(word, scene.variables, scene.cwd)
+
+    def _listed(self, name: str | None, block: Block, scene: Scene) -> list[str]:
+        """Give file names that stand for all those that a loop runs over; nothing where they are unknown."""
+        body = block.scripts[-1:]
+        if name is None or changes_directory(body) or not stands_alone(name, body):
+            return []
+        shows_little = SHOWS_LITTLE.issuperset(command_names(block.scripts[-1]))
+        listing = listed_by(scene, Use.SEARCH if shows_little else Use.READ)
+        return [] if listing is None or listing.is_nul else [listing.sample]
+
+    def _read_files(self, block: Block, names: list[str], scene: Scene) -> Scene:
+        """Judge a loop that reads the names of known files."""
+        after = self.script(block.scripts[0], scene)
+        set_in_it = assigned_names(block.scripts)
+        for name in names:
+            variables = forget(after.variables, set_in_it).with_value(read_name(block) or "", name)
+            self.script(block.scripts[1], replace(after, variables=variables))
+        return replace(scene, variables=after_loop(scene.variables, after.variables, set_in_it))
+
     def _repeated(self, block: Block, scene: Scene) -> Scene:
         """Judge a loop of which nobody knows how often it runs."""
-        before, names = scene.variables, assigned_names(block.scripts)
+        if reads_its_input(block) and (names := self._listed(read_name(block), block, scene)):
+            return self._read_files(block, names, scene)
+        before, changed = scene.variables, assigned_names(block.scripts)
         cwds = (UNKNOWN,) if changes_directory(block.scripts) else scene.cwds
         after = replace(scene, cwds=cwds)
-        for _ in range(2 if names else 0):
+        for _ in range(2 if changed else 0):
             after = self._scripts(block, after)
-        after = self._scripts(block, replace(after, variables=forget(after.variables, names)))
-        return replace(after, variables=after_loop(before, after.variables, names))
+        after = self._scripts(block, replace(after, variables=forget(after.variables, changed)))
+        return replace(after, variables=after_loop(before, after.variables, changed))
 
     def _conditional(self, command: Conditional, scene: Scene) -> None:
         findings = [Finding(Risk.READ, "reader", "a test only looks")]
@@ -336,7 +367,7 @@ class Walk:
             match redirect.target.segments:
                 case (ProcessSubstitution(script=script, is_output=False),) if takes_pipe and redirect.operator == "<":
                     self.script(script, replace(scene, feed=Feed()))
-                    feed = Feed(upstream=_upstream(script, scene))
+                    feed = _fed_by(script, scene)
                     continue
                 case _:
                     pass
@@ -460,13 +491,25 @@ def _may_split(word: Word, scene: Scene) -> bool:
     return False
 
 
-def _upstream(script: Script, scene: Scene) -> tuple[tuple[str, ...], ...]:
-    """Give the commands whose output a script prints."""
+def _fed_by(script: Script, scene: Scene) -> Feed:
+    """Give what a script prints as the input of something else."""
     match script.pipelines:
-        case (pipeline,):
-            return tuple(_argv(command, scene) for command in pipeline.commands)
+        case (Pipeline(commands=commands),):
+            return _feed(commands, scene)
         case _:
-            return ((UNKNOWN,),)
+            return Feed(upstream=((UNKNOWN,),))
+
+
+def _feed(commands: Sequence[Command], scene: Scene) -> Feed:
+    """Give the input of what stands behind these commands of a pipeline."""
+    upstream = tuple(_argv(command, scene) for command in commands)
+    only_print = all(isinstance(one, Simple) and not one.assignments and _drops_errors(one) for one in commands)
+    return Feed(upstream=upstream, lists_in=scene.cwd if only_print else UNKNOWN)
+
+
+def _drops_errors(command: Simple) -> bool:
+    """Whether a command is redirected nowhere, but for its errors to the null device."""
+    return all(one.fd == "2" and one.operator == ">" and one.target.text == "/dev/null" for one in command.redirects)
 
 
 def _argv(command: Command, scene: Scene) -> tuple[str, ...]:
