@@ -85,7 +85,7 @@ class OpenAIResponses:
         searches = request.web_search and self._endpoint.quirks.web_search
         if tools := self._tools.encode(request.tools, RESPONSES_TOOL if searches else None):
             parts += [b',"tools":', tools]
-        if searches:
+        if searches and self._endpoint.quirks.search_bound:
             parts.append(b',"max_tool_calls":%d' % MOST)
         items = filter(None, self._messages.encode(request.messages))
         parts += [b',"input":[', b",".join(items), b"]}"]
@@ -182,11 +182,16 @@ class _OutputDetails(msgspec.Struct):
     reasoning_tokens: int | None = None
 
 
+class _ServerTools(msgspec.Struct):
+    web_search_calls: int | None = None
+
+
 class _Usage(msgspec.Struct):
     input_tokens: int | None = None
     output_tokens: int | None = None
     input_tokens_details: _InputDetails | None = None
     output_tokens_details: _OutputDetails | None = None
+    server_side_tool_usage_details: _ServerTools | None = None
 
 
 class _Incomplete(msgspec.Struct):
@@ -238,12 +243,13 @@ class ResponsesReader:
     def usage(self) -> Usage:
         """What is known to have been billed so far."""
         cached = count((self._usage.input_tokens_details or _InputDetails()).cached_tokens)
+        reported = self._usage.server_side_tool_usage_details or _ServerTools()
         return Usage(
             input_tokens=count(count(self._usage.input_tokens) - cached),
             output_tokens=count(self._usage.output_tokens),
             cache_read_tokens=cached,
             reasoning_tokens=count((self._usage.output_tokens_details or _OutputDetails()).reasoning_tokens),
-            searches=self._searched,
+            searches=max(count(reported.web_search_calls), self._searched),
         )
 
     def read(self, event: SseEvent) -> Iterator[StreamEvent]:
