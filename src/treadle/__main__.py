@@ -12,7 +12,7 @@ def main() -> int:
         sys.stdout.write(f"treadle {__version__}\n")
         return 0
     # Looking for cycles every 700 allocations costs a tenth of the start: importing makes many objects and no garbage.
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(100_000, 20, 20)
     from treadle.cli.main import run
 
     return run(sys.argv[1:])
