@@ -4,9 +4,10 @@ import random
 import time
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from treadle.app.checklist_file import ChecklistFile
 from treadle.app.ledger import LedgerLog
@@ -78,8 +79,7 @@ def _use(choice: Choice) -> SetModel:
     return SetModel(model=choice.spec.ref, tool_protocol=choice.tool_protocol, thinking_budget=choice.thinking_budget)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class Parts(Struct, frozen=True, kw_only=True):
     """What a session is put together from; `notices` are told before anything happens."""
 
     row: SessionRow
@@ -187,8 +187,7 @@ def assemble(parts: Parts, first: Sequence[EventData], history: Sequence[Event])
     return live
 
 
-@dataclass(frozen=True, slots=True)
-class _Purse:
+class _Purse(Struct, frozen=True):
     store: Store
     session_id: str
 

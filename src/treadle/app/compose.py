@@ -4,8 +4,9 @@ import os
 import secrets
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from treadle.app.assembly import Parts, assemble, clock, model_for, require_sandbox, set_model
 from treadle.app.ledger import LedgerRow, ledger_rows
@@ -37,8 +38,7 @@ from treadle.tools.catalogue import builtin_tools
 from treadle.workspace.workspace import open_workspace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
+class Opening(Struct, frozen=True, kw_only=True):
     """Which session to open: a new one in `workspace`, or the one of `resume` (an id, or the beginning of one).
 
     `given` names the settings that came from the command line: only these change a session that is resumed.

@@ -4,10 +4,10 @@ A search is kept as a piece of reasoning with wire data: shown to the user, mean
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from treadle.protocol.messages import ContentBlock, RedactedThinking, Thinking, WireData
 from treadle.protocol.models import StreamEvent, StreamThinking, StreamThinkingDone
@@ -34,8 +34,7 @@ def kept_blocks(block: ContentBlock, origin: str) -> list[dict[str, Any]]:
             return []
 
 
-@dataclass(slots=True)
-class _Use:
+class _Use(Struct):
     block: dict[str, Any]
     arguments: list[str] = field(default_factory=list)
 

@@ -6,12 +6,12 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from treadle.protocol.base import Record
 from treadle.protocol.codec import encode
@@ -31,8 +31,7 @@ class TrustState(StrEnum):
     CHANGED = "changed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trust:
+class Trust(Struct, frozen=True, kw_only=True):
     """How a folder (resolved) stands: what would act in it, and the paths that are not as they were trusted.
 
     `known` are the paths that were trusted before; `refused` says that the user answered no to exactly these items.
