@@ -27,6 +27,7 @@ from treadle.app.settings import SandboxUse, Settings
 from treadle.app.traced_tool import TracedTool
 from treadle.app.trusting import SessionTrust
 from treadle.context.system import system_prompt
+from treadle.engine.history import Past
 from treadle.engine.ports import Judge, Ports, Tool
 from treadle.engine.session import Session
 from treadle.engine.state import standing
@@ -80,7 +81,7 @@ def _use(choice: Choice) -> SetModel:
 
 
 class Parts(Struct, frozen=True, kw_only=True):
-    """What a session is put together from; `notices` are told before anything happens."""
+    """What a session is put together from: `past` is what its `history` tells; `notices` come before anything else."""
 
     row: SessionRow
     trust: SessionTrust
@@ -89,11 +90,13 @@ class Parts(Struct, frozen=True, kw_only=True):
     store: Store
     tools: tuple[Tool, ...]
     roots: Roots
+    history: Sequence[Event] = ()
+    past: Past | None = None
     notices: Sequence[str] = ()
 
 
-def assemble(parts: Parts, first: Sequence[EventData], history: Sequence[Event]) -> LiveSession:
-    """Put a session together: its first events are posted when it is entered, its past is `history`."""
+def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
+    """Put a session together: its first events are posted when it is entered."""
     private = data_directory() / "output" / parts.row.id
     running: list[Session] = []
 
@@ -120,12 +123,12 @@ def assemble(parts: Parts, first: Sequence[EventData], history: Sequence[Event])
         hide=lambda: redactor().stream(),
         is_secret=_is_secret,
     )
-    recall(history, workspace.seen)
+    recall(parts.history, workspace.seen)
     policy_files = PolicyFiles(usual_places(parts.trust.workspace))
     checklist = ChecklistFile(
         file=data_directory() / "checklists" / f"{parts.row.id}.md",
         environment=Surroundings(workspace=workspace),
-        log=LedgerLog(SessionLog(parts.store, parts.row.id), parts.store, history),
+        log=LedgerLog(SessionLog(parts.store, parts.row.id), parts.store, parts.history),
         checklist=lambda: running[0].state.checklist,
         post=lambda edit: running[0].post(edit, Source(kind="files")),
     )
@@ -167,7 +170,7 @@ def assemble(parts: Parts, first: Sequence[EventData], history: Sequence[Event])
         await workspace.close()
         await parts.models.close()
 
-    running.append(Session(ports, history))
+    running.append(Session(ports, parts.past))
     live = LiveSession(
         session_id=parts.row.id,
         engine=running[0],
