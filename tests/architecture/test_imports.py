@@ -13,20 +13,64 @@ from treadle.providers.scripted.script import SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
 ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "treadle"
 DRIVER = (sys.executable, str(Path(__file__).with_name("modules_driver.py")))
-HEAVY = ("anthropic", "openai", "google", "mcp", "prompt_toolkit", "rich", "textual", "tree_sitter", "playwright")
+SURFACES = ("prompt_toolkit", "rich", "textual", "pygments")
+LIBRARIES = ("anthropic", "openai", "google", "botocore", "mcp", "tree_sitter", "playwright", "keyring", "rapidfuzz")
+GENERAL_HTTP = ("httpx2", "httpcore2", "anyio", "truststore", "http", "email", "urllib.request", "importlib.metadata")
+SETTINGS = ("tomllib", "tomlkit", "configparser", "platformdirs")
+WHILE_WORKING = (
+    "json",
+    "zipfile",
+    "csv",
+    "sqlite3.dump",
+    "charset_normalizer",
+    "treadle.policy.decide",
+    "treadle.editing",
+)
+LATE = (*SURFACES, *LIBRARIES, *GENERAL_HTTP, *SETTINGS, *WHILE_WORKING)
+"""What the first request needs nothing of; a name stands for what is below it, too."""
 
 
-@pytest.mark.parametrize("wire", ["anthropic", "chat"])
-async def test_nothing_heavy_is_loaded_before_the_first_request(tmp_path: Path, wire: str) -> None:
-    listing = tmp_path / "modules"
+class Start:
+    """What was run and loaded until the first request was about to go out."""
+
+    def __init__(self, listing: str) -> None:
+        programs, _, modules = listing.partition("\n\n")
+        self.programs = programs.split()
+        self.modules = frozenset(modules.split())
+
+
+@pytest.fixture(params=["anthropic", "chat"])
+async def start(request: pytest.FixtureRequest, tmp_path: Path) -> Start:
+    """Work off a task in an empty folder without any settings."""
+    listing, folder = tmp_path / "modules", tmp_path / "folder"
+    folder.mkdir()
     async with ScriptedServer(Script(turns=(Turn(items=(SayText(text="Hi."),)),))) as server:
-        flags = (*model(server, wire), "--directory", str(tmp_path))
+        flags = (*model(server, request.param), "--directory", str(folder))
         ended = await Program(tmp_path / "home").run("-p", "Hi.", *flags, command=(*DRIVER, str(listing)))
     assert ended.code == Exit.DONE, ended.err
-    loaded = {name.partition(".")[0] for name in listing.read_text().splitlines()}
-    assert "treadle" in loaded
-    assert sorted(loaded & set(HEAVY)) == []
+    return Start(listing.read_text())
+
+
+async def test_the_first_request_needs_little(start: Start) -> None:
+    assert "treadle.providers.http_direct" in start.modules
+    late = [name for name in start.modules if any(f"{name}.".startswith(f"{one}.") for one in LATE)]
+    assert sorted(late) == []
+    assert [name for name in start.programs if name != "rg"] == []  # the list of files is part of it
+    assert len(start.programs) == 1
+
+
+async def test_no_class_on_the_start_path_is_built_by_a_decorator(start: Start) -> None:
+    files = [SOURCE.joinpath(*name.split(".")[1:]) for name in start.modules if name.partition(".")[0] == "treadle"]
+    texts = {
+        path.relative_to(SOURCE): path.read_text(encoding="utf-8")
+        for file in files
+        for path in (file.with_suffix(".py"), file / "__init__.py")
+        if path.is_file()
+    }
+    assert len(texts) > 100
+    assert [str(path) for path, text in texts.items() if "@dataclass" in text] == []
 
 
 def test_the_import_contracts_hold() -> None:
