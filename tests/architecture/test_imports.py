@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -62,15 +63,24 @@ async def test_the_first_request_needs_little(start: Start) -> None:
 
 
 async def test_no_class_on_the_start_path_is_built_by_a_decorator(start: Start) -> None:
-    files = [SOURCE.joinpath(*name.split(".")[1:]) for name in start.modules if name.partition(".")[0] == "treadle"]
-    texts = {
-        path.relative_to(SOURCE): path.read_text(encoding="utf-8")
-        for file in files
-        for path in (file.with_suffix(".py"), file / "__init__.py")
-        if path.is_file()
-    }
-    assert len(texts) > 100
-    assert [str(path) for path, text in texts.items() if "@dataclass" in text] == []
+    assert built_by_a_decorator(start.modules) == []
+
+
+def test_the_first_paint_needs_neither_the_painter_nor_the_edit_engine() -> None:
+    code = "import sys, treadle.app.compose, treadle.tui.main; print(*sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = frozenset(ended.stdout.split())
+    late = ("rich", "pygments", "rapidfuzz", "treadle.editing", "treadle.policy.shell", *LIBRARIES)
+    assert sorted(name for name in loaded if any(f"{name}.".startswith(f"{one}.") for one in late)) == []
+    assert built_by_a_decorator(loaded) == []
+
+
+def built_by_a_decorator(modules: Iterable[str]) -> list[str]:
+    """Find the modules of ours that compile classes while they are loaded (docs/decisions/0005)."""
+    ours = [SOURCE.joinpath(*name.split(".")[1:]) for name in modules if name.partition(".")[0] == "treadle"]
+    files = [file for path in ours for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()]
+    assert len(files) > 100
+    return [str(file) for file in files if "@dataclass" in file.read_text(encoding="utf-8")]
 
 
 def test_the_import_contracts_hold() -> None:

@@ -4,11 +4,11 @@ import asyncio
 import os
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
+from msgspec.structs import replace
 from prompt_toolkit.history import History
 
 from treadle import __version__
