@@ -8,10 +8,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from treadle.app.private_file import write_private
 from treadle.context.focus import parse, render, rewrite, summary
 from treadle.engine.ports import Environment, EventLog
 from treadle.protocol.events import CallProposed, EditChecklist, Event
+from treadle.workspace.private_file import write_private
 
 _LONGEST = 64 * 1024
 _TITLE = "# Checklist\n\n"

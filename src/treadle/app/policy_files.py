@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from treadle.app.places import config_file, data_directory
-from treadle.app.private_file import write_private
+from treadle.workspace.private_file import write_private
 
 if TYPE_CHECKING:
     from treadle.policy.rulefile import RuleFile
