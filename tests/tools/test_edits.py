@@ -8,7 +8,7 @@ import pytest
 from tests.tools.calls import call, prepare, text
 
 from treadle.protocol.errors import ToolError
-from treadle.protocol.messages import Text
+from treadle.protocol.messages import Text, text_of
 from treadle.protocol.tools import CallResult, EditReport, FileChange, Outcome, Preview, ReadPath, WritePath
 from treadle.workspace.files import sha256
 from treadle.workspace.workspace import Workspace
@@ -241,3 +241,14 @@ async def test_a_patch_that_fails_in_one_file_changes_none(workspace: Workspace)
         await call(workspace, "apply_patch", patch=PATCH)
     assert (root / "old.txt").exists()
     assert not (root / "new.txt").exists()
+
+
+async def test_every_place_is_replaced_when_told_so_and_counted(workspace: Workspace) -> None:
+    path = Path(workspace.root, "a.py")
+    path.write_bytes(b"load(x)\r\nprint(load, load)\r\n")
+    with pytest.raises(ToolError, match=r"fits 3 places.* If all are meant, set replace_all\."):
+        await call(workspace, "replace_in_file", path="a.py", diff=_block("load\n", "read\n"))
+    result = await call(workspace, "replace_in_file", path="a.py", diff=_block("load\n", "read\n"), replace_all=True)
+    assert path.read_bytes() == b"read(x)\r\nprint(read, read)\r\n"
+    assert text_of(result.content).startswith("Saved a.py (+2 -2 lines). Replaced in 3 places. The changed places")
+    assert result.edits == (EditReport(path="a.py", format="search_replace", tiers=("exact",), places=3),)

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -104,11 +105,42 @@ async def test_matches_are_shown_by_file_with_numbers(workspace: Workspace) -> N
 
 
 async def test_a_search_without_a_match_says_where_it_looked(workspace: Workspace) -> None:
-    assert await text(workspace, "search_files", path=".", regex="x", file_pattern="*.c") == (
-        "[no match in . in files that match *.c]"
-    )
     with pytest.raises(ToolError, match="nowhere does not exist"):
         await call(workspace, "search_files", path="nowhere", regex="x")
+    assert await text(workspace, "search_files", path=".", regex="x", file_pattern="*.c") == (
+        "[no file in . that is searched matches *.c: give a glob such as *.py or src/**/*.ts, "
+        "or leave file_pattern out]"
+    )
+    Path(workspace.root, "a.c").touch()
+    assert await text(workspace, "search_files", path=".", regex="x", file_pattern="*.c,*.h") == (
+        "[no match in . in files that match *.c,*.h]"
+    )
+
+
+async def test_a_search_tells_what_it_could_not_show(workspace: Workspace) -> None:
+    Path(workspace.root, "long").write_text(f"{'x' * 400}here\n")
+    assert (await text(workspace, "search_files", path=".", regex="here")).endswith("[match at byte 401 of the line]")
+    Path(workspace.root, "binary").write_bytes(b"here\0here\n")
+    assert await text(workspace, "search_files", path="binary", regex="here") == (
+        "[no match in binary]\n[a binary file matches too; its matches are not shown]"
+    )
+
+
+async def test_a_pipe_is_not_searched(workspace: Workspace) -> None:
+    os.mkfifo(Path(workspace.root, "pipe"))
+    with pytest.raises(ToolError, match="pipe, socket or device"):
+        await text(workspace, "search_files", path="pipe", regex="x")
+
+
+async def test_an_invalid_expression_is_explained_in_a_line(workspace: Workspace) -> None:
+    with pytest.raises(ToolError, match=r"^The search failed: .*\. Mend the expression or the pattern\.$"):
+        await text(workspace, "search_files", path=".", regex="foo(")
+
+
+async def test_a_long_outline_is_cut(workspace: Workspace) -> None:
+    Path(workspace.root, "many.py").write_text("def f(): pass\n" * 10_000)
+    outline = await text(workspace, "list_code_definition_names", path="many.py")
+    assert (len(outline) < 40_000, "search_files finds definitions" in outline) == (True, True)
 
 
 async def test_many_matches_are_bounded(workspace: Workspace) -> None:

@@ -124,6 +124,15 @@ def test_a_failed_call_says_why() -> None:
     ]
 
 
+def test_a_failed_call_does_not_say_its_output_twice() -> None:
+    view, _ = tell(RAN, CallOutput(call_id="c1", text="no way\n"))
+    assert tell(finished(Outcome.FAILED, "Exit status 1.\nno way"), view=view)[1] == [
+        CallDone(
+            title="Run ls", kind=ToolKind.EXECUTE, outcome=Outcome.FAILED, note="Exit status 1.", output="no way\n"
+        )
+    ]
+
+
 def test_the_diff_of_an_edit_is_printed_only_when_it_was_not_asked_about() -> None:
     edit = finished(Outcome.OK, diff="+new")
     asking = CallChanged(call=CALL, kind=ToolKind.EDIT, status=CallStatus.ASKING, preview=edit.preview)

@@ -1,9 +1,11 @@
 """Puts a session together: the only place that knows every class, and lazily what can wait for the first call."""
 
+import asyncio
 import random
 import time
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +17,14 @@ from treadle.app.live import LiveSession, ModelFinder
 from treadle.app.models import Choice, Models
 from treadle.app.offering import offering
 from treadle.app.own_tools import own_tools
-from treadle.app.places import data_directory
+from treadle.app.places import data_directory, outputs
 from treadle.app.policy_files import PolicyFiles, usual_places
 from treadle.app.prompts import load_parts
 from treadle.app.recall import recall
 from treadle.app.report import write_log
 from treadle.app.roots import Roots
 from treadle.app.rules import load_rules
-from treadle.app.searching import searching
+from treadle.app.searching import searching, with_searches
 from treadle.app.settings import SandboxUse, Settings
 from treadle.app.traced_tool import TracedTool
 from treadle.app.trusting import SessionTrust
@@ -31,6 +33,7 @@ from treadle.engine.history import Past
 from treadle.engine.ports import Judge, Ports, Tool
 from treadle.engine.session import Session
 from treadle.engine.state import standing
+from treadle.protocol.errors import StoreError
 from treadle.protocol.events import (
     Event,
     EventData,
@@ -46,6 +49,7 @@ from treadle.tools.catalogue import builtin_tools
 from treadle.workspace.confinement import Confinement
 from treadle.workspace.environment import Surroundings
 from treadle.workspace.jobs import JobBook
+from treadle.workspace.retention import tidy_now
 from treadle.workspace.strays import Strays
 from treadle.workspace.workspace import Records, open_workspace
 
@@ -97,7 +101,7 @@ class Parts(Struct, frozen=True, kw_only=True):
 
 def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     """Put a session together: its first events are posted when it is entered."""
-    private = data_directory() / "output" / parts.row.id
+    private = outputs() / parts.row.id
     running: list[Session] = []
 
     def confine_command(line: str, granted: SandboxDenial | None = None) -> Confinement:
@@ -154,7 +158,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         tools=tools,
         offered=offered,
         provider=searching(parts.models.provider) if parts.settings.web_search else parts.models.provider,
-        model=parts.models.spec,
+        model=with_searches(parts.models) if parts.settings.web_search else parts.models.spec,
         system=_system(parts, tools, offered),
         clock=clock,
         chance=random.random,
@@ -169,6 +173,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             await diagnostics.close()
         await workspace.close()
         await parts.models.close()
+        with suppress(StoreError):
+            await asyncio.to_thread(tidy_now, outputs(), parts.store.leased())
 
     running.append(Session(ports, parts.past))
     live = LiveSession(

@@ -146,6 +146,8 @@ def propose(state: State, data: CallProposed) -> Moved:
     """Take a whole call from the reply."""
     call = CallState(call=data.call, traits=data.traits)
     state = replace(state, calls=(*state.calls, call))
+    if data.outside and state.turn is not None:
+        state = replace(state, turn=replace(state.turn, tainted=True))
     if data.call.problem:
         state, effects = put(state, replace(call, status=CallStatus.FINISHED, result=_problem(data.call.problem)))
         return replace(state, mistakes=state.mistakes + 1), effects

@@ -13,12 +13,15 @@ MEBIBYTE = 1 << 20
 class StreamLimits(Struct, frozen=True, kw_only=True):
     """Bounds of one call: seconds to connect, to the first byte of the body and between two reads; bytes.
 
-    `idle` is never less than `first_byte`. `body` bounds the whole reply, `event` one event of it.
+    `idle` is never less than `first_byte`. Within `progress` seconds a reply has to grow (`pace.py`), and within
+    `reply` seconds to be whole, however many signs of life it gives. `body` bounds its bytes, `event` one event of it.
     """
 
     connect: float = 10.0
     first_byte: float = 60.0
     idle: float = 90.0
+    progress: float = 900.0
+    reply: float = 7_200.0
     body: int = 64 * MEBIBYTE
     event: int = 16 * MEBIBYTE
 
@@ -47,7 +50,7 @@ class Quirks(Struct, frozen=True, kw_only=True):
     `max_tokens_field` names the output limit in the chat API. `stream_usage` asks for usage in the stream; some servers
     refuse the question. Where `user_after_tool` is false, text after results goes into the last result.
     `model_in_path` names the model of the Messages API in the path, as Vertex wants it. With `web_search` the vendor
-    can search the web by itself.
+    can search the web by itself, with the tool of its API or, in the chat API, with that named by `search_tool`.
     """
 
     key_header: str = ""
@@ -58,6 +61,7 @@ class Quirks(Struct, frozen=True, kw_only=True):
     thinking: ThinkingField = ThinkingField.NONE
     model_in_path: bool = False
     web_search: bool = False
+    search_tool: str = ""
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):

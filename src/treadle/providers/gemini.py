@@ -35,12 +35,21 @@ from treadle.protocol.models import (
     Usage,
 )
 from treadle.providers.endpoint import Endpoint
+from treadle.providers.event_json import JsonEvents
 from treadle.providers.failures import CallFailedError, failure, from_problem
 from treadle.providers.framing import SSE
 from treadle.providers.gemini_arguments import PartialArgument, add_argument
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
-from treadle.providers.wire import HttpCall, MessageCache, count, dump, origin, own_data
+from treadle.providers.web_search import (
+    GEMINI_TOOL,
+    Found,
+    gemini_queries,
+    gemini_searches,
+    kept_blocks,
+    read_gemini,
+)
+from treadle.providers.wire import HttpCall, MessageCache, count, dump, newer, origin, own_data
 
 API = "gemini"
 SIGNATURE = "thoughtSignature"
@@ -75,15 +84,18 @@ class Gemini:
         self._endpoint = endpoint
         self._origin = origin(API, endpoint)
         self._messages = MessageCache(self._encode)
-        self._tools: tuple[object, bytes] = ((), b"")
+        self._tools: tuple[object, bool, bytes] = (None, False, b"")
 
     def prepare(self, request: ModelRequest) -> HttpCall:
         """Write the request."""
         parts = [b'{"contents":[', b",".join(_join(self._messages.encode(request.messages))), b"]"]
         if request.system.strip():
             parts += [b',"systemInstruction":', dump({"parts": [{"text": request.system}]})]
-        if request.tools:
-            parts += [b',"tools":', self._encode_tools(request)]
+        searches = request.web_search and self._endpoint.quirks.web_search and gemini_searches(request.model)
+        if tools := self._encode_tools(request, searches=searches):
+            parts += [b',"tools":', tools]
+        if searches and request.tools:
+            parts += [b',"toolConfig":{"includeServerSideToolInvocations":true}']
         config: dict[str, Any] = {}
         if request.max_tokens is not None:
             config["maxOutputTokens"] = request.max_tokens
@@ -98,14 +110,15 @@ class Gemini:
         """Begin to read a reply."""
         return GeminiReader(self._endpoint)
 
-    def _encode_tools(self, request: ModelRequest) -> bytes:
-        if self._tools[0] is not request.tools:
+    def _encode_tools(self, request: ModelRequest, *, searches: bool) -> bytes:
+        if self._tools[0] is not request.tools or self._tools[1] is not searches:
             functions = [
                 {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters}
                 for tool in request.tools
             ]
-            self._tools = (request.tools, dump([{"functionDeclarations": functions}]))
-        return self._tools[1]
+            tool = {**(GEMINI_TOOL if searches else {}), **({"functionDeclarations": functions} if functions else {})}
+            self._tools = (request.tools, searches, dump([tool]) if tool else b"")
+        return self._tools[2]
 
     def _encode(self, message: Message) -> _Encoded:
         blocks = sorted(message.content, key=_comes_later) if message.role is Role.USER else message.content
@@ -120,6 +133,8 @@ class Gemini:
             case Image() | Document():
                 return [_inline(block)]
             case Thinking() | RedactedThinking():
+                if searched := kept_blocks(block, self._origin):
+                    return searched
                 signature = (own_data(block.wire, self._origin) or {}).get(SIGNATURE)
                 return [{"text": "", SIGNATURE: signature}] if signature else []
             case ToolUse():
@@ -176,6 +191,15 @@ class _Part(msgspec.Struct, rename="camel"):
     thought: bool = False
     thought_signature: str = ""
     function_call: _FunctionCall | None = None
+    tool_call: dict[str, Any] | None = None
+    tool_response: dict[str, Any] | None = None
+
+
+class _Grounding(msgspec.Struct, rename="camel"):
+    """What the answer rests on; `grounding_chunks` are pages as `{"web": {"uri": …, "title": …}}`."""
+
+    web_search_queries: list[str] | None = None
+    grounding_chunks: list[dict[str, Any]] | None = None
 
 
 class _Content(msgspec.Struct):
@@ -186,6 +210,7 @@ class _Candidate(msgspec.Struct, rename="camel"):
     content: _Content | None = None
     finish_reason: str | None = None
     finish_message: str | None = None
+    grounding_metadata: _Grounding | None = None
 
 
 class _Feedback(msgspec.Struct, rename="camel"):
@@ -207,7 +232,7 @@ class _Chunk(msgspec.Struct, rename="camel"):
     error: Any = None
 
 
-_decoder = msgspec.json.Decoder(_Chunk)
+_decoder = JsonEvents(_Chunk)
 
 
 class GeminiReader:
@@ -222,6 +247,9 @@ class GeminiReader:
         self._arguments: dict[str, Any] | None = None
         self._signature = ""
         self._finish: str | None = None
+        self._asked: dict[str, dict[str, Any]] = {}
+        self._found = Found()
+        self._queries: set[str] = set()
 
     @property
     def usage(self) -> Usage:
@@ -234,6 +262,7 @@ class GeminiReader:
             output_tokens=count(usage.candidates_token_count) + thoughts,
             cache_read_tokens=cached,
             reasoning_tokens=thoughts,
+            searches=len(self._queries),
         )
 
     def read(self, event: SseEvent) -> Iterator[StreamEvent]:
@@ -242,13 +271,14 @@ class GeminiReader:
         if chunk.error is not None:
             problem = problem_of(msgspec.json.decode(event.data))
             raise CallFailedError(from_problem(self._endpoint, problem))
-        self._usage = chunk.usage_metadata or self._usage
+        self._usage = newer(chunk.usage_metadata, self._usage)
         blocked = chunk.prompt_feedback.block_reason if chunk.prompt_feedback is not None else None
         if blocked:
             raise CallFailedError(failure(self._endpoint, ErrorKind.CONTENT_FILTER, f"block reason {blocked}"))
         for candidate in chunk.candidates or ():
             for part in (candidate.content or _Content()).parts or ():
                 yield from self._part(part)
+            self._ground(candidate.grounding_metadata or _Grounding())
             if candidate.finish_reason:
                 self._finish = candidate.finish_reason
             if self._finish in _BROKEN:
@@ -260,6 +290,7 @@ class GeminiReader:
         if self._finish is None:
             return
         yield from self._end_thinking()
+        yield from self._found.tell()
         if self._finish == "STOP":  # a call that is open at any other end was cut, and must not look whole
             yield from self._end_call()
         yield StreamStop(reason=self._reason(self._finish), usage=self.usage)
@@ -271,10 +302,35 @@ class GeminiReader:
             return ReplyStop.REFUSAL
         return ReplyStop.TOOL_USE if self._calls else ReplyStop.END_TURN
 
+    def _ground(self, grounding: _Grounding) -> None:
+        """Note queries, each once (empty ones are none and cost nothing), and the pages that were found."""
+        queries = [query for query in grounding.web_search_queries or () if query]
+        pages = [chunk.get("web") for chunk in grounding.grounding_chunks or ()]
+        links = [{"url": page.get("uri"), "title": page.get("title")} for page in pages if isinstance(page, dict)]
+        self._found.add([query for query in queries if query not in self._queries], links)
+        self._queries.update(queries)
+
+    def _search(self, part: _Part) -> Iterator[StreamEvent]:
+        """Take a half of a search that the provider made; one without its answer is dropped, as it cannot go back."""
+        signature = {SIGNATURE: part.thought_signature} if part.thought_signature else {}
+        if part.tool_call is not None:
+            self._asked[str(part.tool_call.get("id"))] = {"toolCall": part.tool_call, **signature}
+            return
+        call = self._asked.pop(str((part.tool_response or {}).get("id")), None)
+        if call is not None:
+            yield from self._end_thinking()
+            self._queries.update(gemini_queries(call))
+            yield from read_gemini(call, {"toolResponse": part.tool_response, **signature}, self._origin)
+
     def _part(self, part: _Part) -> Iterator[StreamEvent]:
+        if part.tool_call is not None or part.tool_response is not None:
+            yield from self._search(part)
+            return
         if part.thought and part.text:
-            self._thinking = True
+            self._thinking = not part.thought_signature
             yield StreamThinking(text=part.text)
+            if part.thought_signature:
+                yield StreamThinkingDone(wire=self._wire(part.thought_signature))
             return
         if part.function_call is not None:
             yield from self._end_thinking()

@@ -2,8 +2,6 @@
 
 import ssl
 
-import msgspec
-
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import failure, without_query
@@ -19,8 +17,6 @@ from treadle.providers.http_client import (
 def from_exception(endpoint: Endpoint, error: Exception) -> ModelError:
     """Map what the HTTP client raised; its text is shown only where it cannot hold a header."""
     match error:
-        case msgspec.MsgspecError():
-            return failure(endpoint, ErrorKind.MALFORMED_STREAM, str(error))
         case TimeoutError():
             why = f"the reply did not begin within {endpoint.limits.first_byte:g} s"
             return failure(endpoint, ErrorKind.TIMEOUT, why)

@@ -13,6 +13,7 @@ from treadle.providers.framing import Framing
 from treadle.providers.sse import SseEvent
 
 T = TypeVar("T")
+S = TypeVar("S", bound=Struct)
 EFFORTS = ((4096, "low"), (16384, "medium"))
 """Up to how many tokens of thinking which effort is asked for; above it is high."""
 
@@ -101,17 +102,18 @@ def dump(value: object) -> bytes:
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:
-        return _encoder.encode(_whole(value))
+        return _encoder.encode(whole(value))
 
 
-def _whole(value: object) -> object:
+def whole(value: Any) -> Any:
+    """Join the halves of characters in all texts of a value; a half alone becomes a replacement character."""
     match value:
         case str():
-            return value.encode("utf-8", "replace").decode("utf-8")
+            return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case dict():
-            return {_whole(key): _whole(item) for key, item in value.items()}
+            return {whole(key): whole(item) for key, item in value.items()}
         case list() | tuple():
-            return [_whole(item) for item in value]
+            return [whole(item) for item in value]
         case _:
             return value
 
@@ -129,6 +131,21 @@ def own_data(wire: WireData | None, source: str) -> dict[str, Any] | None:
 def effort(budget: int) -> str:
     """The name of a reasoning effort for a budget in tokens, for APIs that take no number."""
     return next((name for most, name in EFFORTS if budget <= most), "high")
+
+
+def newer(new: S | None, known: S) -> S:
+    """Figures of usage: those that are given later are totals and count; those left out then stay."""
+    if new is None:
+        return known
+    given = {name: value for name in new.__struct_fields__ if (value := getattr(new, name)) is not None}
+    return msgspec.structs.replace(known, **given)
+
+
+def own_number(index: int, used: set[int]) -> int:
+    """The number of a new call: the provider's index, or another one where it gives that twice; it is used now."""
+    number = max(used) + 1 if index in used else index
+    used.add(number)
+    return number
 
 
 def count(value: int | None) -> int:

@@ -242,6 +242,11 @@ class Store:
             )
         )
 
+    def leased(self) -> frozenset[str]:
+        """Name the sessions that a process works in now."""
+        rows = self._query("SELECT session_id, owner, beat FROM leases")
+        return frozenset(session_id for session_id, owner, beat in rows if _alive(owner, beat))
+
     def close(self) -> None:
         """Wait for what is being written and close the file."""
         self._writer.shutdown(wait=True)

@@ -173,4 +173,5 @@ def _report(plan: _Plan, *, echo: bool) -> str:
         return f"Deleted {plan.name} {counts}."
     if not echo:
         return f"{'Replaced' if plan.before else 'Created'} {plan.name} {counts}."
-    return f"Saved {plan.name} {counts}. The changed places now read:\n{plan.diff.echo()}"
+    replaced = f" Replaced in {plan.report.places:,} places." if plan.report.places else ""
+    return f"Saved {plan.name} {counts}.{replaced} The changed places now read:\n{plan.diff.echo()}"

@@ -69,8 +69,10 @@ async def look_at(workspace: Workspace, number: int, seconds: float, *, stop: bo
     """Wait up to `seconds` for a command in the background, or stop it, and tell its output since the last time."""
     command = workspace.commands.get(number)
     if command is None:
-        known = ", ".join(str(each) for each, _ in workspace.commands.all()) or "none"
-        raise ToolError(f"There is no command {number} in the background. Use one of these numbers: {known}.")
+        known = ", ".join(str(each) for each, _ in workspace.commands.all())
+        ended = "has ended, and there is nothing more of it" if workspace.commands.had(number) else "was never started"
+        then = f"Those in the background are: {known}" if known else "None is in the background; go on"
+        raise ToolError(f"Command {number} {ended}. {then}.")
     if stop:
         await command.stop("you asked for it")
     else:

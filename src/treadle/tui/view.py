@@ -307,13 +307,14 @@ def _call_done(view: View, told: CallChanged, result: CallResult) -> Changed:
     if told.call.name in SAYS_ITS_TEXT_OTHERWISE and result.outcome in (Outcome.OK, Outcome.INTERRUPTED):
         answered = known is not None and known.asked and result.outcome is Outcome.OK
         return view, (Said(plain(result.content)),) if answered else ()
+    output = known.output if known is not None and told.kind is ToolKind.EXECUTE else ""
     shows_diff = told.preview is not None and told.preview.is_diff and not (known is not None and known.asked)
     done = CallDone(
         title=title_of(told),
         kind=told.kind,
         outcome=result.outcome,
-        note=note_of(told.kind, result),
-        output=known.output if known is not None and told.kind is ToolKind.EXECUTE else "",
+        note=note_of(told.kind, result, output_shown=bool(output.strip())),
+        output=output,
         diff=told.preview.text if told.preview is not None and shows_diff else "",
     )
     return _with(flush(view), done)
