@@ -199,7 +199,7 @@ CASES: Mapping[str, Case] = {
             Step({"command_number": 1}, "Command 1 runs on"),
             Step({"command_number": 1, "stop": True}, "Stopped: you asked for it."),
         ),
-        refused=(failed("Command 7 was never started. None is in the background; go on.", command_number=7),),
+        refused=(failed("Command 7 was never started. Go on without it.", command_number=7),),
     ),
     "web_fetch": Case(
         works=(Step({"url": "SITE/page"}, "# T\n\n# Head\n\nSome **text**."),),

@@ -71,8 +71,8 @@ async def look_at(workspace: Workspace, number: int, seconds: float, *, stop: bo
     if command is None:
         known = ", ".join(str(each) for each, _ in workspace.commands.all())
         ended = "has ended, and there is nothing more of it" if workspace.commands.had(number) else "was never started"
-        then = f"Those in the background are: {known}" if known else "None is in the background; go on"
-        raise ToolError(f"Command {number} {ended}. {then}.")
+        others = f", or look at one that is in the background: {known}" if known else ""
+        raise ToolError(f"Command {number} {ended}. Go on without it{others}.")
     if stop:
         await command.stop("you asked for it")
     else:

@@ -223,10 +223,13 @@ class Walk:
                 value = UNKNOWN
                 if len(assignment.values) == 1 and not assignment.is_array and not assignment.subscript:
                     value = expand_text(assignment.values[0].segments, variables, scene.cwd, tilde=True)
+                if assignment.appends:
+                    value = variables.get(assignment.name) + value
                 variables = variables.with_value(assignment.name, value)
             for word in words[1:]:
                 name, is_set, value = word.partition("=")
-                value = UNKNOWN if "-n" in words else value
+                value = UNKNOWN if "-n" in words or name.endswith("+") else value
+                name = name.removesuffix("+")
                 variables = variables.with_value(name, value) if is_set and name.isidentifier() else variables
         elif words and words[0] in ("read", "unset", "mapfile", "readarray", "getopts"):
             for word in (*words[1:], "REPLY"):

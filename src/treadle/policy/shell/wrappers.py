@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_static, shown
@@ -218,8 +219,10 @@ def _xargs(words: Sequence[str], scene: Scene) -> list[Finding]:
 def _finds_by_name(scene: Scene) -> bool:
     """Whether the input comes from a `find` that is told a part of the names."""
     upstream = scene.feed.upstream
-    found = _plain_find(upstream[0][1:]) if len(upstream) == 1 and upstream[0][0] == "find" else None
-    return found is not None and any(pattern.strip("*?.") for pattern in found[0])
+    if len(upstream) != 1 or upstream[0][0] != "find" or not _is_plain_find(upstream[0][1:]):
+        return False
+    named = (value for test, value in pairwise(upstream[0]) if test in ("-name", "-iname"))
+    return any(pattern.strip("*?.") for pattern in named)
 
 
 def _critical(findings: list[Finding]) -> list[Finding]:
