@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.documents import document_text, is_document
+from treadle.workspace.documents import ENDINGS, document_text, is_document
+from treadle.workspace.extract import READERS
 
 
 def _package(name: str) -> Any:
@@ -100,3 +101,7 @@ async def test_without_the_package_the_extra_to_install_is_named() -> None:
 
 def test_documents_are_known_by_their_ending() -> None:
     assert [is_document(name) for name in ("a.PDF", "b.docx", "c.xlsx", "d.ipynb", "e.txt")] == [True] * 4 + [False]
+
+
+def test_every_ending_has_a_reader() -> None:
+    assert set(ENDINGS) == set(READERS)

@@ -6,9 +6,10 @@ import time
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from treadle.app.checklist_file import ChecklistFile
 from treadle.app.ledger import LedgerLog
@@ -28,6 +29,7 @@ from treadle.app.settings import SandboxUse, Settings
 from treadle.app.traced_tool import TracedTool
 from treadle.app.trusting import SessionTrust
 from treadle.context.system import system_prompt
+from treadle.engine.history import Past
 from treadle.engine.ports import Judge, Ports, Tool
 from treadle.engine.session import Session
 from treadle.engine.state import standing
@@ -82,9 +84,8 @@ def _use(choice: Choice) -> SetModel:
     return SetModel(model=choice.spec.ref, tool_protocol=choice.tool_protocol, thinking_budget=choice.thinking_budget)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """What a session is put together from; `notices` are told before anything happens."""
+class Parts(Struct, frozen=True, kw_only=True):
+    """What a session is put together from: `past` is what its `history` tells; `notices` come before anything else."""
 
     row: SessionRow
     trust: SessionTrust
@@ -93,11 +94,13 @@ class Parts:
     store: Store
     tools: tuple[Tool, ...]
     roots: Roots
+    history: Sequence[Event] = ()
+    past: Past | None = None
     notices: Sequence[str] = ()
 
 
-def assemble(parts: Parts, first: Sequence[EventData], history: Sequence[Event]) -> LiveSession:
-    """Put a session together: its first events are posted when it is entered, its past is `history`."""
+def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
+    """Put a session together: its first events are posted when it is entered."""
     private = outputs() / parts.row.id
     running: list[Session] = []
 
@@ -124,12 +127,12 @@ def assemble(parts: Parts, first: Sequence[EventData], history: Sequence[Event])
         hide=lambda: redactor().stream(),
         is_secret=_is_secret,
     )
-    recall(history, workspace.seen)
+    recall(parts.history, workspace.seen)
     policy_files = PolicyFiles(usual_places(parts.trust.workspace))
     checklist = ChecklistFile(
         file=data_directory() / "checklists" / f"{parts.row.id}.md",
         environment=Surroundings(workspace=workspace),
-        log=LedgerLog(SessionLog(parts.store, parts.row.id), parts.store, history),
+        log=LedgerLog(SessionLog(parts.store, parts.row.id), parts.store, parts.history),
         checklist=lambda: running[0].state.checklist,
         post=lambda edit: running[0].post(edit, Source(kind="files")),
     )
@@ -173,7 +176,7 @@ def assemble(parts: Parts, first: Sequence[EventData], history: Sequence[Event])
         with suppress(StoreError):
             await asyncio.to_thread(tidy_now, outputs(), parts.store.leased())
 
-    running.append(Session(ports, history))
+    running.append(Session(ports, parts.past))
     live = LiveSession(
         session_id=parts.row.id,
         engine=running[0],
@@ -193,8 +196,7 @@ def assemble(parts: Parts, first: Sequence[EventData], history: Sequence[Event])
     return live
 
 
-@dataclass(frozen=True, slots=True)
-class _Purse:
+class _Purse(Struct, frozen=True):
     store: Store
     session_id: str
 

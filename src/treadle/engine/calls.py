@@ -124,10 +124,12 @@ def _merge(known: tuple[FileChange, ...], new: tuple[FileChange, ...]) -> tuple[
 
 def _guard_loop(state: State, call: CallState, result: CallResult) -> State:
     fingerprint = _fingerprint(call, result)
-    before = next((repeat.count for repeat in state.repeats if repeat.fingerprint == fingerprint), 0)
-    others = tuple(repeat for repeat in state.repeats if repeat.fingerprint != fingerprint)
-    count = before + 1
-    state = replace(state, repeats=(*others, Repeat(fingerprint=fingerprint, count=count))[-_REMEMBERED_REPEATS:])
+    others = [repeat for repeat in state.repeats if repeat.fingerprint != fingerprint]
+    count = 1
+    if len(others) < len(state.repeats):
+        count += next(repeat.count for repeat in state.repeats if repeat.fingerprint == fingerprint)
+    repeats = (*others, Repeat(fingerprint=fingerprint, count=count))[-_REMEMBERED_REPEATS:]
+    state = replace(state, repeats=repeats)
     if count >= state.limits.max_repeats:
         return replace(state, looping=True)
     if count == state.limits.warn_repeats:

@@ -1,10 +1,10 @@
 """Reads a reply of the Anthropic Messages API."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from treadle.protocol.messages import WireData
 from treadle.protocol.models import (
@@ -88,8 +88,7 @@ class _Event(msgspec.Struct):
 _decoder = JsonEvents(_Event)
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """A block that is not finished. `number` is the provider's index, or another one where it gives that twice.
 
     `ended` is a call without arguments: what comes next tells whether it has none, or was cut before them.

@@ -1,10 +1,10 @@
 """The pieces of a chat reply in the dialects of many servers: texts, reasoning, calls."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from treadle.protocol.messages import WireData
 from treadle.protocol.models import (
@@ -134,8 +134,7 @@ def _is_whole(last: dict[str, Any], piece: dict[str, Any]) -> bool:
     return "data" in piece or (piece.get("id") is not None and piece.get("id") != last.get("id"))
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(Struct):
     """One call as far as it came; it is told once its arguments begin, as id and name may come in pieces before."""
 
     index: int

@@ -1,16 +1,16 @@
 """Where a wire API is reached: address, key, limits and the ways a vendor differs from the API's own."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
+from msgspec import Struct, field
+
 MEBIBYTE = 1 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamLimits:
+class StreamLimits(Struct, frozen=True, kw_only=True):
     """Bounds of one call: seconds to connect, to the first byte of the body and between two reads; bytes.
 
     `idle` is never less than `first_byte`. Within `progress` seconds a reply has to grow (`pace.py`), and within
@@ -43,8 +43,7 @@ class ThinkingField(StrEnum):
     ENABLE = "enable_thinking"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quirks:
+class Quirks(Struct, frozen=True, kw_only=True):
     """How a vendor differs from the wire API it speaks.
 
     `key_header` carries the key instead of the API's own header (as a bearer token in `authorization`).
@@ -67,18 +66,21 @@ class Quirks:
     search_bound: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True, kw_only=True):
     """One place to call. `name` is the provider's name; signatures of reasoning go back only where they came from."""
 
     name: str
     base_url: str
-    api_key: str = field(default="", repr=False)
-    headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    api_key: str = ""
+    headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     limits: StreamLimits = StreamLimits()
     quirks: Quirks = Quirks()
-    proxy: str = field(default="", repr=False)
+    proxy: str = ""
     ca_file: str = ""
+
+    def __repr__(self) -> str:
+        """Show neither the key nor what else may hold one."""
+        return f"Endpoint(name={self.name!r}, host={self.host!r})"
 
     @property
     def scheme(self) -> str:

@@ -1,6 +1,5 @@
 """The JSON of an event as its fields: strictly and fast, and where that fails, as loosely as it can be understood."""
 
-import json
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -26,6 +25,8 @@ class JsonEvents(Generic[T]):
         try:
             return self._strict.decode(data)
         except msgspec.DecodeError as error:
+            import json
+
             try:
                 value = json.loads(data)
             except (ValueError, RecursionError):

@@ -6,10 +6,10 @@ goes back where the API wants it back; without it nothing does.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from treadle.protocol.messages import ContentBlock, RedactedThinking, Thinking, WireData
 from treadle.protocol.models import Searches, StreamEvent, StreamThinking, StreamThinkingDone
@@ -56,8 +56,7 @@ def kept_blocks(block: ContentBlock, origin: str) -> list[dict[str, Any]]:
             return []
 
 
-@dataclass(slots=True)
-class _Use:
+class _Use(Struct):
     block: dict[str, Any]
     arguments: list[str] = field(default_factory=list)
 
@@ -111,8 +110,7 @@ def read_call(item: dict[str, Any], wire: WireData) -> Iterator[StreamEvent]:
     yield StreamThinkingDone(wire=wire, searched=True)
 
 
-@dataclass(slots=True)
-class Found:
+class Found(Struct):
     """What a reply that is told of its searches by the way says of them, gathered until they can be told."""
 
     queries: list[str] = field(default_factory=list)

@@ -40,7 +40,7 @@ _SPEC = ToolSpec(
         {
             "path": text("The directory or file to search, relative to the workspace (`.` is its root) or absolute."),
             "regex": text("The regular expression."),
-            "file_pattern": text("A glob; only files that match it are searched."),
+            "file_pattern": text("A glob such as `*.py` or `src/**/*.ts`, or several with commas: `*.ts,*.tsx`."),
             "context_lines": number("Lines to show around each match; 1 if not given.", low=0, high=10),
         },
         optional=("file_pattern", "context_lines"),

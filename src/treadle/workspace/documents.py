@@ -3,20 +3,23 @@
 import asyncio
 import re
 import sys
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace import extract
 from treadle.workspace.programs import program
 
 _SECONDS = 60.0
 _NOT_INSTALLED = 3
 _EXCEPTION = re.compile(r"^[\w.]+(Error|Exception|BadZipFile)(: |$)")
+_EXTRACT = Path(__file__).with_name("extract.py")
+
+ENDINGS = (".pdf", ".docx", ".xlsx", ".ipynb")
+"""What that program reads; it is not loaded here."""
 
 
 def is_document(name: str) -> bool:
     """Whether a file of this name is read by `document_text`."""
-    return PurePath(name).suffix.lower() in extract.READERS
+    return PurePath(name).suffix.lower() in ENDINGS
 
 
 def is_text_itself(name: str) -> bool:
@@ -26,7 +29,7 @@ def is_text_itself(name: str) -> bool:
 
 async def document_text(raw: bytes, name: str) -> str:
     """Take the text out of a document. Raises `ToolError` when it is damaged or the extra `docs` is not installed."""
-    command = (sys.executable, "-I", extract.__file__, PurePath(name).suffix.lower())
+    command = (sys.executable, "-I", str(_EXTRACT), PurePath(name).suffix.lower())
     try:
         async with program(*command) as process, asyncio.timeout(_SECONDS):
             text, complaint = await process.communicate(raw)
