@@ -181,7 +181,8 @@ SECRET_DIRECTORIES = split_words("""
     .ssh .aws .kube .gnupg .azure .password-store .mozilla .thunderbird .librewolf .1password .oci .envs .electrum
     .bitcoin .ethereum .monero .near-credentials .cloudflared .aliyun .bluemix .ibmcloud .tccli .saml2aws .okta .chef
     .vault.d .git-credential-cache .identityservice .databricks .heroku .fly .ngrok2 .minikube .pki keychains keyrings
-    kwalletd *.opvault *.agilekeychain *.1pif .secrets .credentials
+    kwalletd kwallet *.opvault *.agilekeychain *.1pif sudoers.d .kaggle .purple .subversion system-connections .irssi
+    .snowsql .huggingface .mutt .secrets .credentials
 """)
 """Directories of which nothing is read unasked."""
 
@@ -220,11 +221,12 @@ SECRET_FILES = split_words("""
     signing.properties .rediscli_auth .pip_credentials .yarnrc.yml.secret jupyter_cookie_secret notebook_cookie_secret
     master.key passwords.json passwords.csv passwords.y*ml passwords.xlsx passwords.ods passwords.kdbx passwords.db
     .*_history fish_history .*-history .history .zhistory .histfile .lesshst .viminfo *.shada .dbshell repl_history.jl
-    history.sqlite shadow shadow- gshadow gshadow- sudoers master.passwd opasswd smbpasswd ntds.dit krb5cc_*
-    .k5identity chap-secrets pap-secrets ipsec.secrets logins.json logins-backup.json key3.db key4.db signons.sqlite
-    cookies.sqlite cookies.binarycookies wallet.dat wallet.json *.wallet *.wallet.json default_wallet utc--*
-    ewallet.p12 cwallet.sso filezilla.xml sitemanager.xml recentservers.xml winscp.ini credentials-config.json
-    datasources.local.xml
+    history.sqlite shadow shadow- gshadow gshadow- sudoers master.passwd opasswd smbpasswd
+    ntds.dit krb5cc_* .k5identity chap-secrets pap-secrets ipsec.secrets logins.json logins-backup.json key3.db
+    key4.db signons.sqlite cookies.sqlite cookies.binarycookies wallet.dat wallet.json *.wallet
+    *.wallet.json default_wallet utc--* ewallet.p12 cwallet.sso filezilla.xml sitemanager.xml recentservers.xml
+    winscp.ini credentials-config.json datasources.local.xml *.pkcs8 *.secret *.secrets *.credentials .mailrc
+    .xauthority .iceauthority .wget-hsts .rdebug_hist .claude.json debian.cnf .hg-credentials .cookies
 """)
 """Files that are not read unasked."""
 
@@ -237,7 +239,7 @@ SECRET_TEXTS = frozenset(
     redis_password.txt admin_password.txt root_password.txt openai_key.txt openai_api_key.txt anthropic_key.txt
     github_token.txt jwt_secret.txt age-key.txt age_key.txt keys.txt mnemonic.txt seed.txt seed-phrase.txt
     seed_phrase.txt recovery-codes.txt recovery_codes.txt backup-codes.txt backup_codes.txt cookies.txt
-    consolehost_history.txt
+    consolehost_history.txt db_password db_root_password wp-config.php
 """)
 )
 """Names of plain texts: only a file that is there is one of them, a pattern such as `*.txt` is not."""
@@ -245,8 +247,20 @@ SECRET_TEXTS = frozenset(
 SECRET_SEQUENCES = _sequences("""
     .docker/config.json
     .config/gh
+    .config/anthropic
+    .config/code/user/globalstorage
+    .config/composer/auth.json
+    .config/containers
+    .config/filezilla
     .config/gcloud
     .config/glab-cli
+    .config/helm/registry
+    .config/lftp
+    .config/msmtp
+    .config/openai
+    .config/pip
+    .config/pypoetry
+    .config/weechat
     .config/github-copilot
     .config/op
     .config/hub
@@ -266,7 +280,6 @@ SECRET_SEQUENCES = _sequences("""
     .config/git/credentials
     .config/configstore
     .config/argocd
-    .config/containers/auth.json
     .config/doctl
     .config/goose
     .config/hcloud
@@ -337,6 +350,16 @@ SECRET_SEQUENCES = _sequences("""
     chrome/default/login data
     default/login data
     default/cookies
+    .bundle/config
+    .cache/huggingface/token
+    .fly/config.yml
+    .nuget/nuget.config
+    .rancher/cli2.json
+    library/messages
+    library/safari
+    etc/kubernetes
+    etc/openvpn
+    etc/rancher
     etc/ssl/private
     etc/wireguard
     run/secrets

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from treadle.policy.marks import MARKS, UNKNOWN, fits, is_static
+from treadle.policy.marks import MARKS, STAR, UNKNOWN, fits, is_static
 from treadle.policy.name_lists import (
     CONTROL_DIRECTORIES,
     CONTROL_FILES,
@@ -77,7 +77,7 @@ _PROCESS_SECRETS = frozenset(
     {"environ", "mem", "maps", "cmdline", "auxv", "stack", "fd", "root", "cwd", "map_files", "task", "kcore", "kmem"}
 )
 _RAW_DEVICE = re.compile(
-    r"(sd|hd|vd|xvd)[a-z]\d*|nvme\d.*|mmcblk.*|r?disk\d.*|dm-\d+|loop\d+|md\d+|mem|kmem|port|mapper|fb\d+"
+    r"(sd|hd|vd|xvd)[a-z]\d*|nvme\d.*|mmcblk.*|r?disk\d.*|dm-\d+|loop\d+|md\d+|mem|kmem|port|mapper|fb\d+|input|vcsa?\d*|hidraw\d+"
 )
 _SHORT_NAME = re.compile(r"(?P<beginning>[a-z0-9_-]{1,6})~\d{1,4}(?:\.[a-z0-9]{1,3})?")
 _COPY = re.compile(
@@ -158,7 +158,7 @@ def secret_name(path: str) -> str | None:
             return part
     if parts and (_is_secret_file(parts[-1]) or _is_kept_among_secrets(parts)):
         return parts[-1]
-    if parts[:1] == ("proc",) and any(part in _PROCESS_SECRETS for part in parts[2:]):
+    if parts[:1] == ("proc",) and any(part in _PROCESS_SECRETS for part in (*parts[2:], *parts[1:2])):
         return "/proc"
     if parts[:1] == ("dev",) and len(parts) > 1 and _RAW_DEVICE.fullmatch(parts[1]):
         return "/dev/" + parts[1]
@@ -225,6 +225,9 @@ def pattern_hits(path: str, *, writing: bool) -> str | None:
             reachable = hidden or not sample.startswith(".") or part.startswith(UNKNOWN)
             if reachable and not sample.endswith(_ORDINARY_ENDINGS) and fits(folded, sample):
                 return sample
+        ending = None if writing else _secret_ending(folded)
+        if ending is not None:
+            return ending
     return None
 
 
@@ -237,11 +240,33 @@ def picks_secret(pattern: str) -> str | None:
     if not _is_telling(parts[-1]):
         return None
     samples = (sample for sample in _secret_samples() if not sample.endswith(_ORDINARY_ENDINGS))
-    return next((sample for sample in samples if fits(parts[-1], sample)), None)
+    return next((sample for sample in samples if fits(parts[-1], sample)), None) or _secret_ending(parts[-1])
+
+
+_WILD_RUN = re.compile(f"[{UNKNOWN}{STAR}]+")
+
+
+def _secret_ending(pattern: str) -> str | None:
+    """Give the secret names that a pattern fits by its end, such as `*.key` for `serv?r.key`, or None."""
+    pattern = _WILD_RUN.sub(STAR, pattern)
+    longest = max(map(len, _secret_endings()))
+    for start in range(max(1, len(pattern) - 2 * longest - 1), len(pattern)):
+        end = pattern[start:]
+        if (
+            end[0] not in (STAR, UNKNOWN)
+            and _is_worded(end)
+            and (name := next((one for one in _secret_endings() if fits(end, one)), None))
+        ):
+            return "*" + name
+    return None
 
 
 def _is_telling(part: str) -> bool:
-    return not is_static(part) and any(char not in MARKS for char in part)
+    return not is_static(part) and _is_worded(part)
+
+
+def _is_worded(part: str) -> bool:
+    return any(char not in MARKS for char in part)
 
 
 def could_be_secret(path: str) -> bool:
@@ -257,6 +282,12 @@ def could_be_secret(path: str) -> bool:
 def _secret_samples() -> tuple[str, ...]:
     patterns = (name.replace("*", filler) for name in SECRET_FILES for filler in ("local", "x", "production"))
     return tuple(dict.fromkeys((*patterns, *(name for name in SECRET_DIRECTORIES if "*" not in name), "environ")))
+
+
+@lru_cache(maxsize=1)
+def _secret_endings() -> tuple[str, ...]:
+    names = (name[1:] for name in SECRET_FILES if name.startswith("*") and "*" not in name[1:])
+    return tuple(name for name in names if not name.endswith(_ORDINARY_ENDINGS))
 
 
 @lru_cache(maxsize=1)

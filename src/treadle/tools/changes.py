@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os.path import lexists
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -24,18 +25,18 @@ Rewrite = Callable[[TextFile | None], tuple[str | None, EditReport]]
 class Wanted(Struct, frozen=True, kw_only=True):
     """A change to one file, by the path that the model wrote.
 
-    With `source` the file is new, and `rewrite` is given the one at that path.
+    With `moved_from` the file is new and gets encoding and mode of the one at that path, which `rewrite` is given.
     """
 
     path: str
     rewrite: Rewrite
-    source: str = ""
+    moved_from: str = ""
 
 
 class _Plan(Struct, frozen=True, kw_only=True):
     """One file's change, ready to be made. `before` is the old hash, empty for no file.
 
-    `data` is None where the file goes.
+    `data` is None where the file goes. `mode` is that of a file that is moved here; `names` counts the file's names.
     """
 
     place: Judged
@@ -44,6 +45,8 @@ class _Plan(Struct, frozen=True, kw_only=True):
     data: bytes | None
     diff: Diff
     report: EditReport
+    mode: int | None = None
+    names: int = 1
 
     @property
     def target(self) -> str:
@@ -83,7 +86,7 @@ async def prepare_changes(workspace: Workspace, wanted: Sequence[Wanted], *, ech
     A change that is not possible becomes a call that only reads the files and then fails: its text tells what is in
     them, and who may know that is for the policy to say.
     """
-    named = [*(one.path for one in wanted), *(one.source for one in wanted if one.source)]
+    named = [*(one.path for one in wanted), *(one.moved_from for one in wanted if one.moved_from)]
     places = {path: judge_path(workspace.paths.locate(path)) for path in named}
     try:
         plans = await asyncio.to_thread(_plan_all, workspace, places, wanted)
@@ -126,9 +129,9 @@ def _plan(workspace: Workspace, places: Mapping[str, Judged], wanted: Wanted) ->
     target = place.resolved
     name = workspace.paths.display(place.asked)
     file = _read(workspace, place)
-    if file is not None and wanted.source:
+    if file is not None and wanted.moved_from:
         raise ToolError(
-            f"{wanted.path} exists already, so {wanted.source} cannot be moved there. "
+            f"{wanted.path} exists already, so {wanted.moved_from} cannot be moved there. "
             "Nothing was changed; choose another name."
         )
     before = file.digest if file else ""
@@ -137,15 +140,25 @@ def _plan(workspace: Workspace, places: Mapping[str, Judged], wanted: Wanted) ->
             f"{name} was changed by someone else since you last read or wrote it. "
             "Nothing was changed; read it again and base the change on what it says now."
         )
-    text, report = wanted.rewrite(_read(workspace, places[wanted.source]) if wanted.source else file)
-    data = None if text is None else (file or TextFile(name=name, text="", digest="")).encode(text)
+    given = _read(workspace, places[wanted.moved_from]) if wanted.moved_from else file
+    text, report = wanted.rewrite(given)
+    data = None if text is None else (given or TextFile(name=name, text="", digest="")).encode(text)
     if file and data is not None and sha256(data) == before:
         raise ToolError(
             f"{name} already has exactly this text. Go on with the next step; nothing needs to be changed there.",
             edit=report,
         )
     diff = compare(file.text if file else "", text or "")
-    return _Plan(place=place, name=name, before=before, data=data, diff=diff, report=report)
+    return _Plan(
+        place=place,
+        name=name,
+        before=before,
+        data=data,
+        diff=diff,
+        report=report,
+        mode=Path(places[wanted.moved_from].resolved).stat().st_mode & 0o777 if wanted.moved_from else None,
+        names=Path(target).stat().st_nlink if file else 1,
+    )
 
 
 def _read(workspace: Workspace, place: Judged) -> TextFile | None:
@@ -183,7 +196,8 @@ def _make_all(workspace: Workspace, plans: Sequence[_Plan]) -> None:
             if plan.data is None:
                 remove(plan.target, expected=plan.before, name=plan.name)
             else:
-                save(plan.target, plan.data, expected=plan.before, name=plan.name, strays=workspace.records.strays)
+                strays = workspace.records.strays
+                save(plan.target, plan.data, expected=plan.before, name=plan.name, strays=strays, mode=plan.mode)
         except ToolError as error:
             if not made:
                 raise
@@ -196,8 +210,10 @@ def _make_all(workspace: Workspace, plans: Sequence[_Plan]) -> None:
 
 def _report(plan: _Plan, *, echo: bool) -> str:
     counts = f"(+{plan.diff.added} -{plan.diff.removed} lines)"
+    linked = f" It had {plan.names} names (hard links); the others keep the old text." if plan.names > 1 else ""
     if plan.data is None:
         return f"Deleted {plan.name} {counts}."
-    if not echo:
-        return f"{'Replaced' if plan.before else 'Created'} {plan.name} {counts}."
-    return f"Saved {plan.name} {counts}. The changed places now read:\n{plan.diff.echo()}"
+    if not echo or not plan.diff.hunks:
+        return f"{'Replaced' if plan.before else 'Created'} {plan.name} {counts}.{linked}"
+    replaced = f" Replaced in {plan.report.places:,} places." if plan.report.places else ""
+    return f"Saved {plan.name} {counts}.{replaced}{linked} The changed places now read:\n{plan.diff.echo()}"

@@ -1,6 +1,7 @@
 """From a patch to the changes of files that it wants."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import assert_never
 
 from treadle.editing import AddFile, DeleteFile, EditError, EditFormat, FileOperation, UpdateFile, parse_patch
@@ -36,7 +37,7 @@ class _Patch:
                 if target is None:
                     yield Wanted(path=path, rewrite=self._updating(operation))
                 else:
-                    yield Wanted(path=target, rewrite=self._updating(operation), source=path)
+                    yield Wanted(path=target, rewrite=self._moving(operation), moved_from=path)
                     yield Wanted(path=path, rewrite=self._deleting(path))
             case _:
                 assert_never(operation)
@@ -51,6 +52,7 @@ class _Patch:
 
     def _deleting(self, path: str) -> Rewrite:
         def rewrite(file: TextFile | None) -> tuple[None, EditReport]:
+            self._refuse_link(path)
             if file is None:
                 raise ToolError(self._missing(path))
             return None, _report(path)
@@ -65,10 +67,26 @@ class _Patch:
 
         return rewrite
 
+    def _moving(self, operation: UpdateFile) -> Rewrite:
+        def rewrite(file: TextFile | None) -> tuple[str, EditReport]:
+            self._refuse_link(operation.path)
+            if file is None:
+                raise ToolError(self._missing(operation.path))
+            return self._apply(file, operation)
+
+        return rewrite
+
     def _apply(self, file: TextFile, operation: UpdateFile) -> tuple[str, EditReport]:
         if not operation.sections:
             return file.text, _report(operation.path)
         return apply_patch_sections(file.text, operation.sections, operation.path)
+
+    def _refuse_link(self, path: str) -> None:
+        if Path(self.workspace.paths.locate(path)).is_symlink():
+            raise ToolError(
+                f"{path} is a symbolic link, and what it leads to is not meant to go. Nothing was changed; "
+                "remove or move the link with a command, or name the file itself."
+            )
 
     def _missing(self, path: str) -> str:
         located = self.workspace.paths.locate(path)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from treadle.policy.marks import ANY, PIPE, SPLIT, STAR, UNKNOWN, is_static
+from treadle.policy.shell.printing import printed
 from treadle.policy.shell.syntax import (
     Arithmetic,
     Literal,
@@ -17,13 +18,18 @@ from treadle.policy.shell.syntax import (
     Substitution,
     Word,
 )
+from treadle.policy.shell.trimming import trimmed
 
 MAX_FIELDS = 256
 MAX_BRACES = 32
 
 _CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f]")
 _RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?")
-_BRACKET = re.compile(r"\[[!^]?\]?[^\]/]*\]")
+_OPEN, _SHUT = "\6", "\7"
+"""A bracket that is not quoted and may begin a set of characters, and one that is quoted and ends none."""
+
+_SET = re.compile(_OPEN + r"[!^]?[^][\\/!^\6\7][^][\\/\6\7]*\]")
+_ODD_SET = re.compile(_OPEN + r"[^/]*\]")
 _WITH_DEFAULT = frozenset({":-", "-", ":=", "="})
 
 
@@ -70,7 +76,7 @@ def expand_text(segments: Sequence[Segment], variables: Variables, cwd: str = UN
     """Expand to one text, without splitting or globs: an assigned value, a here-document, a redirection's text."""
     atoms = _atoms(tuple(segments))
     text = "".join(_value(atom, variables).replace(SPLIT, " ") for atom in _tilde(atoms, variables, cwd, tilde=tilde))
-    return text.replace(STAR, "*").replace(ANY, "?")
+    return text.replace(STAR, "*").replace(ANY, "?").replace(_OPEN, "[")
 
 
 _Atom = str | Segment
@@ -133,7 +139,8 @@ def _range(atoms: list[_Atom]) -> list[list[_Atom]]:
     if first.lstrip("-").isdigit() and last.lstrip("-").isdigit():
         low, high = int(first), int(last)
         steps = range(low, high + 1, step) if low <= high else range(low, high - 1, -step)
-        return [list(str(number)) for number in steps[: MAX_FIELDS + 1]]
+        width = max(map(len, (first, last))) if any(re.match(r"-?0\d", end) for end in (first, last)) else 0
+        return [list(f"{number:0{width}}") for number in steps[: MAX_FIELDS + 1]]
     if first.isalpha() and last.isalpha():
         low, high = sorted((ord(first), ord(last)))
         return [[chr(code)] for code in range(low, high + 1, step)]
@@ -142,8 +149,10 @@ def _range(atoms: list[_Atom]) -> list[list[_Atom]]:
 
 def _fields(atoms: list[_Atom], variables: Variables, cwd: str) -> list[str]:
     has_quotes = any(isinstance(atom, Literal) for atom in atoms)
-    text = "".join(_value(atom, variables) for atom in _tilde(atoms, variables, cwd, tilde=True))
-    text = _BRACKET.sub(ANY, text) if "[" in atoms else text
+    text = "".join(_globbed(atom, variables) for atom in _tilde(atoms, variables, cwd, tilde=True))
+    if _OPEN in text:
+        text = _ODD_SET.sub(STAR, _SET.sub(ANY, text)).replace(_OPEN, "[")
+    text = text.replace(_SHUT, "]")
     pieces = text.split(SPLIT)
     if len(pieces) > 1:
         return [piece for piece in pieces if piece]
@@ -162,10 +171,22 @@ def _tilde(atoms: list[_Atom], variables: Variables, cwd: str, *, tilde: bool) -
     return [Literal(value, quoted=True), *atoms[end:]]
 
 
+def _globbed(atom: _Atom, variables: Variables) -> str:
+    """Give the value of a part of a word whose globs will be expanded."""
+    value = _value(atom, variables)
+    is_quoted = isinstance(atom, (Literal, Parameter, Substitution)) and atom.quoted
+    return value.replace("]", _SHUT) if is_quoted else value
+
+
+def _unquoted(text: str) -> str:
+    """Mark in a value that is not quoted where the shell splits it and what it takes for a glob."""
+    return re.sub(r"[ \t\n]+", SPLIT, text).translate({ord("*"): STAR, ord("?"): ANY, ord("["): _OPEN})
+
+
 def _value(atom: _Atom, variables: Variables) -> str:
     match atom:
         case str():
-            return {"*": STAR, "?": ANY}.get(atom, atom)
+            return {"*": STAR, "?": ANY, "[": _OPEN}.get(atom, atom)
         case Literal(text=text):
             return _CONTROL.sub(UNKNOWN, text)
         case Parameter():
@@ -187,12 +208,11 @@ def _printed(substitution: Substitution, variables: Variables) -> str:
             fields = expand_words(words, variables, UNKNOWN)
         case _:
             return UNKNOWN
-    if fields[:1] not in (("echo",), ("printf",)) or not all(map(is_static, fields)) or fields[1:2] == ("-e",):
+    text = printed(fields) if all(map(is_static, fields)) else None
+    if text is None or _CONTROL.search(text):
         return UNKNOWN
-    if any("\\" in text for text in fields):
-        return UNKNOWN
-    start = 2 if fields[1:2] in (("-n",), ("%s",), ("%s\\n",)) else 1
-    return (" " if substitution.quoted else SPLIT).join(fields[start:])
+    text = text.rstrip("\n")
+    return text if substitution.quoted else _unquoted(text)
 
 
 def _parameter(parameter: Parameter, variables: Variables) -> str:
@@ -201,7 +221,9 @@ def _parameter(parameter: Parameter, variables: Variables) -> str:
         # Either the unknown value or the default: the default is what shows danger, UNKNOWN keeps it from being sure.
         value = expand_text(parameter.operand, variables) + UNKNOWN
     elif parameter.operator:
-        value = UNKNOWN
+        operand = expand_text(parameter.operand, variables)
+        changed = trimmed(parameter.operator, value, operand) if is_static(value + operand) else None
+        value = UNKNOWN if changed is None else changed
     if parameter.quoted:
         return value
-    return re.sub(r"[ \t\n]+", SPLIT, value).replace("*", STAR).replace("?", ANY)
+    return _unquoted(value)

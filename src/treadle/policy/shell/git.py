@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, is_static
+from treadle.policy.marks import UNKNOWN, is_static, shown
 from treadle.policy.operations import PathOp
 from treadle.policy.repository import hooks, surprising_settings
 from treadle.policy.shell.git_tables import (
@@ -18,6 +18,7 @@ from treadle.policy.shell.git_tables import (
     reader_table,
 )
 from treadle.policy.shell.options import Arguments, Given, Role, read_arguments, read_table
+from treadle.policy.shell.outputs import judge_outputs
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
 
@@ -35,12 +36,23 @@ _NOT_TRUSTED = "the folder is not trusted (`treadle trust`) and has settings of 
 _NAMES_ONLY = frozenset({"check-ignore", "check-attr", "ls-files", "status"})
 """Subcommands that show that a file is there, never what it holds."""
 
+_CREDENTIAL = re.compile(r"token|passw|credential|extraheader", re.IGNORECASE)
 _HARMLESS_KEYS = re.compile(
     r"(user|color|advice|branch|column|pull|init\.defaultbranch|log|status|core\.(quotepath|abbrev|autocrlf|filemode|ignorecase"
     r"|safecrlf|precomposeunicode|eol)|push\.(default|autosetupremote)|fetch\.prune|rerere|merge\.conflictstyle|diff\.(algorithm"
     r"|renames|context|mnemonicprefix|colormoved))(\..*)?",
     re.IGNORECASE,
 )
+
+
+_SHOWING_KEYS = re.compile(
+    r"color\..*|core\.(quotepath|abbrev)|column\.ui|advice\..*|log\.(date|decorate|abbrevcommit)"
+    r"|diff\.(algorithm|renames|context|mnemonicprefix|noprefix|colormoved)",
+    re.IGNORECASE,
+)
+"""Settings that change how something looks and nothing else, whatever they are set to."""
+
+_HARDENED = frozenset({"core.pager=cat", "core.pager=", "core.fsmonitor=false", "core.hooksPath=/dev/null"})
 
 
 def judge_git(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -69,7 +81,7 @@ def judge_git(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 
 
 def _judge_global(outer: Arguments, scene: Scene) -> list[Finding]:
-    findings = [unclear("unknown-option", f"git: {word!r} is not a known option") for word in outer.strange]
+    findings = [unclear("unknown-option", f"git: {shown(word)!r} is not a known option") for word in outer.strange]
     for option in outer.given:
         if option.role is Role.HARM:
             findings.append(dangerous("git-option", f"git {option.name} uses other programs or another repository"))
@@ -86,19 +98,21 @@ def _judge_global(outer: Arguments, scene: Scene) -> list[Finding]:
         if option.name in ("-p", "--paginate"):
             findings.append(unclear("git-option", "git starts a pager"))
         if option.name == "-c":
-            findings.append(_judge_setting(option.value or ""))
+            findings.extend(_judge_setting(option.value or ""))
     return findings
 
 
-def _judge_setting(setting: str) -> Finding:
+def _judge_setting(setting: str) -> list[Finding]:
     key = setting.partition("=")[0]
+    if is_static(setting) and (setting in _HARDENED or _SHOWING_KEYS.fullmatch(key)):
+        return []
     if is_static(setting) and _HARMLESS_KEYS.fullmatch(key):
-        return unclear("git-option", f"git -c {key} overrides a setting")
-    return dangerous("git-option", f"git -c {key} can make git run something")
+        return [unclear("git-option", f"git -c {key} overrides a setting")]
+    return [dangerous("git-option", f"git -c {key} can make git run something")]
 
 
 def _judge_git_command(command: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    findings = [Finding(Risk.EXECUTE, "git", f"git {command}")]
+    findings = [Finding(Risk.EXECUTE, "git", f"git {command}"), *judge_outputs(_spelled(words), scene)]
     if command in DANGEROUS:
         findings.append(dangerous("git", f"git {command} {DANGEROUS[command]}"))
     harmful = _harmful_option(command, words)
@@ -113,6 +127,11 @@ def _judge_git_command(command: str, words: Sequence[str], scene: Scene) -> list
     found = special(words, scene) if special is not None else []
     untrusted = [] if any(finding.rule == "untrusted" for finding in found) else _untrusted(scene)
     return [*findings[any(finding.rule == "git-read" for finding in found) :], *found, *untrusted]
+
+
+def _spelled(words: Sequence[str]) -> list[str]:
+    """Write other options that name a directory to write to as outputs."""
+    return [re.sub(r"^--(separate-git-dir|directory)\b", "--output", word) for word in words]
 
 
 def _harmful_option(command: str, words: Sequence[str]) -> str | None:
@@ -139,7 +158,14 @@ def _reading(command: str, words: Sequence[str], scene: Scene) -> list[Finding] 
     """Judge a subcommand that reads; None when this use of it is none."""
     for form in READING_FORMS.get(command, ()):
         if tuple(words[: len(form)]) == form and (len(words) == len(form) or form not in STANDING_ALONE):
-            return [Finding(Risk.READ, "git-read", f"git {command} only shows"), *_plain_rest(words[len(form) :])]
+            shows = Finding(Risk.READ, "git-read", f"git {command} only shows")
+            if (command, form) == ("stash", ("list",)):
+                return [shows, *(_by_table("stash-list", words[1:], scene) or [])]
+            return [shows, *_plain_rest(words[len(form) :])]
+    return _by_table(command, words, scene)
+
+
+def _by_table(command: str, words: Sequence[str], scene: Scene) -> list[Finding] | None:
     table = reader_table(command)
     if table is None:
         return None
@@ -148,7 +174,10 @@ def _reading(command: str, words: Sequence[str], scene: Scene) -> list[Finding] 
     if needed is not None and arguments.operands and not arguments.has(*needed.split()):
         return None
     findings = [Finding(Risk.READ, "git-read", f"git {command} only reads")]
-    findings.extend(unclear("unknown-option", f"git {command}: {word!r} is not known") for word in arguments.strange)
+    findings.extend(
+        unclear("unknown-option", f"git {command}: {shown(word)!r} is not known to be harmless")
+        for word in arguments.strange
+    )
     for option in arguments.given:
         findings.extend(_git_option(command, option, scene))
     for operand in arguments.operands:
@@ -160,7 +189,11 @@ def _reading(command: str, words: Sequence[str], scene: Scene) -> list[Finding] 
 
 def _plain_rest(words: Sequence[str]) -> list[Finding]:
     plain = re.compile(r"-p|-u|--stat|--patch|--name-only|--porcelain|-z|stash@\{\d+\}|\d+|[A-Za-z][\w./-]*")
-    return [unclear("unknown-option", f"git: {word!r} is not known") for word in words if not plain.fullmatch(word)]
+    return [
+        unclear("unknown-option", f"git: {shown(word)!r} is not known to be harmless")
+        for word in words
+        if not plain.fullmatch(word)
+    ]
 
 
 def _git_option(command: str, option: Given, scene: Scene) -> list[Finding]:
@@ -235,7 +268,7 @@ def _restore(words: Sequence[str], _scene: Scene) -> list[Finding]:
 
 def _push(words: Sequence[str], _scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.REMOTE, "network", "git push publishes commits")]
-    if any("://" in word or re.match(r"[\w.-]+@[\w.-]+:", word) for word in words):
+    if any("://" in word or re.match(r"[\w.-]+@[\w.-]+:|[/~.]", word) for word in words):
         findings.append(dangerous("git", "git push publishes to an address that is no remote of the repository"))
     if any(word.startswith(("+", ":")) for word in words) or any(not is_static(word) for word in words):
         findings.append(dangerous("git", "git push rewrites or deletes what is published"))
@@ -251,17 +284,38 @@ def _over_network(words: Sequence[str], scene: Scene) -> list[Finding]:
 
 
 def _clone(words: Sequence[str], scene: Scene) -> list[Finding]:
-    return [Finding(Risk.REMOTE, "download", "git clone fetches from the network"), *_over_network(words, scene)]
+    plain = [word for word in words if not word.startswith("-")]
+    made = [found for place in plain[1:][-1:] for found in scene.path(place, PathOp.WRITE)]
+    critical = [finding for finding in made if finding.risk is Risk.CRITICAL]
+    found = _over_network(words, scene)
+    return [Finding(Risk.REMOTE, "download", "git clone fetches from the network"), *found, *critical]
+
+
+def _init(words: Sequence[str], scene: Scene) -> list[Finding]:
+    return [found for word in words if not word.startswith("-") for found in scene.path(word, PathOp.WRITE)]
+
+
+def _bundle(words: Sequence[str], scene: Scene) -> list[Finding]:
+    plain = [word for word in words[1:] if not word.startswith("-")]
+    return scene.path(plain[0], PathOp.WRITE) if words[:1] and words[0] == "create" and plain else []
 
 
 def _config(words: Sequence[str], scene: Scene) -> list[Finding]:
     flags = {word.partition("=")[0] for word in words if word.startswith("-")}
     plain = [word for word in words if not word.startswith("-")]
+    if plain[:1] == ["edit"]:
+        return [dangerous("git-config", "opens the settings in an editor")]
+    if any(_CREDENTIAL.search(word) for word in plain) and (flags or len(plain) == 1 or plain[0] == "get"):
+        return [dangerous("git-config", "shows stored credentials")]
     if flags & {"-f", "--file", "--blob"}:
         return [dangerous("git-config", "git config works on another file")]
     if flags & {"-l", "--list", "--get-regexp"} or plain[:1] == ["list"]:
         return [unclear("git-config", "a list of settings may show tokens in headers and addresses")]
-    if flags & {"--get", "--get-all"} or plain[:1] == ["get"] or (len(plain) == 1 and flags <= {"--global", "--local"}):
+    if (
+        flags & {"--get", "--get-all"}
+        or plain[:1] == ["get"]
+        or (len(plain) == 1 and "." in plain[0] and flags <= {"--global", "--local"})
+    ):
         return _config_read(flags, plain, scene)
     if flags & {"--global", "--system", "--worktree"}:
         return [dangerous("git-config", "changes the settings of every repository")]
@@ -272,18 +326,34 @@ def _config(words: Sequence[str], scene: Scene) -> list[Finding]:
 
 
 def _config_read(flags: set[str], plain: Sequence[str], scene: Scene) -> list[Finding]:
-    if any(re.search(r"token|password|credential|extraheader", word, re.IGNORECASE) for word in plain):
-        return [dangerous("git-config", "shows stored credentials")]
     if not flags <= _CONFIG_READ_FLAGS or not all(is_static(word) for word in plain):
         return [unclear("git-config", "git config with something unknown")]
     return [Finding(Risk.READ, "git-read", "git config shows a setting"), *_repository("config", scene)]
 
 
 def _foreach(words: Sequence[str], scene: Scene) -> list[Finding]:
-    rest = [word for word in words if not word.startswith("-")]
+    rest = list(words)
+    while rest[:1] and rest[0].startswith("-"):
+        rest.pop(0)
     if rest[:1] == ["foreach"]:
+        while rest[1:2] and rest[1] in ("--recursive", "--quiet", "-q", "--"):
+            rest.pop(1)
         return scene.script(" ".join(rest[1:]))
     return [Finding(Risk.REMOTE, "network", "git talks to another repository")]
+
+
+def _symbolic_ref(words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge symbolic-ref: with one name it tells where that leads, with two or with an option it changes it."""
+    plain = [word for word in words if word not in ("-q", "--quiet", "--short", "--recurse", "--no-recurse")]
+    if len(plain) == 1 and is_static(plain[0]) and not plain[0].startswith("-"):
+        return [Finding(Risk.READ, "git-read", "git symbolic-ref shows a ref"), *_repository("symbolic-ref", scene)]
+    return [dangerous("git", "git symbolic-ref moves refs")]
+
+
+def _var(words: Sequence[str], scene: Scene) -> list[Finding]:
+    if len(words) == 1 and re.fullmatch(r"GIT_[A-Z_]+", words[0]):
+        return [Finding(Risk.READ, "git-read", "git var shows a variable"), *_repository("var", scene)]
+    return []
 
 
 def _bisect(words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -310,6 +380,10 @@ _SPECIAL: dict[str, Callable[[Sequence[str], Scene], list[Finding]]] = {
     "config": _config,
     "submodule": _foreach,
     "bisect": _bisect,
+    "symbolic-ref": _symbolic_ref,
+    "var": _var,
     "clone": _clone,
+    "init": _init,
+    "bundle": _bundle,
     **dict.fromkeys(("fetch", "pull", "ls-remote"), _over_network),
 }

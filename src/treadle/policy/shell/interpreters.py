@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from treadle.policy.findings import Finding, dangerous
 from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_static, split_words
-from treadle.policy.shell.dangers import CODE, DESTRUCTIVE_VERBS, SQL, SQL_CLIENTS
+from treadle.policy.shell.danger_forms import DESTRUCTIVE_VERBS
+from treadle.policy.shell.dangers import CODE, SQL, SQL_CLIENTS
 from treadle.policy.shell.expand import Variables
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
@@ -22,6 +23,7 @@ _INTERPRETERS = re.compile(
     r"|swift|ghci|runghc|ocaml|ts-node|tsx|jshell|kotlinc|clojure|bb|luajit|osascript|ipython|irb|r|octave|sqlite)"
     r"[0-9.]*w?"
 )
+_POWERSHELL = frozenset({"pwsh", "powershell"})
 _TASK_RUNNERS = frozenset({"artisan", "manage.py", "console", "rails", "rake", "django-admin"})
 _SHELL_OPTIONS_WITH_VALUE = frozenset({"-o", "+o", "-O", "+O"})
 _CODE_OPTIONS = re.compile(r"-[a-zA-Z0-9]*[ceErpFR]|--eval|--exec|--print|--command|--execute|-eval|eval")
@@ -35,6 +37,10 @@ def is_interpreter(name: str) -> bool:
 def judge_shell(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge a shell: its script is judged as a line of its own."""
     findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a script")]
+    if name in _POWERSHELL:
+        findings.extend(scan_code(" ".join(words), scene))
+        if any(re.fullmatch(r"-e(c|n\w*)?", word, re.IGNORECASE) for word in words):
+            findings.append(dangerous("opaque-code", f"{name} runs a script that cannot be read"))
     takes_script = reads_input = False
     pending = list(words)
     while pending and pending[0][:1] in ("-", "+") and pending[0] not in ("-", "--"):
@@ -98,6 +104,8 @@ def judge_interpreter(name: str, words: Sequence[str], scene: Scene) -> list[Fin
             for word in words[1:]
             if DESTRUCTIVE_VERBS.fullmatch(word)
         )
+    if any(posixpath.basename(word) == "setup.py" for word in words) and not {"upload", "register"}.isdisjoint(words):
+        findings.append(dangerous("dangerous-form", "setup.py publishes a package"))
     has_program = False
     for place, word in enumerate(words):
         findings.extend(scene.mentions(word))

@@ -5,16 +5,16 @@ import re
 from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear, unfollowed
-from treadle.policy.marks import is_glob, is_static
+from treadle.policy.marks import is_glob, is_static, split_words
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.builtins import BUILTINS, judge_evaluated
+from treadle.policy.shell.danger_forms import dangerous_form
 from treadle.policy.shell.dangers import (
     PRINTS_SECRETS,
     VARIABLES_DANGEROUS,
     VARIABLES_SAFE_TO_SHOW,
     VARIABLES_SECRET,
     always,
-    dangerous_form,
     only_tells,
 )
 from treadle.policy.shell.files import is_writer, judge_files
@@ -30,8 +30,9 @@ from treadle.policy.shell.interpreters import (
 )
 from treadle.policy.shell.network import NETWORK
 from treadle.policy.shell.options import Arguments, judge_arguments, read_arguments
+from treadle.policy.shell.outputs import judge_outputs
 from treadle.policy.shell.outside import brings_text
-from treadle.policy.shell.readers import NEEDS_ONE_OF, VERSION_BANNERS, readers
+from treadle.policy.shell.readers import CAPITAL_V, NEEDS_ONE_OF, PLAIN_FORMS, VERSION_BANNERS, readers
 from treadle.policy.shell.scene import Scene
 from treadle.policy.shell.wrappers import is_wrapper, suffixes, unwrap
 from treadle.protocol.tools import Risk
@@ -40,12 +41,25 @@ MAX_NESTING = 12
 
 _SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
 _TAKES_WORDS_FROM_FILES = frozenset({"strings", "nm", "objdump", "readelf", "size"})
-_HARMLESS_OPTIONS = frozenset({"ls", "stat", "du"})
+_HARMLESS_OPTIONS = frozenset(
+    split_words("""
+    ls dir vdir stat du cat head tail wc nl tac rev cut cksum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum
+    b2sum grep egrep fgrep fold fmt expand unexpand paste od basename dirname realpath readlink
+""")
+)
+"""Programs that no option makes write or run anything: a file whose name is an option does no harm to them."""
+
 _VERSION_WORDS = frozenset({"--version", "-V", "-v", "-version", "version", "--help"})
-_SMALL_V = frozenset({"node", "npm", "perl", "php", "ruby", "docker", "gcc", "g++", "clang", "make", "git", "tmux"})
+_SMALL_V = frozenset(
+    {"node", "npm", "perl", "php", "ruby", "docker", "gcc", "g++", "clang", "make", "git", "tmux", "lua", "tsc"}
+)
 """Programs whose `-v` prints the version; for others it may start them in a talkative way."""
 
-_MESSAGE_PROGRAMS = frozenset({"gh", "glab", "npm", "docker", "kubectl"})
+_MESSAGE_PROGRAMS = frozenset({"gh", "glab", "docker", "kubectl"})
+_LOADER = re.compile(r"ld(-linux|-musl|-lsb|\.so).*|ld64\.so.*")
+_SENDS_ITS_INPUT = frozenset({"ssh", "sftp", "mosh"})
+_TELLS_OF_SECRETS = re.compile(r"token|secret|pass|key|cred|auth|api", re.IGNORECASE)
+_NUMBER_FORMAT = re.compile(r"%[-+ #0-9.*]*[diouxXeEfFgGaA]")
 
 Judge = Callable[[str, Sequence[str], Scene], list[Finding]]
 
@@ -93,6 +107,8 @@ def _is_of_the_system(word: str, scene: Scene) -> bool:
 def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
     if name in VERSION_BANNERS and len(words) == 1 and words[0] in _VERSION_WORDS:
         return _version(name, words[0], scene)
+    if (name, *words) in PLAIN_FORMS:
+        return [Finding(Risk.READ, "reader", f"{' '.join((name, *words))} only tells something")]
     findings: list[Finding] = []
     why = always(name)
     if why is not None:
@@ -109,12 +125,14 @@ def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
 
 
 def _version(name: str, word: str, scene: Scene) -> list[Finding]:
-    if word == "-version" and name not in ("java", "javac"):
+    if word == "-version" and name not in ("java", "javac", "ffmpeg", "ffprobe"):
         return [Finding(Risk.EXECUTE, "unknown-option", f"{name} -version may not be its version")]
     if word == "-v" and name not in _SMALL_V:
         return [Finding(Risk.EXECUTE, "unknown-option", f"{name} -v may not be its version")]
-    if word == "version" and name not in ("go", "helm", "git", "openssl"):
+    if word == "version" and name not in ("go", "helm", "git", "openssl", "zig"):
         return [Finding(Risk.EXECUTE, "unknown-option", f"{name} version may not be its version")]
+    if word == "-V" and name not in CAPITAL_V:
+        return [Finding(Risk.EXECUTE, "unknown-option", f"{name} -V may not be its version")]
     if word == "-V" and name in ("go", "docker", "ssh"):
         return [Finding(Risk.READ, "version", f"{name} prints its version")]
     if name in ("go", "cargo", "rustc", "rustup") and not scene.is_trusted:
@@ -134,6 +152,10 @@ def _by_family(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]
         return judge_database(name, words, scene)
     if is_interpreter(name):
         return judge_interpreter(name, words, scene)
+    if name.startswith("git-"):
+        return judge_git(name, (name[4:], *words), scene)
+    if _LOADER.fullmatch(name):
+        return [dangerous("program", f"{name} starts the program that follows"), *suffixes(words, scene)]
     if name in readers() and _is_reading(name, words):
         return _judge_reader(name, words, scene)
     if is_writer(name):
@@ -151,7 +173,7 @@ def _judge_reader(name: str, words: tuple[str, ...], scene: Scene) -> list[Findi
     if table.operands == ("RAW",):
         return [Finding(Risk.READ, "reader", f"{name} prints its arguments"), *_raw(name, words, scene)]
     arguments = _without_plain_globs(name, read_arguments(table, words), scene)
-    if arguments.operands and arguments.operands[0].startswith("-") and "--" not in words:
+    if arguments.operands[:1] not in ((), ("-",)) and arguments.operands[0].startswith("-") and "--" not in words:
         arguments = Arguments(arguments.given, arguments.operands, (*arguments.strange, arguments.operands[0]))
     if name in _TAKES_WORDS_FROM_FILES and any(word.startswith("@") for word in arguments.operands):
         arguments = Arguments(arguments.given, arguments.operands, (*arguments.strange, "@"))
@@ -174,17 +196,28 @@ def _without_plain_globs(name: str, arguments: Arguments, scene: Scene) -> Argum
 
 def _raw(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
     shown = [found for word in words if is_glob(word) for found in scene.path(word, PathOp.LIST)]
+    if name == "printf" and _NUMBER_FORMAT.search("".join(words[:1])):
+        # Other shells than bash calculate what they print as a number, subscripts included.
+        shown.extend(found for word in words[1:] for found in judge_evaluated(word, scene))
     if name == "printf" and words and words[0].startswith("-") and words[0] != "--":
         text = unclear("evaluated-text", "printf -v sets a variable and may evaluate a subscript")
         if VARIABLES_DANGEROUS.fullmatch("".join(words[1:2])):
             shown.append(dangerous("variable", f"printf sets {words[1]}"))
         return [text, *shown, *(found for word in words[:2] for found in judge_evaluated(word, scene))]
+    if name == "printf" and len(words) > 1 and not is_static(words[0][:1]):
+        shown.append(unclear("evaluated-text", "the format is unknown and could be -v, which sets a variable"))
     return shown
 
 
 def _judge_search(name: str, words: tuple[str, ...], arguments: Arguments, scene: Scene) -> list[Finding]:
     """Judge grep and its like: the first operand is the pattern, unless an option gave it."""
     table = readers()[name]
+    if (
+        scene.feed.upstream
+        and scene.feed.upstream[0][0] in PRINTS_SECRETS
+        and _TELLS_OF_SECRETS.search(" ".join(words))
+    ):
+        return [dangerous("prints-environment", f"{name} picks secret variables out of the environment")]
     without = arguments.has("-e", "-f", "--regexp", "--file", "--files", "--type-list")
     operands = arguments.operands if without else arguments.operands[1:]
     strange = tuple(word for word in arguments.strange if without or word != arguments.operands[0])
@@ -212,6 +245,11 @@ def _judge_unknown(name: str, words: tuple[str, ...], scene: Scene) -> list[Find
     findings = [Finding(Risk.EXECUTE, "unknown-program", text)]
     for word in () if scene.is_search else words:
         findings.extend(scene.mentions(word))
+    findings.extend(judge_outputs(words, scene))
+    if name in _SENDS_ITS_INPUT and (scene.feed.is_pipe or scene.feed.text is not None):
+        findings.append(dangerous("upload", f"{name} sends what it reads to another machine"))
+    if name in ("make", "gmake", "bmake") and scene.feed.is_pipe and not {"-f-", "-f", "--file=-"}.isdisjoint(words):
+        findings.append(dangerous("piped-script", f"what comes through the pipe is run by {name}"))
     if name not in _MESSAGE_PROGRAMS:
         findings.extend(suffixes(words, scene))
     if re.fullmatch(r"kill", name):
@@ -226,4 +264,11 @@ def _kill(words: Sequence[str]) -> list[Finding]:
     return []
 
 
-_JUDGES: dict[str, Judge] = {**FILTERS, **NETWORK, **BUILTINS, "git": judge_git, "printenv": _printenv}
+_JUDGES: dict[str, Judge] = {
+    **FILTERS,
+    **NETWORK,
+    **BUILTINS,
+    "git": judge_git,
+    "hub": judge_git,
+    "printenv": _printenv,
+}

@@ -69,6 +69,7 @@ class Assignment:
     values: tuple[Word, ...]
     is_array: bool = False
     subscript: tuple[Segment, ...] = ()
+    appends: bool = False
 
 
 @dataclass(slots=True)
@@ -133,10 +134,11 @@ Command: TypeAlias = Simple | Block | Conditional | Calculation
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Commands joined by `|`; `after` is the separator behind it."""
+    """Commands joined by `|`; `after` is the separator behind it, `negated` that `!` stands before it."""
 
     commands: tuple[Command, ...]
     after: str = ""
+    negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
