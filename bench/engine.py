@@ -1,6 +1,7 @@
 """The engine's own time for each step, its memory, and the resume of a long session."""
 
 import asyncio
+import gc
 import resource
 import statistics
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from treadle.__main__ import LOOK_FOR_CYCLES
 from treadle.engine.history import read_past
 from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.session import Session
@@ -215,6 +217,7 @@ def main() -> None:
                 f"  step {step:>5}   {taken * 1000:6.2f} ms of processor   {ratio}   ({waited * 1000:6.2f} ms in all)"
             )
         print(f"  the last request had {provider.sent:,} bytes")
+        gc.set_threshold(*LOOK_FOR_CYCLES)
         resumes = [resume(Path(temporary)) for _ in range(5)]
         count, taken = resumes[0][0], statistics.median(seconds for _, seconds in resumes)
         print(
