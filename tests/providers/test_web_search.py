@@ -245,6 +245,17 @@ def test_a_search_in_the_chat_api_is_told_before_the_calls_that_it_may_have_led_
             3,
         ),
         (OpenAIResponses(CAN), responses_events(CALL, CALL, {**CALL, "action": {"type": "open_page"}}), 2),
+        (
+            OpenAIResponses(CAN),
+            [
+                *list(responses_events(CALL))[:-1],
+                {
+                    "type": "response.completed",
+                    "response": {"usage": {"server_side_tool_usage_details": {"web_search_calls": 4}}},
+                },
+            ],
+            4,
+        ),
         (Gemini(CAN), gemini_events({"text": "So."}, grounding=GROUNDING), 2),
         (Gemini(CAN), gemini_events(SEARCH, ANSWER, {"text": "So."}), 2),
         (OpenAIChat(CAN), chat_events({"content": "So."}), 2),
@@ -259,18 +270,23 @@ def test_searches_are_counted(api: WireApi, events: Iterable[dict[str, Any]], co
 
 
 def test_what_searches_cost_is_known_by_provider_and_bounded_where_the_api_can() -> None:
-    known = {name: searches_of(resolve(name), "m") for name in ("anthropic", "openai", "openrouter", "gemini", "groq")}
-    assert known == {
+    names = ("anthropic", "openai", "openrouter", "gemini", "groq", "xai", "xai-responses")
+    assert {name: searches_of(resolve(name), "m") for name in names} == {
         "anthropic": Searches(price=10.0, most=5),
         "openai": Searches(price=10.0, most=5),
         "openrouter": Searches(),
         "gemini": None,
         "groq": None,
+        "xai": None,
+        "xai-responses": Searches(price=5.0),
     }
     assert searches_of(resolve("gemini"), "gemini-3-pro") == Searches(price=14.0)
     wanted = msgspec.structs.replace(request(), web_search=True)
     assert json.loads(OpenAIResponses(CAN).prepare(wanted).body)["max_tool_calls"] == 5
     assert "max_tool_calls" not in json.loads(OpenAIResponses(CAN).prepare(request()).body)
+    unbounded = Endpoint(name="x", base_url="https://x", quirks=Quirks(web_search=True, search_bound=False))
+    body = json.loads(OpenAIResponses(unbounded).prepare(wanted).body)
+    assert (body["tools"][-1], "max_tool_calls" in body) == ({"type": "web_search"}, False)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.pictures import gif, jpeg, png, webp
 from tests.tools.calls import call, prepare, text
 
 from treadle.protocol.errors import ToolError
@@ -178,14 +179,46 @@ async def test_a_call_of_which_no_file_can_be_read_fails(workspace: Workspace) -
     assert (await call(workspace, "read_file", path="x", other_paths=["y"])).outcome is Outcome.FAILED
 
 
-async def test_an_image_comes_as_one(workspace: Workspace) -> None:
-    raw = b"\x89PNG\r\n\x1a\n rest"
+@pytest.mark.parametrize(
+    ("raw", "kind"), [(png(), "png"), (jpeg(), "jpeg"), (gif(), "gif"), (webp(), "webp"), (png(8000, 1), "png")]
+)
+async def test_an_image_comes_as_one(workspace: Workspace, raw: bytes, kind: str) -> None:
     _write(workspace, "a.png", raw)
-    _write(workspace, "b.gif", b"no image")
     result = await call(workspace, "read_file", path="a.png")
-    assert result.content == (Image(media_type="image/png", data=base64.b64encode(raw).decode()),)
-    with pytest.raises(ToolError, match="not the image that its name says"):
-        await call(workspace, "read_file", path="b.gif")
+    assert result.content == (Image(media_type=f"image/{kind}", data=base64.b64encode(raw).decode()),)
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "why"),
+    [
+        ("a.gif", b"no image", "not the image that its name says"),
+        ("a.bmp", b"BM" + bytes(50), "Convert a copy to PNG"),
+        *(("a.png", picture[:-8], "damaged or cut off") for picture in (png(), webp())),
+        *(("a.png", picture[:20], "damaged or cut off") for picture in (png(), jpeg(), webp())),
+        ("a.jpg", jpeg()[:-2], "damaged or cut off"),
+        ("a.gif", gif()[:-1], "damaged or cut off"),
+        ("a.png", png(0, 5), "damaged or cut off"),
+        *(("a.png", make(8001, 2), "8,001 by 2 pixels") for make in (png, jpeg, gif, webp)),
+        ("a.png", png() + bytes(4_000_000), "at most 3,750,000"),
+    ],
+)
+async def test_an_image_that_no_provider_takes_never_reaches_one(
+    workspace: Workspace, name: str, raw: bytes, why: str
+) -> None:
+    _write(workspace, name, raw)
+    with pytest.raises(ToolError, match=why):
+        await call(workspace, "read_file", path=name)
+
+
+async def test_a_notebook_that_is_none_is_read_as_it_stands(workspace: Workspace) -> None:
+    _write(workspace, "a.ipynb", "<<<<<<< HEAD\n")
+    assert await text(workspace, "read_file", path="a.ipynb") == "1 | <<<<<<< HEAD"
+
+
+async def test_names_that_would_look_like_two_are_shown_on_one_line(workspace: Workspace) -> None:
+    _write(workspace, "a\nb", "needle\n")
+    for recursive in (False, True):
+        assert await text(workspace, "list_files", path=".", recursive=recursive) == "a\\nb"
 
 
 async def test_a_document_is_read_as_its_text(workspace: Workspace) -> None:

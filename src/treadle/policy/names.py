@@ -3,7 +3,7 @@
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -23,19 +23,36 @@ from treadle.policy.name_lists import (
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """Names to compare with: those spelled out, and those with wildcards as one expression."""
+    """Names to compare with: those spelled out, those with one wildcard at an end, and the rest.
+
+    The rest stands under the longest text that each holds; most names hold none of these.
+    """
 
     exact: frozenset[str]
-    patterns: re.Pattern[str]
+    beginnings: tuple[str, ...]
+    endings: tuple[str, ...]
+    held: Mapping[str, re.Pattern[str]]
 
     def fits(self, name: str) -> bool:
-        return name in self.exact or self.patterns.fullmatch(name) is not None
+        return name in self.exact or self.fits_pattern(name)
+
+    def fits_pattern(self, name: str) -> bool:
+        if name.startswith(self.beginnings) or name.endswith(self.endings):
+            return True
+        return any(text in name and shape.fullmatch(name) for text, shape in self.held.items())
 
 
 def _names(listed: Iterable[str]) -> _Names:
     names = frozenset(listed)
     wild = sorted(name for name in names if "*" in name)
-    return _Names(names - frozenset(wild), re.compile("|".join(re.escape(name).replace(r"\*", ".*") for name in wild)))
+    beginnings = tuple(name[:-1] for name in wild if name.find("*") == len(name) - 1)
+    endings = tuple(name[1:] for name in wild if name.rfind("*") == 0)
+    held: dict[str, list[str]] = {}
+    for name in wild:
+        if name[:-1] not in beginnings and name[1:] not in endings:
+            held.setdefault(max(name.split("*"), key=len), []).append(re.escape(name).replace(r"\*", ".*"))
+    shapes = {text: re.compile("|".join(shapes)) for text, shapes in held.items()}
+    return _Names(names - frozenset(wild), beginnings, endings, shapes)
 
 
 _CONTROL_DIRECTORY = _names(CONTROL_DIRECTORIES)
@@ -71,6 +88,10 @@ _COPY = re.compile(
     r"|\.(?:\d+|txt|b64|base64|gz|bz2|xz|zst|zip|tgz|swap|part|disabled|dpkg-\w+|ucf-\w+|rpm\w+|pac\w+))"
 )
 """The name of a copy that a person, an editor or a tool keeps beside a file, with the name of the file."""
+_LOOKS_COPIED = re.compile(
+    r"[~#)0-9]$|^\.#|\.sw[a-z]$|[ ._-](?:bak|backup|copy|old|orig|save|sav|saved|new|prev|tmp|temp|rej)$"
+    r"|\.(?:txt|b64|base64|gz|bz2|xz|zst|zip|tgz|swap|part|disabled|dpkg-\w+|ucf-\w+|rpm\w+|pac\w+)$"
+)
 _PLAIN_ENDINGS = (
     *(".txt", ".csv", ".conf", ".cfg", ".ini", ".xml", ".properties", ".plist", ".ods", ".xlsx"),
     *(".js", ".cjs", ".mjs", ".gradle", ".kts", ".el", ".lua"),
@@ -78,12 +99,16 @@ _PLAIN_ENDINGS = (
 """Endings by which few files are secrets: a pattern with one is judged by the files that it stands for now."""
 _ORDINARY_ENDINGS = (".json", ".yml", ".yaml", ".toml", ".md", ".py", ".cnf", *_PLAIN_ENDINGS)
 _SEPARATORS = re.compile(r"[/\\\uff0f\uff3c]")
+_ODD = frozenset(":~")
 _IGNORABLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
 _VARIATIONS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 
 
+@lru_cache(maxsize=4096)
 def normalise(name: str) -> str:
     """Reduce one name to what some file system takes it for: case, composition, invisible characters, NTFS endings."""
+    if name.isascii() and not _ODD.intersection(name) and name[-1:] not in (" ", "."):
+        return name.casefold()
     text = "".join(char for char in unicodedata.normalize("NFKC", name) if not is_invisible(char)).casefold()
     text = text.split("::$", 1)[0].split(":$", 1)[0].rstrip(" .") or text
     short = _SHORT_NAME.fullmatch(text)
@@ -121,7 +146,7 @@ def control_name(path: str) -> str | None:
         return parts[-1]
     if len(parts) > 1 and parts[-1] in HOOKS and parts[-2] in HOOK_DIRECTORIES:
         return parts[-1]
-    return _sequence(parts, CONTROL_SEQUENCES)
+    return _sequence(parts, _CONTROL_PATHS)
 
 
 @lru_cache(maxsize=8192)
@@ -137,27 +162,42 @@ def secret_name(path: str) -> str | None:
         return "/proc"
     if parts[:1] == ("dev",) and len(parts) > 1 and _RAW_DEVICE.fullmatch(parts[1]):
         return "/dev/" + parts[1]
-    return _sequence(parts, SECRET_SEQUENCES)
+    return _sequence(parts, _SECRET_PATHS)
 
 
 def _is_secret_file(name: str) -> bool:
     for _ in range(_MOST_COPIES):
-        if _PUBLIC.fullmatch(name):
-            return False
         if name in SECRET_TEXTS or name in _SECRET_FILE.exact:
-            return True
-        if _SECRET_FILE.patterns.fullmatch(name) and not _CODE.fullmatch(name):
-            return True
-        copy = _COPY.fullmatch(name)
+            return not _PUBLIC.fullmatch(name)
+        if _SECRET_FILE.fits_pattern(name) and not _CODE.fullmatch(name):
+            return not _PUBLIC.fullmatch(name)
+        copy = _COPY.fullmatch(name) if _LOOKS_COPIED.search(name) else None
         if copy is None:
             return False
         name = copy[copy.lastgroup or 0]
     return True
 
 
-def _sequence(parts: tuple[str, ...], sequences: Iterable[tuple[str, ...]]) -> str | None:
-    joined = f"/{'/'.join(parts)}/"
-    return next((name for name in map("/".join, sequences) if f"/{name}/" in joined), None)
+def _sequence(parts: tuple[str, ...], sequences: Mapping[str, tuple[str, ...]]) -> str | None:
+    """Find a path that stands in another; `sequences` are paths by the name that they begin with."""
+    for at, part in enumerate(parts):
+        if part in sequences:
+            rest = f"{'/'.join(parts[at:])}/"
+            for wanted in sequences[part]:
+                if rest.startswith(f"{wanted}/"):
+                    return wanted
+    return None
+
+
+def _by_beginning(sequences: Iterable[tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for names in sequences:
+        found.setdefault(names[0], []).append("/".join(names))
+    return {first: tuple(paths) for first, paths in found.items()}
+
+
+_CONTROL_PATHS = _by_beginning(CONTROL_SEQUENCES)
+_SECRET_PATHS = _by_beginning(SECRET_SEQUENCES)
 
 
 @lru_cache(maxsize=8192)

@@ -1,6 +1,7 @@
 """The Anthropic Messages API: its requests."""
 
 import re
+from collections.abc import Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Any, NamedTuple, assert_never
 from urllib.parse import quote
@@ -19,11 +20,12 @@ from treadle.protocol.messages import (
     ToolUse,
 )
 from treadle.protocol.models import ModelRequest
+from treadle.protocol.tools import ToolSpec
 from treadle.providers.anthropic_reader import API, AnthropicReader
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.framing import SSE
 from treadle.providers.web_search import ANTHROPIC_TOOL, kept_blocks
-from treadle.providers.wire import HttpCall, MessageCache, dump, effort, origin, own_data
+from treadle.providers.wire import HttpCall, MessageCache, ToolCache, dump, effort, origin, own_data
 
 VERSION = "2023-06-01"
 DEFAULT_MAX_TOKENS = 8192
@@ -72,7 +74,7 @@ class AnthropicMessages:
         self._origin = origin(API, endpoint)
         self._messages = MessageCache(self._encode)
         self._begun = _Begun((), [])
-        self._tools: tuple[object, bool, bytes] = (None, False, b"")
+        self._tools = ToolCache(_tools)
 
     def prepare(self, request: ModelRequest) -> HttpCall:
         """Write the request; `max_tokens` is required here, so it has a default."""
@@ -81,7 +83,8 @@ class AnthropicMessages:
         parts = [*self._head(request.model), b',"stream":true', self._budget(request, encoded)]
         if request.system.strip():
             parts += [b',"system":[', _mark(dump({"type": "text", "text": request.system})), b"]"]
-        if tools := self._encode_tools(request):
+        searches = request.web_search and self._endpoint.quirks.web_search
+        if tools := self._tools.encode(request.tools, ANTHROPIC_TOOL if searches else None):
             parts += [b',"tools":', tools]
         parts.append(b',"messages":[')
         headers = {"anthropic-version": VERSION, **self._endpoint.key_headers("x-api-key")}
@@ -141,18 +144,6 @@ class AnthropicMessages:
             return text
         return text + b',"thinking":{"type":"enabled","budget_tokens":%d}' % budget
 
-    def _encode_tools(self, request: ModelRequest) -> bytes:
-        searches = request.web_search and self._endpoint.quirks.web_search
-        if self._tools[0] is not request.tools or self._tools[1] is not searches:
-            tools: list[dict[str, Any]] = [
-                {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
-                for tool in request.tools
-            ]
-            if searches:
-                tools.append(ANTHROPIC_TOOL)
-            self._tools = (request.tools, searches, dump(tools) if tools else b"")
-        return self._tools[2]
-
     def _encode(self, message: Message) -> _Encoded:
         sent = [(block, value) for block in message.content for value in self._values(block)]
         calls = any(isinstance(block, ToolUse) for block, _ in sent)
@@ -195,6 +186,13 @@ class AnthropicMessages:
                 return {**result, "is_error": True} if block.is_error else result
             case _:
                 assert_never(block)
+
+
+def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    told: list[Mapping[str, Any]] = [
+        {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in tools
+    ]
+    return [*told, search] if search else told
 
 
 def thinks_adaptively(model: str) -> bool:

@@ -50,7 +50,8 @@ class Quirks(Struct, frozen=True, kw_only=True):
     `max_tokens_field` names the output limit in the chat API. `stream_usage` asks for usage in the stream; some servers
     refuse the question. Where `user_after_tool` is false, text after results goes into the last result.
     `model_in_path` names the model of the Messages API in the path, as Vertex wants it. With `web_search` the vendor
-    can search the web by itself, with the tool of its API or, in the chat API, with that named by `search_tool`.
+    can search the web by itself, with the tool of its API or, in the chat API, with that named by `search_tool`;
+    `search_bound` says that the Responses API takes a bound for its searches there.
     """
 
     key_header: str = ""
@@ -62,6 +63,7 @@ class Quirks(Struct, frozen=True, kw_only=True):
     model_in_path: bool = False
     web_search: bool = False
     search_tool: str = ""
+    search_bound: bool = True
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):

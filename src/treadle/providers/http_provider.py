@@ -150,7 +150,7 @@ class HttpProvider:
                 self._client = ProxiedClient(endpoint.proxy, tls, connect=connect, idle=idle)
             else:
                 if tls is None and endpoint.scheme == "https":
-                    tls = await asyncio.wrap_future(system_certificates())
+                    tls = await asyncio.shield(asyncio.wrap_future(system_certificates()))  # others may wait as well
                 self._client = DirectClient(tls, connect=connect, idle=idle)
         except (OSError, ValueError) as error:
             why = "the CA file or the proxy of its configuration cannot be used"

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
 import msgspec
@@ -29,6 +29,7 @@ from treadle.protocol.models import (
     StreamText,
     Usage,
 )
+from treadle.protocol.tools import ToolSpec
 from treadle.providers.chat_pieces import DETAILS, FIELD, CallReader, Delta, ReasoningReader, texts_of
 from treadle.providers.endpoint import CallIds, Endpoint, ThinkingField
 from treadle.providers.event_json import JsonEvents
@@ -37,7 +38,7 @@ from treadle.providers.framing import SSE
 from treadle.providers.problems import Problem, problem_in, problem_of
 from treadle.providers.sse import SseEvent
 from treadle.providers.web_search import Found
-from treadle.providers.wire import HttpCall, MessageCache, count, dump, effort, newer, origin, own_data
+from treadle.providers.wire import HttpCall, MessageCache, ToolCache, count, dump, effort, newer, origin, own_data
 
 API = "openai_chat"
 DONE = b"[DONE]"
@@ -64,7 +65,8 @@ class OpenAIChat:
         self._endpoint = endpoint
         self._origin = origin(API, endpoint)
         self._messages = MessageCache(self._encode)
-        self._tools: tuple[object, bool, bytes] = (None, False, b"")
+        self._tools = ToolCache(_tools)
+        self._search = {"type": endpoint.quirks.search_tool} if endpoint.quirks.search_tool else None
 
     def prepare(self, request: ModelRequest) -> HttpCall:
         """Write the request."""
@@ -80,7 +82,7 @@ class OpenAIChat:
         if request.thinking_budget:
             fields = _thinking(quirks.thinking, request.thinking_budget)
             parts += [b',"%s":%s' % (name.encode(), dump(value)) for name, value in fields.items()]
-        if tools := self._encode_tools(request):
+        if tools := self._tools.encode(request.tools, self._search if request.web_search else None):
             parts += [b',"tools":', tools]
         parts += [b',"messages":[', b",".join(messages), b"]}"]
         headers = self._endpoint.key_headers("authorization")
@@ -89,22 +91,6 @@ class OpenAIChat:
     def reader(self) -> "ChatReader":
         """Begin to read a reply."""
         return ChatReader(self._endpoint)
-
-    def _encode_tools(self, request: ModelRequest) -> bytes:
-        search = self._endpoint.quirks.search_tool
-        searches = request.web_search and bool(search)
-        if self._tools[0] is not request.tools or self._tools[1] is not searches:
-            tools: list[dict[str, Any]] = [
-                {
-                    "type": "function",
-                    "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
-                }
-                for tool in request.tools
-            ]
-            if searches:
-                tools.append({"type": search})
-            self._tools = (request.tools, searches, dump(tools) if tools else b"")
-        return self._tools[2]
 
     def _encode(self, message: Message) -> bytes:
         """Write one message as the one or more that this API makes of it, joined by commas; empty where none is."""
@@ -183,6 +169,17 @@ class OpenAIChat:
                 return [*results[:-1], {**last, "content": f"{last['content']}\n\n{text}"}]
             return [*results, {"role": "user", "content": text}]
         return [*results, {"role": "user", "content": parts}]
+
+
+def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    told: list[Mapping[str, Any]] = [
+        {
+            "type": "function",
+            "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+        }
+        for tool in tools
+    ]
+    return [*told, search] if search else told
 
 
 def _thinking(field: ThinkingField, budget: int) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The OpenAI Responses API, used without state on the server: reasoning goes back encrypted, as it came."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
 import msgspec
@@ -33,6 +33,7 @@ from treadle.protocol.models import (
     StreamThinkingDone,
     Usage,
 )
+from treadle.protocol.tools import ToolSpec
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.event_json import JsonEvents
 from treadle.providers.failures import CallFailedError, from_problem
@@ -40,7 +41,18 @@ from treadle.providers.framing import SSE
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
 from treadle.providers.web_search import MOST, RESPONSES_TOOL, is_billed, read_call
-from treadle.providers.wire import HttpCall, MessageCache, count, dump, effort, newer, origin, own_data, own_number
+from treadle.providers.wire import (
+    HttpCall,
+    MessageCache,
+    ToolCache,
+    count,
+    dump,
+    effort,
+    newer,
+    origin,
+    own_data,
+    own_number,
+)
 
 API = "openai_responses"
 DONE = b"[DONE]"
@@ -58,7 +70,7 @@ class OpenAIResponses:
         self._endpoint = endpoint
         self._origin = origin(API, endpoint)
         self._messages = MessageCache(self._encode)
-        self._tools: tuple[object, bool, bytes] = (None, False, b"")
+        self._tools = ToolCache(_tools)
 
     def prepare(self, request: ModelRequest) -> HttpCall:
         """Write the request."""
@@ -70,9 +82,10 @@ class OpenAIResponses:
         if request.thinking_budget:
             reasoning = {"effort": effort(request.thinking_budget), "summary": "auto"}
             parts += [b',"include":["reasoning.encrypted_content"],"reasoning":', dump(reasoning)]
-        if tools := self._encode_tools(request):
+        searches = request.web_search and self._endpoint.quirks.web_search
+        if tools := self._tools.encode(request.tools, RESPONSES_TOOL if searches else None):
             parts += [b',"tools":', tools]
-        if self._searches(request):
+        if searches and self._endpoint.quirks.search_bound:
             parts.append(b',"max_tool_calls":%d' % MOST)
         items = filter(None, self._messages.encode(request.messages))
         parts += [b',"input":[', b",".join(items), b"]}"]
@@ -82,27 +95,6 @@ class OpenAIResponses:
     def reader(self) -> "ResponsesReader":
         """Begin to read a reply."""
         return ResponsesReader(self._endpoint)
-
-    def _searches(self, request: ModelRequest) -> bool:
-        return request.web_search and self._endpoint.quirks.web_search
-
-    def _encode_tools(self, request: ModelRequest) -> bytes:
-        searches = self._searches(request)
-        if self._tools[0] is not request.tools or self._tools[1] is not searches:
-            tools: list[dict[str, Any]] = [
-                {
-                    "type": "function",
-                    "name": tool.name,
-                    "description": tool.description,
-                    "parameters": tool.parameters,
-                    "strict": False,
-                }
-                for tool in request.tools
-            ]
-            if searches:
-                tools.append(RESPONSES_TOOL)
-            self._tools = (request.tools, searches, dump(tools) if tools else b"")
-        return self._tools[2]
 
     def _encode(self, message: Message) -> bytes:
         """Write one message as the items that this API makes of it, joined by commas; empty where none is."""
@@ -127,6 +119,20 @@ class OpenAIResponses:
                 return None
             case _:
                 assert_never(block)
+
+
+def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    told: list[Mapping[str, Any]] = [
+        {
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.parameters,
+            "strict": False,
+        }
+        for tool in tools
+    ]
+    return [*told, search] if search else told
 
 
 def _user(message: Message) -> list[dict[str, Any]]:
@@ -176,11 +182,16 @@ class _OutputDetails(msgspec.Struct):
     reasoning_tokens: int | None = None
 
 
+class _ServerTools(msgspec.Struct):
+    web_search_calls: int | None = None
+
+
 class _Usage(msgspec.Struct):
     input_tokens: int | None = None
     output_tokens: int | None = None
     input_tokens_details: _InputDetails | None = None
     output_tokens_details: _OutputDetails | None = None
+    server_side_tool_usage_details: _ServerTools | None = None
 
 
 class _Incomplete(msgspec.Struct):
@@ -232,12 +243,13 @@ class ResponsesReader:
     def usage(self) -> Usage:
         """What is known to have been billed so far."""
         cached = count((self._usage.input_tokens_details or _InputDetails()).cached_tokens)
+        reported = self._usage.server_side_tool_usage_details or _ServerTools()
         return Usage(
             input_tokens=count(count(self._usage.input_tokens) - cached),
             output_tokens=count(self._usage.output_tokens),
             cache_read_tokens=cached,
             reasoning_tokens=count((self._usage.output_tokens_details or _OutputDetails()).reasoning_tokens),
-            searches=self._searched,
+            searches=max(count(reported.web_search_calls), self._searched),
         )
 
     def read(self, event: SseEvent) -> Iterator[StreamEvent]:

@@ -214,6 +214,16 @@ ROWS: tuple[ProviderRow, ...] = (
         quirks=Quirks(stream_usage=False, call_ids=CallIds.NINE, user_after_tool=False),
     ),
     _row("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY", quirks=EFFORT),
+    ProviderRow(
+        name="xai-responses",
+        title="xAI, Responses API",
+        base_url="https://api.x.ai/v1",
+        keys=("XAI_API_KEY",),
+        wire=Wire.OPENAI_RESPONSES,
+        quirks=Quirks(web_search=True, search_bound=False),
+        models="xai",
+        search_price=5.0,
+    ),
     _row("groq", "Groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", quirks=EFFORT),
     _row("together", "Together AI", "https://api.together.xyz/v1", "TOGETHER_API_KEY", models="togetherai"),
     _row(

@@ -38,7 +38,7 @@ def searches_of(row: ProviderRow, model: str) -> Searches | None:
     """What is known of the searches of a model's provider; None where there are none."""
     if not row.quirks.web_search or (row.wire is Wire.GEMINI and not gemini_searches(model)):
         return None
-    return Searches(price=row.search_price, most=MOST if row.wire in _BOUNDED else None)
+    return Searches(price=row.search_price, most=MOST if row.wire in _BOUNDED and row.quirks.search_bound else None)
 
 
 def gemini_searches(model: str) -> bool:

@@ -1,6 +1,6 @@
 """What every wire API gives: a request as bytes, a reader of the reply; and the parts they share."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from treadle.protocol.messages import Message, WireData
 from treadle.protocol.models import ModelRequest, StreamEvent, Usage
+from treadle.protocol.tools import ToolSpec
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.framing import Framing
 from treadle.providers.sse import SseEvent
@@ -95,6 +96,22 @@ class MessageCache(Generic[T]):
         if len(known) > max(self._room, 2 * len(messages)):
             self._known = {id(message): known[id(message)] for message in messages}
         return encoded
+
+
+class ToolCache:
+    """Encodes the tools of requests once for as long as they stay the same; told apart by identity."""
+
+    def __init__(self, write: Callable[[Sequence[ToolSpec], Mapping[str, Any] | None], object]) -> None:
+        """`write` says what is sent, nothing for none; its second argument is the provider's own search, if it may."""
+        self._write = write
+        self._known: tuple[object, object, bytes] = (None, None, b"")
+
+    def encode(self, tools: Sequence[ToolSpec], search: Mapping[str, Any] | None = None) -> bytes:
+        """Give the JSON; empty where there is nothing to send."""
+        if self._known[0] is not tools or self._known[1] is not search:
+            value = self._write(tools, search)
+            self._known = (tools, search, dump(value) if value else b"")
+        return self._known[2]
 
 
 def dump(value: object) -> bytes:

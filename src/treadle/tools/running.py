@@ -69,10 +69,9 @@ async def look_at(workspace: Workspace, number: int, seconds: float, *, stop: bo
     """Wait up to `seconds` for a command in the background, or stop it, and tell its output since the last time."""
     command = workspace.commands.get(number)
     if command is None:
-        known = ", ".join(str(each) for each, _ in workspace.commands.all())
+        known = ", ".join(str(each) for each, _ in workspace.commands.all()) or "none"
         ended = "has ended, and there is nothing more of it" if workspace.commands.had(number) else "was never started"
-        others = f", or look at one that is in the background: {known}" if known else ""
-        raise ToolError(f"Command {number} {ended}. Go on without it{others}.")
+        raise ToolError(f"Command {number} {ended}. Go on, or look at one of those in the background: {known}.")
     if stop:
         await command.stop("you asked for it")
     else:

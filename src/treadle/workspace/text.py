@@ -27,6 +27,11 @@ def visible(text: str) -> str:
     return _CONTROL.sub(lambda found: _escape(found[0]), text)
 
 
+def visible_name(name: str) -> str:
+    """Show a file's name on one line, so that it cannot be taken for two or for something else."""
+    return visible(name).replace("\n", "\\n").replace("\t", "\\t")
+
+
 @cache
 def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
