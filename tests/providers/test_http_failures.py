@@ -10,6 +10,7 @@ import pytest
 from tests.providers.support import KEY, collect, failure_of, fixed_server, provider_at, raw_server, request, response
 
 from treadle.protocol.models import ErrorKind, ModelError, StreamFailure, StreamStop, StreamText, Usage
+from treadle.providers.certificates import system_certificates
 from treadle.providers.endpoint import StreamLimits
 
 EVENTS = {"Content-Type": "text/event-stream"}
@@ -194,3 +195,22 @@ async def test_a_ca_file_or_proxy_that_cannot_be_used_is_said() -> None:
     for wrong in ({"ca_file": "/nowhere/ca.pem"}, {"proxy": "what://is:this"}):
         failed = await failure_of(provider_at("chat", "https://localhost:9", **wrong), request())
         assert (failed.error.kind, "CA file or the proxy" in failed.error.message) == (ErrorKind.BAD_REQUEST, True)
+
+
+def test_the_systems_certificates_are_read_once_and_checked_with() -> None:
+    reading = system_certificates()
+    assert reading is system_certificates()
+    context = reading.result()
+    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
+
+
+async def test_a_file_of_certificates_that_is_not_there_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "missing.pem"))
+    system_certificates.cache_clear()
+    try:
+        failed = await failure_of(provider_at("chat", "https://nowhere.invalid"), request())
+    finally:
+        system_certificates.cache_clear()
+    assert (failed.error.kind, "CA file" in failed.error.message) == (ErrorKind.BAD_REQUEST, True)

@@ -24,7 +24,7 @@ from treadle.app.recall import recall
 from treadle.app.report import write_log
 from treadle.app.roots import Roots
 from treadle.app.rules import load_rules
-from treadle.app.searching import searching, with_searches
+from treadle.app.searching import with_searches
 from treadle.app.settings import SandboxUse, Settings
 from treadle.app.traced_tool import TracedTool
 from treadle.app.trusting import SessionTrust
@@ -157,7 +157,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         redactor=redactor,
         tools=tools,
         offered=offered,
-        provider=searching(parts.models.provider) if parts.settings.web_search else parts.models.provider,
+        provider=parts.models.provider,
         model=with_searches(parts.models) if parts.settings.web_search else parts.models.spec,
         system=_system(parts, tools, offered),
         clock=clock,

@@ -37,6 +37,7 @@ def build_request(ports: Ports, state: State, transcript: Transcript, tools: Too
         tools=tuple(tools.values()) if native else (),
         max_tokens=state.reply_tokens or spec.max_output,
         thinking_budget=_thinking(state, spec),
+        web_search=spec.searches is not None,
     )
 
 

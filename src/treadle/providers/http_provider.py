@@ -10,6 +10,7 @@ import httpx2
 import msgspec
 
 from treadle.protocol.models import ErrorKind, ModelError, ModelRequest, StreamEvent, StreamFailure, StreamStop
+from treadle.providers.certificates import system_certificates
 from treadle.providers.endpoint import MEBIBYTE, Endpoint
 from treadle.providers.event_stream import DamagedFrameError
 from treadle.providers.failures import CallFailedError, clean, failure, from_problem, from_response, is_html
@@ -38,6 +39,10 @@ class HttpProvider:
         self._api = api
         self._authorizer = authorizer
         self._client: httpx2.AsyncClient | None = None
+        self._here = endpoint.host in LOOPBACK and not endpoint.proxy
+        self._needs_system = not (self._here or endpoint.ca_file) and endpoint.scheme == "https"
+        if self._needs_system:
+            system_certificates()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Call the model; see the port."""
@@ -128,23 +133,24 @@ class HttpProvider:
             if not (value.isascii() and value.isprintable()):
                 why = "the API key, or another header, holds characters that cannot be sent"
                 raise CallFailedError(failure(self._endpoint, ErrorKind.AUTHENTICATION, why))
-        client = self._client or self._connect()
+        client = self._client or await self._connect()
         return await client.send(
             client.build_request("POST", call.url, headers=headers, content=call.body), stream=True
         )
 
-    def _connect(self) -> httpx2.AsyncClient:
+    async def _connect(self) -> httpx2.AsyncClient:
         """Build the client. Certificates are always checked, but not even read for plain HTTP to this machine."""
         endpoint = self._endpoint
-        here = endpoint.host in LOOPBACK and not endpoint.proxy
-        verify: ssl.SSLContext | bool = not (here and endpoint.scheme == "http")
+        verify: ssl.SSLContext | bool = not (self._here and endpoint.scheme == "http")
         try:
+            if self._needs_system:
+                verify = await asyncio.shield(asyncio.wrap_future(system_certificates()))  # others wait for it, too
             if endpoint.ca_file:
                 verify = ssl.create_default_context(cafile=endpoint.ca_file)
             self._client = httpx2.AsyncClient(
                 verify=verify,
                 proxy=endpoint.proxy or None,
-                trust_env=not here,
+                trust_env=not self._here,
                 timeout=httpx2.Timeout(
                     max(endpoint.limits.idle, endpoint.limits.first_byte), connect=endpoint.limits.connect
                 ),

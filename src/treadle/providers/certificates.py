@@ -1,0 +1,21 @@
+"""The certificates of the system, read beside everything else."""
+
+import ssl
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+
+import httpx2
+
+
+@cache
+def system_certificates() -> "Future[ssl.SSLContext]":
+    """Begin to read them, once for all providers: that takes tens of milliseconds, in which the session opens.
+
+    What is read is what the HTTP library finds by itself. The result is an `OSError` where the environment names a file
+    that is not there.
+    """
+    worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treadle-certificates")
+    try:
+        return worker.submit(httpx2.create_ssl_context)
+    finally:
+        worker.shutdown(wait=False)
