@@ -221,6 +221,27 @@ async def test_only_what_was_judged_is_reached_on_this_machine(tool: BrowserActi
 
 
 @needs_chromium
+async def test_a_page_cannot_keep_the_browser_and_one_that_opens_is_shown(tool: BrowserAction) -> None:
+    keeping = (
+        b"<title>Keep</title><body onclick='x=1'><script>onbeforeunload = event => event.preventDefault()</script>"
+    )
+    pages = {
+        "/keep": Page(body=keeping + b"<a href=/new target=_blank>new</a>"),
+        "/new": Page(body=b"<title>New</title>"),
+        "/load": Page(body=b"x", headers={"content-disposition": "attachment"}),
+    }
+    async with serving(pages) as web:
+        await act(tool, "launch", url=web.url("/keep"))
+        await act(tool, "click", coordinate="600,500")
+        with pytest.raises(ToolError, match="Download is starting"):
+            await act(tool, "launch", url=web.url("/load"))
+        assert "Title: New\n" in text_of(await act(tool, "launch", url=web.url("/new")))
+        await act(tool, "launch", url=web.url("/keep"))
+        opened = text_of(await act(tool, "click", selector="a"))
+        assert ("Title: New\n" in opened, f'from="{web.url("/new")}"' in opened) == (True, True)
+
+
+@needs_chromium
 async def test_a_name_that_leads_to_this_machine_is_refused() -> None:
     page = await chromium.start(resolver=Names(docs_test=["127.0.0.1"]))
     try:

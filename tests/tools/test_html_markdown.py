@@ -25,6 +25,9 @@ def text(source: str) -> str:
             "[up](https://example.org/x) here js",
         ),
         ("<a href='https://e.org/'>https://e.org/</a>", "<https://e.org/>"),
+        ("<a href='/x y\n/z'>l</a>", "[l](https://example.org/x%20y/z)"),
+        ("<table><tr><td>a<td><a href=/x>b</a> c</table>", "| a | [b](https://example.org/x) c |\n| --- | --- |"),
+        ("<table><tr><td><a href=/x>b<td>c</a></table>", "| b | c |\n| --- | --- |"),
         ("<ul><li>a<li>b<ol start=3><li>c</li><li><p>d</p></li></ol></ul>e", "- a\n- b\n  3. c\n  4. d\n\ne"),
         ("<pre>a\n  b &lt;\n</pre>c", "```\na\n  b <\n```\n\nc"),
         ("<pre>```</pre>", "````\n```\n````"),
@@ -73,3 +76,16 @@ def test_nothing_is_ever_an_error(pieces: list[str]) -> None:
 def test_hostile_repetition_is_worked_off(piece: str) -> None:
     # Each of these takes minutes with a parser that looks ahead again and again; the test's own time limit tells.
     text(piece * 40_000)
+
+
+@pytest.mark.parametrize(
+    ("content", "leads_to"),
+    [
+        ("0;url=/new", "https://example.org/new"),
+        ("5; URL='https://e.org/x'", "https://e.org/x"),
+        ("3", ""),
+        ("0;url=javascript:f()", ""),
+    ],
+)
+def test_where_a_page_leads_on_by_itself_is_told(content: str, leads_to: str) -> None:
+    assert to_markdown(f'<meta http-equiv="Refresh" content="{content}">', BASE).leads_to == leads_to

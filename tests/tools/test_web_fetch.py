@@ -1,6 +1,7 @@
 """Fetching from real servers on loopback."""
 
 import gzip
+import zlib
 
 import pytest
 from tests.tools.web_server import Names, Page, redirect, serving
@@ -62,6 +63,7 @@ async def test_the_url_is_what_the_policy_judges() -> None:
         "http://example.org:99999/",
         "http://[::1",
         "javascript:alert(1)",
+        "http://example.org/\ud800",
     ],
 )
 async def test_what_is_no_plain_web_address_is_refused_before_anything_is_sent(url: str) -> None:
@@ -213,7 +215,8 @@ async def test_a_huge_answer_is_cut_and_says_so() -> None:
     async with serving({"/": Page(body=bomb, headers={**TEXT, "content-encoding": "gzip"})}) as web:
         shown = await text(WebFetch(), web.url())
     assert shown.endswith(
-        "[characters 0 to 30,000 of 5,242,880; go on with start=30000]\n[the answer was cut after 5,242,880 bytes]"
+        "[characters 0 to 30,000 of 5,242,880; go on with start=30000]\n"
+        "[the answer was cut or ended too early, after 5,242,880 bytes]"
     )
 
 
@@ -251,3 +254,39 @@ async def test_a_page_without_text_points_to_the_browser() -> None:
         assert "(the page has no text; if scripts make it, browser_action can open it)" in await text(
             WebFetch(), web.url()
         )
+
+
+async def test_deflate_is_understood_with_and_without_its_header() -> None:
+    bare = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    bodies = {"/bare": bare.compress(b"hello") + bare.flush(), "/whole": zlib.compress(b"hello")}
+    headers = {**TEXT, "content-encoding": "deflate"}
+    async with serving({path: Page(body=body, headers=headers) for path, body in bodies.items()}) as web:
+        for path in bodies:
+            assert "\nhello\n" in await text(WebFetch(), web.url(path))
+
+
+async def test_a_compressed_answer_that_ends_too_early_says_so() -> None:
+    body = gzip.compress(b"hello " * 1000)[:-12]
+    async with serving({"/": Page(body=body, headers={**TEXT, "content-encoding": "gzip"})}) as web:
+        assert "ended too early, after" in await text(WebFetch(), web.url())
+
+
+async def test_a_redirect_to_what_is_no_web_address_is_a_failure() -> None:
+    async with serving({"/": redirect("file:///etc/passwd")}) as web:
+        result = await fetch(WebFetch(), web.url())
+    assert result.outcome is Outcome.FAILED
+    assert "no address of the web. Use another source." in str(result.content)
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"), [(401, "wants a login"), (429, "again later"), (503, "again later"), (404, "Check the URL")]
+)
+async def test_a_failure_says_what_to_do_about_it(status: int, advice: str) -> None:
+    async with serving({"/": Page(status=status, body=b"no", headers=TEXT)}) as web:
+        assert advice in (await text(WebFetch(), web.url())).splitlines()[-1]
+
+
+async def test_a_page_that_leads_on_tells_where() -> None:
+    page = Page(body=b"<meta http-equiv=refresh content='0;url=/next'>")
+    async with serving({"/": page}) as web:
+        assert f"[the page leads on to {web.url('/next')}]" in await text(WebFetch(), web.url())

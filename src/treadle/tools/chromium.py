@@ -48,6 +48,9 @@ _LOAD_MS = 30_000
 _ACTION_MS = 5_000
 _SETTLE_MS = 2_000
 _CLOSE_SECONDS = 5.0
+_TRIES = 4
+_BETWEEN_TRIES = 0.1  # seconds
+_HANGS = "If the page hangs, use the action close before you launch another."
 _QUALITIES = (80, 50, 25)
 _MOST_PICTURE = 700_000
 _MOST_EVENTS = 50
@@ -143,7 +146,8 @@ class Chromium:
             return await self._look()
         except async_api.Error as error:
             refused = self._gateway.take_refusals() if isinstance(step, Launch) else ()
-            raise ToolError(" ".join((_why(error), *refused, _advice(step)))) from error
+            hangs = (_HANGS,) if isinstance(step, Launch | Look) and isinstance(error, async_api.TimeoutError) else ()
+            raise ToolError(" ".join((_why(error), *refused, *hangs, _advice(step)))) from error
 
     async def close(self) -> None:
         """End the browser with its profile, and the gateway."""
@@ -164,7 +168,9 @@ class Chromium:
             case Launch(url):
                 self._allow(url)
                 self._last_url = url
-                answer = await page.goto(url, timeout=_LOAD_MS, wait_until="load")
+                # What was said before, perhaps by a page that did not come about, is no news of this one.
+                self._events.clear()
+                answer = await _go(page, url)
                 if answer is not None and REFUSED in answer.headers:
                     raise async_api.Error("The page was not loaded.")
             case ClickAt(x, y):
@@ -198,15 +204,16 @@ class Chromium:
                 url=self._last_url, title="(the page has closed itself)", picture="", events=self._take_events()
             )
         page = self._pages[-1]
-        picture = b""
-        for quality in _QUALITIES:
-            picture = await page.screenshot(type="jpeg", quality=quality, scale="css", timeout=_LOAD_MS)
-            if len(picture) <= _MOST_PICTURE:
-                break
+        picture, title = await _picture(page), await page.title()
+        if self._pages and self._pages[-1] is not page:
+            # Another page has opened meanwhile, as links do that open one.
+            with contextlib.suppress(async_api.TimeoutError):
+                await self._pages[-1].wait_for_load_state("load", timeout=_SETTLE_MS)
+            return await self._look()
         self._last_url = self.url
         return View(
             url=page.url,
-            title=await page.title(),
+            title=title,
             picture=base64.b64encode(picture).decode("ascii"),
             events=self._take_events(),
         )
@@ -252,9 +259,36 @@ class Chromium:
             self._note(f"status {response.status}: {response.request.method} {response.url}")
 
     async def _on_dialog(self, dialog: async_api.Dialog) -> None:
+        if dialog.type == "beforeunload":
+            # To dismiss it would be to stay on the page for ever.
+            with contextlib.suppress(async_api.Error):
+                await dialog.accept()
+            return
         self._note(f"{dialog.type} dialog, dismissed: {dialog.message}")
         with contextlib.suppress(async_api.Error):
             await dialog.dismiss()
+
+
+async def _go(page: async_api.Page, url: str) -> async_api.Response | None:
+    """Open a URL, also where what was opened before it, such as a page of errors, comes in between."""
+    for _ in range(_TRIES - 1):
+        try:
+            return await page.goto(url, timeout=_LOAD_MS, wait_until="load")
+        except async_api.Error as error:
+            if "interrupted by another navigation" not in error.message:
+                raise
+            await asyncio.sleep(_BETWEEN_TRIES)
+    return await page.goto(url, timeout=_LOAD_MS, wait_until="load")
+
+
+async def _picture(page: async_api.Page) -> bytes:
+    """Take a screenshot, as fine as its size allows."""
+    picture = b""
+    for quality in _QUALITIES:
+        picture = await page.screenshot(type="jpeg", quality=quality, scale="css", timeout=_LOAD_MS)
+        if len(picture) <= _MOST_PICTURE:
+            break
+    return picture
 
 
 def _why(error: async_api.Error) -> str:

@@ -19,16 +19,19 @@ _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "code": "`", "kbd": "`
 _SPACE = re.compile(r"[ \t\r\n\f]+")
 _TICKS = re.compile(r"`+")
 _MANY_BLANK = re.compile(r"\n{3,}")
+_NO_BREAKS = dict.fromkeys(map(ord, "\t\r\n"))
+_REFRESH = re.compile(r"\s*[\d.]+\s*[;,]\s*(?:url\s*=\s*)?['\"]?([^'\"]+)", re.IGNORECASE)
 _DEEPEST = 20
 _WIDEST_TABLE = 50
 
 
 @dataclass(frozen=True, slots=True)
 class MarkdownPage:
-    """The title of a page, empty if it has none, and its text as Markdown."""
+    """The title of a page, empty if it has none, its text as Markdown, and where it leads on by itself, if it does."""
 
     title: str
     text: str
+    leads_to: str = ""
 
 
 def to_markdown(source: str, base: str) -> MarkdownPage:
@@ -42,7 +45,7 @@ def to_markdown(source: str, base: str) -> MarkdownPage:
                 writer.start(token)
             case End(name):
                 writer.end(name)
-    return MarkdownPage(title=_flat(writer.title), text=writer.finish())
+    return MarkdownPage(title=_flat(writer.title), text=writer.finish(), leads_to=writer.leads_to)
 
 
 def _flat(text: str) -> str:
@@ -66,9 +69,10 @@ class _Table:
 
 @dataclass(slots=True)
 class _Link:
-    """A link that is open, and where its text began among the pieces of the line."""
+    """A link that is open, and where its text began among the pieces of a line or cell."""
 
     target: str
+    pieces: list[str]
     begin: int
 
 
@@ -77,6 +81,7 @@ class _Writer:
 
     def __init__(self, base: str) -> None:
         self.title = ""
+        self.leads_to = ""
         self._base = base
         self._lines: list[str] = []
         self._line: list[str] = []
@@ -115,6 +120,8 @@ class _Writer:
             self._open_link(tag.attributes.get("href", ""))
         elif name == "img":
             self._image(tag)
+        elif name == "meta":
+            self._meta(tag)
         elif name == "br":
             self._inline(" ") if self._tables else self._break()
         elif not self._table_start(name):
@@ -146,15 +153,17 @@ class _Writer:
     # Inline
 
     def _inline(self, text: str) -> None:
-        target = self._line
-        if self._tables:
-            if (cell := self._tables[-1].cell) is None:
-                return
-            target = cell
+        target = self._pieces()
+        if target is None:
+            return
         if text.startswith(" ") and (not target or target[-1].endswith((" ", "\n"))):
             text = text[1:]
         if text:
             target.append(text)
+
+    def _pieces(self) -> list[str] | None:
+        """Give what text is added to now; None between the cells of a table."""
+        return self._tables[-1].cell if self._tables else self._line
 
     def _mark(self, name: str) -> None:
         if not self._preformatted:
@@ -163,21 +172,27 @@ class _Writer:
     def _open_link(self, target: str) -> None:
         self._close_link()
         url = self._absolute(target)
-        if url and not self._tables and not self._preformatted:
-            self._link = _Link(url, len(self._line))
+        pieces = self._pieces()
+        if url and pieces is not None and not self._preformatted:
+            self._link = _Link(url, pieces, len(pieces))
 
     def _close_link(self) -> None:
         link, self._link = self._link, None
-        if link is None or link.begin > len(self._line):
+        if link is None or link.pieces is not self._pieces() or link.begin > len(link.pieces):
             return
-        text = _flat("".join(self._line[link.begin :]))
-        del self._line[link.begin :]
+        text = _flat("".join(link.pieces[link.begin :]))
+        del link.pieces[link.begin :]
         if text:
             self._inline(f"[{text}]({link.target})" if text != link.target else f"<{text}>")
 
     def _image(self, tag: Start) -> None:
         if text := _flat(tag.attributes.get("alt", "")):
             self._inline(f"[image: {text}]")
+
+    def _meta(self, tag: Start) -> None:
+        if tag.attributes.get("http-equiv", "").strip().lower() == "refresh":
+            found = _REFRESH.match(tag.attributes.get("content", ""))
+            self.leads_to = self.leads_to or (self._absolute(found.group(1)) if found else "")
 
     def _absolute(self, target: str) -> str:
         """Resolve a link; only those that can be fetched, and lead off this page, are of use."""
@@ -186,7 +201,7 @@ class _Writer:
             fine = urlsplit(url).scheme in ("http", "https")
         except ValueError:
             return ""
-        return "".join(url.split()) if fine and target.strip() and not target.strip().startswith("#") else ""
+        return _address(url) if fine and target.strip() and not target.strip().startswith("#") else ""
 
     # Blocks
 
@@ -329,6 +344,11 @@ class _Writer:
             if number == 0:
                 self._lines.append(self._prefix() + _row(["---"] * width, width))
         self._blank()
+
+
+def _address(url: str) -> str:
+    """Write an address as browsers do: line ends and tabs go, blanks are encoded."""
+    return url.translate(_NO_BREAKS).replace(" ", "%20")
 
 
 def _first_number(tag: Start) -> int:

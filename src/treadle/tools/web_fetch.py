@@ -74,31 +74,50 @@ class WebFetch(Struct, frozen=True):
 
         answer = await Fetch(self.resolver, self.private_hosts).get(url)
         if answer.elsewhere:
-            return result_of(
-                Origin.WEB,
-                Outcome.OK,
-                f"It redirects to another host: {visible(answer.elsewhere)}\n"
-                "Call web_fetch with that URL if you want to follow it.",
-            )
+            return _redirected(answer.elsewhere)
         kind = kind_of(answer.content_type, answer.body)
         if kind is Kind.OTHER:
             raise ToolError(_no_text(answer.url, answer.content_type, len(answer.body)))
         content = decode_text(answer.body, answer.content_type, html=kind is Kind.HTML)
-        title = ""
+        title = notes = ""
         if kind is Kind.HTML:
             page = await asyncio.to_thread(to_markdown, content, answer.url)
             title, content = page.title, page.text
+            notes = f"\n[the page leads on to {visible(page.leads_to)}]" if page.leads_to else ""
+        notes += _cut_note(answer.cut)
         facts = [f"{answer.status} {answer.reason}".strip(), *([answer.content_type] if answer.content_type else [])]
         head = f"{visible(answer.url)} ({visible(', '.join(facts))})"
         shown = f"# {title}\n\n{content}" if title and not content.startswith(f"# {title}") else content
-        text = f"{head}\n{_part(shown, start, answer.url)}{_cut_note(answer.cut)}"
+        text = f"{head}\n{_part(shown, start, answer.url)}{notes}"
         if answer.status < 400:
             return result_of(origin_of_page(answer.url), Outcome.OK, text)
-        return result_of(origin_of_page(answer.url), Outcome.FAILED, f"{text}\nCheck the URL, or use another source.")
+        return result_of(origin_of_page(answer.url), Outcome.FAILED, f"{text}\n{_advice(answer.status)}")
+
+
+def _redirected(url: str) -> CallResult:
+    shown = visible(url)
+    if not url.startswith(("http://", "https://")):
+        text = f"It redirects to {shown}, which is no address of the web. Use another source."
+        return result_of(Origin.WEB, Outcome.FAILED, text)
+    text = f"It redirects to another host: {shown}\nCall web_fetch with that URL if you want to follow it."
+    return result_of(Origin.WEB, Outcome.OK, text)
+
+
+def _advice(status: int) -> str:
+    """Say what to do about an answer that is a failure."""
+    match status:
+        case 401 | 403 | 407:
+            return "It wants a login, or no programs: use another source, or try browser_action."
+        case 429 | 502 | 503 | 504:
+            return "Try it again later, or use another source."
+        case _:
+            return "Check the URL, or use another source."
 
 
 def _web_url(url: str) -> str:
     """Check that a URL can be fetched at all, and give it without what is not sent. Raises `ToolError`."""
+    if any("\ud800" <= character <= "\udfff" for character in url):
+        raise ToolError("The URL holds half a character. Give a URL like https://example.org/page.", invalid=True)
     check = check_url(url)
     if check.problem or not check.host or check.kind is HostKind.INVALID:
         raise ToolError(
@@ -114,7 +133,7 @@ def _part(content: str, start: int, url: str) -> str:
     if not content.strip():
         return "(the page has no text; if scripts make it, browser_action can open it)"
     if start >= len(content):
-        raise ToolError(f"The page has only {len(content):,} characters; Give a smaller `start`.")
+        raise ToolError(f"The page has only {len(content):,} characters. Give a smaller `start`.")
     end = min(len(content), start + _PAGE)
     if end < len(content):
         line_end = content.rfind("\n", start + _PAGE // 2, end)
@@ -127,7 +146,7 @@ def _part(content: str, start: int, url: str) -> str:
 
 
 def _cut_note(cut: int) -> str:
-    return f"\n[the answer was cut after {cut:,} bytes]" if cut else ""
+    return f"\n[the answer was cut or ended too early, after {cut:,} bytes]" if cut else ""
 
 
 def _no_text(url: str, content_type: str, size: int) -> str:

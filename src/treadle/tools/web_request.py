@@ -139,7 +139,7 @@ async def _read(url: httpx2.URL, response: httpx2.Response) -> Answer:
         reason=_reason(response.status_code),
         content_type=response.headers.get("content-type", "").strip(),
         body=bytes(body[:_MOST_BYTES]),
-        cut=_MOST_BYTES if len(body) > _MOST_BYTES else 0,
+        cut=min(len(body), _MOST_BYTES) if len(body) > _MOST_BYTES or not unpack.ended else 0,
     )
 
 
@@ -148,7 +148,13 @@ class _Unpacker:
 
     def __init__(self, encoding: str, url: str) -> None:
         self._zlib = zlib.decompressobj(zlib.MAX_WBITS | 32) if encoding else None
+        self._may_be_bare = encoding == "deflate"
         self._url = url
+
+    @property
+    def ended(self) -> bool:
+        """Whether the end of what was compressed has come."""
+        return self._zlib is None or self._zlib.eof
 
     def __call__(self, data: bytes, room: int) -> bytes:
         if self._zlib is None:
@@ -156,9 +162,15 @@ class _Unpacker:
         try:
             return self._zlib.decompress(data, room)
         except zlib.error as error:
+            if self._may_be_bare:
+                # Some servers leave out the header that `deflate` has by its definition.
+                self._zlib, self._may_be_bare = zlib.decompressobj(-zlib.MAX_WBITS), False
+                return self(data, room)
             raise ToolError(
                 f"The answer of {visible(self._url)} has damaged compression. Use another source."
             ) from error
+        finally:
+            self._may_be_bare = False
 
 
 def _unpacker(encoding: str, url: str) -> _Unpacker:
