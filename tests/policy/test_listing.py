@@ -33,6 +33,7 @@ _READS = (
     "for f in $(git ls-files '*.py'); do cat $f; done",
     "for f in $(find . -name '*.py'); do wc -l \"$f\"; done",
     "git ls-files | xargs wc -l",
+    "find . -name '*.py' -exec cat {} +",
     'git ls-files | while read -r f; do wc -c "$f"; done',
 )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from treadle.policy.marks import ANY, PIPE, SPLIT, STAR, UNKNOWN, is_static
+from treadle.policy.shell.outputs import printed_by
 from treadle.policy.shell.syntax import (
     Arithmetic,
     Literal,
@@ -162,6 +163,34 @@ def _tilde(atoms: list[_Atom], variables: Variables, cwd: str, *, tilde: bool) -
     return [Literal(value, quoted=True), *atoms[end:]]
 
 
+_SETS = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)|<<=|>>=")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_NUMBER = re.compile(r"-?\d{1,15}")
+_CALCULATION = re.compile(r"[\s\w+*/%()<>=&|!~^?:,-]*")
+
+
+def only_calculates(expression: Arithmetic, variables: Variables) -> bool:
+    """Whether arithmetic sets nothing and holds only numbers and variables that are known to be numbers.
+
+    The value of any other variable would be evaluated in turn.
+    """
+    text = ""
+    for part in expression.inner:
+        match part:
+            case Literal(text=literal):
+                text += literal
+            case Parameter(name=name, operator=""):
+                text += f" {name if name not in _COUNTS else 0} "
+            case _:
+                return False
+    names = (match.group() for match in _NAME.finditer(text))
+    known = all(_NUMBER.fullmatch(variables.get(name)) for name in names)
+    return known and _CALCULATION.fullmatch(text) is not None and _SETS.search(text) is None
+
+
+_COUNTS = frozenset({"?", "#", "$", "LINENO", "SECONDS", "RANDOM", "PPID"})
+
+
 def _value(atom: _Atom, variables: Variables) -> str:
     match atom:
         case str():
@@ -181,18 +210,34 @@ def _value(atom: _Atom, variables: Variables) -> str:
 
 
 def _printed(substitution: Substitution, variables: Variables) -> str:
-    """Give the output of a lone `echo` or `printf` of known words, else `UNKNOWN`; what runs is judged elsewhere."""
+    """Give the output of a lone pipeline as far as it is known, else `UNKNOWN`; what runs is judged elsewhere."""
     match substitution.script.pipelines:
-        case (Pipeline(commands=(Simple(assignments=(), redirects=(), words=words),)),):
-            fields = expand_words(words, variables, UNKNOWN)
+        case (Pipeline(commands=(Simple(assignments=(), redirects=(), words=words),)),) if _echoes(words):
+            text = _echoed(expand_words(words, variables, UNKNOWN), " " if substitution.quoted else SPLIT)
+        case (Pipeline(commands=commands),):
+            plain = [one for one in commands if isinstance(one, Simple) and not one.assignments and not one.redirects]
+            if len(plain) != len(commands):
+                return UNKNOWN
+            text = printed_by(
+                [expand_words(one.words, variables, UNKNOWN) or ("",) for one in plain], variables.get("PWD")
+            )
         case _:
             return UNKNOWN
-    if fields[:1] not in (("echo",), ("printf",)) or not all(map(is_static, fields)) or fields[1:2] == ("-e",):
+    return text if substitution.quoted else _split(text)
+
+
+def _echoes(words: Sequence[Word]) -> bool:
+    return bool(words) and words[0].text in ("echo", "printf")
+
+
+def _echoed(fields: Sequence[str], joint: str) -> str:
+    """Give what echo prints, or printf where its format leaves its one text as it is."""
+    if not all(map(is_static, fields)) or fields[1:2] == ("-e",) or any("\\" in text for text in fields):
         return UNKNOWN
-    if any("\\" in text for text in fields):
-        return UNKNOWN
-    start = 2 if fields[1:2] in (("-n",), ("%s",), ("%s\\n",)) else 1
-    return (" " if substitution.quoted else SPLIT).join(fields[start:])
+    if fields[0] == "printf":
+        texts = fields[2:] if fields[1:2] == ("%s",) else fields[1:]
+        return texts[0] if len(texts) == 1 and (len(fields) == 3 or "%" not in texts[0]) else UNKNOWN
+    return joint.join(fields[2 if fields[1:2] == ("-n",) else 1 :])
 
 
 def _parameter(parameter: Parameter, variables: Variables) -> str:
@@ -202,6 +247,9 @@ def _parameter(parameter: Parameter, variables: Variables) -> str:
         value = expand_text(parameter.operand, variables) + UNKNOWN
     elif parameter.operator:
         value = UNKNOWN
-    if parameter.quoted:
-        return value
+    return value if parameter.quoted else _split(value)
+
+
+def _split(value: str) -> str:
+    """Mark where a value that is not quoted falls apart, and what is a glob in it."""
     return re.sub(r"[ \t\n]+", SPLIT, value).replace("*", STAR).replace("?", ANY)

@@ -31,7 +31,7 @@ from treadle.policy.shell.interpreters import (
 from treadle.policy.shell.network import NETWORK
 from treadle.policy.shell.options import Arguments, judge_arguments, read_arguments
 from treadle.policy.shell.outside import brings_text
-from treadle.policy.shell.readers import CAPITAL_V, NEEDS_ONE_OF, PLAIN_FORMS, VERSION_BANNERS, readers
+from treadle.policy.shell.readers import CAPITAL_V, GO_SETTINGS, NEEDS_ONE_OF, PLAIN_FORMS, VERSION_BANNERS, readers
 from treadle.policy.shell.scene import Scene
 from treadle.policy.shell.wrappers import is_wrapper, suffixes, unwrap
 from treadle.protocol.tools import Risk
@@ -102,6 +102,8 @@ def _is_of_the_system(word: str, scene: Scene) -> bool:
 def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
     if name in VERSION_BANNERS and len(words) == 1 and words[0] in _VERSION_WORDS:
         return _version(name, words[0], scene)
+    if name == "go" and words[:1] == ("env",) and GO_SETTINGS.issuperset(words[1:]) and words[1:] and scene.is_trusted:
+        return [Finding(Risk.READ, "reader", "go env prints settings")]
     if (name, *words) in PLAIN_FORMS:
         return [Finding(Risk.READ, "reader", f"{' '.join((name, *words))} only tells something")]
     findings: list[Finding] = []
@@ -151,6 +153,9 @@ def _by_family(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]
         return _judge_reader(name, words, scene)
     if is_writer(name):
         return judge_files(name, words, scene) or []
+    if name in readers():
+        needed = " or ".join(sorted(NEEDS_ONE_OF.get(name, ())))
+        return [unclear("missing-option", f"{name} only reads with {needed}; without it looks names up in the network")]
     return _judge_unknown(name, words, scene)
 
 
