@@ -34,6 +34,11 @@ def is_interpreter(name: str) -> bool:
 
 def judge_shell(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge a shell: its script is judged as a line of its own."""
+    if name == "bash" and len(words) == 2 and words[0] == "-c" and is_static(words[1]):
+        # Without other options no file runs first, and the text is read as that of the line is.
+        found = scene.script(words[1], feed=scene.feed)
+        if all(one.risk in (Risk.NONE, Risk.READ) and not one.always_asks for one in found):
+            return found
     findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a script")]
     takes_script = reads_input = False
     pending = list(words)

@@ -98,6 +98,8 @@ def _source(argv: tuple[str, ...], scene: Scene) -> Listing | None:
     if name == "find":
         return _by_find(words, scene)
     if name == "git":
+        if words[:1] == ("grep",):
+            return _by_git_grep(words[1:], scene)
         return _by_git(words, scene) if words[:1] == ("ls-files",) else None
     if name in ("grep", "egrep", "fgrep", "rg", "fd", "fdfind"):
         return _by_search(name, words, scene)
@@ -203,6 +205,17 @@ def _by_git(words: Sequence[str], scene: Scene) -> Listing | None:
     names = [name for name in tracked if not paths or any(_matches_path(path, name) for path in paths)]
     picks = list(map(_last, paths)) if all("*" in path for path in paths) else []
     return _picked(names, picks, is_nul="-z" in flags)
+
+
+def _by_git_grep(words: Sequence[str], scene: Scene) -> Listing | None:
+    """Read `git grep -l PATTERN [-- PATH…]`: without a revision it prints names of files that are tracked."""
+    before = list(words[: words.index("--")] if "--" in words else words)
+    flags = [word for word in before if word.startswith("-")]
+    if not {"-l", "--name-only", "--files-with-matches"} & set(flags) or len(before) - len(flags) != 1:
+        return None
+    if not all(re.fullmatch(r"-[liwEFn]|--name-only|--files-with-matches", word) for word in flags):
+        return None
+    return _by_git(("ls-files", *words[len(before) :]), scene)
 
 
 def _matches_path(path: str, name: str) -> bool:

@@ -10,9 +10,9 @@ _HASH_OPTIONS = {
     "rev-parse": re.compile(r"--short(=\d+)?|--verify|--quiet|-q"),
     "merge-base": re.compile(r"--octopus|--fork-point|-a|--all"),
     "rev-list": re.compile(
-        r"-\d+|-n\d+|--max-count=\d+|--max-parents=\d+|--all|--reverse|--first-parent|--no-merges|--merges"
+        r"-\d+|-n\d*|--max-count=\d+|--max-parents=\d+|--all|--reverse|--first-parent|--no-merges|--merges"
     ),
-    "log": re.compile(r"-\d+|-n\d+|--max-count=\d+|--all|--reverse|--first-parent|--no-merges|--merges"),
+    "log": re.compile(r"-\d+|-n\d*|--max-count=\d+|--all|--reverse|--first-parent|--no-merges|--merges"),
 }
 _ONLY_HASHES = re.compile(r"--(format|pretty)=(t?format:)?%[hH]")
 _CUT = re.compile(r"(-n ?\d+|-\d+)?")

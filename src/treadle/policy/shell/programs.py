@@ -155,7 +155,7 @@ def _by_family(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]
         return judge_files(name, words, scene) or []
     if name in readers():
         needed = " or ".join(sorted(NEEDS_ONE_OF.get(name, ())))
-        return [unclear("missing-option", f"{name} only reads with {needed}; without it looks names up in the network")]
+        return [unclear("missing-option", f"{name} looks names up in the network unless {needed} is given")]
     return _judge_unknown(name, words, scene)
 
 
