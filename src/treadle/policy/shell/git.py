@@ -110,7 +110,7 @@ def _judge_setting(setting: str) -> list[Finding]:
 
 
 def _judge_git_command(command: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    findings = [Finding(Risk.EXECUTE, "git", f"git {command}")]
+    findings = [Finding(Risk.EXECUTE, "git", f"this use of git {command} is not known to only read")]
     if command in DANGEROUS:
         findings.append(dangerous("git", f"git {command} {DANGEROUS[command]}"))
     harmful = _harmful_option(command, words)
@@ -286,7 +286,12 @@ def _config(words: Sequence[str], scene: Scene) -> list[Finding]:
     if flags & {"-f", "--file", "--blob"}:
         return [dangerous("git-config", "git config works on another file")]
     if flags & {"-l", "--list", "--get-regexp"} or plain[:1] == ["list"]:
-        return [unclear("git-config", "a list of settings may show tokens in headers and addresses")]
+        return [
+            unclear(
+                "git-config",
+                "a list of settings may show tokens in headers and addresses; git config --get NAME shows one setting",
+            )
+        ]
     if flags & {"--get", "--get-all"} or plain[:1] == ["get"] or (len(plain) == 1 and flags <= {"--global", "--local"}):
         return _config_read(flags, plain, scene)
     if flags & {"--global", "--system", "--worktree"}:

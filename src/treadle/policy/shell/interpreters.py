@@ -150,7 +150,7 @@ def is_database(name: str) -> bool:
 
 def judge_database(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge a database client: a question, and dangerous when a statement changes something."""
-    findings = [Finding(Risk.REMOTE, "database", f"{name} talks to a database")]
+    findings = [Finding(Risk.REMOTE, "database", f"{name} sends statements to a database, which can change it")]
     texts = [*words, scene.feed.text or "", *(" ".join(command) for command in scene.feed.upstream)]
     for text in texts:
         findings.extend(scene.mentions(text))

@@ -173,7 +173,7 @@ def _look_up(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 
 def _containers(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge docker and its like by the folders of this machine that a container may change."""
-    findings = [Finding(Risk.EXECUTE, "unknown-program", f"{name} runs code in containers")]
+    findings = [Finding(Risk.EXECUTE, "unknown-program", f"{name} talks to a service that can run and change anything")]
     for place, word in enumerate(words):
         findings.extend(_secret_in(word, scene))
         option, has_value, value = word.partition("=")

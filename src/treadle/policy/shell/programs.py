@@ -33,6 +33,7 @@ from treadle.policy.shell.options import Arguments, judge_arguments, read_argume
 from treadle.policy.shell.outside import brings_text
 from treadle.policy.shell.readers import CAPITAL_V, GO_SETTINGS, NEEDS_ONE_OF, PLAIN_FORMS, VERSION_BANNERS, readers
 from treadle.policy.shell.scene import Scene
+from treadle.policy.shell.unknown import why_unknown
 from treadle.policy.shell.wrappers import is_wrapper, suffixes, unwrap
 from treadle.protocol.tools import Risk
 
@@ -111,7 +112,7 @@ def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
     if why is not None:
         tells = only_tells(name, words)
         findings.append(
-            Finding(Risk.EXECUTE, "program", f"{name} tells something")
+            Finding(Risk.EXECUTE, "program", f"{name} only tells something here, but can change the system")
             if tells
             else dangerous("program", f"{name} {why}")
         )
@@ -129,7 +130,11 @@ def _version(name: str, word: str, scene: Scene) -> list[Finding]:
     if word == "version" and name not in ("go", "helm", "git", "openssl", "zig"):
         return [Finding(Risk.EXECUTE, "unknown-option", f"{name} version may not be its version")]
     if word == "-V" and name not in CAPITAL_V:
-        return [Finding(Risk.EXECUTE, "unknown-option", f"{name} -V may not be its version")]
+        return [
+            Finding(
+                Risk.EXECUTE, "unknown-option", f"{name} -V may do something else than tell the version; use --version"
+            )
+        ]
     if word == "-V" and name in ("go", "docker", "ssh"):
         return [Finding(Risk.READ, "version", f"{name} prints its version")]
     if name in ("go", "cargo", "rustc", "rustup") and not scene.is_trusted:
@@ -226,9 +231,7 @@ def _printenv(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
 
 
 def _judge_unknown(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
-    text = (
-        "prints every variable, secrets included" if name in PRINTS_SECRETS else f"{name} is not known to be harmless"
-    )
+    text = "prints every variable, secrets included" if name in PRINTS_SECRETS else why_unknown(name)
     findings = [Finding(Risk.EXECUTE, "unknown-program", text)]
     for word in () if scene.is_search else words:
         findings.extend(scene.mentions(word))

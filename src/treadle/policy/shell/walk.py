@@ -405,7 +405,7 @@ class Walk:
                 findings.extend(scene.path(target, op))
         is_known = len(targets) == 1 and (is_static(targets[0]) or (redirect.operator == "<" and is_glob(targets[0])))
         if not is_known:
-            findings.append(unclear("redirect", f"which file {redirect.target.text} is, is unknown until it runs"))
+            findings.append(unclear("redirect", f"the file {redirect.target.text} is unknown until it runs"))
         return findings
 
     def _segments(self, segments: Iterable[Segment], scene: Scene, *, gentle: bool = False) -> list[Finding]:
@@ -453,7 +453,12 @@ class Walk:
         findings = self._segments(expression.inner, scene)
         findings.extend(self._evaluated(expression.inner, scene))
         if not only_calculates(expression, scene.variables):
-            findings.append(unclear("evaluated-text", "arithmetic over variables evaluates their values"))
+            findings.append(
+                unclear(
+                    "evaluated-text",
+                    f"{expression.text.strip()!r}: arithmetic evaluates values that are not known numbers",
+                )
+            )
         return findings
 
     def _evaluated(self, segments: tuple[Segment, ...], scene: Scene) -> list[Finding]:
