@@ -1,7 +1,6 @@
-from dataclasses import replace
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ErrorKind, ModelError, Usage
@@ -122,6 +121,15 @@ def test_output_is_bounded() -> None:
 def test_a_failed_call_says_why() -> None:
     assert tell(finished(Outcome.FAILED, "no such file\nat all"))[1] == [
         CallDone(title="Run ls", kind=ToolKind.EXECUTE, outcome=Outcome.FAILED, note="no such file at all")
+    ]
+
+
+def test_a_failed_call_does_not_say_its_output_twice() -> None:
+    view, _ = tell(RAN, CallOutput(call_id="c1", text="no way\n"))
+    assert tell(finished(Outcome.FAILED, "Exit status 1.\nno way"), view=view)[1] == [
+        CallDone(
+            title="Run ls", kind=ToolKind.EXECUTE, outcome=Outcome.FAILED, note="Exit status 1.", output="no way\n"
+        )
     ]
 
 

@@ -11,7 +11,7 @@ STAR = "\1"
 ANY = "\2"
 SPLIT = "\4"
 PIPE = "\5"
-HASH = "\6"
+HASH = "\x0e"
 
 MARKS = frozenset((UNKNOWN, STAR, ANY, SPLIT, PIPE, HASH))
 

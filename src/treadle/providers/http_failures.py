@@ -2,36 +2,35 @@
 
 import ssl
 
-import httpx2
-import msgspec
-
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import failure, without_query
-
-HTTP_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError)
-"""Everything a call or its body can raise; `TimeoutError` is an `OSError`."""
+from treadle.providers.http_client import (
+    AddressError,
+    CompressionError,
+    ConnectTimeoutError,
+    HeaderError,
+    IdleTimeoutError,
+)
 
 
 def from_exception(endpoint: Endpoint, error: Exception) -> ModelError:
     """Map what the HTTP client raised; its text is shown only where it cannot hold a header."""
     match error:
-        case msgspec.MsgspecError():
-            return failure(endpoint, ErrorKind.MALFORMED_STREAM, str(error))
         case TimeoutError():
             why = f"the reply did not begin within {endpoint.limits.first_byte:g} s"
             return failure(endpoint, ErrorKind.TIMEOUT, why)
-        case httpx2.ConnectTimeout():
+        case ConnectTimeoutError():
             return failure(endpoint, ErrorKind.TIMEOUT, f"no connection to {endpoint.host} within its time limit")
-        case httpx2.TimeoutException():
+        case IdleTimeoutError():
             return failure(endpoint, ErrorKind.TIMEOUT, "the connection stood still")
-        case httpx2.UnsupportedProtocol() | httpx2.InvalidURL():
+        case AddressError():
             return failure(
                 endpoint, ErrorKind.BAD_REQUEST, f"{without_query(endpoint.base_url)!r} is no usable base URL"
             )
-        case httpx2.LocalProtocolError():
+        case HeaderError():
             return failure(endpoint, ErrorKind.BAD_REQUEST, "a header of the request cannot be sent")
-        case httpx2.DecodingError():
+        case CompressionError():
             return failure(endpoint, ErrorKind.MALFORMED_STREAM, "its compression is damaged")
         case _:
             return _from_network(endpoint, error)

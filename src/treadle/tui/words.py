@@ -66,13 +66,16 @@ def call_title(call: ToolCall) -> str:
     return printable(clip(f"{call.name} {first}", _SHOWN_TITLE))
 
 
-def note_of(kind: ToolKind, result: CallResult) -> str:
-    """Say how a call went: the reason it failed, or how much came back."""
+def note_of(kind: ToolKind, result: CallResult, *, output_shown: bool = False) -> str:
+    """Say how a call went: the reason it failed, or how much came back.
+
+    Where the output of a failed call is shown by itself, its first line, the exit status, is all there is to add.
+    """
     text = plain(result.content).strip()
     if result.outcome in (Outcome.INTERRUPTED, Outcome.SKIPPED):
         return ""
     if result.outcome is not Outcome.OK:
-        return printable(clip(text, _SHOWN_REASON))
+        return printable(clip(text.partition("\n")[0] if output_shown else text, _SHOWN_REASON))
     if kind in (ToolKind.READ, ToolKind.SEARCH) and text:
         count = text.count("\n") + 1
         return "1 line" if count == 1 else f"{count:,} lines"
@@ -184,7 +187,10 @@ def advice(kind: ErrorKind) -> str:
         case ErrorKind.NETWORK | ErrorKind.TIMEOUT | ErrorKind.MALFORMED_STREAM:
             return "Check the network and the base URL, then say how to go on."
         case ErrorKind.CONTEXT_TOO_LONG:
-            return "Start a new session, or use a model with a larger window: /model PROVIDER/NAME."
+            return (
+                "Go on here with a model with a larger window: /model PROVIDER/NAME, then say how to go on. "
+                "Or start a new session, with smaller files or parts of them."
+            )
         case ErrorKind.CONTENT_FILTER:
             return "Put the request differently."
         case ErrorKind.CANCELLED:

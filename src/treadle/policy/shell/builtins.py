@@ -100,6 +100,10 @@ def _declare(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         variable, is_set, value = word.partition("=")
         if is_set:
             findings.extend(judge_assignment(variable.rstrip("+"), value))
+            if value.startswith("("):
+                findings.extend(judge_evaluated(value, scene))
+        if "-n" in words and VARIABLES_DANGEROUS.fullmatch(value if is_set else word):
+            findings.extend(judge_assignment(value or word, ""))
         findings.extend(judge_evaluated(variable if is_set else word, scene))
         if not is_set and VARIABLES_SECRET.fullmatch(word):
             findings.append(dangerous("prints-environment", f"{name} shows the variable {word}"))

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from treadle.policy.marks import ANY, PIPE, SPLIT, STAR, UNKNOWN, is_static
-from treadle.policy.shell.outputs import printed_by
+from treadle.policy.shell.printing import printed
+from treadle.policy.shell.substituted import printed_by
 from treadle.policy.shell.syntax import (
     Arithmetic,
     Literal,
@@ -18,13 +19,18 @@ from treadle.policy.shell.syntax import (
     Substitution,
     Word,
 )
+from treadle.policy.shell.trimming import trimmed
 
 MAX_FIELDS = 256
 MAX_BRACES = 32
 
 _CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f]")
 _RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?")
-_BRACKET = re.compile(r"\[[!^]?\]?[^\]/]*\]")
+_OPEN, _SHUT = "\6", "\7"
+"""A bracket that is not quoted and may begin a set of characters, and one that is quoted and ends none."""
+
+_SET = re.compile(_OPEN + r"[!^]?[^][\\/!^\6\7][^][\\/\6\7]*\]")
+_ODD_SET = re.compile(_OPEN + r"[^/]*\]")
 _WITH_DEFAULT = frozenset({":-", "-", ":=", "="})
 
 
@@ -71,7 +77,7 @@ def expand_text(segments: Sequence[Segment], variables: Variables, cwd: str = UN
     """Expand to one text, without splitting or globs: an assigned value, a here-document, a redirection's text."""
     atoms = _atoms(tuple(segments))
     text = "".join(_value(atom, variables).replace(SPLIT, " ") for atom in _tilde(atoms, variables, cwd, tilde=tilde))
-    return text.replace(STAR, "*").replace(ANY, "?")
+    return text.replace(STAR, "*").replace(ANY, "?").replace(_OPEN, "[")
 
 
 _Atom = str | Segment
@@ -134,7 +140,8 @@ def _range(atoms: list[_Atom]) -> list[list[_Atom]]:
     if first.lstrip("-").isdigit() and last.lstrip("-").isdigit():
         low, high = int(first), int(last)
         steps = range(low, high + 1, step) if low <= high else range(low, high - 1, -step)
-        return [list(str(number)) for number in steps[: MAX_FIELDS + 1]]
+        width = max(map(len, (first, last))) if any(re.match(r"-?0\d", end) for end in (first, last)) else 0
+        return [list(f"{number:0{width}}") for number in steps[: MAX_FIELDS + 1]]
     if first.isalpha() and last.isalpha():
         low, high = sorted((ord(first), ord(last)))
         return [[chr(code)] for code in range(low, high + 1, step)]
@@ -143,8 +150,10 @@ def _range(atoms: list[_Atom]) -> list[list[_Atom]]:
 
 def _fields(atoms: list[_Atom], variables: Variables, cwd: str) -> list[str]:
     has_quotes = any(isinstance(atom, Literal) for atom in atoms)
-    text = "".join(_value(atom, variables) for atom in _tilde(atoms, variables, cwd, tilde=True))
-    text = _BRACKET.sub(ANY, text) if "[" in atoms else text
+    text = "".join(_globbed(atom, variables) for atom in _tilde(atoms, variables, cwd, tilde=True))
+    if _OPEN in text:
+        text = _ODD_SET.sub(STAR, _SET.sub(ANY, text)).replace(_OPEN, "[")
+    text = text.replace(_SHUT, "]")
     pieces = text.split(SPLIT)
     if len(pieces) > 1:
         return [piece for piece in pieces if piece]
@@ -191,10 +200,22 @@ def only_calculates(expression: Arithmetic, variables: Variables) -> bool:
 _COUNTS = frozenset({"?", "#", "$", "LINENO", "SECONDS", "RANDOM", "PPID"})
 
 
+def _globbed(atom: _Atom, variables: Variables) -> str:
+    """Give the value of a part of a word whose globs will be expanded."""
+    value = _value(atom, variables)
+    is_quoted = isinstance(atom, (Literal, Parameter, Substitution)) and atom.quoted
+    return value.replace("]", _SHUT) if is_quoted else value
+
+
+def _unquoted(text: str) -> str:
+    """Mark in a value that is not quoted where the shell splits it and what it takes for a glob."""
+    return re.sub(r"[ \t\n]+", SPLIT, text).translate({ord("*"): STAR, ord("?"): ANY, ord("["): _OPEN})
+
+
 def _value(atom: _Atom, variables: Variables) -> str:
     match atom:
         case str():
-            return {"*": STAR, "?": ANY}.get(atom, atom)
+            return {"*": STAR, "?": ANY, "[": _OPEN}.get(atom, atom)
         case Literal(text=text):
             return _CONTROL.sub(UNKNOWN, text)
         case Parameter():
@@ -212,32 +233,18 @@ def _value(atom: _Atom, variables: Variables) -> str:
 def _printed(substitution: Substitution, variables: Variables) -> str:
     """Give the output of a lone pipeline as far as it is known, else `UNKNOWN`; what runs is judged elsewhere."""
     match substitution.script.pipelines:
-        case (Pipeline(commands=(Simple(assignments=(), redirects=(), words=words),)),) if _echoes(words):
-            text = _echoed(expand_words(words, variables, UNKNOWN), " " if substitution.quoted else SPLIT)
         case (Pipeline(commands=commands),):
             plain = [one for one in commands if isinstance(one, Simple) and not one.assignments and not one.redirects]
-            if len(plain) != len(commands):
-                return UNKNOWN
-            text = printed_by(
-                [expand_words(one.words, variables, UNKNOWN) or ("",) for one in plain], variables.get("PWD")
-            )
         case _:
             return UNKNOWN
-    return text if substitution.quoted else _split(text)
-
-
-def _echoes(words: Sequence[Word]) -> bool:
-    return bool(words) and words[0].text in ("echo", "printf")
-
-
-def _echoed(fields: Sequence[str], joint: str) -> str:
-    """Give what echo prints, or printf where its format leaves its one text as it is."""
-    if not all(map(is_static, fields)) or fields[1:2] == ("-e",) or any("\\" in text for text in fields):
+    if len(plain) != len(commands):
         return UNKNOWN
-    if fields[0] == "printf":
-        texts = fields[2:] if fields[1:2] == ("%s",) else fields[1:]
-        return texts[0] if len(texts) == 1 and (len(fields) == 3 or "%" not in texts[0]) else UNKNOWN
-    return joint.join(fields[2 if fields[1:2] == ("-n",) else 1 :])
+    run = [expand_words(one.words, variables, UNKNOWN) or ("",) for one in plain]
+    told = printed(run[0]) if len(run) == 1 and all(map(is_static, run[0])) else None
+    text = printed_by(run, variables.get("PWD")) if told is None else told.rstrip("\n")
+    if told is not None and _CONTROL.search(told):
+        return UNKNOWN
+    return text if substitution.quoted else _unquoted(text)
 
 
 def _parameter(parameter: Parameter, variables: Variables) -> str:
@@ -246,10 +253,9 @@ def _parameter(parameter: Parameter, variables: Variables) -> str:
         # Either the unknown value or the default: the default is what shows danger, UNKNOWN keeps it from being sure.
         value = expand_text(parameter.operand, variables) + UNKNOWN
     elif parameter.operator:
-        value = UNKNOWN
-    return value if parameter.quoted else _split(value)
-
-
-def _split(value: str) -> str:
-    """Mark where a value that is not quoted falls apart, and what is a glob in it."""
-    return re.sub(r"[ \t\n]+", SPLIT, value).replace("*", STAR).replace("?", ANY)
+        operand = expand_text(parameter.operand, variables)
+        changed = trimmed(parameter.operator, value, operand) if is_static(value + operand) else None
+        value = UNKNOWN if changed is None else changed
+    if parameter.quoted:
+        return value
+    return _unquoted(value)

@@ -115,13 +115,18 @@ def _is_everything(operand: str) -> bool:
     return is_glob(operand) and not re.search(r"[A-Za-z0-9]", last)
 
 
+def _remove_trees(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    return _remove("rm", ("-rf", *(word for word in words if not word.startswith("-"))), scene)
+
+
 def _copy(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     arguments = read_arguments(_COPY, words)
     moves = name == "mv"
     findings = [Finding(Risk.WRITE, "writer", f"{name} changes files")]
     findings.extend(judge_arguments(name, _COPY, Arguments(arguments.given, (), arguments.strange), scene))
-    has_target = arguments.has("-t", "--target-directory", "-d", "--directory") and name != "cp"
-    has_target = has_target or arguments.has("-t", "--target-directory")
+    if name == "install" and arguments.has("-d", "--directory"):
+        return findings + [found for operand in arguments.operands for found in scene.path(operand, PathOp.WRITE)]
+    has_target = arguments.has("-t", "--target-directory")
     sources = arguments.operands if has_target else arguments.operands[:-1]
     for source in sources:
         findings.extend(scene.path(source, PathOp.READ))
@@ -240,6 +245,8 @@ def _archive(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 
 _SPECIAL: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
     "rm": _remove,
+    "rimraf": _remove_trees,
+    "del-cli": _remove_trees,
     "cp": _copy,
     "mv": _copy,
     "install": _copy,

@@ -40,6 +40,8 @@ _FIND_VALUES = frozenset(
 _FIND_READS = frozenset({"-newer", "-anewer", "-cnewer", "-samefile"})
 _FIND_WRITES = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
 _FIND_BRANCHES = frozenset({"-o", "-or", "!", "-not", ","})
+_FIND_PATTERNS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"})
+_FIND_DESTROYERS = frozenset({"rm", "unlink", "shred", "truncate", "dd"})
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
@@ -47,7 +49,8 @@ _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 class _Search:
     """Where find starts, and the patterns of paths and `names` it is given.
 
-    `is_plain`: it finds files only, no links, and only those that all the patterns fit.
+    `is_plain`: it finds files only, no links, and only those that all the patterns fit. `is_narrow`: what it finds has
+    a name that a pattern says something of.
     """
 
     starts: tuple[str, ...]
@@ -55,6 +58,7 @@ class _Search:
     names: tuple[str, ...] = ()
     is_plain: bool = False
     before: tuple[str, ...] = ()
+    is_narrow: bool = False
 
 
 def _find(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -68,13 +72,23 @@ def _find(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         starts.append(pending.pop(0))
     for start in starts:
         findings.extend(scene.path(start, PathOp.LIST))
-    patterns = [pending[place + 1] for place, word in enumerate(pending[:-1]) if word in ("-name", "-iname", "-path")]
+    patterns = [text for test, text in pairwise(pending) if test in _FIND_PATTERNS]
+    patterns += [
+        text.replace("\\", "").replace(".*", "*") for test, text in pairwise(pending) if test.endswith("regex")
+    ]
     has_files_only = ("-type", "f") in pairwise(pending)
     branches = not _FIND_BRANCHES.isdisjoint(pending)
     names = [name for test, name in pairwise(pending) if test in ("-name", "-iname")]
     plain = has_files_only and not branches
     runs = next((place for place, word in enumerate(words) if word in _FIND_RUNS), len(words))
-    search = _Search(tuple(starts), tuple(patterns), tuple(names), is_plain=plain, before=tuple(words[:runs]))
+    search = _Search(
+        tuple(starts),
+        tuple(patterns),
+        tuple(names),
+        is_plain=plain,
+        before=tuple(words[:runs]),
+        is_narrow=_is_narrow(pending),
+    )
     while pending:
         findings.extend(_find_step(pending, search, scene))
     return findings
@@ -102,9 +116,21 @@ def _find_step(pending: list[str], search: _Search, scene: Scene) -> list[Findin
     return [unclear("unknown-option", f"find: {word!r} is not a known test or action"), *scene.mentions(word)]
 
 
+def _is_narrow(tests: Sequence[str]) -> bool:
+    depth, negated, narrow = 0, False, False
+    for test, text in pairwise((*tests, "")):
+        depth += {"(": 1, ")": -1}.get(test, 0)
+        if test in ("-o", "-or", ",") and depth == 0:
+            return False
+        if test in _FIND_PATTERNS and not negated:
+            narrow |= is_static(text) and text.strip("*?./") != ""
+        negated = test in ("!", "-not")
+    return narrow
+
+
 def _find_delete(search: _Search, scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.EXECUTE, "delete", "find -delete deletes files")]
-    if not any(is_static(word) and word.strip("*?./") for word in search.patterns):
+    if not search.is_narrow:
         findings.append(dangerous("delete-tree", "deletes everything below the directory, whatever its name"))
     return findings + _reaches_out(search, scene)
 
@@ -126,6 +152,10 @@ def _find_run(word: str, pending: list[str], search: _Search, scene: Scene) -> l
         marked = as_glob(pattern)
         command = tuple(part.replace("{}", marked) for part in inner)
         found.extend(finding for finding in scene.command(command) if finding.risk is Risk.CRITICAL)
+    if inner[0] not in CONTENT_FREE:
+        found.extend(one for start in search.starts for one in scene.mentions(start) if one.rule == "secret-read")
+    if inner[0] in _FIND_DESTROYERS and not search.is_narrow:
+        found.append(dangerous("delete-tree", f"{inner[0]} destroys everything below the directory, whatever its name"))
     if any(finding.risk is Risk.CRITICAL for finding in found) or inner[0] in ("rm", "mv", "shred", "dd", "cp"):
         findings.extend(_reaches_out(search, scene))
     return findings + found
@@ -222,14 +252,24 @@ def _awk(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     programs = arguments.values("-e")
     if arguments.has("-f", "--file", "-E", "--exec"):
         findings.append(unclear("opaque-code", "the program is in a file"))
+        if not {"-", "/dev/stdin"}.isdisjoint(arguments.values("-f", "--file", "-E", "--exec")):
+            findings.extend(_awk_from_input(name, scene))
     elif not programs and operands:
         programs = [operands.pop(0)]
     for program in programs:
         findings.extend(_awk_program(program, scene))
+    for text in arguments.values("-v", "--assign"):
+        findings.extend(scene.mentions(text))
     for operand in operands:
-        if not re.match(r"[A-Za-z_]\w*=", operand):
-            findings.extend(scene.path(operand, PathOp.READ))
+        is_assigned = re.match(r"[A-Za-z_]\w*=", operand)
+        findings.extend(scene.mentions(operand) if is_assigned else scene.path(operand, PathOp.READ))
     return findings
+
+
+def _awk_from_input(name: str, scene: Scene) -> list[Finding]:
+    if scene.feed.text is not None and is_static(scene.feed.text):
+        return _awk_program(scene.feed.text, scene)
+    return [dangerous("piped-script", f"what comes in is run by {name}")]
 
 
 def _awk_program(program: str, scene: Scene) -> list[Finding]:
@@ -345,7 +385,7 @@ def _ps(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     findings = judge_arguments("ps", table, arguments, scene)
     if not all(_PS_FIELDS.fullmatch(value) for value in arguments.values("-o", "-O", "--format")):
         findings.append(unclear("prints-environment", "ps: the fields could name the environment of processes"))
-    if any(not word.startswith("-") and "e" in word and re.fullmatch(r"[a-zA-Z]+", word) for word in words[:1]):
+    if "-E" in words or any("e" in word and re.fullmatch(r"[a-zA-Z]+", word) for word in arguments.operands):
         findings.append(dangerous("prints-environment", "prints the environment of other processes"))
     return findings
 

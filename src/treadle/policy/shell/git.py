@@ -18,6 +18,7 @@ from treadle.policy.shell.git_tables import (
     reader_table,
 )
 from treadle.policy.shell.options import Arguments, Given, Role, read_arguments, read_table
+from treadle.policy.shell.outputs import judge_outputs
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
 
@@ -35,6 +36,7 @@ _NOT_TRUSTED = "the folder is not trusted (`treadle trust`) and has settings of 
 _NAMES_ONLY = frozenset({"check-ignore", "check-attr", "ls-files", "status"})
 """Subcommands that show that a file is there, never what it holds."""
 
+_CREDENTIAL = re.compile(r"token|passw|credential|extraheader", re.IGNORECASE)
 _HARMLESS_KEYS = re.compile(
     r"(user|color|advice|branch|column|pull|init\.defaultbranch|log|status|core\.(quotepath|abbrev|autocrlf|filemode|ignorecase"
     r"|safecrlf|precomposeunicode|eol)|push\.(default|autosetupremote)|fetch\.prune|rerere|merge\.conflictstyle|diff\.(algorithm"
@@ -110,7 +112,8 @@ def _judge_setting(setting: str) -> list[Finding]:
 
 
 def _judge_git_command(command: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    findings = [Finding(Risk.EXECUTE, "git", f"this use of git {command} is not known to only read")]
+    asks = Finding(Risk.EXECUTE, "git", f"this use of git {command} is not known to only read")
+    findings = [asks, *judge_outputs(_spelled(words), scene)]
     if command in DANGEROUS:
         findings.append(dangerous("git", f"git {command} {DANGEROUS[command]}"))
     harmful = _harmful_option(command, words)
@@ -125,6 +128,11 @@ def _judge_git_command(command: str, words: Sequence[str], scene: Scene) -> list
     found = special(words, scene) if special is not None else []
     untrusted = [] if any(finding.rule == "untrusted" for finding in found) else _untrusted(scene)
     return [*findings[any(finding.rule == "git-read" for finding in found) :], *found, *untrusted]
+
+
+def _spelled(words: Sequence[str]) -> list[str]:
+    """Write other options that name a directory to write to as outputs."""
+    return [re.sub(r"^--(separate-git-dir|directory)\b", "--output", word) for word in words]
 
 
 def _harmful_option(command: str, words: Sequence[str]) -> str | None:
@@ -261,7 +269,7 @@ def _restore(words: Sequence[str], _scene: Scene) -> list[Finding]:
 
 def _push(words: Sequence[str], _scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.REMOTE, "network", "git push publishes commits")]
-    if any("://" in word or re.match(r"[\w.-]+@[\w.-]+:", word) for word in words):
+    if any("://" in word or re.match(r"[\w.-]+@[\w.-]+:|[/~.]", word) for word in words):
         findings.append(dangerous("git", "git push publishes to an address that is no remote of the repository"))
     if any(word.startswith(("+", ":")) for word in words) or any(not is_static(word) for word in words):
         findings.append(dangerous("git", "git push rewrites or deletes what is published"))
@@ -277,22 +285,39 @@ def _over_network(words: Sequence[str], scene: Scene) -> list[Finding]:
 
 
 def _clone(words: Sequence[str], scene: Scene) -> list[Finding]:
-    return [Finding(Risk.REMOTE, "download", "git clone fetches from the network"), *_over_network(words, scene)]
+    plain = [word for word in words if not word.startswith("-")]
+    made = [found for place in plain[1:][-1:] for found in scene.path(place, PathOp.WRITE)]
+    critical = [finding for finding in made if finding.risk is Risk.CRITICAL]
+    found = _over_network(words, scene)
+    return [Finding(Risk.REMOTE, "download", "git clone fetches from the network"), *found, *critical]
+
+
+def _init(words: Sequence[str], scene: Scene) -> list[Finding]:
+    return [found for word in words if not word.startswith("-") for found in scene.path(word, PathOp.WRITE)]
+
+
+def _bundle(words: Sequence[str], scene: Scene) -> list[Finding]:
+    plain = [word for word in words[1:] if not word.startswith("-")]
+    return scene.path(plain[0], PathOp.WRITE) if words[:1] and words[0] == "create" and plain else []
 
 
 def _config(words: Sequence[str], scene: Scene) -> list[Finding]:
     flags = {word.partition("=")[0] for word in words if word.startswith("-")}
     plain = [word for word in words if not word.startswith("-")]
+    if plain[:1] == ["edit"]:
+        return [dangerous("git-config", "opens the settings in an editor")]
+    if any(_CREDENTIAL.search(word) for word in plain) and (flags or len(plain) == 1 or plain[0] == "get"):
+        return [dangerous("git-config", "shows stored credentials")]
     if flags & {"-f", "--file", "--blob"}:
         return [dangerous("git-config", "git config works on another file")]
     if flags & {"-l", "--list", "--get-regexp"} or plain[:1] == ["list"]:
-        return [
-            unclear(
-                "git-config",
-                "a list of settings may show tokens in headers and addresses; git config --get NAME shows one setting",
-            )
-        ]
-    if flags & {"--get", "--get-all"} or plain[:1] == ["get"] or (len(plain) == 1 and flags <= {"--global", "--local"}):
+        text = "a list of settings may show tokens in headers and addresses; git config --get NAME shows one setting"
+        return [unclear("git-config", text)]
+    if (
+        flags & {"--get", "--get-all"}
+        or plain[:1] == ["get"]
+        or (len(plain) == 1 and "." in plain[0] and flags <= {"--global", "--local"})
+    ):
         return _config_read(flags, plain, scene)
     if flags & {"--global", "--system", "--worktree"}:
         return [dangerous("git-config", "changes the settings of every repository")]
@@ -303,16 +328,18 @@ def _config(words: Sequence[str], scene: Scene) -> list[Finding]:
 
 
 def _config_read(flags: set[str], plain: Sequence[str], scene: Scene) -> list[Finding]:
-    if any(re.search(r"token|password|credential|extraheader", word, re.IGNORECASE) for word in plain):
-        return [dangerous("git-config", "shows stored credentials")]
     if not flags <= _CONFIG_READ_FLAGS or not all(is_static(word) for word in plain):
         return [unclear("git-config", "git config with something unknown")]
     return [Finding(Risk.READ, "git-read", "git config shows a setting"), *_repository("config", scene)]
 
 
 def _foreach(words: Sequence[str], scene: Scene) -> list[Finding]:
-    rest = [word for word in words if not word.startswith("-")]
+    rest = list(words)
+    while rest[:1] and rest[0].startswith("-"):
+        rest.pop(0)
     if rest[:1] == ["foreach"]:
+        while rest[1:2] and rest[1] in ("--recursive", "--quiet", "-q", "--"):
+            rest.pop(1)
         return scene.script(" ".join(rest[1:]))
     return [Finding(Risk.REMOTE, "network", "git talks to another repository")]
 
@@ -358,5 +385,7 @@ _SPECIAL: dict[str, Callable[[Sequence[str], Scene], list[Finding]]] = {
     "symbolic-ref": _symbolic_ref,
     "var": _var,
     "clone": _clone,
+    "init": _init,
+    "bundle": _bundle,
     **dict.fromkeys(("fetch", "pull", "ls-remote"), _over_network),
 }

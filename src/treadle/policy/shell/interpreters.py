@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from treadle.policy.findings import Finding, dangerous
 from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_static, split_words
-from treadle.policy.shell.dangers import CODE, DESTRUCTIVE_VERBS, SQL, SQL_CLIENTS
+from treadle.policy.shell.danger_forms import DESTRUCTIVE_VERBS
+from treadle.policy.shell.dangers import CODE, SQL, SQL_CLIENTS
 from treadle.policy.shell.expand import Variables
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
@@ -22,6 +23,7 @@ _INTERPRETERS = re.compile(
     r"|swift|ghci|runghc|ocaml|ts-node|tsx|jshell|kotlinc|clojure|bb|luajit|osascript|ipython|irb|r|octave|sqlite)"
     r"[0-9.]*w?"
 )
+_POWERSHELL = frozenset({"pwsh", "powershell"})
 _TASK_RUNNERS = frozenset({"artisan", "manage.py", "console", "rails", "rake", "django-admin"})
 _SHELL_OPTIONS_WITH_VALUE = frozenset({"-o", "+o", "-O", "+O"})
 _CODE_OPTIONS = re.compile(r"-[a-zA-Z0-9]*[ceErpFR]|--eval|--exec|--print|--command|--execute|-eval|eval")
@@ -34,12 +36,15 @@ def is_interpreter(name: str) -> bool:
 
 def judge_shell(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge a shell: its script is judged as a line of its own."""
-    if name == "bash" and len(words) == 2 and words[0] == "-c" and is_static(words[1]):
-        # Without other options no file runs first, and the text is read as that of the line is.
-        found = scene.script(words[1], feed=scene.feed)
-        if all(one.risk in (Risk.NONE, Risk.READ) and not one.always_asks for one in found):
-            return found
+    return _reads_only(name, words, scene) or _judge_shell(name, words, scene)
+
+
+def _judge_shell(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a script")]
+    if name in _POWERSHELL:
+        findings.extend(scan_code(" ".join(words), scene))
+        if any(re.fullmatch(r"-e(c|n\w*)?", word, re.IGNORECASE) for word in words):
+            findings.append(dangerous("opaque-code", f"{name} runs a script that cannot be read"))
     takes_script = reads_input = False
     pending = list(words)
     while pending and pending[0][:1] in ("-", "+") and pending[0] not in ("-", "--"):
@@ -59,6 +64,14 @@ def judge_shell(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     if pending and not reads_input:
         return findings + _judge_script_file(name, pending, scene)
     return findings + _judge_input(name, scene)
+
+
+def _reads_only(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge `bash -c TEXT` where the text only reads: no file runs first, and it is read as that of the line is."""
+    if name != "bash" or len(words) != 2 or words[0] != "-c" or not is_static(words[1]):
+        return []
+    found = scene.script(words[1], feed=scene.feed)
+    return found if all(one.risk in (Risk.NONE, Risk.READ) and not one.always_asks for one in found) else []
 
 
 def _has_letter(option: str, letter: str) -> bool:
@@ -103,6 +116,8 @@ def judge_interpreter(name: str, words: Sequence[str], scene: Scene) -> list[Fin
             for word in words[1:]
             if DESTRUCTIVE_VERBS.fullmatch(word)
         )
+    if any(posixpath.basename(word) == "setup.py" for word in words) and not {"upload", "register"}.isdisjoint(words):
+        findings.append(dangerous("dangerous-form", "setup.py publishes a package"))
     has_program = False
     for place, word in enumerate(words):
         findings.extend(scene.mentions(word))

@@ -7,6 +7,7 @@ from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import is_static
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.options import Arguments, Given, Role, read_arguments, read_table
+from treadle.policy.shell.outputs import judge_outputs
 from treadle.policy.shell.scene import Scene
 from treadle.policy.shell.wrappers import suffixes
 from treadle.policy.urls import HostKind, check_url, host_kind
@@ -14,13 +15,15 @@ from treadle.protocol.tools import Risk
 
 _CURL = read_table(
     """
-    -0123456789aBfFgGhiIjJklLMnNOpqRsSvVZ# -o> -A: -b: -c> -C: -d: -D> -e: -E< -F: -H: -K! -m: -P: -Q! -r: -t: -T:
+    -0123456789aBfFgGhiIjJklLMNOpqRsSvVZ# -n! -o> -A: -b: -c> -C: -d: -D> -e: -E< -F: -H: -K! -m: -P: -Q! -r: -t: -T:
     -u: -U: -w: -x: -X: -y: -Y: -z: --fail --silent --show-error --location --head --include --compressed --insecure
     --verbose --output> --remote-name --user-agent: --cookie: --cookie-jar> --data: --data-raw: --data-binary:
     --data-urlencode: --data-ascii: --json: --form: --form-string: --header: --request: --upload-file: --user:
     --url: --max-time: --connect-timeout: --retry: --retry-delay: --dump-header> --referer: --config! --cert< --key<
     --cacert< --proxy: --socks5: --resolve: --connect-to: --unix-socket! --abstract-unix-socket! --netrc!
-    --netrc-file! --trace> --stderr> --trace-ascii> --libcurl> --engine! --write-out: --get --range: --http1.1
+    --netrc-file! --netrc-optional! --doh-url! --dns-servers! --preproxy! --socks4! --socks4a! --socks5-hostname!
+    --proxy1.0! --etag-save> --hsts> --alt-svc> --trace> --stderr> --trace-ascii> --libcurl> --engine! --write-out:
+    --get --range: --http1.1
     --http2 --no-progress-meter --create-dirs --output-dir> --fail-with-body --parallel --globoff --path-as-is
     --interface: --tlsv1.2 --proto: --help --version
 """
@@ -51,6 +54,7 @@ _WGET = read_table(
 """
 )
 _SENDING_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_FIELD = re.compile(r"[\w.-]+:?=(?!=)")
 _REMOTE = re.compile(r"[^/]*@?[^/]+:.*|[a-z]+://.*")
 
 
@@ -78,11 +82,14 @@ def _download(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge a client whose options are not known: its addresses, and what it may send."""
     scene.brings_text(name)
     findings = [Finding(Risk.REMOTE, "download", f"{name} fetches from the network")]
+    findings.extend(judge_outputs(["-o" if word in ("-d", "-P", "--dir") else word for word in words], scene))
+    if name in _SENDING_METHODS:
+        findings.append(dangerous("upload", f"{name} sends data to the network"))
     for word in words:
-        findings.extend(_secret_in(word, scene))
+        findings.extend(scene.mentions(word))
         if "://" in word or not is_static(word):
             findings.extend(_judge_url(word, scene))
-        elif word in _SENDING_METHODS or "@" in word:
+        elif word.upper() in _SENDING_METHODS or "@" in word or _FIELD.match(word) or word.startswith("--on-"):
             findings.append(dangerous("upload", f"{name} sends data to the network"))
     return findings
 
@@ -91,19 +98,34 @@ def _fetch_option(name: str, given: Given, scene: Scene) -> list[Finding]:
     option, value = given.name, given.value
     if given.role is Role.HARM:
         return [dangerous("dangerous-option", f"{name} {option} runs a program, reads settings or sends a file")]
-    if given.role is Role.WRITE and value is not None and value != "-":
+    if value is None:
+        return []
+    if given.role is Role.WRITE and value != "-":
         return scene.path(value, PathOp.WRITE)
-    if given.role is Role.READ and value is not None:
+    if given.role is Role.READ:
         return scene.path(value, PathOp.READ)
-    if option in _CURL_SENDS and value is not None and re.search(r"(^|=|;|,)[@<]", value) and option != "--data-raw":
-        return [dangerous("upload", f"{name} {option} sends a file or its input")]
-    if option in ("-b", "--cookie") and value is not None and "=" not in value:
+    if given.role is Role.VALUE and (why := _value_harm(option, value)) is not None:
+        return [dangerous("upload", f"{name} {option} {why}")]
+    if option in ("-b", "--cookie") and "=" not in value:
         return scene.path(value, PathOp.READ)
-    if option in ("-T", "--upload-file"):
-        return [dangerous("upload", f"{name} {option} sends a file")]
-    if option in ("-x", "--proxy", "--socks5", "--resolve", "--connect-to"):
-        return [dangerous("network", f"{name} {option} sends the request elsewhere than its URL says")]
     return []
+
+
+def _value_harm(option: str, value: str) -> str | None:
+    """Say what is wrong with the value of an option, or None."""
+    if not is_static(value):
+        return "sends something unknown to the network"
+    if option in _CURL_SENDS and re.search(r"(^|=|;|,)[@<]", value) and option != "--data-raw":
+        return "sends a file or its input"
+    if option in ("-T", "--upload-file"):
+        return "sends a file"
+    if option in ("-x", "--proxy", "--socks5", "--resolve", "--connect-to"):
+        return "sends the request elsewhere than its URL says"
+    if option in ("-w", "--write-out") and "%output{" in value:
+        return "writes a file"
+    if option in ("-X", "--request", "--method") and value.upper() == "DELETE":
+        return "deletes something"
+    return None
 
 
 def _sent(name: str, arguments: Arguments) -> list[Finding]:
@@ -142,12 +164,16 @@ def _remote_copy(name: str, words: Sequence[str], scene: Scene) -> list[Finding]
     table = read_table("""
     -abcdDEghHiIKklLmnNoOpPqrRStuvVxXyzC1234678 --archive --verbose --recursive --compress --dry-run --progress
     --exclude: --include: --exclude-from< --stats --human-readable --checksum --update --ignore-existing --partial
-    --size-only --times --perms --links --itemize-changes
+    --size-only --times --perms --links --itemize-changes --log-file> --backup-dir> --temp-dir> -T> --partial-dir>
+    --write-batch> --only-write-batch> --read-batch< --compare-dest< --copy-dest< --link-dest<
 """)
     arguments = read_arguments(table, words)
     operands = arguments.operands
     findings = [Finding(Risk.WRITE, "writer", f"{name} copies files")]
     findings.extend(unclear("unknown-option", f"{name}: {word!r} is not a known option") for word in arguments.strange)
+    for option in arguments.given:
+        if option.role in (Role.READ, Role.WRITE) and option.value is not None:
+            findings.extend(scene.path(option.value, PathOp.WRITE if option.role is Role.WRITE else PathOp.READ))
     for word in words:
         findings.extend(_secret_in(word, scene))
     if any(_REMOTE.fullmatch(operand) for operand in operands):
@@ -173,7 +199,10 @@ def _look_up(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 
 def _containers(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge docker and its like by the folders of this machine that a container may change."""
-    findings = [Finding(Risk.EXECUTE, "unknown-program", f"{name} talks to a service that can run and change anything")]
+    findings = [
+        Finding(Risk.EXECUTE, "unknown-program", f"{name} talks to a service that can run and change anything"),
+        *judge_outputs(words, scene),
+    ]
     for place, word in enumerate(words):
         findings.extend(_secret_in(word, scene))
         option, has_value, value = word.partition("=")
@@ -192,11 +221,45 @@ def _containers(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     return findings + suffixes(words, scene)
 
 
+_IP_CHANGES = ("add", "append", "change", "replace", "set", "delete", "flush", "restore", "exec", "attach", "detach")
+
+
+def _ip(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
+    """Judge ip, whose objects and verbs may be cut short; what stands for several verbs counts as the first."""
+    findings = [Finding(Risk.EXECUTE, "unknown-program", f"{name} shows or changes the network")]
+    plain = [word for word in words if not word.startswith("-")]
+    verb = "".join(plain[1:2])
+    sets = verb == "s" and "link".startswith(plain[0])
+    if sets or (verb and verb != "s" and any(change.startswith(verb) for change in _IP_CHANGES)):
+        findings.append(dangerous("network", f"{name} changes the network"))
+    if any(re.match(r"-(b|n|force)", word) for word in words):
+        findings.append(dangerous("network", f"{name} works in another network or by a list of commands"))
+    return findings
+
+
 NETWORK: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
     "curl": _fetch,
     "wget": _fetch,
     **dict.fromkeys(
-        ("aria2c", "axel", "http", "https", "xh", "fetch", "lwp-request", "lynx", "w3m", "yt-dlp"), _download
+        (
+            "aria2c",
+            "axel",
+            "http",
+            "https",
+            "httpie",
+            "xh",
+            "xhs",
+            "fetch",
+            "lwp-request",
+            "lwp-download",
+            "lynx",
+            "w3m",
+            "yt-dlp",
+            "GET",
+            "POST",
+            "PUT",
+        ),
+        _download,
     ),
     "rsync": _remote_copy,
     "scp": _remote_copy,
@@ -211,5 +274,6 @@ NETWORK: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
     "podman": _containers,
     "nerdctl": _containers,
     "drill": _look_up,
+    "ip": _ip,
 }
 """Judges by program name."""

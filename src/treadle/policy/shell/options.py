@@ -34,6 +34,7 @@ class Role(StrEnum):
 
 
 _OPTION = re.compile(r"(--?)([^:?<>%!]+)([:?<>%!]?)")
+_SET = re.compile(r"\[[!^]?\]?(?:\[[:.=].*?[:.=]\]|[^\]])*\]")
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _MOST_ALTERNATIVES = 64
 _TAKES_VALUE = (Role.VALUE, Role.READ, Role.WRITE, Role.PICK, Role.HARM)
@@ -201,7 +202,7 @@ def _judge_picked(text: str) -> list[Finding]:
     """Judge a pattern that says which files are read: globs with braces, several with commas, expressions, types."""
     if text.startswith("!"):
         return []
-    for whole in _without_braces(re.sub(r"\[[^\]]*\]", "?", text.replace("\\", ""))):
+    for whole in _without_braces(_SET.sub("*", text.replace("\\", ""))):
         for piece in re.split(r"[|:;\s()]", whole):
             name = picks_secret(as_glob(piece.replace(".*", "*").strip("^$")))
             if name is not None:

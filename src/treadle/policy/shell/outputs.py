@@ -1,52 +1,32 @@
-"""What a command in `$(…)` prints, as far as that is known without running it."""
+"""Files that a program writes by an option of the usual name, whatever else is known of the program."""
 
-import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from treadle.policy.marks import HASH, UNKNOWN, is_static
+from treadle.policy.findings import Finding
+from treadle.policy.marks import is_static
+from treadle.policy.operations import PathOp
+from treadle.policy.shell.scene import Scene
+from treadle.protocol.tools import Risk
 
-_HASH_OPTIONS = {
-    "rev-parse": re.compile(r"--short(=\d+)?|--verify|--quiet|-q"),
-    "merge-base": re.compile(r"--octopus|--fork-point|-a|--all"),
-    "rev-list": re.compile(
-        r"-\d+|-n\d*|--max-count=\d+|--max-parents=\d+|--all|--reverse|--first-parent|--no-merges|--merges"
-    ),
-    "log": re.compile(r"-\d+|-n\d*|--max-count=\d+|--all|--reverse|--first-parent|--no-merges|--merges"),
-}
-_ONLY_HASHES = re.compile(r"--(format|pretty)=(t?format:)?%[hH]")
-_CUT = re.compile(r"(-n ?\d+|-\d+)?")
+_LONG = re.compile(
+    r"--?(out|output|outfile|outdir|(out|output|log|save|write)[-_](file|dir|directory|document|path|to))"
+)
+_GLUED = re.compile(r"-[oO]([/~.].*)")
 
 
-def printed_by(commands: Sequence[Sequence[str]], cwd: str) -> str:
-    """Give the text that a pipeline prints: known text, `HASH` for names of commits, or `UNKNOWN`."""
-    first, *others = map(list, commands)
-    if not all(is_static(word) for words in commands for word in words):
-        return UNKNOWN
-    if first[:1] == ["git"] and all(one[0] in ("head", "tail") and _CUT.fullmatch(" ".join(one[1:])) for one in others):
-        return HASH if _prints_hashes(first[1:]) else UNKNOWN
-    if others:
-        return UNKNOWN
-    match first:
-        case ["pwd"]:
-            return cwd
-        case ["dirname", path] if path and not path.startswith("-"):
-            return posixpath.dirname(path.rstrip("/")) or ("/" if path.startswith("/") else ".")
-        case ["basename", path] if path.strip("/") and not path.startswith("-"):
-            return posixpath.basename(path.rstrip("/"))
-        case ["basename", path, ending] if path.strip("/") and not path.startswith("-"):
-            name = posixpath.basename(path.rstrip("/"))
-            return name.removesuffix(ending) if name != ending else name
-        case _:
-            return UNKNOWN
+def judge_outputs(words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Find what is written outside the workspace or over a protected file; nothing found is no proof of anything."""
+    found = (finding for path in _outputs(words) for finding in scene.path(path, PathOp.WRITE))
+    return [finding for finding in found if finding.risk is Risk.CRITICAL]
 
 
-def _prints_hashes(words: Sequence[str]) -> bool:
-    """Whether a git command prints names of commits, or a revision as it was given."""
-    if not words or words[0] not in _HASH_OPTIONS or "--" in words:
-        return False
-    command, *rest = words
-    options = [word for word in rest if word.startswith("-")]
-    known = [word for word in options if _HASH_OPTIONS[command].fullmatch(word)]
-    asked = [word for word in options if _ONLY_HASHES.fullmatch(word)]
-    return len(known) + len(asked) == len(options) and len(asked) == (command == "log")
+def _outputs(words: Sequence[str]) -> Iterator[str]:
+    for place, word in enumerate(words):
+        option, is_glued, value = word.partition("=")
+        if word in ("-o", "-O") or (_LONG.fullmatch(option) and not is_glued):
+            yield from (text for text in words[place + 1 : place + 2] if is_static(text))
+        elif _LONG.fullmatch(option) and value and is_static(value):
+            yield value
+        elif (match := _GLUED.fullmatch(word)) and is_static(word):
+            yield match[1]

@@ -21,7 +21,7 @@ from treadle.policy.shell.syntax import (
 )
 from treadle.policy.shell.words import BLANKS, Cursor, read_here_documents, read_word, try_arithmetic
 
-_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[^\]]*\])?\+?=")
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[^\]]*\])?(\+?)=")
 _REDIRECT = re.compile(r"([0-9]*|\{[A-Za-z_][A-Za-z0-9_]*\})(<<<|<<-|<<|<>|<&|>>|>\||>&|<|>)|()(&>>|&>)")
 _CLOSERS = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
 _ERRORS_TOO = Redirect(">&", Word("1", (Literal("1", quoted=False),)), "2")
@@ -337,13 +337,14 @@ def _read_assignment(cursor: Cursor) -> Assignment | None:
         inside = Cursor(match.group(2)[1:-1], cursor.nested, depth=cursor.depth)
         subscript = read_word(inside, " \t\n;&|()<>").segments
     cursor.pos = match.end()
+    appends = match.group(3) != ""
     if not cursor.take("("):
-        return Assignment(match.group(1), (read_word(cursor),), subscript=subscript)
+        return Assignment(match.group(1), (read_word(cursor),), subscript=subscript, appends=appends)
     values: list[Word] = []
     while True:
         _skip_newlines(cursor)
         if cursor.take(")"):
-            return Assignment(match.group(1), tuple(values), is_array=True, subscript=subscript)
+            return Assignment(match.group(1), tuple(values), is_array=True, subscript=subscript, appends=appends)
         values.append(_some_word(cursor))
 
 

@@ -8,13 +8,13 @@ from treadle.policy.findings import Finding, dangerous, unclear, unfollowed
 from treadle.policy.marks import is_glob, is_static, split_words
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.builtins import BUILTINS, judge_evaluated
+from treadle.policy.shell.danger_forms import dangerous_form
 from treadle.policy.shell.dangers import (
     PRINTS_SECRETS,
     VARIABLES_DANGEROUS,
     VARIABLES_SAFE_TO_SHOW,
     VARIABLES_SECRET,
     always,
-    dangerous_form,
     only_tells,
 )
 from treadle.policy.shell.files import is_writer, judge_files
@@ -30,6 +30,7 @@ from treadle.policy.shell.interpreters import (
 )
 from treadle.policy.shell.network import NETWORK
 from treadle.policy.shell.options import Arguments, judge_arguments, read_arguments
+from treadle.policy.shell.outputs import judge_outputs
 from treadle.policy.shell.outside import brings_text
 from treadle.policy.shell.readers import CAPITAL_V, GO_SETTINGS, NEEDS_ONE_OF, PLAIN_FORMS, VERSION_BANNERS, readers
 from treadle.policy.shell.scene import Scene
@@ -55,7 +56,11 @@ _SMALL_V = frozenset(
 )
 """Programs whose `-v` prints the version; for others it may start them in a talkative way."""
 
-_MESSAGE_PROGRAMS = frozenset({"gh", "glab", "npm", "docker", "kubectl"})
+_MESSAGE_PROGRAMS = frozenset({"gh", "glab", "docker", "kubectl"})
+_LOADER = re.compile(r"ld(-linux|-musl|-lsb|\.so).*|ld64\.so.*")
+_SENDS_ITS_INPUT = frozenset({"ssh", "sftp", "mosh"})
+_TELLS_OF_SECRETS = re.compile(r"token|secret|pass|key|cred|auth|api", re.IGNORECASE)
+_NUMBER_FORMAT = re.compile(r"%[-+ #0-9.*]*[diouxXeEfFgGaA]")
 
 Judge = Callable[[str, Sequence[str], Scene], list[Finding]]
 
@@ -154,13 +159,14 @@ def _by_family(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]
         return judge_database(name, words, scene)
     if is_interpreter(name):
         return judge_interpreter(name, words, scene)
+    if name.startswith("git-"):
+        return judge_git(name, (name[4:], *words), scene)
+    if _LOADER.fullmatch(name):
+        return [dangerous("program", f"{name} starts the program that follows"), *suffixes(words, scene)]
     if name in readers() and _is_reading(name, words):
         return _judge_reader(name, words, scene)
     if is_writer(name):
         return judge_files(name, words, scene) or []
-    if name in readers():
-        needed = " or ".join(sorted(NEEDS_ONE_OF.get(name, ())))
-        return [unclear("missing-option", f"{name} looks names up in the network unless {needed} is given")]
     return _judge_unknown(name, words, scene)
 
 
@@ -197,6 +203,9 @@ def _without_plain_globs(name: str, arguments: Arguments, scene: Scene) -> Argum
 
 def _raw(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
     shown = [found for word in words if is_glob(word) for found in scene.path(word, PathOp.LIST)]
+    if name == "printf" and _NUMBER_FORMAT.search("".join(words[:1])):
+        # Other shells than bash calculate what they print as a number, subscripts included.
+        shown.extend(found for word in words[1:] for found in judge_evaluated(word, scene))
     if name == "printf" and words and words[0].startswith("-") and words[0] != "--":
         text = unclear("evaluated-text", "printf -v sets a variable and may evaluate a subscript")
         if VARIABLES_DANGEROUS.fullmatch("".join(words[1:2])):
@@ -210,6 +219,12 @@ def _raw(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
 def _judge_search(name: str, words: tuple[str, ...], arguments: Arguments, scene: Scene) -> list[Finding]:
     """Judge grep and its like: the first operand is the pattern, unless an option gave it."""
     table = readers()[name]
+    if (
+        scene.feed.upstream
+        and scene.feed.upstream[0][0] in PRINTS_SECRETS
+        and _TELLS_OF_SECRETS.search(" ".join(words))
+    ):
+        return [dangerous("prints-environment", f"{name} picks secret variables out of the environment")]
     without = arguments.has("-e", "-f", "--regexp", "--file", "--files", "--type-list")
     operands = arguments.operands if without else arguments.operands[1:]
     strange = tuple(word for word in arguments.strange if without or word != arguments.operands[0])
@@ -231,10 +246,18 @@ def _printenv(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
 
 
 def _judge_unknown(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
+    if name in readers():
+        needed = " or ".join(sorted(NEEDS_ONE_OF.get(name, ())))
+        return [unclear("missing-option", f"{name} looks names up in the network unless {needed} is given")]
     text = "prints every variable, secrets included" if name in PRINTS_SECRETS else why_unknown(name)
     findings = [Finding(Risk.EXECUTE, "unknown-program", text)]
     for word in () if scene.is_search else words:
         findings.extend(scene.mentions(word))
+    findings.extend(judge_outputs(words, scene))
+    if name in _SENDS_ITS_INPUT and (scene.feed.is_pipe or scene.feed.text is not None):
+        findings.append(dangerous("upload", f"{name} sends what it reads to another machine"))
+    if name in ("make", "gmake", "bmake") and scene.feed.is_pipe and not {"-f-", "-f", "--file=-"}.isdisjoint(words):
+        findings.append(dangerous("piped-script", f"what comes through the pipe is run by {name}"))
     if name not in _MESSAGE_PROGRAMS:
         findings.extend(suffixes(words, scene))
     if re.fullmatch(r"kill", name):
@@ -249,4 +272,11 @@ def _kill(words: Sequence[str]) -> list[Finding]:
     return []
 
 
-_JUDGES: dict[str, Judge] = {**FILTERS, **NETWORK, **BUILTINS, "git": judge_git, "printenv": _printenv}
+_JUDGES: dict[str, Judge] = {
+    **FILTERS,
+    **NETWORK,
+    **BUILTINS,
+    "git": judge_git,
+    "hub": judge_git,
+    "printenv": _printenv,
+}

@@ -98,7 +98,9 @@ class _Reader:
             self._delimited(1)
             self._skip("IM")
         elif self._peek() == "\\":
-            raise _OpaqueScriptError
+            self._pos += 1
+            self._delimited(1)
+            self._skip("IM")
         elif match := _ADDRESS.match(self._text, self._pos):
             self._pos = match.end()
 

@@ -69,6 +69,7 @@ class Assignment:
     values: tuple[Word, ...]
     is_array: bool = False
     subscript: tuple[Segment, ...] = ()
+    appends: bool = False
 
 
 @dataclass(slots=True)

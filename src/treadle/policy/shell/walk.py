@@ -25,6 +25,7 @@ from treadle.policy.shell.changes import (
     runs_read,
     stands_alone,
 )
+from treadle.policy.shell.computed import names_secret
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS, VARIABLES_SAFE_TO_SHOW, VARIABLES_SECRET
 from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words, only_calculates
 from treadle.policy.shell.filters import FILE_TESTS
@@ -188,6 +189,7 @@ class Walk:
             findings.append(dangerous("fork-bomb", f"{words[0]} calls itself"))
         if words and words[0] in self._functions:
             findings.append(unclear("function", f"{words[0]} is a function of this line"))
+        findings.extend(names_secret(command.words, "".join(words[:1]), scene))
         fed = feed or scene.feed
         own = judge_command(words, replace(scene, feed=fed))
         if HASH in words:
@@ -230,9 +232,13 @@ class Walk:
                 value = UNKNOWN
                 if len(assignment.values) == 1 and not assignment.is_array and not assignment.subscript:
                     value = expand_text(assignment.values[0].segments, variables, scene.cwd, tilde=True)
+                if assignment.appends:
+                    value = variables.get(assignment.name) + value
                 variables = variables.with_value(assignment.name, value)
             for word in words[1:]:
                 name, is_set, value = word.partition("=")
+                value = UNKNOWN if "-n" in words or name.endswith("+") else value
+                name = name.removesuffix("+")
                 variables = variables.with_value(name, value) if is_set and name.isidentifier() else variables
         elif words and words[0] in ("read", "unset", "mapfile", "readarray", "getopts"):
             for word in (*words[1:], "REPLY"):
@@ -385,7 +391,7 @@ class Walk:
                 feed = Feed(text=expand_text(redirect.target.segments, scene.variables, scene.cwd, tilde=True))
             else:
                 findings.extend(self._redirect(redirect, scene))
-                feed = Feed() if redirect.operator == "<" else feed
+                feed = _input_of(redirect) if redirect.operator == "<" else feed
             if redirect.fd.startswith("{"):
                 findings.append(unclear("redirect", "opens a descriptor and sets a variable"))
         return findings, feed
@@ -438,6 +444,8 @@ class Walk:
             findings.extend(self._evaluated(parameter.operand, scene))
         elif parameter.operator not in _PLAIN_OPERATORS:
             findings.append(unclear("expansion", f"${{{name}{parameter.operator}…}} does more than show a value"))
+            if parameter.operator in (":=", "="):
+                findings.extend(judge_assignment(name, UNKNOWN))
         elif parameter.operator == ":" or "/" in parameter.operator:
             findings.extend(self._evaluated(parameter.operand, scene))
         if VARIABLES_SECRET.fullmatch(name):
@@ -463,6 +471,12 @@ class Walk:
 
     def _evaluated(self, segments: tuple[Segment, ...], scene: Scene) -> list[Finding]:
         return judge_evaluated(expand_text(segments, scene.variables), scene) if segments else []
+
+
+def _input_of(redirect: Redirect) -> Feed:
+    """Give what `< file` reads: nothing that is known, but for `< <(…)`, which is another command's output."""
+    is_piped = any(isinstance(segment, ProcessSubstitution) for segment in redirect.target.segments)
+    return Feed(upstream=((UNKNOWN,),)) if is_piped else Feed()
 
 
 def _either(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:

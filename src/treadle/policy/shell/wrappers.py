@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_static, shown
@@ -16,6 +17,7 @@ from treadle.protocol.tools import Risk
 MAX_FED_WORDS = 64
 MAX_GUESSED_WORDS = 60
 
+_DELETERS = frozenset({"rm", "unlink", "shred", "rimraf"})
 _LIKE_A_SCRIPT = re.compile(r"[\s;|&$`(<>=]|^\{")
 _SECONDS = re.compile(r"[1-5]?\d(\.\d+)?s?")
 _DURATION = re.compile(r"\d+(\.\d+)?[smhd]?")
@@ -142,6 +144,7 @@ def suffixes(words: Sequence[str], scene: Scene) -> list[Finding]:
             continue
         if _LIKE_A_SCRIPT.search(word):
             found.extend(scene.script(word))
+            found.extend(scene.script(word.partition("=")[2]) if word.startswith("-") and "=" in word else [])
         elif word and not word.startswith("-"):
             found.extend(scene.command(tuple(words[place : place + MAX_GUESSED_WORDS])))
     return list(dict.fromkeys(_critical(found)))
@@ -208,10 +211,21 @@ def _xargs(words: Sequence[str], scene: Scene) -> list[Finding]:
     ]:
         findings.extend(scene.mentions(word))
         findings.extend(_critical(scene.command((*inner, word))))
+    if inner[0] in _DELETERS and not _finds_by_name(scene):
+        findings.append(dangerous("delete-unknown", f"xargs {inner[0]} deletes files that are unknown until it runs"))
     without_input = replace(scene, feed=Feed())
     found = without_input.command(inner if marks else (*inner, UNKNOWN))
     said = ("unknown-option", "unknown-path")
     return findings + [one for one in found if one.risk is not Risk.EXECUTE or one.rule not in said or one.always_asks]
+
+
+def _finds_by_name(scene: Scene) -> bool:
+    """Whether the input comes from a `find` that is told a part of the names."""
+    upstream = scene.feed.upstream
+    if len(upstream) != 1 or upstream[0][0] != "find" or not _is_plain_find(upstream[0][1:]):
+        return False
+    named = (value for test, value in pairwise(upstream[0]) if test in ("-name", "-iname"))
+    return any(pattern.strip("*?.") for pattern in named)
 
 
 def _critical(findings: list[Finding]) -> list[Finding]:

@@ -1,0 +1,272 @@
+"""Forms of programs that are dangerous: what publishes, destroys, leaks or takes control when given these arguments.
+
+A line is `programs = form ; form`; a form is the words that must all be among the arguments, in any order. A short
+option is also found in a cluster, a long one with its value glued, and a word that ends in `=` by what it begins with.
+"""
+
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from treadle.policy.marks import split_words
+
+_PATTERNS_TEXT = """
+npm pnpm yarn bun = publish ; unpublish ; deprecate ; owner ; token ; login ; adduser ; access ; dist-tag ; config set
+    ; config delete ; config edit ; set ; -g install ; --global install ; -g i ; hook ; star ; team ; profile ; global
+    add ; -g add ; --global add ; -g uninstall ; -g remove ; -g rm ; -g link ; -g update ; --location=global ;
+    --script-shell ; logout ; config get *uth* ; config get *oken* ; config list -l ; config ls -l
+cargo = publish ; yank ; owner ; login ; install ; uninstall ; --config
+uv = tool install ; tool uninstall ; tool upgrade
+pipx = install ; uninstall ; inject ; upgrade
+cpan cpanm nix-env nix-collect-garbage nixos-rebuild home-manager guix yay paru xbps-install xbps-remove mas apt-key
+    add-apt-repository apt-mark = ;
+luarocks opam = install ; remove ; upload
+stack cabal = upload
+composer = global ; config ; global-require
+mise = trust ; use -g ; settings set
+direnv = allow ; permit
+pre-commit husky lefthook = install ; uninstall
+rustup = self ; toolchain uninstall
+twine = upload
+poetry uv hatch flit pdm rye = publish ; config pypi-token* ; config http-basic* ; config --list ; source add
+gem = push ; yank ; owner ; signin ; install ; uninstall ; sources
+mvn gradle sbt lein mix dart flutter elm jsr deno = publish ; deploy ; deploy:deploy ; hex.publish ; pub publish
+mvn gradle mvnw gradlew = -s ; --settings ; -I ; --init-script ; release:perform ; exec:exec
+dotnet nuget = push ; tool install -g ; tool install --global
+lerna changeset nx vsce ovsx = publish
+goreleaser semantic-release release-it np = release ;
+pip pip3 = config debug ; config list ; config get ; --user install ; --root install ; config set ; config edit ;
+    config unset ; --break-system-packages install ; --index-url ; --extra-index-url ; install -i ; --trusted-host ;
+    --find-links
+conda mamba micromamba = config
+xattr = -d ; -c ; -w
+docker podman nerdctl = -H ; --host ; compose down --rmi ; compose kill ; buildx prune ; --volumes-from ; system prune
+    ; system reset ; volume rm ; volume prune ; container prune ; image prune ; network prune ; builder prune ;
+    --privileged ; push ; login ; swarm ; exec --privileged ; compose down -v ; compose down --volumes ; --pid=host ;
+    --network=host ; --net=host ; --ipc=host ; --uts=host ; --userns=host ; --cap-add ; --device ; --security-opt ; rm
+    -f ; rmi -f ; rm --force ; stack rm ; secret ; context ; plugin install ; kill ; trust ; volume remove
+docker-compose = down -v ; down --volumes ; rm -f
+kubectl oc k3s = delete ; drain ; cordon ; taint ; apply ; create ; replace ; patch ; edit ; scale ; exec ; cp ;
+    attach ; port-forward ; proxy ; rollout ; set ; label ; annotate ; run ; expose ; debug ; get secret ; get secrets
+    ; describe secret ; describe secrets ; config view --raw ; config set ; config set-credentials ; auth ; create
+    token ; certificate ; get secret* ; get *,secret* ; describe secret* ; config view --flatten ; get --raw ;
+    autoscale ; config use-context ; config unset ; config delete-* ; login ; whoami -t ; whoami --show-token ; adm ;
+    policy ; --token ; --as
+argocd flux istioctl = app sync ; app set ; install ; uninstall ; bootstrap ; create
+helm = get values ; get all ; install ; upgrade ; uninstall ; delete ; rollback ; push ; plugin
+terraform tofu terragrunt = apply ; destroy ; import ; taint ; untaint ; state rm ; state mv ; state push ; state pull
+    ; force-unlock ; login ; logout ; workspace delete ; output ; console ; show
+pulumi cdk serverless sls sst = --show-secrets ; stack export ; stack import ; up ; deploy ; destroy ; remove ; rm ;
+    refresh ; import ; cancel ; config --show-secrets
+ansible-playbook ansible ansible-vault ansible-pull ansible-galaxy ansible-console salt salt-call salt-ssh puppet
+    chef-client chef-solo chef-run knife surge = ;
+sam fab = deploy ; delete ; sync
+packer = build
+eb = terminate ; create
+expo code-push eas = publish ; release ; submit ; build
+heroku = auth:* ; config:* ; run ; ps:scale ; ps:restart ; ps:stop ; releases:rollback
+netlify = env:*
+railway = variables ; down
+stripe = config
+vercel netlify firebase wrangler flyctl fly railway render surge now eas fastlane gcloud heroku eb cap amplify =
+    deploy ; up ; publish ; --prod ; --production ; secret ; secrets ; env ; login ; token ; auth ; config ; submit ;
+    release
+aws = configure ; s3 rm ; s3 rb ; s3 mv ; s3 cp ; s3 sync ; iam ; sts ; secretsmanager ; ssm ; kms ; lambda invoke ;
+    lambda update-function-code ; ecr get-login-password ; sso ; cloudformation deploy ; organizations ; s3api ; logs
+gcloud = storage cp ; storage mv ; storage rm ; storage rsync ; config config-helper ; auth ; secrets ; iam ; projects
+    ; compute ssh ; kms
+az = login ; account ; keyvault ; ad ; role
+gh = config get *token* ; alias import ; auth ; secret ; repo delete ; repo archive ; repo rename ; repo edit ; gist ;
+    release delete ; release create ; release upload ; alias set ; extension ; ssh-key ; gpg-key ; workflow ;
+    codespace ; variable ; pr merge ; ruleset ; issue delete ; cache delete ; run cancel ; run delete ; config set ;
+    api --method ; api -X ; api -f ; api -F ; api --field ; api --raw-field ; api --input ; api graphql ; repo create
+    ; repo sync ; pr close ; label delete
+glab hub = auth ; token ; delete ; release ; api ; variable ; merge
+systemctl service rc-service = start ; stop ; restart ; reload ; enable ; disable ; mask ; unmask ; kill ; edit ;
+    daemon-reload ; set-default ; isolate ; reboot ; poweroff ; halt ; suspend ; link ; import-environment ;
+    set-environment ; show-environment ; unset-environment ; set-property ; revert ; reset-failed ; preset ;
+    preset-all ; rescue ; emergency ; default ; hibernate ; hybrid-sleep ; switch-root ; soft-reboot ; kexec ; exit ;
+    try-restart ; reload-or-restart ; condrestart ; reenable ; add-wants ; add-requires ; bind ; mount-image ; clean ;
+    freeze ; thaw ; cancel
+supervisorctl pm2 initctl pg_ctl pg_ctlcluster rabbitmqctl = stop ; restart ; delete ; kill ; shutdown ; reload ;
+    flush ; promote ; stop_app ; forget_cluster_node ; force_boot ; startup
+journalctl = --vacuum-size ; --vacuum-time ; --rotate ; --flush
+ip = link set ; addr add ; addr del ; route add ; route del ; netns ; tuntap ; rule
+history = -c ; -d ; -w ; -a ; -r ; -n ; -p ; -s
+fc = ;
+compgen complete = -C ; -F
+enable = -f ; -n ; -d
+bind = -x ; -f
+mapfile readarray = -C
+set = +o
+sftp = -b
+logger = -n ; --server
+lynx = -post_data ; -cmd_script ; -cfg ; -editor
+elinks w3m = -eval ; -remote ; -config
+ssh-keygen = -p ; -R ; -y ; -A ; -D
+rclone = copy ; sync ; move ; copyto ; moveto ; rcat ; delete ; deletefile ; purge ; cleanup ; serve ; mount ; config
+    ; bisync ; link ; copyurl ; rmdir ; rmdirs
+gsutil s3cmd mc azcopy = cp ; mv ; rm ; rb ; rsync ; put ; del ; sync ; copy ; remove ; mirror ; iam ; acl ; setacl
+hg = --config ; update -C ; update --clean ; up -C ; revert ; strip ; purge ; rollback ; push -f ; push --force ;
+    histedit
+svn = revert ; delete ; remove ; rm ; cleanup --remove*
+jj = abandon ; git push ; op restore ; op undo
+bfg lazygit = ;
+cmake = -E remove_directory ; -E rm
+ld ld.bfd ld.gold ld.lld = --plugin ; -plugin
+pandoc = --filter ; -F ; --lua-filter ; -L ; --pdf-engine ; --defaults ; -d ; --extract-media
+exiftool = -if ; -config ; -execute
+convert magick mogrify = msl:* ; MSL:*
+nano pico = -s ; --speller
+pinfo = -x
+file = --compile
+just = --shell
+gpg-connect-agent = ;
+age rage = -d ; --decrypt
+gpg gpg2 = --export-s* ; --export-ownertrust ; --delete-* ; --dec* ; --decrypt ; -d ; --import
+openssl = rsa ; pkey ; pkcs12 ; enc ; s_client ; s_server ; genrsa ; ec
+dropdb dropuser createuser = ;
+mysql mariadb = --pager
+mongorestore mongoimport = --drop
+mysqladmin = drop ; shutdown ; password ; kill ; flush-privileges
+pg_restore = --clean ; -c
+redis-cli = flushall ; flushdb ; shutdown ; config ; eval ; script ; debug ; module ; slaveof ; replicaof ; del ;
+    unlink ; acl ; client ; save ; bgsave ; bgrewriteaof ; migrate ; rename ; --pipe
+rails rake = db:schema:load ; db:structure:load ; db:setup
+mix = ecto.drop ; ecto.reset ; ecto.rollback
+prisma = migrate reset ; db push ; --force-reset ; --accept-data-loss ; migrate deploy
+alembic = downgrade
+flyway liquibase = clean ; dropall ; dropAll ; undo
+tmux screen = kill-server ; -X ; show-environment ; showenv ; capture-pane ; capturep ; show-buffer ; save-buffer ;
+    send-keys ; send ; pipe-pane ; run-shell ; run ; if-shell ; kill-session ; kill-window ; kill-pane ; source-file ;
+    respawn-pane ; load-buffer ; paste-buffer
+code cursor = --install-extension ; --uninstall-extension
+claude codex gemini aider goose opencode amp crush cursor-agent copilot qwen cline kilo droid = --yolo ; -y ;
+    --dangerously-skip-permissions ; --dangerously-bypass-approvals-and-sandbox ; --full-auto ; --yes ; --yes-always ;
+    --allow-all-tools ; --auto-approve ; --approval-mode ; --permission-mode ; --allowedTools ; exec ; --force ;
+    --allow-all ; --dangerously* ; -p ; --print ; run ; --trust-all-tools ; mcp add ; config
+tar bsdtar = --to-command ; --checkpoint-action ; -P ; --absolute-names ; --use-compress-program ; -I ; --info-script
+    ; --new-volume-script ; --rsh-command ; --rmt-command ; -F ; --remove-files ; --unlink-first ; --recursive-unlink
+zip = -T ; -TT ; --unzip-command ; -m
+rsync = -e ; --rsh ; --rsync-path ; --delete ; --delete-before ; --delete-after ; --delete-excluded ; --del ;
+    --remove-source-files ; --password-file ; --files-from ; --config ; --daemon
+scp sftp = -S ; -o ; -F ; -D
+ssh = -o ; -F ; -R ; -L ; -D ; -w ; -A ; -E ; -S ; -I ; -J
+telnet ftp tftp = ;
+split = --filter
+hostname = -F ; -b
+dmesg = -c ; -C ; --clear ; --read-clear
+go = install *@* ; run *@* ; -ldflags *-extld* ; -ldflags=*-extld* ; -exec ; -toolexec ; env -w ; -vettool ; -overlay
+    ; -modfile
+gcc g++ clang cc ld = -wrapper ; -fplugin ; -B ; -specs
+man = -P ; --pager ; -H ; --html ; -C
+less more = -k ; -o ; -O ; --lesskey-file ; +!
+vim vi nvim ex view = -c ; --cmd ; -S ; -u ; -s ; -es
+emacs = --eval ; -eval ; --batch ; -l ; --load
+gdb lldb = -ex ; -x ; -batch ; -o ; -s ; -p ; --pid ; --eval-command ; --command
+strace ltrace = -p
+node deno bun = --inspect ; --inspect-brk
+php = -S ; -d
+ruby = -S
+screen = -dm
+hash = -p ; -d
+unset = HISTFILE ; HISTSIZE ; HISTCONTROL
+nsupdate = ;
+make gmake bmake = --eval ; SHELL= ; .SHELLFLAGS= ; MAKEFLAGS= ; MAKESHELL=
+"""
+
+DESTRUCTIVE_VERBS = re.compile(
+    r"(.*[:_-])?(delete|destroy|terminate|purge|drop|wipe|nuke|revoke|remove|rm|rb|prune|reset|flush|fresh"
+    r"|erase|uninstall|truncate|rollback|"
+    r"force-\w+|revert|down|downgrade|undo|sqlflush|abandon|strip|undefine|unregister\w*)([:_-].*)?",
+    re.IGNORECASE,
+)
+VERB_PROGRAMS = frozenset(
+    split_words("""
+    aws gcloud az doctl heroku flyctl fly railway vercel netlify firebase wrangler kubectl oc helm terraform tofu pulumi
+    cdk serverless sls rails rake bin/rails artisan php manage.py prisma sequelize typeorm knex alembic flyway liquibase
+    supabase planetscale pscale turso ibmcloud oci linode-cli hcloud scw nomad consul vault etcdctl rabbitmqctl
+    kafka-topics mongosh gh glab dvc wandb eksctl kops minikube kind k3d vagrant virsh VBoxManage multipass lxc incus
+    sam btrfs argocd flux istioctl crictl ctr rclone rabbitmqadmin nats dbmate sqlx diesel goose migrate hasura flask
+    django-admin ollama knife ipset elasticdump rbd ceph mc bq
+""")
+)
+
+
+_CLOUDS = frozenset(split_words("aws gcloud az doctl ibmcloud oci linode-cli hcloud scw eksctl aliyun tccli"))
+_CLOUD_CHANGES = re.compile(
+    r"(create|put|update|modify|attach|detach|authorize|run|start|stop|reboot|change|set|add|associate"
+    r"|disassociate|enable"
+    r"|disable|send|publish|invoke|deploy|execute|copy|restore|register|deregister|import|export|untag|cancel"
+    r"|accept|reject"
+    r"|assume|upload|rotate|reset|allocate|release|suspend|resume|scale|patch|grant|login)(-.*)?"
+    r"|presign|get-(token|access-token|login-password|session-token|secret-value|password-data|authorization-token"
+    r"|federation-token|parameter.*)|print-.*token"
+)
+_INSTALLERS = frozenset(
+    split_words("""
+    npm pnpm yarn bun npx bunx pip pip3 uv uvx pipx poetry pdm gem cargo composer conda mamba micromamba deno nix
+    nix-shell nix-build luarocks go
+""")
+)
+_INSTALLS = frozenset(
+    split_words(
+        "install i add dlx download wheel exec x run require npx bunx uvx pipx nix nix-shell nix-build get tool"
+    )
+)
+_ADDRESS = re.compile(
+    r"^(--?[\w-]+=)?((git|hg|svn)\+)?(https?|git|ssh|svn|tarball)(\+\w+)?:(//)?(?!//)(?!localhost\b|127\.|\[::1\])"
+    r"|^(github|gitlab|bitbucket|gist):|@\s*git\+|^git@"
+)
+"""Where a package is fetched from that no index lists; what runs on this machine does not count."""
+
+
+def _read_patterns() -> dict[str, list[tuple[str, ...]]]:
+    patterns: dict[str, list[tuple[str, ...]]] = {}
+    for line in filter(None, _PATTERNS_TEXT.replace("\n    ", " ").splitlines()):
+        names, _, rest = line.partition(" =")
+        forms = [tuple(form.split()) for form in rest.split(";")]
+        listed = [form for form in forms if form] or [()]
+        for name in names.split():
+            patterns.setdefault(name, []).extend(listed)
+    return patterns
+
+
+_PATTERNS = _read_patterns()
+
+
+def dangerous_form(name: str, arguments: Sequence[str]) -> str | None:
+    """Give the form in which a program is dangerous, when these arguments have it."""
+    for form in _PATTERNS.get(name, ()):
+        if all(_present(word, arguments) for word in form):
+            return " ".join((name, *form))
+    plain = [word for word in arguments if not word.startswith("-") and "/" not in word]
+    if name in VERB_PROGRAMS:
+        for word in (*plain, *(word[2:] for word in arguments if word.startswith("--"))):
+            if DESTRUCTIVE_VERBS.fullmatch(word):
+                return f"{name} {word}"
+    if name in _CLOUDS:
+        return next((f"{name} {word}" for word in plain[:4] if _CLOUD_CHANGES.fullmatch(word)), None)
+    if name in _INSTALLERS and not _INSTALLS.isdisjoint((name, *plain[:2])):
+        return next((f"{name} {word}" for word in arguments if _ADDRESS.search(word)), None)
+    return None
+
+
+def _present(wanted: str, arguments: Sequence[str]) -> bool:
+    if "*" in wanted:
+        return any(fnmatchcase(word, wanted) for word in arguments)
+    if wanted.endswith("="):
+        return any(word.startswith(wanted) for word in arguments)
+    if not wanted.startswith("-"):
+        return wanted in arguments
+    if wanted.startswith("--"):
+        bare = wanted.partition("=")
+        return any(
+            word == wanted or word.startswith(wanted + "=") or (bare[1] and word == bare[0] and bare[2] in arguments)
+            for word in arguments
+        )
+    if len(wanted) > 2:
+        return any(word == wanted or word.startswith(wanted + "=") for word in arguments)
+    if wanted == "-":
+        return "-" in arguments
+    return any(word.startswith("-") and not word.startswith("--") and wanted[1] in word[1:] for word in arguments)
