@@ -4,7 +4,7 @@ import gc
 import sys
 
 LOOK_FOR_CYCLES = (100_000, 20, 20)
-"""Looking for cycles every 700 allocations costs a tenth of the start: importing makes objects, hardly any garbage."""
+"""Looking for cycles every 700 allocations costs a tenth of the start, which makes objects and hardly any garbage."""
 
 
 def main() -> int:

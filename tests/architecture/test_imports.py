@@ -18,18 +18,9 @@ SOURCE = ROOT / "src" / "treadle"
 DRIVER = (sys.executable, str(Path(__file__).with_name("modules_driver.py")))
 SURFACES = ("prompt_toolkit", "rich", "textual", "pygments")
 LIBRARIES = ("anthropic", "openai", "google", "botocore", "mcp", "tree_sitter", "playwright", "keyring", "rapidfuzz")
-GENERAL_HTTP = ("httpx2", "httpcore2", "anyio", "truststore", "http", "email", "urllib.request", "importlib.metadata")
 SETTINGS = ("tomllib", "tomlkit", "configparser", "platformdirs")
-WHILE_WORKING = (
-    "json",
-    "zipfile",
-    "csv",
-    "sqlite3.dump",
-    "charset_normalizer",
-    "treadle.policy.decide",
-    "treadle.editing",
-)
-LATE = (*SURFACES, *LIBRARIES, *GENERAL_HTTP, *SETTINGS, *WHILE_WORKING)
+WHILE_WORKING = ("sqlite3.dump", "charset_normalizer", "treadle.policy.decide", "treadle.editing")
+LATE = (*SURFACES, *LIBRARIES, *SETTINGS, *WHILE_WORKING)
 """What the first request needs nothing of; a name stands for what is below it, too."""
 
 
@@ -55,7 +46,7 @@ async def start(request: pytest.FixtureRequest, tmp_path: Path) -> Start:
 
 
 async def test_the_first_request_needs_little(start: Start) -> None:
-    assert "treadle.providers.http_direct" in start.modules
+    assert "httpx2" in start.modules
     late = [name for name in start.modules if any(f"{name}.".startswith(f"{one}.") for one in LATE)]
     assert sorted(late) == []
     assert [name for name in start.programs if name != "rg"] == []  # the list of files is part of it

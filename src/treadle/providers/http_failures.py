@@ -2,16 +2,14 @@
 
 import ssl
 
+import httpx2
+
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import failure, without_query
-from treadle.providers.http_client import (
-    AddressError,
-    CompressionError,
-    ConnectTimeoutError,
-    HeaderError,
-    IdleTimeoutError,
-)
+
+HTTP_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError)
+"""Everything a call or its body can raise; `TimeoutError` is an `OSError`."""
 
 
 def from_exception(endpoint: Endpoint, error: Exception) -> ModelError:
@@ -20,17 +18,17 @@ def from_exception(endpoint: Endpoint, error: Exception) -> ModelError:
         case TimeoutError():
             why = f"the reply did not begin within {endpoint.limits.first_byte:g} s"
             return failure(endpoint, ErrorKind.TIMEOUT, why)
-        case ConnectTimeoutError():
+        case httpx2.ConnectTimeout():
             return failure(endpoint, ErrorKind.TIMEOUT, f"no connection to {endpoint.host} within its time limit")
-        case IdleTimeoutError():
+        case httpx2.TimeoutException():
             return failure(endpoint, ErrorKind.TIMEOUT, "the connection stood still")
-        case AddressError():
+        case httpx2.UnsupportedProtocol() | httpx2.InvalidURL():
             return failure(
                 endpoint, ErrorKind.BAD_REQUEST, f"{without_query(endpoint.base_url)!r} is no usable base URL"
             )
-        case HeaderError():
+        case httpx2.LocalProtocolError():
             return failure(endpoint, ErrorKind.BAD_REQUEST, "a header of the request cannot be sent")
-        case CompressionError():
+        case httpx2.DecodingError():
             return failure(endpoint, ErrorKind.MALFORMED_STREAM, "its compression is damaged")
         case _:
             return _from_network(endpoint, error)

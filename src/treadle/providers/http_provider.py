@@ -1,23 +1,20 @@
 """A model behind HTTP: sends the request, reads the event stream, and maps every failure."""
 
 import asyncio
-import os
-import sys
+import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, suppress
 
+import httpx2
 import msgspec
 
 from treadle.protocol.models import ErrorKind, ModelError, ModelRequest, StreamEvent, StreamFailure, StreamStop
-from treadle.providers.certificates import certificates_of, system_certificates
 from treadle.providers.endpoint import MEBIBYTE, Endpoint
 from treadle.providers.event_stream import DamagedFrameError
 from treadle.providers.failures import CallFailedError, clean, failure, from_problem, from_response, is_html
 from treadle.providers.framing import SSE
-from treadle.providers.http_client import HTTP_ERRORS, HttpClient, HttpResponse
-from treadle.providers.http_direct import DirectClient
-from treadle.providers.http_failures import from_exception
+from treadle.providers.http_failures import HTTP_ERRORS, from_exception
 from treadle.providers.pace import Pace
 from treadle.providers.pieces import Pieces
 from treadle.providers.problems import problem_in
@@ -30,7 +27,6 @@ DRAIN_SECONDS = 0.05
 MAX_REFUSAL = 64 * 1024
 MAX_SHOWN = 300
 """Bytes of an event that cannot be understood which are shown."""
-_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 
 class HttpProvider:
@@ -41,10 +37,7 @@ class HttpProvider:
         self._endpoint = endpoint
         self._api = api
         self._authorizer = authorizer
-        self._client: HttpClient | None = None
-        self._proxied = _may_be_proxied(endpoint)
-        if endpoint.scheme == "https" and not (endpoint.ca_file or self._proxied):
-            system_certificates()
+        self._client: httpx2.AsyncClient | None = None
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Call the model; see the port."""
@@ -121,7 +114,7 @@ class HttpProvider:
         finally:
             await response.aclose()
 
-    async def _send(self, call: HttpCall) -> HttpResponse:
+    async def _send(self, call: HttpCall) -> httpx2.Response:
         headers = {
             "content-type": "application/json",
             "accept": self._api.framing.accept,
@@ -135,29 +128,35 @@ class HttpProvider:
             if not (value.isascii() and value.isprintable()):
                 why = "the API key, or another header, holds characters that cannot be sent"
                 raise CallFailedError(failure(self._endpoint, ErrorKind.AUTHENTICATION, why))
-        client = self._client or await self._connect()
-        return await client.post(call.url, headers, call.body)
+        client = self._client or self._connect()
+        return await client.send(
+            client.build_request("POST", call.url, headers=headers, content=call.body), stream=True
+        )
 
-    async def _connect(self) -> HttpClient:
-        """Build the client. Certificates are always checked, but not even read for plain HTTP."""
+    def _connect(self) -> httpx2.AsyncClient:
+        """Build the client. Certificates are always checked, but not even read for plain HTTP to this machine."""
         endpoint = self._endpoint
-        connect, idle = endpoint.limits.connect, max(endpoint.limits.idle, endpoint.limits.first_byte)
+        here = endpoint.host in LOOPBACK and not endpoint.proxy
+        verify: ssl.SSLContext | bool = not (here and endpoint.scheme == "http")
         try:
-            tls = certificates_of(endpoint.ca_file) if endpoint.ca_file else None
-            if self._proxied:
-                from treadle.providers.http_proxied import ProxiedClient
-
-                self._client = ProxiedClient(endpoint.proxy, tls, connect=connect, idle=idle)
-            else:
-                if tls is None and endpoint.scheme == "https":
-                    tls = await asyncio.wrap_future(system_certificates())
-                self._client = DirectClient(tls, connect=connect, idle=idle)
-        except (OSError, ValueError) as error:
+            if endpoint.ca_file:
+                verify = ssl.create_default_context(cafile=endpoint.ca_file)
+            self._client = httpx2.AsyncClient(
+                verify=verify,
+                proxy=endpoint.proxy or None,
+                trust_env=not here,
+                timeout=httpx2.Timeout(
+                    max(endpoint.limits.idle, endpoint.limits.first_byte), connect=endpoint.limits.connect
+                ),
+                limits=httpx2.Limits(keepalive_expiry=60.0),
+                follow_redirects=False,
+            )
+        except (OSError, ValueError, httpx2.InvalidURL) as error:
             why = "the CA file or the proxy of its configuration cannot be used"
             raise CallFailedError(failure(endpoint, ErrorKind.BAD_REQUEST, why)) from error
         return self._client
 
-    async def _chunks(self, response: HttpResponse, pace: Pace) -> AsyncGenerator[bytes, None]:
+    async def _chunks(self, response: httpx2.Response, pace: Pace) -> AsyncGenerator[bytes, None]:
         """Give the body as it arrives, within the limits of time and size."""
         limits = self._endpoint.limits
         async with aclosing(response.aiter_bytes()) as body:
@@ -184,7 +183,7 @@ class HttpProvider:
                 raise
             raise CallFailedError(failure(self._endpoint, ErrorKind.TIMEOUT, pace.complaint)) from late
 
-    async def _refusal(self, response: HttpResponse, pace: Pace) -> ModelError:
+    async def _refusal(self, response: httpx2.Response, pace: Pace) -> ModelError:
         """Read the body of a response that is no stream, as far as it is worth reading."""
         body = bytearray()
         with suppress(*HTTP_ERRORS):
@@ -198,7 +197,7 @@ class HttpProvider:
                         break
         return self._map_refusal(response, bytes(body))
 
-    def _raise_if_told(self, response: HttpResponse, start: bytes) -> None:
+    def _raise_if_told(self, response: httpx2.Response, start: bytes) -> None:
         """Raise `CallFailedError` where a body without any event says itself what is wrong."""
         start = start.strip()
         problem = problem_in(start)
@@ -209,15 +208,15 @@ class HttpProvider:
             why = f"its body is compressed ({packed}), which was not asked for"
             raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, why))
 
-    def _may_be_events(self, response: HttpResponse) -> bool:
+    def _may_be_events(self, response: httpx2.Response) -> bool:
         """Whether the body can hold the events of this API: some servers call them JSON, which they contain."""
         return self._is_named(response) or (self._api.framing is SSE and _type_of(response) == "application/json")
 
-    def _is_named(self, response: HttpResponse) -> bool:
+    def _is_named(self, response: httpx2.Response) -> bool:
         """Whether the content type is one of the events of this API."""
         return _type_of(response) in self._api.framing.types
 
-    def _map_refusal(self, response: HttpResponse, body: bytes) -> ModelError:
+    def _map_refusal(self, response: httpx2.Response, body: bytes) -> ModelError:
         headers = {name.lower(): value for name, value in response.headers.items()}
         return from_response(self._endpoint, response.status_code, headers, body, now=time.time())
 
@@ -225,7 +224,7 @@ class HttpProvider:
         return failure(self._endpoint, ErrorKind.MALFORMED_STREAM, f"{what} is larger than {limit / MEBIBYTE:g} MiB")
 
 
-def _type_of(response: HttpResponse) -> str:
+def _type_of(response: httpx2.Response) -> str:
     return response.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
@@ -235,11 +234,3 @@ async def _drain(events: AsyncGenerator[SseEvent, None]) -> None:
         async with asyncio.timeout(DRAIN_SECONDS):
             async for _ in events:
                 pass
-
-
-def _may_be_proxied(endpoint: Endpoint) -> bool:
-    """Whether the settings or the environment may name a proxy on the way, and be it only to exempt this host."""
-    if endpoint.proxy or endpoint.host in LOOPBACK:
-        return bool(endpoint.proxy)
-    named = any(os.environ.get(name) for kind in _PROXIES for name in (kind, kind.upper()))
-    return named or sys.platform == "darwin"  # where the system's settings may name one

@@ -10,7 +10,7 @@ import httpx2
 import msgspec
 
 from treadle.protocol.base import Record
-from treadle.providers.http_proxied import LIBRARY_ERRORS
+from treadle.providers.http_failures import HTTP_ERRORS
 
 T = TypeVar("T")
 
@@ -127,7 +127,7 @@ class _Server:
 
     async def _ask(self, method: str, path: str, answer: type[T], body: Mapping[str, str] | None) -> T | None:
         data = bytearray()
-        with suppress(*LIBRARY_ERRORS, OSError, msgspec.MsgspecError):
+        with suppress(*HTTP_ERRORS, msgspec.MsgspecError):
             async with self._client.stream(method, self._origin + path, json=body) as response:
                 if response.status_code != 200:
                     return None
