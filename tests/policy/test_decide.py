@@ -52,7 +52,9 @@ def test_a_decision_explains_each_part() -> None:
             verdict=ASK,
             risk=Risk.EXECUTE,
             reasons=(
-                Reason(rule="unknown-program", text="npm is not known to be harmless"),
+                Reason(
+                    rule="unknown-program", text="npm can run code of the project or of packages, whatever it is asked"
+                ),
                 Reason(rule="mode", text="mode ask asks"),
             ),
         ),

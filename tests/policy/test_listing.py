@@ -33,6 +33,9 @@ _READS = (
     "for f in $(git ls-files '*.py'); do cat $f; done",
     "for f in $(find . -name '*.py'); do wc -l \"$f\"; done",
     "git ls-files | xargs wc -l",
+    "git grep -l foo | xargs wc -l",
+    "git grep -l foo -- '*.py' | xargs cat",
+    "find . -name '*.py' -exec cat {} +",
     'git ls-files | while read -r f; do wc -c "$f"; done',
 )
 
@@ -166,6 +169,10 @@ def test_what_is_done_with_the_names_beyond_reading_them_asks(tmp_path: Path) ->
         "git ls-files -o '*.py' | xargs cat",
         "git ls-files ':(top)*.py' | xargs cat",
         "git diff --name-only | xargs cat",
+        "git grep -l foo | xargs cat",
+        "git grep -l foo HEAD -- '*.py' | xargs cat",
+        "git grep -n foo -- '*.py' | xargs cat",
+        "git grep -l --untracked foo -- '*.py' | xargs cat",
         "cat list | xargs cat",
         "cat list | xargs wc -l",
         "echo .env | xargs cat",

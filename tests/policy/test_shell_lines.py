@@ -145,6 +145,15 @@ def test_a_loop_over_a_glob_is_judged_by_the_files_it_stands_for(line: str, expe
     assert _class(line, files) is expected
 
 
+def test_a_glob_that_could_stand_for_a_secret_is_judged_by_what_is_there() -> None:
+    plain = MemoryView(files={f"{ROOT}/a.json": "", f"{ROOT}/conf/a.yml": ""})
+    secret = MemoryView(files={f"{ROOT}/a.json": "", f"{ROOT}/credentials.json": "", f"{ROOT}/conf/secrets.yml": ""})
+    lines = ("cat *.json", "head -3 conf/*.yml", 'for f in *.json; do cat "$f"; done')
+    assert [_class(line, plain) for line in lines] == [CommandClass.READ_ONLY] * 3
+    assert [_class(line, secret) for line in lines] == [CommandClass.DANGEROUS] * 3
+    assert [_class(line) for line in lines] == [CommandClass.NEEDS_CONFIRMATION] * 3
+
+
 def test_a_directory_with_more_names_than_are_seen_asks() -> None:
     files = MemoryView(files={f"{ROOT}/{number}.txt": "" for number in range(10_000)} | {f"{ROOT}/a.md": ""})
     assert _class("cat *.md", files) is CommandClass.NEEDS_CONFIRMATION

@@ -1,7 +1,8 @@
 """Strings with parts that are not known, and what they could stand for.
 
 Control characters stand for what is unknown: `UNKNOWN` any text, `STAR` and `ANY` the glob characters, `SPLIT` a place
-where an unquoted value falls apart, `PIPE` the name of a pipe that `<(…)` makes.
+where an unquoted value falls apart, `PIPE` the name of a pipe that `<(…)` makes,
+`HASH` names of commits that git prints: one, several or none.
 A shell line cannot hold them: the pre-check refuses control characters.
 """
 
@@ -10,8 +11,9 @@ STAR = "\1"
 ANY = "\2"
 SPLIT = "\4"
 PIPE = "\5"
+HASH = "\x0e"
 
-MARKS = frozenset((UNKNOWN, STAR, ANY, SPLIT, PIPE))
+MARKS = frozenset((UNKNOWN, STAR, ANY, SPLIT, PIPE, HASH))
 
 
 def is_static(text: str) -> bool:
@@ -44,7 +46,7 @@ def fits(pattern: str, name: str) -> bool:
     return len(name) in places
 
 
-_SHOWN = {UNKNOWN: "…", STAR: "*", ANY: "?", SPLIT: " ", PIPE: "<(…)"}
+_SHOWN = {UNKNOWN: "…", STAR: "*", ANY: "?", SPLIT: " ", PIPE: "<(…)", HASH: "…"}
 
 
 def shown(text: str) -> str:

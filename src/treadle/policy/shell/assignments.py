@@ -58,7 +58,10 @@ def judge_assignment(name: str, value: str, *, alone: bool = False) -> list[Find
             return [Finding(Risk.READ, "variable", f"{name} is harmless")]
         return [unclear("variable", f"{name} is set to something unknown or to a path")]
     if VARIABLES_DANGEROUS.fullmatch(name):
-        return [dangerous("variable", f"{name} changes what later programs run or read")]
+        pager = "; leave it out, no pager is started here" if name.endswith("PAGER") else ""
+        return [dangerous("variable", f"{name} changes what later programs run or read{pager}")]
+    if name in _READ_BY_PROGRAMS:
+        return [Finding(Risk.EXECUTE, "variable", f"sets the variable {name}, which programs or shells read")]
     return [
         Finding(
             Risk.EXECUTE,

@@ -7,7 +7,7 @@ from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import is_static
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.assignments import judge_assignment
-from treadle.policy.shell.dangers import VARIABLES_DANGEROUS, VARIABLES_SECRET
+from treadle.policy.shell.dangers import VARIABLES_DANGEROUS, VARIABLES_HARMLESS, VARIABLES_SECRET
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
 
@@ -92,6 +92,9 @@ def _set(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 
 
 def _declare(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    given = [word.partition("=") for word in words]
+    if name == "export" and given and all(is_set and VARIABLES_HARMLESS.fullmatch(one) for one, is_set, _ in given):
+        return [finding for variable, _, value in given for finding in judge_assignment(variable, value)]
     findings = [unclear("shell-state", f"{name} shows or sets variables")]
     for word in words:
         variable, is_set, value = word.partition("=")

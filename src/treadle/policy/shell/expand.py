@@ -7,6 +7,7 @@ from typing import assert_never
 
 from treadle.policy.marks import ANY, PIPE, SPLIT, STAR, UNKNOWN, is_static
 from treadle.policy.shell.printing import printed
+from treadle.policy.shell.substituted import printed_by
 from treadle.policy.shell.syntax import (
     Arithmetic,
     Literal,
@@ -171,6 +172,34 @@ def _tilde(atoms: list[_Atom], variables: Variables, cwd: str, *, tilde: bool) -
     return [Literal(value, quoted=True), *atoms[end:]]
 
 
+_SETS = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)|<<=|>>=")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_NUMBER = re.compile(r"-?\d{1,15}")
+_CALCULATION = re.compile(r"[\s\w+*/%()<>=&|!~^?:,-]*")
+
+
+def only_calculates(expression: Arithmetic, variables: Variables) -> bool:
+    """Whether arithmetic sets nothing and holds only numbers and variables that are known to be numbers.
+
+    The value of any other variable would be evaluated in turn.
+    """
+    text = ""
+    for part in expression.inner:
+        match part:
+            case Literal(text=literal):
+                text += literal
+            case Parameter(name=name, operator=""):
+                text += f" {name if name not in _COUNTS else 0} "
+            case _:
+                return False
+    names = (match.group() for match in _NAME.finditer(text))
+    known = all(_NUMBER.fullmatch(variables.get(name)) for name in names)
+    return known and _CALCULATION.fullmatch(text) is not None and _SETS.search(text) is None
+
+
+_COUNTS = frozenset({"?", "#", "$", "LINENO", "SECONDS", "RANDOM", "PPID"})
+
+
 def _globbed(atom: _Atom, variables: Variables) -> str:
     """Give the value of a part of a word whose globs will be expanded."""
     value = _value(atom, variables)
@@ -202,16 +231,19 @@ def _value(atom: _Atom, variables: Variables) -> str:
 
 
 def _printed(substitution: Substitution, variables: Variables) -> str:
-    """Give the output of a lone `echo` or `printf` of known words, else `UNKNOWN`; what runs is judged elsewhere."""
+    """Give the output of a lone pipeline as far as it is known, else `UNKNOWN`; what runs is judged elsewhere."""
     match substitution.script.pipelines:
-        case (Pipeline(commands=(Simple(assignments=(), redirects=(), words=words),)),):
-            fields = expand_words(words, variables, UNKNOWN)
+        case (Pipeline(commands=commands),):
+            plain = [one for one in commands if isinstance(one, Simple) and not one.assignments and not one.redirects]
         case _:
             return UNKNOWN
-    text = printed(fields) if all(map(is_static, fields)) else None
-    if text is None or _CONTROL.search(text):
+    if len(plain) != len(commands):
         return UNKNOWN
-    text = text.rstrip("\n")
+    run = [expand_words(one.words, variables, UNKNOWN) or ("",) for one in plain]
+    told = printed(run[0]) if len(run) == 1 and all(map(is_static, run[0])) else None
+    text = printed_by(run, variables.get("PWD")) if told is None else told.rstrip("\n")
+    if told is not None and _CONTROL.search(told):
+        return UNKNOWN
     return text if substitution.quoted else _unquoted(text)
 
 

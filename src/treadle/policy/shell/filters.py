@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from treadle.policy.findings import Finding, dangerous, unclear
@@ -11,9 +11,10 @@ from treadle.policy.marks import UNKNOWN, as_glob, fits, is_static, split_words
 from treadle.policy.names import picks_secret
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.builtins import judge_evaluated
+from treadle.policy.shell.listing import SEARCHES, Use, listed_by
 from treadle.policy.shell.options import Arguments, judge_arguments, read_arguments, read_table
 from treadle.policy.shell.readers import CONTENT_FREE, readers
-from treadle.policy.shell.scene import Scene
+from treadle.policy.shell.scene import Feed, Scene
 from treadle.policy.shell.sed import judge_sed
 from treadle.protocol.tools import Risk
 
@@ -56,6 +57,7 @@ class _Search:
     patterns: tuple[str, ...]
     names: tuple[str, ...] = ()
     is_plain: bool = False
+    before: tuple[str, ...] = ()
     is_narrow: bool = False
 
 
@@ -78,7 +80,15 @@ def _find(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     branches = not _FIND_BRANCHES.isdisjoint(pending)
     names = [name for test, name in pairwise(pending) if test in ("-name", "-iname")]
     plain = has_files_only and not branches
-    search = _Search(tuple(starts), tuple(patterns), tuple(names), is_plain=plain, is_narrow=_is_narrow(pending))
+    runs = next((place for place, word in enumerate(words) if word in _FIND_RUNS), len(words))
+    search = _Search(
+        tuple(starts),
+        tuple(patterns),
+        tuple(names),
+        is_plain=plain,
+        before=tuple(words[:runs]),
+        is_narrow=_is_narrow(pending),
+    )
     while pending:
         findings.extend(_find_step(pending, search, scene))
     return findings
@@ -135,7 +145,7 @@ def _find_run(word: str, pending: list[str], search: _Search, scene: Scene) -> l
     findings = [Finding(Risk.EXECUTE, "wrapper", f"find {word} runs a command for what it finds")]
     if not inner:
         return findings
-    if word == "-exec" and (reading := _reads_found(inner, search, scene)):
+    if word == "-exec" and (reading := _reads_found(inner, search, scene) or _reads_listed(inner, search, scene)):
         return reading
     found = scene.command(tuple(part.replace("{}", UNKNOWN) for part in inner))
     for pattern in search.patterns:
@@ -172,6 +182,19 @@ def _reads_found(inner: list[str], search: _Search, scene: Scene) -> list[Findin
             tuple(posixpath.join(start, posixpath.basename(name)) if part == "{}" else part for part in inner)
         )
     ]
+    return found if all(finding.risk in (Risk.NONE, Risk.READ) for finding in found) else []
+
+
+def _reads_listed(inner: list[str], search: _Search, scene: Scene) -> list[Finding]:
+    """Judge a reader by the files that find finds now; empty where more than reading is possible."""
+    if not all(map(is_static, inner)) or any("{}" in part and part != "{}" for part in inner):
+        return []
+    feed = Feed(upstream=(("find", *search.before),), lists_in=scene.cwd)
+    use = Use.NAME if inner[0] in CONTENT_FREE else Use.SEARCH if inner[0] in SEARCHES else Use.READ
+    listing = listed_by(replace(scene, feed=feed), use)
+    if listing is None:
+        return []
+    found = scene.command(tuple(listing.sample if part == "{}" else part for part in inner))
     return found if all(finding.risk in (Risk.NONE, Risk.READ) for finding in found) else []
 
 
@@ -309,6 +332,9 @@ def _jq(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     if arguments.has("-f", "--from-file", "--args", "--jsonargs"):
         findings.append(unclear("opaque-code", f"the {name} program or its input is not in place"))
     findings.extend(judge_arguments(name, table, arguments, scene))
+    if name == "yq":
+        # Where a file has the name of the expression, yq takes it for the file.
+        findings.extend(found for word in arguments.operands[:1] for found in scene.mentions(word))
     match = _JQ_DANGER.search(" ".join(arguments.operands[:1]))
     if match is not None:
         findings.append(dangerous("opaque-code", f"the {name} program contains {match.group()!r}"))

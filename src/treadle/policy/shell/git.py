@@ -112,7 +112,8 @@ def _judge_setting(setting: str) -> list[Finding]:
 
 
 def _judge_git_command(command: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    findings = [Finding(Risk.EXECUTE, "git", f"git {command}"), *judge_outputs(_spelled(words), scene)]
+    asks = Finding(Risk.EXECUTE, "git", f"this use of git {command} is not known to only read")
+    findings = [asks, *judge_outputs(_spelled(words), scene)]
     if command in DANGEROUS:
         findings.append(dangerous("git", f"git {command} {DANGEROUS[command]}"))
     harmful = _harmful_option(command, words)
@@ -310,7 +311,8 @@ def _config(words: Sequence[str], scene: Scene) -> list[Finding]:
     if flags & {"-f", "--file", "--blob"}:
         return [dangerous("git-config", "git config works on another file")]
     if flags & {"-l", "--list", "--get-regexp"} or plain[:1] == ["list"]:
-        return [unclear("git-config", "a list of settings may show tokens in headers and addresses")]
+        text = "a list of settings may show tokens in headers and addresses; git config --get NAME shows one setting"
+        return [unclear("git-config", text)]
     if (
         flags & {"--get", "--get-all"}
         or plain[:1] == ["get"]

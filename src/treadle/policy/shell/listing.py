@@ -98,6 +98,8 @@ def _source(argv: tuple[str, ...], scene: Scene) -> Listing | None:
     if name == "find":
         return _by_find(words, scene)
     if name == "git":
+        if words[:1] == ("grep",):
+            return _by_git_grep(words[1:], scene)
         return _by_git(words, scene) if words[:1] == ("ls-files",) else None
     if name in ("grep", "egrep", "fgrep", "rg", "fd", "fdfind"):
         return _by_search(name, words, scene)
@@ -169,7 +171,11 @@ def _read_tests(words: Sequence[str]) -> _Tests | None:
         elif word in _FIND_TESTS and pending:
             value = pending.pop(0)
             if word in ("-name", "-iname") and not negated:
+                if picks_secret(as_glob(value)):
+                    return None
                 names[-1].append(value)
+            elif word in ("-path", "-ipath") and not negated and picks_secret(as_glob(_last(value))):
+                return None
             if word == "-path" and negated and not depth:
                 excluded.append(value)
         elif (word not in _FIND_PLAIN and word not in _NOT) or (negated and word == "("):
@@ -181,8 +187,10 @@ def _read_tests(words: Sequence[str]) -> _Tests | None:
     return _Tests(every if all(names) else (), () if splits else tuple(excluded), prints)
 
 
-def _picked(names: Sequence[str], patterns: Sequence[str], *, is_nul: bool) -> Listing:
-    """Give the names that fit one of the patterns, where those say enough."""
+def _picked(names: Sequence[str], patterns: Sequence[str], *, is_nul: bool) -> Listing | None:
+    """Give the names that fit one of the patterns, where those say enough; None where one asks for protected files."""
+    if any(picks_secret(as_glob(_last(pattern))) for pattern in patterns):
+        return None
     if not patterns or not all(map(_names_no_secret, patterns)):
         return Listing(tuple(names), is_nul=is_nul)
     folded = [as_glob(pattern.casefold()) for pattern in patterns]
@@ -201,8 +209,21 @@ def _by_git(words: Sequence[str], scene: Scene) -> Listing | None:
     if tracked is None:
         return None
     names = [name for name in tracked if not paths or any(_matches_path(path, name) for path in paths)]
+    if any(picks_secret(as_glob(_last(path))) for path in paths):
+        return None
     picks = list(map(_last, paths)) if all("*" in path for path in paths) else []
     return _picked(names, picks, is_nul="-z" in flags)
+
+
+def _by_git_grep(words: Sequence[str], scene: Scene) -> Listing | None:
+    """Read `git grep -l PATTERN [-- PATH…]`: without a revision it prints names of files that are tracked."""
+    before = list(words[: words.index("--")] if "--" in words else words)
+    flags = [word for word in before if word.startswith("-")]
+    if not {"-l", "--name-only", "--files-with-matches"} & set(flags) or len(before) - len(flags) != 1:
+        return None
+    if not all(re.fullmatch(r"-[liwEFn]|--name-only|--files-with-matches", word) for word in flags):
+        return None
+    return _by_git(("ls-files", *words[len(before) :]), scene)
 
 
 def _matches_path(path: str, name: str) -> bool:
@@ -223,6 +244,8 @@ def _by_search(name: str, words: Sequence[str], scene: Scene) -> Listing | None:
     picks = [_last(pick) for pick in globs if not pick.startswith("!")]
     if is_fd:
         picks = [f"*.{ending}" for ending in arguments.values("-e", "--extension")]
+    if any(picks_secret(as_glob(pick)) for pick in picks):
+        return None
     if any("{" in pick for pick in picks) or not all(_is_folder(place, scene) for place in places):
         # A file that is named is searched whatever the patterns say.
         picks = []

@@ -200,7 +200,7 @@ def _look_up(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 def _containers(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge docker and its like by the folders of this machine that a container may change."""
     findings = [
-        Finding(Risk.EXECUTE, "unknown-program", f"{name} runs code in containers"),
+        Finding(Risk.EXECUTE, "unknown-program", f"{name} talks to a service that can run and change anything"),
         *judge_outputs(words, scene),
     ]
     for place, word in enumerate(words):

@@ -32,8 +32,9 @@ from treadle.policy.shell.network import NETWORK
 from treadle.policy.shell.options import Arguments, judge_arguments, read_arguments
 from treadle.policy.shell.outputs import judge_outputs
 from treadle.policy.shell.outside import brings_text
-from treadle.policy.shell.readers import CAPITAL_V, NEEDS_ONE_OF, PLAIN_FORMS, VERSION_BANNERS, readers
+from treadle.policy.shell.readers import CAPITAL_V, GO_SETTINGS, NEEDS_ONE_OF, PLAIN_FORMS, VERSION_BANNERS, readers
 from treadle.policy.shell.scene import Scene
+from treadle.policy.shell.unknown import why_unknown
 from treadle.policy.shell.wrappers import is_wrapper, suffixes, unwrap
 from treadle.protocol.tools import Risk
 
@@ -107,6 +108,8 @@ def _is_of_the_system(word: str, scene: Scene) -> bool:
 def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
     if name in VERSION_BANNERS and len(words) == 1 and words[0] in _VERSION_WORDS:
         return _version(name, words[0], scene)
+    if name == "go" and words[:1] == ("env",) and GO_SETTINGS.issuperset(words[1:]) and words[1:] and scene.is_trusted:
+        return [Finding(Risk.READ, "reader", "go env prints settings")]
     if (name, *words) in PLAIN_FORMS:
         return [Finding(Risk.READ, "reader", f"{' '.join((name, *words))} only tells something")]
     findings: list[Finding] = []
@@ -114,7 +117,7 @@ def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
     if why is not None:
         tells = only_tells(name, words)
         findings.append(
-            Finding(Risk.EXECUTE, "program", f"{name} tells something")
+            Finding(Risk.EXECUTE, "program", f"{name} only tells something here, but can change the system")
             if tells
             else dangerous("program", f"{name} {why}")
         )
@@ -132,7 +135,11 @@ def _version(name: str, word: str, scene: Scene) -> list[Finding]:
     if word == "version" and name not in ("go", "helm", "git", "openssl", "zig"):
         return [Finding(Risk.EXECUTE, "unknown-option", f"{name} version may not be its version")]
     if word == "-V" and name not in CAPITAL_V:
-        return [Finding(Risk.EXECUTE, "unknown-option", f"{name} -V may not be its version")]
+        return [
+            Finding(
+                Risk.EXECUTE, "unknown-option", f"{name} -V may do something else than tell the version; use --version"
+            )
+        ]
     if word == "-V" and name in ("go", "docker", "ssh"):
         return [Finding(Risk.READ, "version", f"{name} prints its version")]
     if name in ("go", "cargo", "rustc", "rustup") and not scene.is_trusted:
@@ -239,9 +246,10 @@ def _printenv(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
 
 
 def _judge_unknown(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
-    text = (
-        "prints every variable, secrets included" if name in PRINTS_SECRETS else f"{name} is not known to be harmless"
-    )
+    if name in readers():
+        needed = " or ".join(sorted(NEEDS_ONE_OF.get(name, ())))
+        return [unclear("missing-option", f"{name} looks names up in the network unless {needed} is given")]
+    text = "prints every variable, secrets included" if name in PRINTS_SECRETS else why_unknown(name)
     findings = [Finding(Risk.EXECUTE, "unknown-program", text)]
     for word in () if scene.is_search else words:
         findings.extend(scene.mentions(word))

@@ -230,6 +230,9 @@ CAPITAL_V = frozenset(
 """Programs whose `-V` prints the version or is refused; a shell may go on and run its input."""
 
 
+GO_SETTINGS = frozenset({"GOPATH", "GOROOT", "GOBIN", "GOCACHE", "GOMODCACHE", "GOMOD", "GOOS", "GOARCH", "GOVERSION"})
+"""Settings of go that neither run a compiler to be known nor hold an address with a password."""
+
 _PLAIN_FORMS_TEXT = """
         rustc --version --verbose ; rustc -vV ; rustc -Vv ; kubectl version --client ; docker compose version ;
         helm version --short ; stty size ; stty speed ; ip addr ; ip a ; ip address ; ip route ; ip r ; ip link ;

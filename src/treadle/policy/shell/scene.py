@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from treadle.policy.context import PolicyContext
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import PIPE, UNKNOWN, as_glob, fits, is_glob, is_static, shown
+from treadle.policy.marks import ANY, PIPE, STAR, UNKNOWN, as_glob, fits, is_glob, is_static, shown
 from treadle.policy.names import control_name, could_be_secret, pattern_hits, secret_name
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path
@@ -233,10 +233,14 @@ def _judge_glob(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:
     parts = text.split("/")
     first = next(index for index, part in enumerate(parts) if not is_static(part))
     base = "/".join(parts[:first]) + ("/" if first else "")
-    findings = [_static_path(base or ".", PathOp.LIST if op is not PathOp.WRITE else op, cwd, scene)]
-    if op is PathOp.READ and could_be_secret(text):
-        findings.append(unclear("wide-glob", f"{shown(text)!r} could stand for a secret file"))
+    found = _static_path(base or ".", PathOp.LIST if op is not PathOp.WRITE else op, cwd, scene)
+    changes = found.rule == "write-inside"
+    findings = [Finding(found.risk, found.rule, f"changes {shown(text)}") if changes else found]
     matches, whole = _matches(posixpath.join(cwd, base), parts[first:], scene)
+    says_something = parts[-1].strip(STAR + ANY + ".") != ""
+    is_seen = whole and says_something and (bool(matches) or base.startswith(".github/"))
+    if op is PathOp.READ and could_be_secret(text) and not is_seen:
+        findings.append(unclear("wide-glob", f"{shown(text)!r} could stand for a secret file; say more of the name"))
     if not whole or (".." in parts[first:]):
         findings.append(unclear("wide-glob", f"{shown(text)!r} stands for too many files to check"))
     findings.extend(_static_path(path, op, cwd, scene) for path in matches)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, is_glob, is_static
+from treadle.policy.marks import HASH, UNKNOWN, is_glob, is_static
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.assignments import judge_assignment
 from treadle.policy.shell.builtins import judge_evaluated
@@ -27,7 +27,7 @@ from treadle.policy.shell.changes import (
 )
 from treadle.policy.shell.computed import names_secret
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS, VARIABLES_SAFE_TO_SHOW, VARIABLES_SECRET
-from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words
+from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words, only_calculates
 from treadle.policy.shell.filters import FILE_TESTS
 from treadle.policy.shell.listing import SHOWS_LITTLE, Use, listed_by
 from treadle.policy.shell.outline import command_names
@@ -159,7 +159,8 @@ class Walk:
                 return scene
             case Calculation():
                 findings = self._arithmetic(command.expression, scene)
-                findings.append(unclear("shell-state", "arithmetic may set variables"))
+                if not only_calculates(command.expression, scene.variables):
+                    findings.append(unclear("shell-state", "arithmetic may set variables"))
                 self._note(f"(({command.expression.text}))", findings + self._redirects(command.redirects, scene)[0])
                 return scene
             case _:
@@ -177,8 +178,13 @@ class Walk:
                     self.script(script, replace(scene, feed=Feed()))
                 case segments:
                     findings.extend(self._segments(segments, scene, gentle=gentle))
-        if words and not _takes_any_words(words) and any(_may_split(word, scene) for word in command.words):
-            findings.append(unclear("unknown-words", "what is not quoted may become several words, options too"))
+        if (
+            words
+            and not _takes_any_words(words)
+            and any(_may_split(word, scene, of_git=words[0] == "git") for word in command.words)
+        ):
+            text = f"{words[0]}: what is not quoted may become several words, options too; put it in double quotes"
+            findings.append(unclear("unknown-words", text))
         if words and words[0] in self._defining:
             findings.append(dangerous("fork-bomb", f"{words[0]} calls itself"))
         if words and words[0] in self._functions:
@@ -186,6 +192,9 @@ class Walk:
         findings.extend(names_secret(command.words, "".join(words[:1]), scene))
         fed = feed or scene.feed
         own = judge_command(words, replace(scene, feed=fed))
+        if HASH in words:
+            # What names commits may also print nothing.
+            own += judge_command(tuple(word for word in words if word != HASH), replace(scene, feed=fed))
         self._add(
             JudgedCommand(
                 text=command.text,
@@ -402,7 +411,7 @@ class Walk:
                 findings.extend(scene.path(target, op))
         is_known = len(targets) == 1 and (is_static(targets[0]) or (redirect.operator == "<" and is_glob(targets[0])))
         if not is_known:
-            findings.append(unclear("redirect", f"which file {redirect.target.text} is, is unknown until it runs"))
+            findings.append(unclear("redirect", f"the file {redirect.target.text} is unknown until it runs"))
         return findings
 
     def _segments(self, segments: Iterable[Segment], scene: Scene, *, gentle: bool = False) -> list[Finding]:
@@ -451,11 +460,13 @@ class Walk:
     def _arithmetic(self, expression: Arithmetic, scene: Scene) -> list[Finding]:
         findings = self._segments(expression.inner, scene)
         findings.extend(self._evaluated(expression.inner, scene))
-        if not all(
-            isinstance(part, Literal) and part.text.strip(" 0123456789+-*/%()<>=&|!~^?:") == ""
-            for part in expression.inner
-        ):
-            findings.append(unclear("evaluated-text", "arithmetic over variables evaluates their values"))
+        if not only_calculates(expression, scene.variables):
+            findings.append(
+                unclear(
+                    "evaluated-text",
+                    f"{expression.text.strip()!r}: arithmetic evaluates values that are not known numbers",
+                )
+            )
         return findings
 
     def _evaluated(self, segments: tuple[Segment, ...], scene: Scene) -> list[Finding]:
@@ -479,8 +490,11 @@ def _takes_any_words(words: tuple[str, ...]) -> bool:
     return words[0] in _TAKES_ANY_WORDS or (words[0] == "printf" and is_static("".join(words[1:2])))
 
 
-def _may_split(word: Word, scene: Scene) -> bool:
-    """Whether a part of a word is neither known nor quoted: the shell makes as many words of it as it has blanks."""
+def _may_split(word: Word, scene: Scene, *, of_git: bool) -> bool:
+    """Whether a part of a word is neither known nor quoted: the shell makes as many words of it as it has blanks.
+
+    Several names of commits are as good as one to git, whatever it reads.
+    """
     for segment in word.segments:
         match segment:
             case Parameter(quoted=False, name=name) if name not in _NUMBERS:
@@ -489,7 +503,8 @@ def _may_split(word: Word, scene: Scene) -> bool:
                 pass
             case _:
                 continue
-        if UNKNOWN in expand_text((segment,), scene.variables, scene.cwd):
+        text = expand_text((segment,), scene.variables, scene.cwd)
+        if UNKNOWN in text or (HASH in text and not of_git):
             return True
     return False
 

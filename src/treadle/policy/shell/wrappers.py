@@ -204,7 +204,8 @@ def _xargs(words: Sequence[str], scene: Scene) -> list[Finding]:
         runs |= set() if marks else {(*words, *values), words}
         plain = replace(scene, feed=Feed())
         return findings + [found for run in sorted(runs) for found in plain.command(run)]
-    findings.append(unclear("xargs", "xargs adds operands that are unknown until it runs"))
+    text = "the operands are unknown until it runs; names are known behind find, git ls-files or grep -l"
+    findings.append(unclear("xargs", f"xargs {shown(inner[0])}: {text}"))
     for word in [*(word for command in scene.feed.upstream for word in command[1:]), *(scene.feed.text or "").split()][
         :MAX_FED_WORDS
     ]:
@@ -213,7 +214,9 @@ def _xargs(words: Sequence[str], scene: Scene) -> list[Finding]:
     if inner[0] in _DELETERS and not _finds_by_name(scene):
         findings.append(dangerous("delete-unknown", f"xargs {inner[0]} deletes files that are unknown until it runs"))
     without_input = replace(scene, feed=Feed())
-    return findings + without_input.command(inner if marks else (*inner, UNKNOWN))
+    found = without_input.command(inner if marks else (*inner, UNKNOWN))
+    said = ("unknown-option", "unknown-path")
+    return findings + [one for one in found if one.risk is not Risk.EXECUTE or one.rule not in said or one.always_asks]
 
 
 def _finds_by_name(scene: Scene) -> bool:

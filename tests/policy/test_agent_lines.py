@@ -1,0 +1,50 @@
+"""Lines as coding agents send them: most of what only reads runs unasked, and nothing that is not proven to."""
+
+from pathlib import Path
+
+from tests.policy.views import ROOT, Record, context
+from treadle.policy.classify import classify_command
+from treadle.policy.decide import decide
+from treadle.policy.findings import CommandClass
+from treadle.protocol.permissions import Mode, Verdict
+from treadle.protocol.tools import Risk, RunCommand, ToolSpec, ToolTraits
+
+_LINES = Path(__file__).parent / "lines"
+_SHELL = ToolSpec(name="execute_command", description="", parameters={}, traits=ToolTraits(), risk=Risk.EXECUTE)
+_LEAST = 0.95
+
+
+def _lines(name: str) -> list[str]:
+    lines = (_LINES / name).read_text().splitlines()
+    return [line.replace("⏎", "\n") for line in lines if not line.startswith("## ")]
+
+
+def _class(line: str) -> CommandClass:
+    return classify_command(line, ROOT, context()).command_class
+
+
+def test_most_lines_of_agents_that_only_read_run_without_asking(record_property: Record) -> None:
+    lines = _lines("agents_read.txt")
+    unasked = sum(_class(line) is CommandClass.READ_ONLY for line in lines)
+    told = f"{unasked} of {len(lines)} run without asking ({unasked / len(lines):.1%})"
+    record_property("figure", f"own corpus, reading lines of agents: {told}")
+    assert unasked / len(lines) >= _LEAST
+
+
+def test_lines_of_agents_that_only_look_like_reading_ask(record_property: Record) -> None:
+    """The headings of the file say why each asks."""
+    lines = _lines("agents_not_proven.txt")
+    unasked = [line for line in lines if _class(line) is CommandClass.READ_ONLY]
+    record_property("figure", f"own corpus, lines not proven to read: {len(lines)}, {len(unasked)} run unasked")
+    assert unasked == []
+
+
+def test_the_reasons_of_a_line_that_asks_name_only_what_asks() -> None:
+    lines = [*_lines("agents_not_proven.txt"), *_lines("needs_confirmation.txt")]
+    for line in lines:
+        decision = decide(_SHELL, {}, (RunCommand(command=line, cwd=ROOT),), context(mode=Mode.ASK))
+        told = [reason.text for reason in decision.reasons]
+        assert decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION
+        assert told
+        assert not [text for text in told if "only reads" in text or text.startswith("mode ask allows")]
+        assert all(text.isprintable() for text in told)
