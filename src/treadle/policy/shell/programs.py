@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear, unfollowed
 from treadle.policy.marks import is_glob, is_static
+from treadle.policy.names import control_name, secret_name
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.builtins import BUILTINS, judge_evaluated
 from treadle.policy.shell.danger_forms import dangerous_form
@@ -38,6 +39,8 @@ from treadle.policy.shell.wrappers import is_wrapper, suffixes, unwrap
 from treadle.protocol.tools import Risk
 
 MAX_NESTING = 12
+MAX_WORDS = 1000
+"""Words of a command; of a longer one only the beginning and the end are looked at, and it is asked."""
 
 _SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
 _TAKES_WORDS_FROM_FILES = frozenset({"strings", "nm", "objdump", "readelf", "size"})
@@ -62,6 +65,8 @@ def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
         return [unfollowed("budget", "the line holds too many or too deeply nested commands to follow")]
     if not argv:
         return []
+    if len(argv) > MAX_WORDS:
+        return _judge_long(argv, scene)
     scene.trace.commands.append(argv)
     if not is_static(argv[0]):
         return [dangerous("unknown-program", "the program is unknown until it runs"), *suffixes(argv[1:], scene)]
@@ -76,6 +81,16 @@ def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
         # A file system that ignores case runs the same program: look for danger, allow nothing.
         found.extend(finding for finding in _by_name(folded, argv[1:], scene) if finding.risk is Risk.CRITICAL)
     return found
+
+
+def _judge_long(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
+    findings = [unfollowed("budget", f"the command has more than {MAX_WORDS} words")]
+    half = MAX_WORDS // 2
+    for word in dict.fromkeys(argv[half:-half]):
+        name = secret_name(word) or control_name(word)
+        if name is not None:
+            findings.append(dangerous("secret-read", f"names {name}, which is protected"))
+    return findings + judge_command((*argv[:half], *argv[-half:]), scene)
 
 
 def _program(word: str, scene: Scene) -> tuple[str, list[Finding]]:
