@@ -51,6 +51,7 @@ _SMALL_V = frozenset({"node", "npm", "perl", "php", "ruby", "docker", "gcc", "g+
 
 _MESSAGE_PROGRAMS = frozenset({"gh", "glab", "docker", "kubectl"})
 _LOADER = re.compile(r"ld(-linux|-musl|-lsb|\.so).*|ld64\.so.*")
+_READS_NAMES = frozenset({"cpio", "pax", "zip", "7z", "7za", "7zz", "afio"})
 _SENDS_ITS_INPUT = frozenset({"ssh", "sftp", "mosh"})
 _TELLS_OF_SECRETS = re.compile(r"token|secret|pass|key|cred|auth|api", re.IGNORECASE)
 _NUMBER_FORMAT = re.compile(r"%[-+ #0-9.*]*[diouxXeEfFgGaA]")
@@ -246,6 +247,9 @@ def _judge_unknown(name: str, words: tuple[str, ...], scene: Scene) -> list[Find
     for word in () if scene.is_search else words:
         findings.extend(scene.mentions(word))
     findings.extend(judge_outputs(words, scene))
+    if name in _READS_NAMES:
+        fed = (scene.feed.text or "", *(word for command in scene.feed.upstream for word in command[1:]))
+        findings.extend(found for text in fed for word in text.split() for found in scene.mentions(word))
     if name in _SENDS_ITS_INPUT and (scene.feed.is_pipe or scene.feed.text is not None):
         findings.append(dangerous("upload", f"{name} sends what it reads to another machine"))
     if name in ("make", "gmake", "bmake") and scene.feed.is_pipe and not {"-f-", "-f", "--file=-"}.isdisjoint(words):

@@ -115,7 +115,7 @@ def unwrap(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         findings.append(unclear("wrapper", "timeout without a plain duration"))
     if not inner:
         return [*findings, unclear("wrapper", f"{name} without a command")]
-    if arguments.strange:
+    if arguments.strange or wrapper.skip:
         findings.extend(suffixes(words, scene))
     return findings + scene.command(inner)
 
