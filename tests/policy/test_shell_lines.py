@@ -72,6 +72,11 @@ def test_a_line_made_to_take_long_is_answered(line: str) -> None:
     assert _class(line) is not CommandClass.READ_ONLY
 
 
+@pytest.mark.parametrize("joint", ["; ", " && ", " | ", "\n"])
+def test_danger_behind_more_commands_than_are_followed_is_seen(joint: str) -> None:
+    assert _class(joint.join([*["true"] * 600, 'sh -c "$(cat a)"'])) is CommandClass.DANGEROUS
+
+
 def test_a_secret_among_very_many_words_is_seen() -> None:
     filling = " a" * 2000
     assert [_class(f"cat{filling}{name}{filling}") for name in (" .env", "")] == [
