@@ -1,6 +1,7 @@
 """The engine's own time for each step, its memory, and the resume of a long session."""
 
 import asyncio
+import gc
 import resource
 import statistics
 import subprocess
@@ -11,6 +12,8 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from treadle.__main__ import LOOK_FOR_CYCLES
+from treadle.engine.history import read_past
 from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.session import Session
 from treadle.policy.secrets import known_secrets
@@ -181,7 +184,7 @@ def resume(folder: Path) -> tuple[int, float]:
     store = Store(folder / "bench.db")
     begun = time.perf_counter()
     events = store.read("bench")
-    Session(make_ports(store, Steady(1)), events)
+    Session(make_ports(store, Steady(1)), read_past(events))
     taken = time.perf_counter() - begun
     store.close()
     return len(events), taken
@@ -214,7 +217,9 @@ def main() -> None:
                 f"  step {step:>5}   {taken * 1000:6.2f} ms of processor   {ratio}   ({waited * 1000:6.2f} ms in all)"
             )
         print(f"  the last request had {provider.sent:,} bytes")
-        count, taken = resume(Path(temporary))
+        gc.set_threshold(*LOOK_FOR_CYCLES)
+        resumes = [resume(Path(temporary)) for _ in range(5)]
+        count, taken = resumes[0][0], statistics.median(seconds for _, seconds in resumes)
         print(
             f"resume of {count:,} events   {taken * 1000:6.1f} ms, "
             f"{taken / count * 1e7:5.1f} ms for 10,000   (budget 300 ms)"

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,20 @@ async def test_another_model_is_chosen_under_the_settings_of_the_session(
         assert live.choose("openai/two") == SetModel(model="openai/two", tool_protocol=ToolProtocol.XML)
         with pytest.raises(ConfigError):
             live.choose("two")
+
+
+async def test_the_end_of_a_session_removes_old_outputs_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ws").mkdir()
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    settings = Settings(model="openai/one", base_url="http://localhost:1/v1")
+    async with await open_session(Opening(workspace=tmp_path / "ws", settings=settings, user_present=True)) as live:
+        folders = [tmp_path / "home" / "output" / name for name in ("gone", live.id)]
+        for folder in folders:
+            folder.mkdir(parents=True)
+            os.utime(folder, (0, 0))
+    assert [folder.exists() for folder in folders] == [False, True], "its own is kept while it runs"
 
 
 @pytest.mark.parametrize("place", ["/", "..", ".", "link"])

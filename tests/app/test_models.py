@@ -11,6 +11,7 @@ from tests.app.local_servers import http_server, ollama
 from treadle.app.keys import Key, key_file, store_key
 from treadle.app.listing import catalogue_models
 from treadle.app.models import Models
+from treadle.app.said import limits_for
 from treadle.app.settings import ModelSettings, ModeSettings, ProviderSettings, Settings
 from treadle.app.windows import LearningProvider, windows_file
 from treadle.protocol.errors import ConfigError
@@ -18,6 +19,7 @@ from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ModelRequest, ToolProtocol
 from treadle.protocol.permissions import Mode
 from treadle.providers.breaker import GuardedProvider
+from treadle.providers.catalogue import resolve
 from treadle.providers.endpoint import StreamLimits
 from treadle.providers.http_provider import HttpProvider
 from treadle.providers.provider_rows import Wire
@@ -89,6 +91,8 @@ async def test_the_settings_of_a_provider_reach_its_endpoint(tmp_path: Path) -> 
         connect_timeout=1.0,
         first_byte_timeout=2.0,
         idle_timeout=3.0,
+        progress_timeout=4.0,
+        reply_timeout=5.0,
     )
     models = Models(Settings(model="anthropic/claude-sonnet-4-5", providers={"claude": said}), KEYS)
     provider = models.provider("anthropic/claude-sonnet-4-5")
@@ -100,7 +104,12 @@ async def test_the_settings_of_a_provider_reach_its_endpoint(tmp_path: Path) -> 
     assert isinstance(inner, HttpProvider)
     endpoint = inner._endpoint
     assert (endpoint.headers, endpoint.proxy, endpoint.ca_file) == (said.headers, said.proxy, said.ca_file)
-    assert endpoint.limits == StreamLimits(connect=1.0, first_byte=2.0, idle=3.0)
+    assert endpoint.limits == StreamLimits(connect=1.0, first_byte=2.0, idle=3.0, progress=4.0, reply=5.0)
+
+
+def test_patience_in_one_time_limit_is_patience_in_the_wider_ones() -> None:
+    limits = limits_for(resolve("anthropic"), ProviderSettings(idle_timeout=8_000.0))
+    assert (limits.idle, limits.progress, limits.reply) == (8_000.0, 8_000.0, 8_000.0)
 
 
 def test_a_known_provider_with_another_wire_api_keeps_its_keys() -> None:

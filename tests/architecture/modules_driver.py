@@ -1,23 +1,32 @@
-"""The program, which writes down the names of its loaded modules when the first request is about to go out.
+"""The program, which writes down what it loaded and what it ran when the first request is about to go out.
 
-Called as `modules_driver.py FILE ARGUMENT...`.
+Called as `modules_driver.py FILE ARGUMENT...`: the programs line by line, an empty line, the modules.
 """
 
+import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from treadle.__main__ import main
 from treadle.engine.perform import Performer
 
 call_model = Performer._call_model
+programs: list[str] = []
+
+
+def note_program(event: str, details: tuple[Any, ...]) -> None:
+    if event in ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty"):
+        programs.append(Path(os.fsdecode(details[0])).name if details else event)
 
 
 async def noted(self: Performer, step: int, attempt: int) -> None:
-    Path(sys.argv[0]).write_text("\n".join(sorted(sys.modules)))
+    Path(sys.argv[0]).write_text("\n".join([*programs, "", *sorted(sys.modules)]))
     await call_model(self, step, attempt)
 
 
 if __name__ == "__main__":
+    sys.addaudithook(note_program)
     Performer._call_model = noted  # type: ignore[method-assign]
     sys.argv = sys.argv[1:]
     sys.exit(main())

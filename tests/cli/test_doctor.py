@@ -44,6 +44,14 @@ def test_a_mistake_in_the_settings_fails_with_its_line(treadle: Command, home: P
     assert f"fail  settings: A setting from {home}/config.toml, line 2, is wrong." in said.out
 
 
+def test_the_size_of_kept_outputs_is_told(treadle: Command, home: Path) -> None:
+    (home / "output" / "a-session").mkdir(parents=True)
+    (home / "output" / "a-session" / "output-1.txt").write_bytes(b"x" * 3 * 1024 * 1024)
+    told = _checks(treadle("doctor", "--offline", "--json").out)["command output"]
+    assert told[0] == "ok"
+    assert told[1].startswith(f"3.0 MiB of 1 sessions in {home}/output; ")
+
+
 def test_a_damaged_database_fails(treadle: Command, home: Path) -> None:
     (home / "sessions.db").write_bytes(b"not a database at all" * 100)
     said = treadle("doctor", "--offline", "--json")

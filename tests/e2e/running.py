@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,6 +17,9 @@ from treadle.store.sqlite import Store
 
 PATIENCE = 30.0
 """Seconds until a test gives up waiting for something."""
+
+_GONE_SECONDS = 5.0
+"""Seconds that a process may take to go after it was killed."""
 
 LINE = 2**24
 
@@ -90,3 +94,11 @@ def processes(marker: str) -> list[str]:
         if marker in line:
             found.append(line)
     return found
+
+
+def left_of(marker: str) -> list[str]:
+    """The command lines of those that are still there after a while: a process that was killed takes a moment to go."""
+    end = time.monotonic() + _GONE_SECONDS
+    while (left := processes(marker)) and time.monotonic() < end:
+        time.sleep(0.02)
+    return left

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.e2e.process import Ended, Program
-from tests.e2e.running import model, processes, running
+from tests.e2e.running import left_of, model, processes, running
 from tests.workspace.diagnostics import servers
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import MakeCall, Script, Turn, Wait
@@ -82,7 +82,7 @@ async def test_a_linter_and_a_server_tell_the_model_what_its_edit_brought(tmp_pa
         "a.py:3:7: error: Undefined name `y` (Ruff F821)",
     ]
     assert third == "Created notes.txt (+1 -0 lines)."
-    assert processes(f"{RUFF} server") == []
+    assert left_of(f"{RUFF} server") == []
 
 
 async def test_a_source_that_does_not_work_is_told_once_and_costs_no_edit(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ async def test_in_auto_mode_they_run_in_the_sandbox(tmp_path: Path) -> None:
     assert "a.py:1: error: inside yes (lint)" in result
     assert "a.py:1:1: error: inside no (server 7)" in result
     assert not (tmp_path / "mark.txt").exists()
-    assert processes("servers.py write") == []
+    assert left_of("servers.py write") == []
 
 
 async def test_nothing_runs_in_a_folder_that_is_not_trusted(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.process import Program
-from tests.e2e.running import Running, log_of, model, processes, running
+from tests.e2e.running import Running, left_of, log_of, model, running
 from treadle.app.compose import Opening, open_session
 from treadle.app.exits import Exit
 from treadle.app.settings import Settings
@@ -100,7 +100,7 @@ async def test_an_interrupt_ends_the_turn_at_once_and_the_session_goes_on(
             result = await session.until("result")
             ended = await session.end()
         assert (ended.code, result["stop"], result["exit_code"]) == (Exit.INTERRUPTED, "cancelled", Exit.INTERRUPTED)
-        assert processes(marker) == []
+        assert left_of(marker) == []
         taken = settled_after(log_of(tmp_path / "home"))
         print(f"{phase} over {wire}: the turn had ended {taken} ms after the interrupt")
         assert taken < 5000
@@ -120,7 +120,7 @@ async def test_a_terminated_program_leaves_nothing_running_and_a_session_that_go
             session.send(signal.SIGTERM)
             ended = await session.end()
         assert (ended.code, "Traceback" in ended.err) == (Exit.TERMINATED, False), ended.err
-        assert processes(marker) == []
+        assert left_of(marker) == []
     async with ScriptedServer(Script(turns=(GO_ON, WELL))) as server:
         flags = (*model(server), "--mode", "full", "--directory", str(tmp_path))
         open_turn = await program.run("-p", "", "--continue", *flags)
@@ -143,7 +143,7 @@ async def test_a_second_interrupt_ends_the_program_while_the_first_one_is_worked
             ended = await session.end()
         assert (ended.code, "Traceback" in ended.err) == (Exit.INTERRUPTED, False), ended.err
         assert '"result"' not in ended.out.splitlines()[-1:]
-        assert processes(marker) == []
+        assert left_of(marker) == []
         await go_on(program, *flags)
     assert server.violations == []
 

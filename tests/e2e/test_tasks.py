@@ -9,6 +9,7 @@ import pytest
 from tests.e2e.process import Ended, Program
 from tests.e2e.running import log_of, model
 from tests.e2e.samples import NAMES, Sample, sample, tree
+from tests.pictures import png
 from treadle.app.exits import Exit
 from treadle.engine.advance import fold
 from treadle.engine.state import phase
@@ -87,7 +88,7 @@ async def test_plan_mode_leaves_the_tree_as_it_was(tmp_path: Path, name: str, wi
 
 async def test_files_and_images_go_along_with_the_task(tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("remember the milk\n")
-    (tmp_path / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
+    (tmp_path / "dot.png").write_bytes(png())
     script = Script(turns=(Turn(items=(MakeCall(name="attempt_completion", arguments={"result": "Seen."}),)),))
     async with ScriptedServer(script) as server:
         model = ("--model", "anthropic-compatible/scripted", "--base-url", server.base_url)

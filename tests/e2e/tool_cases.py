@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.pictures import png
 from tests.tools.web_server import Page
 from treadle.protocol.tools import Outcome
 
@@ -17,7 +18,7 @@ onclick="document.title='Hello '+document.getElementById('name').value;console.l
 PAGES = {
     "/": Page(body=FORM),
     "/page": Page(body=b"<title>T</title><h1>Head</h1><p>Some <b>text</b>.</p>"),
-    "/picture": Page(body=b"\x89PNG\r\n\x1a\n" + bytes(64), headers={"content-type": "image/png"}),
+    "/picture": Page(body=png(), headers={"content-type": "image/png"}),
 }
 FILES = {
     "app.py": "import os\n\n\ndef load(path):\n    return open(path).read()\n\n\ndef load_all(paths):\n    return 1\n",
@@ -126,15 +127,18 @@ CASES: Mapping[str, Case] = {
         ),
     ),
     "replace_in_file": Case(
-        works=(Step({"path": "notes.txt", "diff": block("two", "2")}, "Saved notes.txt (+1 -1 lines)"),),
+        works=(
+            Step({"path": "notes.txt", "diff": block("two", "2")}, "Saved notes.txt (+1 -1 lines)"),
+            Step({"path": "notes.txt", "diff": block("one", "1"), "replace_all": True}, "Replaced in 2 places."),
+        ),
         refused=(
             failed("Refused [not_found]", path="notes.txt", diff=block("nowhere", "x")),
-            failed("Refused [ambiguous]", path="notes.txt", diff=block("one", "x")),
+            failed("Refused [ambiguous]", path="app.py", diff=block("load", "x")),
             failed("Refused [no_marker]", path="notes.txt", diff="one -> x"),
             failed("To create a file use write_to_file", path="new.txt", diff=block("one", "x")),
             denied(NO_YES, path=".env", diff=block("TOKEN=abc", "x")),
         ),
-        changes={"notes.txt": "one\n2\none\n"},
+        changes={"notes.txt": "1\n2\n1\n"},
     ),
     "apply_patch": Case(
         works=(
@@ -196,7 +200,7 @@ CASES: Mapping[str, Case] = {
             Step({"command_number": 1}, "Command 1 runs on"),
             Step({"command_number": 1, "stop": True}, "Stopped: you asked for it."),
         ),
-        refused=(failed("There is no command 7", command_number=7),),
+        refused=(failed("Command 7 was never started. Go on", command_number=7),),
     ),
     "web_fetch": Case(
         works=(Step({"url": "SITE/page"}, "# T\n\n# Head\n\nSome **text**."),),

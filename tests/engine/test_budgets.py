@@ -45,6 +45,7 @@ def turn_of(usage: Usage = Usage(), cost: float | None = 0.0) -> Turn:  # noqa: 
         max_output=st.none() | st.integers(1, 64_000),
         input_price=st.floats(0, 30),
         output_price=st.floats(0, 100),
+        search_cost=st.floats(0, 0.2),
     ),
 )
 def test_what_is_sent_fits_into_every_budget_at_worst(
@@ -255,3 +256,25 @@ def test_a_reply_of_which_nothing_is_told_counts_as_its_worst_case() -> None:
     silent.take(ContextReady(step=1, terms=TERMS))
     silent.take(replace(silent.reply(1, 1), usage=Usage(), cost=None))
     assert silent.state.spent == Spent(cost=0.21, tokens=30_000)
+
+
+def test_searches_of_the_provider_are_part_of_the_worst_case() -> None:
+    terms = replace(TERMS, search_cost=0.05)
+    state = State(limits=Limits(session=Budget(cost=0.30)), turn=turn_of())
+    plain, searching = room_for(state, TERMS), room_for(state, terms)
+    assert isinstance(plain, Send)
+    assert isinstance(searching, Send)
+    assert searching.worst.cost == pytest.approx(plain.worst.cost + 0.05)
+    small = State(limits=Limits(session=Budget(cost=0.06)), turn=turn_of())
+    assert isinstance(room_for(small, TERMS), Send)
+    assert isinstance(room_for(small, terms), Stop)
+
+
+def test_searches_without_a_known_bound_make_a_budget_in_money_a_question_once() -> None:
+    terms = replace(TERMS, search_cost=None)
+    state = State(model="m", limits=Limits(session=Budget(cost=5.0)), turn=turn_of())
+    asked = room_for(state, terms)
+    assert isinstance(asked, Ask)
+    assert "searches of the web" in asked.text
+    assert isinstance(room_for(replace(state, asked=frozenset({asked.about})), terms), Send)
+    assert isinstance(room_for(State(limits=Limits(session=Budget(tokens=90_000)), turn=turn_of()), terms), Send)

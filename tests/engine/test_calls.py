@@ -2,28 +2,46 @@
 
 import pytest
 
-from treadle.engine.effects import Remember, RunTool
+from treadle.engine.effects import Notify, Remember, RunTool
 from treadle.engine.explore import World, decision
-from treadle.engine.state import replace, standing
+from treadle.engine.reader import Piece, ReplyReader
+from treadle.engine.requests import cost
+from treadle.engine.state import phase, replace, standing
 from treadle.engine.texts import RIGHT_REFUSED
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
     Answer,
     CallFinished,
     CallJudged,
+    CallProposed,
     CallStarted,
+    Compacted,
     ContextReady,
     Interrupt,
     Limits,
     Prompt,
+    ReplyFailed,
     Resumed,
     RevokeAllowance,
     SetMode,
     SetPresence,
 )
 from treadle.protocol.messages import Text, Thinking
-from treadle.protocol.models import ReplyStop
-from treadle.protocol.notifications import CallStatus
+from treadle.protocol.models import (
+    ErrorKind,
+    ModelError,
+    ModelSpec,
+    Prices,
+    ReplyStop,
+    Searches,
+    StreamCallDone,
+    StreamCallStart,
+    StreamThinking,
+    StreamThinkingDone,
+    ToolProtocol,
+    Usage,
+)
+from treadle.protocol.notifications import CallStatus, Phase, TurnEnded
 from treadle.protocol.permissions import Allowance, AllowScope, Decision, Mode, OptionKind, Standing, Verdict
 from treadle.protocol.tools import CallResult, Origin, Outcome, Preview, Right, Risk, SandboxDenial, result_text
 
@@ -185,6 +203,33 @@ def test_a_search_of_the_provider_taints_the_turn_too() -> None:
     assert standing(world.state).tainted
 
 
+def test_a_search_taints_the_calls_behind_it_before_the_reply_is_whole() -> None:
+    reader = ReplyReader({}, ToolProtocol.NATIVE, step=1, attempt=1)
+    pieces: list[Piece] = [StreamCallStart(index=0, name="a"), StreamCallDone(index=0)]
+    pieces += [StreamThinking(text="Searched the web: x"), StreamThinkingDone(searched=True)]
+    pieces += [StreamCallStart(index=1, name="b"), StreamCallDone(index=1)]
+    found = [one for piece in pieces for one in reader.feed(piece) if isinstance(one, CallProposed)]
+    assert [one.outside for one in found] == [False, True]
+    world = World(limits=Limits()).begin()
+    world.take(Prompt(id="p", content=(Text(text="do it"),)))
+    world.take(ContextReady(step=1))
+    world.take(found[0])
+    assert not standing(world.state).tainted
+    world.take(found[1])
+    assert standing(world.state).tainted
+
+
+def test_searches_are_priced_and_without_a_price_the_cost_is_openly_unknown() -> None:
+    spec = ModelSpec(
+        provider="p", name="m", prices=Prices(input=1.0, output=2.0), searches=Searches(price=10.0, most=5)
+    )
+    used = Usage(input_tokens=1_000_000, searches=3)
+    assert cost(spec, used) == pytest.approx(1.03)
+    assert cost(replace(spec, searches=Searches()), used) is None
+    assert cost(replace(spec, searches=None), used) is None
+    assert cost(replace(spec, searches=None), replace(used, searches=0)) == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize(
     ("outcome", "tainted"),
     [(Outcome.OK, True), (Outcome.FAILED, True), (Outcome.INTERRUPTED, True), (Outcome.REJECTED, False)],
@@ -272,3 +317,24 @@ def test_a_call_that_waited_for_a_yes_is_judged_anew_when_the_session_is_resumed
     assert world.state.questions == ()
     world.take(judged(call_id, Verdict.ALLOW))
     assert status_of(world) is CallStatus.STARTING
+
+
+def test_a_conversation_that_is_too_long_after_room_was_made_once_says_what_fills_it() -> None:
+    world = World(limits=Limits()).begin()
+    world.take(Prompt(id="p", content=(Text(text="do it"),)))
+    world.take(ContextReady(step=1))
+    too_long = ModelError(kind=ErrorKind.CONTEXT_TOO_LONG, message="The model says: too long.")
+    world.take(ReplyFailed(step=1, attempt=1, error=too_long))
+    largest = "the result of read_file (about 90,000 tokens)"
+    world.take(Compacted(step=1, dropped=2, largest=largest))
+    ended = [
+        effect.notification.outcome
+        for effect in world.take(ReplyFailed(step=1, attempt=2, error=too_long))
+        if isinstance(effect, Notify) and isinstance(effect.notification, TurnEnded)
+    ]
+    (outcome,) = ended
+    assert outcome.error is not None
+    assert outcome.error.message == (
+        f"The model says: too long. Making room once did not help. The largest part of it is {largest}."
+    )
+    assert phase(world.state) is Phase.WAITING_FOR_EVENT

@@ -115,9 +115,10 @@ def _offered(access: Access) -> list[tuple[tuple[str, ...], bool, str, str]]:
         (RunCommand(command="ls && frobnicate src", cwd=ROOT), [(("frobnicate", "src"), True, "", "")]),
         (RunCommand(command="cargo test a 2>&1 | tail -n 3", cwd=ROOT), [(("cargo", "test"), False, "", "")]),
         (
-            RunCommand(command="cargo test --config a.toml", cwd=ROOT),
-            [(("cargo", "test", "--config", "a.toml"), True, "", "")],
+            RunCommand(command="cargo test --manifest-path a.toml", cwd=ROOT),
+            [(("cargo", "test", "--manifest-path", "a.toml"), True, "", "")],
         ),
+        (RunCommand(command="cargo test --config a.toml", cwd=ROOT), []),
         (RunCommand(command="git push origin main", cwd=ROOT), [(("git", "push", "origin", "main"), True, "", "")]),
         (
             RunCommand(command="make test && make lint", cwd=ROOT),

@@ -65,7 +65,7 @@ def test_a_look_alike_letter_asks() -> None:
 @pytest.mark.parametrize(
     "line",
     ["foo " + " ".join(f"b{number}" for number in range(3000)), "(" * 20_000, "$((" * 3000, "echo " + "{a,b}" * 100,
-     "`\\" * 5000, "foo " + "'a b' " * 2000, "cd a;" * 600, "cat " + "*a?" * 2000, "a|b;" * 5000,
+     "`\\" * 5000, "foo " + "'a b' " * 2000, "cd a;" * 600, "sort " + "*a?" * 2000, "a|b;" * 5000,
      "foo " + "a=b:c@d," * 6000, "x=a; " + "x=$x$x; " * 4000, "foo " + "--x='a;b' " * 4000],
 )  # fmt: skip
 def test_a_line_made_to_take_long_is_answered(line: str) -> None:
@@ -128,6 +128,39 @@ def test_what_is_surely_set_is_known(line: str) -> None:
 )  # fmt: skip
 def test_what_a_later_round_of_a_loop_reads_is_seen(line: str) -> None:
     assert _class(line) is CommandClass.DANGEROUS
+
+
+def test_what_stands_close_to_a_line_that_runs_unasked_asks() -> None:
+    lines = (_LINES / "neighbours_that_ask.txt").read_text().splitlines()
+    assert [line for line in lines if _class(line.replace("⏎", "\n")) is CommandClass.READ_ONLY] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('for f in *.md; do wc -l "$f"; done', CommandClass.READ_ONLY),
+        ("for f in *.md; do wc -l $f; done", CommandClass.READ_ONLY),
+        ("for f in *.md; do sort $f; done", CommandClass.READ_ONLY),
+        ('for f in *.txt; do cat "$f"; done', CommandClass.NEEDS_CONFIRMATION),
+        ("for f in *.txt; do sort $f; done", CommandClass.NEEDS_CONFIRMATION),
+        ('for f in *.odd; do sort "$f"; done', CommandClass.NEEDS_CONFIRMATION),
+        ('for f in docs/*; do cat "$f"; done', CommandClass.DANGEROUS),
+        ('for f in docs/*; do head -3 < "$f"; done', CommandClass.DANGEROUS),
+        ('for f in *.link; do cat "$f"; done', CommandClass.NEEDS_CONFIRMATION),
+        ('for f in *.missing; do sort "$f"; done', CommandClass.NEEDS_CONFIRMATION),
+    ],
+)
+def test_a_loop_over_a_glob_is_judged_by_the_files_it_stands_for(line: str, expected: CommandClass) -> None:
+    files = MemoryView(
+        files={f"{ROOT}/{name}": "" for name in ("a.md", "b.md", "a -oout.txt", "docs/server.key", "-o.odd", "d.odd")},
+        links={f"{ROOT}/x.link": "/srv/x"},
+    )
+    assert _class(line, files) is expected
+
+
+def test_a_directory_with_more_names_than_are_seen_asks() -> None:
+    files = MemoryView(files={f"{ROOT}/{number}.txt": "" for number in range(10_000)} | {f"{ROOT}/a.md": ""})
+    assert _class("cat *.md", files) is CommandClass.NEEDS_CONFIRMATION
 
 
 def test_what_a_pipe_in_place_of_a_file_runs_is_judged_and_only_readers_may_take_one() -> None:

@@ -83,7 +83,7 @@ def may_end(api: str, event: SseEvent) -> bool:
         case "bedrock":
             return event.name == "messageStop"
         case "anthropic":
-            return bool(value["type"] == "message_stop")
+            return bool(value["type"] == "message_delta" and value["delta"].get("stop_reason"))
         case "chat":
             return any(choice.get("finish_reason") for choice in value.get("choices") or ())
         case "responses":
@@ -139,8 +139,8 @@ def expected_chat(body: bytes) -> Reply:
                 known = reply.calls.setdefault(call.get("index"), ["", ""])
                 known[0] += (call["function"].get("name") or "") if not known[0] else ""
                 known[1] += call["function"].get("arguments") or ""
-        reply.output = usage.get("completion_tokens", reply.output)
         reply.total_input = usage.get("prompt_tokens", reply.total_input)
+        reply.output = usage.get("total_tokens", reply.output + reply.total_input) - reply.total_input
     return reply
 
 

@@ -205,7 +205,7 @@ def test_ids_of_other_providers_are_replaced_by_our_own_on_both_sides() -> None:
 
 
 def test_half_characters_do_not_break_a_request() -> None:
-    assert body_of(request(user("a\ud83d b")))["messages"][0]["content"][0]["text"] == "a? b"
+    assert body_of(request(user("a\ud83d b")))["messages"][0]["content"][0]["text"] == "a\ufffd b"
 
 
 def test_a_compatible_place_can_have_another_path_and_another_header_for_the_key() -> None:

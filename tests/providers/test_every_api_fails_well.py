@@ -7,6 +7,7 @@ from tests.providers.support import APIS, collect, failure_of, fixed_server, pro
 
 from treadle.protocol.models import ErrorKind, StreamFailure, StreamText, Usage
 from treadle.providers.endpoint import Endpoint, StreamLimits
+from treadle.providers.event_stream import frame
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.script import Refuse, SayText, Script, Turn
 from treadle.providers.scripted.server import FORMATS, ScriptedServer
@@ -60,6 +61,75 @@ async def test_a_reply_that_stands_still_is_a_timeout(api: str, cut: int | None)
         failed = await failure_of(provider_at(api, url, limits=QUICK), request())
         await gone.wait()
     assert failed.error.kind is ErrorKind.TIMEOUT
+
+
+def signs_of_life(api: str, kind: str) -> bytes:
+    """What a server may send for ever without saying anything."""
+    wire = dict(zip(APIS, (form for _, form in FORMATS), strict=True))[api]
+    writer = wire.writer({"model": "m"}, Performance(number=0, usage=Usage(), steps=()))
+    writer.begin()
+    match kind:
+        case "empty pieces":
+            return writer.write(StreamText(text=""))
+        case "a character":
+            return writer.write(StreamText(text="x"))
+        case _ if api == "bedrock":
+            return frame(b'{"p":"abc"}', message_type="event", event_type="ping")
+        case "pings":
+            return b'event: ping\ndata: {"type":"ping"}\n\n'
+        case _:
+            return b": PROCESSING\n\n"
+
+
+async def dripping(api: str, drop: bytes, limits: StreamLimits) -> StreamFailure:
+    """How a reply ends of which a bit comes for ever, long before it would stand still."""
+    gone = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(response("200 OK", accepted(api), first_bytes(api)))
+        try:
+            while True:
+                writer.write(drop)
+                await writer.drain()
+                await asyncio.sleep(0.01)
+        finally:
+            gone.set()
+
+    async with raw_server(answer) as url:
+        failed = await failure_of(provider_at(api, url, limits=limits), request())
+        await gone.wait()
+    return failed
+
+
+@EACH
+@pytest.mark.parametrize("kind", ["comments", "pings", "empty pieces", "a character"])
+async def test_a_reply_that_drips_is_given_up(api: str, kind: str) -> None:
+    failed = await dripping(api, signs_of_life(api, kind), StreamLimits(progress=0.2))
+    assert (failed.error.kind, failed.error.retryable) == (ErrorKind.TIMEOUT, True)
+    assert "grew by less than 256 characters in 0.2 s (progress_timeout)" in failed.error.message
+
+
+@EACH
+async def test_a_reply_that_grows_without_end_is_given_up_too(api: str) -> None:
+    failed = await dripping(api, first_bytes(api) * 200, StreamLimits(progress=60.0, reply=0.2))
+    assert (failed.error.kind, "not whole after 0.2 s (reply_timeout)" in failed.error.message) == (
+        ErrorKind.TIMEOUT,
+        True,
+    )
+
+
+@EACH
+async def test_a_refusal_that_drips_is_told_as_far_as_it_came(api: str) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(response("503 No", {"Content-Type": "text/plain"}, b"we are sorry"))
+        while True:
+            writer.write(b".")
+            await writer.drain()
+            await asyncio.sleep(0.01)
+
+    async with raw_server(answer) as url:
+        failed = await failure_of(provider_at(api, url, limits=StreamLimits(first_byte=0.2)), request())
+    assert (failed.error.kind, "we are sorry" in failed.error.message) == (ErrorKind.OVERLOADED, True)
 
 
 @EACH

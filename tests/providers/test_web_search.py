@@ -11,16 +11,19 @@ from tests.providers.support import READ, called, request, result, user
 from treadle.context.transcript import Transcript
 from treadle.engine.reader import ReplyReader
 from treadle.protocol.messages import Message, Role, Text, Thinking, ToolResult, ToolUse
-from treadle.protocol.models import ModelRequest, StreamFailure, StreamStop, ToolProtocol
+from treadle.protocol.models import ModelRequest, Searches, StreamFailure, StreamStop, ToolProtocol
 from treadle.providers.anthropic_messages import AnthropicMessages
+from treadle.providers.catalogue import resolve
 from treadle.providers.endpoint import Endpoint, Quirks
 from treadle.providers.gemini import Gemini
 from treadle.providers.openai_chat import OpenAIChat
 from treadle.providers.openai_responses import OpenAIResponses
 from treadle.providers.sse import SseEvent
+from treadle.providers.web_search import searches_of
 from treadle.providers.wire import WireApi
 
-CAN = Endpoint(name="acme", base_url="https://api.example.org", api_key="k", quirks=Quirks(web_search=True))
+SEARCHES = Quirks(web_search=True, search_tool="openrouter:web_search")
+CAN = Endpoint(name="acme", base_url="https://api.example.org", api_key="k", quirks=SEARCHES)
 CANNOT = Endpoint(name="other", base_url="https://api.example.org", api_key="k")
 
 USE = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "treadle loom"}}
@@ -76,10 +79,12 @@ def taken(api: WireApi, events: Iterable[dict[str, Any]]) -> Message:
     """What the session keeps of a reply."""
     reader = api.reader()
     kept = ReplyReader({"read_file": READ}, ToolProtocol.NATIVE, step=1, attempt=1)
-    for event in events:
-        for piece in reader.read(SseEvent("", msgspec.json.encode(event))):
-            if not isinstance(piece, StreamStop | StreamFailure):
-                kept.feed(piece)
+    pieces = [piece for event in events for piece in reader.read(SseEvent("", msgspec.json.encode(event)))]
+    if not any(isinstance(piece, StreamStop) for piece in pieces):
+        pieces += reader.end()
+    for piece in pieces:
+        if not isinstance(piece, StreamStop | StreamFailure):
+            kept.feed(piece)
     kept.finish()
     return kept.message()
 
@@ -149,9 +154,145 @@ def test_another_provider_is_not_sent_a_search_and_a_conversation_with_one_goes_
     assert b"treadle loom" not in body
 
 
+SEARCH: dict[str, Any] = {
+    "toolCall": {"toolType": "GOOGLE_SEARCH_WEB", "args": {"queries": ["treadle loom", "loom"]}, "id": "s1"},
+    "thoughtSignature": "A",
+}
+ANSWER: dict[str, Any] = {"toolResponse": {"toolType": "GOOGLE_SEARCH_WEB", "response": {"x": 1}, "id": "s1"}}
+GROUNDING = {
+    "webSearchQueries": ["", "treadle loom", "loom", "treadle loom"],
+    "groundingChunks": [{"web": {"uri": "https://example.org/1", "title": "T1"}}, {"other": {}}],
+}
+
+
+def gemini_events(*parts: dict[str, Any], grounding: dict[str, Any] | None = None) -> Iterable[dict[str, Any]]:
+    for part in parts:
+        yield {"candidates": [{"content": {"parts": [part]}}]}
+    yield {"candidates": [{"finishReason": "STOP", **({"groundingMetadata": grounding} if grounding else {})}]}
+
+
+def test_a_search_of_the_gemini_api_is_shown_and_goes_back_as_it_came() -> None:
+    api = Gemini(CAN)
+    message = taken(api, gemini_events(SEARCH, ANSWER, {"text": "So."}, grounding=GROUNDING))
+    shown = [block.text for block in message.content if isinstance(block, Thinking) and block.searched]
+    assert shown == ["Searched the web: treadle loom; loom", "Searched the web\n- T1: https://example.org/1"]
+    assert sent(api, user("Go"), message)["contents"][1]["parts"] == [SEARCH, ANSWER, {"text": "So."}]
+
+
+def test_half_a_search_of_the_gemini_api_is_dropped_and_grounding_alone_is_told() -> None:
+    api = Gemini(CAN)
+    assert taken(api, gemini_events(SEARCH, {"text": "So."})).content == (Text(text="So."),)
+    assert taken(api, gemini_events(ANSWER, {"text": "So."})).content == (Text(text="So."),)
+    message = taken(api, gemini_events({"text": "So."}, grounding=GROUNDING))
+    assert isinstance(shown := message.content[-1], Thinking)
+    assert (shown.searched, shown.wire) == (True, None)
+    assert shown.text == "Searched the web: treadle loom; loom\n- T1: https://example.org/1"
+    assert sent(api, user("Go"), message)["contents"][1]["parts"] == [{"text": "So."}]
+
+
+def test_gemini_is_asked_to_search_only_from_version_3_on_and_beside_functions_in_the_open() -> None:
+    def body(model: str, asked: ModelRequest) -> Any:
+        wanted = msgspec.structs.replace(asked, web_search=True, model=model)
+        return json.loads(Gemini(CAN).prepare(wanted).body)
+
+    new = body("gemini-3-flash-preview", request())
+    assert list(new["tools"][0]) == ["googleSearch", "functionDeclarations"]
+    assert new["toolConfig"] == {"includeServerSideToolInvocations": True}
+    in_words = body("gemini-3.1-pro-preview", request(tools=()))
+    assert (in_words["tools"], "toolConfig" in in_words) == ([{"googleSearch": {}}], False)
+    old = body("gemini-2.5-pro", request())
+    assert (list(old["tools"][0]), "toolConfig" in old) == (["functionDeclarations"], False)
+
+
+def chat_events(*deltas: dict[str, Any], **more: object) -> Iterable[dict[str, Any]]:
+    for delta in deltas:
+        yield {"choices": [{"delta": delta}], **more}
+    yield {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}
+    yield {"choices": [], "usage": {"prompt_tokens": 5, "server_tool_use": {"web_search_requests": 2}}}
+
+
+NOTE = {"type": "url_citation", "url_citation": {"url": "https://example.org/1", "title": "T1", "start_index": 0}}
+
+
+def test_a_search_in_the_chat_api_is_told_before_the_calls_that_it_may_have_led_to() -> None:
+    api = OpenAIChat(CAN)
+    call = {"tool_calls": [{"index": 0, "id": "i", "function": {"name": "read_file", "arguments": '{"path":"a"}'}}]}
+    results = [{"title": "T1", "url": "https://example.org/1"}]
+    for events in (
+        chat_events({"content": "So.", "annotations": [NOTE]}, {"annotations": [NOTE]}, call),
+        chat_events({"content": "So."}, call, search_results=results),
+    ):
+        message = taken(api, events)
+        assert [type(block) for block in message.content] == [Text, Thinking, ToolUse]
+        assert isinstance(shown := message.content[1], Thinking)
+        assert (shown.searched, shown.text) == (True, "Searched the web\n- T1: https://example.org/1")
+        assert "reasoning" not in json.dumps(sent(api, user("Go"), message))
+    unseen = [
+        block for block in taken(api, chat_events({"content": "So."}, call)).content if isinstance(block, Thinking)
+    ]
+    assert [(block.searched, block.text) for block in unseen] == [(True, "Searched the web")]
+
+
+@pytest.mark.parametrize(
+    ("api", "events", "count"),
+    [
+        (
+            AnthropicMessages(CAN),
+            [
+                {"type": "message_delta", "delta": {}, "usage": {"server_tool_use": {"web_search_requests": 3}}},
+                {"type": "message_stop"},
+            ],
+            3,
+        ),
+        (OpenAIResponses(CAN), responses_events(CALL, CALL, {**CALL, "action": {"type": "open_page"}}), 2),
+        (
+            OpenAIResponses(CAN),
+            [
+                *list(responses_events(CALL))[:-1],
+                {
+                    "type": "response.completed",
+                    "response": {"usage": {"server_side_tool_usage_details": {"web_search_calls": 4}}},
+                },
+            ],
+            4,
+        ),
+        (Gemini(CAN), gemini_events({"text": "So."}, grounding=GROUNDING), 2),
+        (Gemini(CAN), gemini_events(SEARCH, ANSWER, {"text": "So."}), 2),
+        (OpenAIChat(CAN), chat_events({"content": "So."}), 2),
+        (OpenAIChat(CAN), [{"choices": [{"delta": {"content": "So."}, "finish_reason": "stop"}]}], 0),
+    ],
+)
+def test_searches_are_counted(api: WireApi, events: Iterable[dict[str, Any]], count: int) -> None:
+    reader = api.reader()
+    for event in events:
+        list(reader.read(SseEvent("", msgspec.json.encode(event))))
+    assert reader.usage.searches == count
+
+
+def test_what_searches_cost_is_known_by_provider_and_bounded_where_the_api_can() -> None:
+    names = ("anthropic", "openai", "openrouter", "gemini", "groq", "xai", "xai-responses")
+    assert {name: searches_of(resolve(name), "m") for name in names} == {
+        "anthropic": Searches(price=10.0, most=5),
+        "openai": Searches(price=10.0, most=5),
+        "openrouter": Searches(),
+        "gemini": None,
+        "groq": None,
+        "xai": None,
+        "xai-responses": Searches(price=5.0),
+    }
+    assert searches_of(resolve("gemini"), "gemini-3-pro") == Searches(price=14.0)
+    wanted = msgspec.structs.replace(request(), web_search=True)
+    assert json.loads(OpenAIResponses(CAN).prepare(wanted).body)["max_tool_calls"] == 5
+    assert "max_tool_calls" not in json.loads(OpenAIResponses(CAN).prepare(request()).body)
+    unbounded = Endpoint(name="x", base_url="https://x", quirks=Quirks(web_search=True, search_bound=False))
+    body = json.loads(OpenAIResponses(unbounded).prepare(wanted).body)
+    assert (body["tools"][-1], "max_tool_calls" in body) == ({"type": "web_search"}, False)
+
+
 @pytest.mark.parametrize(
     ("make", "tool"),
     [
+        (OpenAIChat, {"type": "openrouter:web_search"}),
         (AnthropicMessages, {"type": "web_search_20250305", "name": "web_search", "max_uses": 5}),
         (OpenAIResponses, {"type": "web_search"}),
     ],

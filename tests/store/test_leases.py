@@ -55,6 +55,13 @@ def holder(path: Path, store: Store) -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
+async def test_the_sessions_that_are_worked_in_are_named(store: Store, holder: subprocess.Popen[bytes]) -> None:
+    assert store.leased() == frozenset({"s"})
+    holder.kill()
+    holder.wait()
+    assert store.leased() == frozenset()
+
+
 async def test_a_session_held_by_another_process_is_busy(store: Store, holder: subprocess.Popen[bytes]) -> None:
     with pytest.raises(SessionError) as caught:
         await store.acquire("s")

@@ -106,7 +106,7 @@ async def test_a_command_in_the_background_is_read_waited_for_and_forgotten(work
     Path(workspace.root, "go").touch()
     assert await text(workspace, "read_command_output", command_number=1, wait=60) == "Exit status 2.\ndown"
     assert workspace.commands.all() == ()
-    with pytest.raises(ToolError, match="no command 1 in the background"):
+    with pytest.raises(ToolError, match=r"Command 1 has ended, .*in the background: none\."):
         await call(workspace, "read_command_output", command_number=1)
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.tools.calls import call, prepare, text
 
 from treadle.protocol.errors import ToolError
-from treadle.protocol.messages import Text
+from treadle.protocol.messages import Text, text_of
 from treadle.protocol.tools import CallResult, EditReport, FileChange, Outcome, Preview, ReadPath, WritePath
 from treadle.workspace.files import sha256
 from treadle.workspace.workspace import Workspace
@@ -241,3 +241,49 @@ async def test_a_patch_that_fails_in_one_file_changes_none(workspace: Workspace)
         await call(workspace, "apply_patch", patch=PATCH)
     assert (root / "old.txt").exists()
     assert not (root / "new.txt").exists()
+
+
+async def test_every_place_is_replaced_when_told_so_and_counted(workspace: Workspace) -> None:
+    path = Path(workspace.root, "a.py")
+    path.write_bytes(b"load(x)\r\nprint(load, load)\r\n")
+    with pytest.raises(ToolError, match=r"fits 3 places.* If all are meant, set replace_all\."):
+        await call(workspace, "replace_in_file", path="a.py", diff=_block("load\n", "read\n"))
+    result = await call(workspace, "replace_in_file", path="a.py", diff=_block("load\n", "read\n"), replace_all=True)
+    assert path.read_bytes() == b"read(x)\r\nprint(read, read)\r\n"
+    assert text_of(result.content).startswith("Saved a.py (+2 -2 lines). Replaced in 3 places. The changed places")
+    assert result.edits == (EditReport(path="a.py", format="search_replace", tiers=("exact",), places=3),)
+
+
+async def test_a_file_with_more_names_keeps_its_text_under_the_others_and_that_is_told(workspace: Workspace) -> None:
+    path = Path(workspace.root, "a.txt")
+    path.write_text("one\n")
+    Path(workspace.root, "b.txt").hardlink_to(path)
+    said = await text(workspace, "replace_in_file", path="a.txt", diff=_block("one\n", "two\n"))
+    assert "It had 2 names (hard links); the others keep the old text." in said
+    assert (path.read_text(), Path(workspace.root, "b.txt").read_text()) == ("two\n", "one\n")
+
+
+async def test_a_moved_file_keeps_its_mode_and_encoding(workspace: Workspace) -> None:
+    path = Path(workspace.root, "run.sh")
+    path.write_bytes("\ufeffécho\r\n".encode("utf-16-le"))
+    path.chmod(0o750)
+    moving = "*** Begin Patch\n*** Update File: run.sh\n*** Move to: bin/run\n@@\n-écho\n+echo\n*** End Patch"
+    await call(workspace, "apply_patch", patch=moving)
+    moved = Path(workspace.root, "bin/run")
+    assert moved.read_bytes() == "\ufeffecho\r\n".encode("utf-16-le")
+    assert (moved.stat().st_mode & 0o777, path.exists()) == (0o750, False)
+
+
+@pytest.mark.parametrize("operation", ["*** Delete File: link", "*** Update File: link\n*** Move to: new"])
+async def test_a_patch_never_removes_what_a_link_leads_to(workspace: Workspace, operation: str) -> None:
+    target = Path(workspace.root, "target")
+    target.write_text("kept\n")
+    Path(workspace.root, "link").symlink_to("target")
+    with pytest.raises(ToolError, match="link is a symbolic link"):
+        await call(workspace, "apply_patch", patch=f"*** Begin Patch\n{operation}\n*** End Patch")
+    assert target.read_text() == "kept\n"
+
+
+async def test_an_added_file_is_said_to_be_created(workspace: Workspace) -> None:
+    said = await text(workspace, "apply_patch", patch="*** Begin Patch\n*** Add File: empty\n*** End Patch")
+    assert said == "Created empty (+0 -0 lines)."

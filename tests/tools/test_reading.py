@@ -2,9 +2,11 @@
 
 import base64
 import json
+import os
 from pathlib import Path
 
 import pytest
+from tests.pictures import gif, jpeg, png, webp
 from tests.tools.calls import call, prepare, text
 
 from treadle.protocol.errors import ToolError
@@ -104,11 +106,42 @@ async def test_matches_are_shown_by_file_with_numbers(workspace: Workspace) -> N
 
 
 async def test_a_search_without_a_match_says_where_it_looked(workspace: Workspace) -> None:
-    assert await text(workspace, "search_files", path=".", regex="x", file_pattern="*.c") == (
-        "[no match in . in files that match *.c]"
-    )
     with pytest.raises(ToolError, match="nowhere does not exist"):
         await call(workspace, "search_files", path="nowhere", regex="x")
+    assert await text(workspace, "search_files", path=".", regex="x", file_pattern="*.c") == (
+        "[no file in . that is searched matches *.c: give a glob such as *.py or src/**/*.ts, "
+        "or leave file_pattern out]"
+    )
+    Path(workspace.root, "a.c").touch()
+    assert await text(workspace, "search_files", path=".", regex="x", file_pattern="*.c,*.h") == (
+        "[no match in . in files that match *.c,*.h]"
+    )
+
+
+async def test_a_search_tells_what_it_could_not_show(workspace: Workspace) -> None:
+    Path(workspace.root, "long").write_text(f"{'x' * 400}here\n")
+    assert (await text(workspace, "search_files", path=".", regex="here")).endswith("[match at byte 401 of the line]")
+    Path(workspace.root, "binary").write_bytes(b"here\0here\n")
+    assert await text(workspace, "search_files", path="binary", regex="here") == (
+        "[no match in binary]\n[a binary file matches too; its matches are not shown]"
+    )
+
+
+async def test_a_pipe_is_not_searched(workspace: Workspace) -> None:
+    os.mkfifo(Path(workspace.root, "pipe"))
+    with pytest.raises(ToolError, match="pipe, socket or device"):
+        await text(workspace, "search_files", path="pipe", regex="x")
+
+
+async def test_an_invalid_expression_is_explained_in_a_line(workspace: Workspace) -> None:
+    with pytest.raises(ToolError, match=r"^The search failed: .*\. Mend the expression or the pattern\.$"):
+        await text(workspace, "search_files", path=".", regex="foo(")
+
+
+async def test_a_long_outline_is_cut(workspace: Workspace) -> None:
+    Path(workspace.root, "many.py").write_text("def f(): pass\n" * 10_000)
+    outline = await text(workspace, "list_code_definition_names", path="many.py")
+    assert (len(outline) < 40_000, "search_files finds definitions" in outline) == (True, True)
 
 
 async def test_many_matches_are_bounded(workspace: Workspace) -> None:
@@ -146,14 +179,46 @@ async def test_a_call_of_which_no_file_can_be_read_fails(workspace: Workspace) -
     assert (await call(workspace, "read_file", path="x", other_paths=["y"])).outcome is Outcome.FAILED
 
 
-async def test_an_image_comes_as_one(workspace: Workspace) -> None:
-    raw = b"\x89PNG\r\n\x1a\n rest"
+@pytest.mark.parametrize(
+    ("raw", "kind"), [(png(), "png"), (jpeg(), "jpeg"), (gif(), "gif"), (webp(), "webp"), (png(8000, 1), "png")]
+)
+async def test_an_image_comes_as_one(workspace: Workspace, raw: bytes, kind: str) -> None:
     _write(workspace, "a.png", raw)
-    _write(workspace, "b.gif", b"no image")
     result = await call(workspace, "read_file", path="a.png")
-    assert result.content == (Image(media_type="image/png", data=base64.b64encode(raw).decode()),)
-    with pytest.raises(ToolError, match="not the image that its name says"):
-        await call(workspace, "read_file", path="b.gif")
+    assert result.content == (Image(media_type=f"image/{kind}", data=base64.b64encode(raw).decode()),)
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "why"),
+    [
+        ("a.gif", b"no image", "not the image that its name says"),
+        ("a.bmp", b"BM" + bytes(50), "Convert a copy to PNG"),
+        *(("a.png", picture[:-8], "damaged or cut off") for picture in (png(), webp())),
+        *(("a.png", picture[:20], "damaged or cut off") for picture in (png(), jpeg(), webp())),
+        ("a.jpg", jpeg()[:-2], "damaged or cut off"),
+        ("a.gif", gif()[:-1], "damaged or cut off"),
+        ("a.png", png(0, 5), "damaged or cut off"),
+        *(("a.png", make(8001, 2), "8,001 by 2 pixels") for make in (png, jpeg, gif, webp)),
+        ("a.png", png() + bytes(4_000_000), "at most 3,750,000"),
+    ],
+)
+async def test_an_image_that_no_provider_takes_never_reaches_one(
+    workspace: Workspace, name: str, raw: bytes, why: str
+) -> None:
+    _write(workspace, name, raw)
+    with pytest.raises(ToolError, match=why):
+        await call(workspace, "read_file", path=name)
+
+
+async def test_a_notebook_that_is_none_is_read_as_it_stands(workspace: Workspace) -> None:
+    _write(workspace, "a.ipynb", "<<<<<<< HEAD\n")
+    assert await text(workspace, "read_file", path="a.ipynb") == "1 | <<<<<<< HEAD"
+
+
+async def test_names_that_would_look_like_two_are_shown_on_one_line(workspace: Workspace) -> None:
+    _write(workspace, "a\nb", "needle\n")
+    for recursive in (False, True):
+        assert await text(workspace, "list_files", path=".", recursive=recursive) == "a\\nb"
 
 
 async def test_a_document_is_read_as_its_text(workspace: Workspace) -> None:

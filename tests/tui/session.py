@@ -9,6 +9,7 @@ from typing import Any
 
 from treadle.app.live import LiveSession, ModelFinder
 from treadle.app.trusting import SessionTrust
+from treadle.engine.history import read_past
 from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.session import Session
 from treadle.policy.secrets import known_secrets
@@ -257,7 +258,7 @@ async def session(
 
     live = LiveSession(
         session_id=SESSION,
-        engine=Session(ports, store.read(SESSION) if resume else ()),
+        engine=Session(ports, read_past(store.read(SESSION)) if resume else None),
         store=store,
         first=first,
         trust=trust or SessionTrust(trust=Trust(workspace=folder, state=TrustState.TRUSTED, items=())),

@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ErrorKind, ModelError

@@ -1,7 +1,6 @@
-from dataclasses import replace
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ErrorKind, ModelError, Usage

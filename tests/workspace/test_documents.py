@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.documents import document_text, is_document
+from treadle.workspace.documents import ENDINGS, document_text, is_document
+from treadle.workspace.extract import READERS
 
 
 def _package(name: str) -> Any:
@@ -58,11 +59,37 @@ async def test_a_workbook_is_read_by_sheets() -> None:
     workbook.active.append(["apple", 1.5, None])
     file = io.BytesIO()
     workbook.save(file)
-    assert await document_text(file.getvalue(), "a.xlsx") == "# Sheet Prices\napple\t1.5\t\n"
+    assert await document_text(file.getvalue(), "a.xlsx") == "# Sheet Prices\napple\t1.5\n"
+
+
+async def test_what_is_empty_in_a_workbook_takes_no_room() -> None:
+    workbook = _package("openpyxl").Workbook()
+    workbook.active["A1"], workbook.active["B5000"] = "first", "last"
+    file = io.BytesIO()
+    workbook.save(file)
+    assert await document_text(file.getvalue(), "a.xlsx") == "# Sheet Sheet\nfirst\n(4998 empty rows)\n\tlast\n"
+
+
+async def test_pages_without_text_and_passwords_are_told() -> None:
+    writer = _package("pypdf").PdfWriter()
+    writer.add_blank_page(10, 10)
+    plain, locked = io.BytesIO(), io.BytesIO()
+    writer.write(plain)
+    assert "no text on this page; it may be a picture" in await document_text(plain.getvalue(), "a.pdf")
+    writer.encrypt("secret", algorithm="RC4-128")
+    writer.write(locked)
+    with pytest.raises(ToolError, match="protected by a password"):
+        await document_text(locked.getvalue(), "a.pdf")
+
+
+async def test_a_picture_in_a_notebook_is_told() -> None:
+    outputs = '[{"output_type": "display_data", "data": {"image/png": "iVBOR"}}]'
+    raw = f'{{"cells": [{{"cell_type": "code", "source": "plot()", "outputs": {outputs}}}]}}'.encode()
+    assert await document_text(raw, "a.ipynb") == "# Cell 1 (code)\nplot()\n# Output\n(a picture, image/png)\n"
 
 
 async def test_a_damaged_document_is_said_to_be_one() -> None:
-    with pytest.raises(ToolError, match=r"a.ipynb could not be turned into text: json.decoder.JSONDecodeError"):
+    with pytest.raises(ToolError, match=r"a.ipynb could not be turned into text: Expecting property name"):
         await document_text(b"{", "a.ipynb")
 
 
@@ -74,3 +101,7 @@ async def test_without_the_package_the_extra_to_install_is_named() -> None:
 
 def test_documents_are_known_by_their_ending() -> None:
     assert [is_document(name) for name in ("a.PDF", "b.docx", "c.xlsx", "d.ipynb", "e.txt")] == [True] * 4 + [False]
+
+
+def test_every_ending_has_a_reader() -> None:
+    assert set(ENDINGS) == set(READERS)

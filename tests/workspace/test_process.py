@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -32,7 +33,7 @@ async def _run(workspace: Workspace, line: str, seconds: float = 60) -> tuple[st
         ("exit 7", "Exit status 7."),
         ("exit 300", "Exit status 44."),
         ("kill -SEGV $$", "Killed by SIGSEGV."),
-        ("exit 137", "Exit status 137 (128 + SIGKILL)."),
+        ("exit 137", "Exit status 137 (128 + SIGKILL, perhaps because memory ran out)."),
         ("no-such-program-here 2>/dev/null", "Exit status 127."),
     ],
 )
@@ -181,9 +182,22 @@ async def test_a_directory_that_is_gone_is_said_and_one_that_comes_back_is_used(
 async def test_a_line_with_a_nul_byte_or_too_long_is_refused(workspace: Workspace) -> None:
     with pytest.raises(ToolError, match="NUL byte"):
         workspace.launcher.start("echo a\0b")
+    with pytest.raises(ToolError, match="half a character"):
+        workspace.launcher.start("echo \ud800")
     with pytest.raises(ToolError, match=r"longer than 131,071 bytes"):
         workspace.launcher.start("x" * 131_072)
     assert await _run(workspace, f": {'x' * 131_000}; echo long") == ("Exit status 0.", "long\n")
+
+
+async def test_a_command_for_which_there_are_too_few_descriptors_is_refused(workspace: Workspace) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+    try:
+        with pytest.raises(ToolError, match="Too many open files"):
+            workspace.launcher.start("true")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert (await _run(workspace, "true"))[0] == "Exit status 0."
 
 
 async def test_a_guard_kept_ready_that_was_killed_is_replaced(workspace: Workspace) -> None:

@@ -1,14 +1,28 @@
 """Output as harmless, bounded text."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle.workspace.text import Decoder, HeadTail, settle, visible
+from treadle.workspace.text import Decoder, HeadTail, flowing, settle, visible
 
 _PIECES = st.lists(
     st.one_of(
         st.binary(max_size=20),
-        st.sampled_from([b"\x1b[31mred\x1b[0m", b"\r\n", b"10%\r20%\r\n", "€ä".encode(), b"\x1b]0;t\x07", b"\xff"]),
+        st.sampled_from(
+            [
+                b"\x1b[31mred\x1b[0m",
+                b"\r\n",
+                b"10%\r20%\r\n",
+                "€ä".encode(),
+                b"\x1b]0;t\x07",
+                b"\xff",
+                b"\x1b[",
+                b"\x1b]",
+                b"\x1b\\",
+                b"\b",
+            ]
+        ),
     ),
     max_size=12,
 ).map(b"".join)
@@ -29,11 +43,31 @@ def test_the_text_does_not_depend_on_how_the_bytes_are_cut(data: bytes, size: in
 @settings(max_examples=200, deadline=None)
 @given(_PIECES)
 def test_no_control_character_gets_through(data: bytes) -> None:
-    assert not any((ord(c) < 32 and c not in "\t\n\r") or 0x7F <= ord(c) < 0xA0 for c in _decode(data, 5))
+    assert not any((ord(c) < 32 and c not in "\t\n\r\b") or 0x7F <= ord(c) < 0xA0 for c in _decode(data, 5))
 
 
-def test_colours_go_and_other_controls_are_shown_escaped() -> None:
-    assert _decode(b"\x1b[1;31mred\x1b[0m \x1b]0;title\x07 \x08 \xff", 3) == r"red \x1b]0;title\x07 \x08 " + "\ufffd"
+@pytest.mark.parametrize(
+    "sequence",
+    [
+        *(b"\x1b[1;31m", b"\x1b[2J", b"\x1b[?25l", b"\x1b[3A", b"\xc2\x9b2K", b"\x1b[0 q"),
+        *(b"\x1b]0;title\x07", b"\x1b]8;;http://x\x1b\\", b"\x1bPq#0;2\x1b\\", b"\x1b_x\x1b\\"),
+        *(b"\x1b(B", b"\x1b=", b"\x1b7", b"\x1bM", b"\x1bc"),
+    ],
+)
+def test_what_only_a_terminal_understands_goes(sequence: bytes) -> None:
+    for size in (1, 3, 100):
+        assert _decode(b"a" + sequence + b"b", size) == "ab"
+
+
+def test_other_controls_are_shown_escaped() -> None:
+    assert _decode(b"\x07 \x1b] no end \xff", 3) == r"\x07 \x1b] no end " + "\ufffd"
+    endless = b"\x1b]" + b"x" * 10_000
+    assert _decode(endless, 10) == r"\x1b]" + "x" * 10_000
+
+
+def test_backspaces_take_away_what_is_before_them() -> None:
+    assert settle(_decode(b"|\b/\b-\bdone\n_\bN\bNA\b\b\b\bx\n\bz", 3)) == "done\nx\nz"
+    assert flowing("10%\r2\b0%") == "10%\n0%"
 
 
 def test_direction_overrides_and_tags_are_shown_escaped() -> None:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from treadle.app.policy_files import Places, usual_places
-from treadle.app.private_file import write_private
 from treadle.policy.allowances import rule_of
 from treadle.policy.rulefile import RuleFile, RuleFileError, read_rules
 from treadle.policy.rules import Rule, Scope
@@ -17,6 +16,7 @@ from treadle.policy.ruletext import HEAD, render_rule, with_examples
 from treadle.policy.suggest import rule_id
 from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.permissions import Allowance
+from treadle.workspace.private_file import write_private
 
 _HEADER = re.compile(r"\s*\[\[\s*rule\s*\]\]")
 

@@ -1,12 +1,15 @@
 """Puts a session together: the only place that knows every class, and lazily what can wait for the first call."""
 
+import asyncio
 import random
 import time
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from treadle.app.checklist_file import ChecklistFile
 from treadle.app.ledger import LedgerLog
@@ -14,21 +17,23 @@ from treadle.app.live import LiveSession, ModelFinder
 from treadle.app.models import Choice, Models
 from treadle.app.offering import offering
 from treadle.app.own_tools import own_tools
-from treadle.app.places import data_directory
+from treadle.app.places import data_directory, outputs
 from treadle.app.policy_files import PolicyFiles, usual_places
 from treadle.app.prompts import load_parts
 from treadle.app.recall import recall
 from treadle.app.report import write_log
 from treadle.app.roots import Roots
 from treadle.app.rules import load_rules
-from treadle.app.searching import searching
+from treadle.app.searching import searching, with_searches
 from treadle.app.settings import SandboxUse, Settings
 from treadle.app.traced_tool import TracedTool
 from treadle.app.trusting import SessionTrust
 from treadle.context.system import system_prompt
+from treadle.engine.history import Past
 from treadle.engine.ports import Judge, Ports, Tool
 from treadle.engine.session import Session
 from treadle.engine.state import standing
+from treadle.protocol.errors import StoreError
 from treadle.protocol.events import (
     Event,
     EventData,
@@ -44,6 +49,7 @@ from treadle.tools.catalogue import builtin_tools
 from treadle.workspace.confinement import Confinement
 from treadle.workspace.environment import Surroundings
 from treadle.workspace.jobs import JobBook
+from treadle.workspace.retention import tidy_now
 from treadle.workspace.strays import Strays
 from treadle.workspace.workspace import Records, open_workspace
 
@@ -78,9 +84,8 @@ def _use(choice: Choice) -> SetModel:
     return SetModel(model=choice.spec.ref, tool_protocol=choice.tool_protocol, thinking_budget=choice.thinking_budget)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """What a session is put together from; `notices` are told before anything happens."""
+class Parts(Struct, frozen=True, kw_only=True):
+    """What a session is put together from: `past` is what its `history` tells; `notices` come before anything else."""
 
     row: SessionRow
     trust: SessionTrust
@@ -89,12 +94,14 @@ class Parts:
     store: Store
     tools: tuple[Tool, ...]
     roots: Roots
+    history: Sequence[Event] = ()
+    past: Past | None = None
     notices: Sequence[str] = ()
 
 
-def assemble(parts: Parts, first: Sequence[EventData], history: Sequence[Event]) -> LiveSession:
-    """Put a session together: its first events are posted when it is entered, its past is `history`."""
-    private = data_directory() / "output" / parts.row.id
+def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
+    """Put a session together: its first events are posted when it is entered."""
+    private = outputs() / parts.row.id
     running: list[Session] = []
 
     def confine_command(line: str, granted: SandboxDenial | None = None) -> Confinement:
@@ -120,12 +127,12 @@ def assemble(parts: Parts, first: Sequence[EventData], history: Sequence[Event])
         hide=lambda: redactor().stream(),
         is_secret=_is_secret,
     )
-    recall(history, workspace.seen)
+    recall(parts.history, workspace.seen)
     policy_files = PolicyFiles(usual_places(parts.trust.workspace))
     checklist = ChecklistFile(
         file=data_directory() / "checklists" / f"{parts.row.id}.md",
         environment=Surroundings(workspace=workspace),
-        log=LedgerLog(SessionLog(parts.store, parts.row.id), parts.store, history),
+        log=LedgerLog(SessionLog(parts.store, parts.row.id), parts.store, parts.history),
         checklist=lambda: running[0].state.checklist,
         post=lambda edit: running[0].post(edit, Source(kind="files")),
     )
@@ -151,7 +158,7 @@ def assemble(parts: Parts, first: Sequence[EventData], history: Sequence[Event])
         tools=tools,
         offered=offered,
         provider=searching(parts.models.provider) if parts.settings.web_search else parts.models.provider,
-        model=parts.models.spec,
+        model=with_searches(parts.models) if parts.settings.web_search else parts.models.spec,
         system=_system(parts, tools, offered),
         clock=clock,
         chance=random.random,
@@ -166,8 +173,10 @@ def assemble(parts: Parts, first: Sequence[EventData], history: Sequence[Event])
             await diagnostics.close()
         await workspace.close()
         await parts.models.close()
+        with suppress(StoreError):
+            await asyncio.to_thread(tidy_now, outputs(), parts.store.leased())
 
-    running.append(Session(ports, history))
+    running.append(Session(ports, parts.past))
     live = LiveSession(
         session_id=parts.row.id,
         engine=running[0],
@@ -187,8 +196,7 @@ def assemble(parts: Parts, first: Sequence[EventData], history: Sequence[Event])
     return live
 
 
-@dataclass(frozen=True, slots=True)
-class _Purse:
+class _Purse(Struct, frozen=True):
     store: Store
     session_id: str
 

@@ -1,6 +1,5 @@
 """What the environment and the files of AWS say: the region, and who asks."""
 
-import configparser
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -83,6 +82,8 @@ def _profile(environment: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _section(file: Path, section: str) -> Mapping[str, str]:
+    import configparser
+
     parser = configparser.RawConfigParser(default_section="")
     try:
         parser.read_string(file.read_text(encoding="utf-8"))

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from itertools import accumulate
 
-from treadle.editing.markers import MarkerParser
-from treadle.editing.results import EditError
-from treadle.editing.source import read_source
-
 
 def block_spans(text: str) -> tuple[slice, ...]:
     """Find the blocks, each with its markers, in characters of `text`; none when a part of it cannot be read."""
+    from treadle.editing.markers import MarkerParser
+    from treadle.editing.results import EditError
+    from treadle.editing.source import read_source
+
     source = read_source(text)
     sizes = [len(line) + len(end) for line, end in zip(source.lines, source.ends, strict=True)]
     edges = list(accumulate(sizes, initial=len(text) - sum(sizes)))

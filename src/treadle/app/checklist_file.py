@@ -3,21 +3,21 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from treadle.app.private_file import write_private
+from msgspec import Struct
+
 from treadle.context.focus import parse, render, rewrite, summary
 from treadle.engine.ports import Environment, EventLog
 from treadle.protocol.events import CallProposed, EditChecklist, Event
+from treadle.workspace.private_file import write_private
 
 _LONGEST = 64 * 1024
 _TITLE = "# Checklist\n\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChecklistFile:
+class ChecklistFile(Struct, frozen=True, kw_only=True):
     """A session's surroundings and log, with the file kept in step with both.
 
     Beside the file stands the hash of what was last written to it: another content is the user's.

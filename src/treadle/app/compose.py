@@ -4,8 +4,9 @@ import os
 import secrets
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from treadle.app.assembly import Parts, assemble, clock, model_for, require_sandbox, set_model
 from treadle.app.ledger import LedgerRow, ledger_rows
@@ -16,7 +17,7 @@ from treadle.app.report import describe_mended, tell
 from treadle.app.roots import further_roots, past_roots
 from treadle.app.settings import Settings, limits_of
 from treadle.app.trusting import SessionTrust, session_trust
-from treadle.engine.advance import fold
+from treadle.engine.history import read_past
 from treadle.engine.ports import Tool
 from treadle.engine.state import State
 from treadle.protocol.errors import ConfigError, SessionError
@@ -37,8 +38,7 @@ from treadle.tools.catalogue import builtin_tools
 from treadle.workspace.workspace import open_workspace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
+class Opening(Struct, frozen=True, kw_only=True):
     """Which session to open: a new one in `workspace`, or the one of `resume` (an id, or the beginning of one).
 
     `given` names the settings that came from the command line: only these change a session that is resumed.
@@ -148,7 +148,7 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
         roots=roots,
         notices=choice.notices,
     )
-    return assemble(parts, first, ())
+    return assemble(parts, first)
 
 
 _MODEL_FLAGS = {"model", "base_url", "tool_protocol", "thinking_budget"}
@@ -160,7 +160,8 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     workspace = check_workspace(Path(row.workspace))
     models = Models(opening.settings, circuits=process_circuits())
     history = store.read(row.id)
-    state = fold(history)
+    past = read_past(history)
+    state = past.state
     await models.ask_local("" if _MODEL_FLAGS & opening.given else state.model)
     wanted = opening.settings.mode if "mode" in opening.given else state.mode
     mode, trust = _trust(opening, workspace).begin(
@@ -175,9 +176,17 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
         own = await model_for(models, opening.settings, mode)
         first[-1:] = [*([own] if own is not None else []), first[-1]]
     parts = Parts(
-        row=row, trust=trust, settings=opening.settings, models=models, store=store, tools=opening.tools, roots=roots
+        row=row,
+        trust=trust,
+        settings=opening.settings,
+        models=models,
+        store=store,
+        tools=opening.tools,
+        roots=roots,
+        history=history,
+        past=past,
     )
-    return assemble(parts, first, history)
+    return assemble(parts, first)
 
 
 def _trust(opening: Opening, workspace: Path) -> SessionTrust:

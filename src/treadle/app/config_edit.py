@@ -9,9 +9,9 @@ import msgspec
 
 from treadle.app.config_lines import leaves, nested
 from treadle.app.places import config_file
-from treadle.app.private_file import write_private
 from treadle.app.settings import Settings, read_layers, wrong_value
 from treadle.protocol.errors import ConfigError
+from treadle.workspace.private_file import write_private
 
 
 def set_value(key: str, text: str) -> Path:

@@ -3,10 +3,12 @@
 import os
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from treadle.policy.classify import only_reads
 from treadle.policy.context import PolicyContext
+from treadle.policy.name_lists import SECRET_DIRECTORIES, SECRET_SEQUENCES
 from treadle.policy.names import control_name, secret_name
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Right, SandboxDenial
@@ -15,6 +17,7 @@ from treadle.workspace.sandbox import (
     Profile,
     SandboxState,
     Surroundings,
+    Survey,
     allow,
     find_denial,
     prepare,
@@ -26,6 +29,7 @@ from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.variables import HARDENED_GIT
 from treadle.workspace.wrapping import PLAIN, Wrapping
 
+_MOST_NAMES = 500
 _CONFINED = frozenset({Mode.AUTO, Mode.PLAN})
 
 
@@ -94,4 +98,26 @@ def _profile(place: Place) -> Profile:
         )
         for root in (place.root, *place.roots)
     ]
+    roots = (place.root, *place.roots)
+    home = tuple(path for path in home_secrets(around.home) if not any(is_within(root, path) for root in roots))
+    found.append(Survey(protected=(), masked=home, complete=True))
     return usual_profile(place.root, around, *found, roots=place.roots)
+
+
+def home_secrets(home: str) -> list[str]:
+    """Name the known places of secrets in a home directory, and what looks like one near its top."""
+    places = [*SECRET_DIRECTORIES, *map("/".join, SECRET_SEQUENCES)]
+    named = [f"{home}/{place}" for place in places if place.startswith(".") and "*" not in place]
+    hidden = [name for name in _names_in(home) if name.startswith(".")]
+    inner = [f"{folder}/{name}" for folder in (".config", ".local/share") for name in _names_in(f"{home}/{folder}")]
+    there = [*_names_in(home), *(f"{at}/{name}" for at in (*hidden, *inner) for name in _names_in(f"{home}/{at}"))]
+    return list(dict.fromkeys([*filter(os.path.lexists, named), *(f"{home}/{at}" for at in there if secret_name(at))]))
+
+
+def _names_in(folder: str) -> list[str]:
+    """List the first names in a folder; none when it is none."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in islice(entries, _MOST_NAMES)]
+    except OSError:
+        return []

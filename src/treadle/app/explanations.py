@@ -230,7 +230,8 @@ _MODELS = {
     "overloaded": Explanation("The provider is overloaded.", "Wait, or take another model; then --continue."),
     "server": Explanation("The provider had an error of its own.", "Wait, then `treadle --continue`."),
     "context_too_long": Explanation(
-        "The conversation does not fit into the model's window.", "Start a new session, or take a larger model."
+        "The conversation does not fit into the model's window, also after older messages left it.",
+        "Go on with a model with a larger window (`--continue --model`, `/model`), or start anew with smaller files.",
     ),
     "bad_request": Explanation(
         "The provider refused the request as such.", "Check the base URL, the wire API and the model's name."
@@ -242,7 +243,7 @@ _MODELS = {
     ),
     "timeout": Explanation(
         "The provider did not answer in time.",
-        "Try again; for slow servers set first_byte_timeout and idle_timeout of the provider.",
+        "Try again; for slow servers set first_byte_timeout, idle_timeout or progress_timeout of the provider.",
     ),
     "malformed_stream": Explanation(
         "The reply broke off or was not of the expected form.",

@@ -1,6 +1,7 @@
 """The policy's look at files: links, facts, names and repository settings, and nothing else."""
 
 import os
+import re
 import stat
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ from treadle.policy.context import FileFacts, FileKind
 _MOST_NAMES = 10_000
 _LARGEST_CONFIG = 64 * 1024
 _LARGEST_INDEX = 32 * 1024 * 1024
+_MOST_LINKS = 40
+_OF_PROCESS = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:cwd|root|exe|fd/[^/]+|map_files/[^/]+|ns/[^/]+)$")
 _KINDS = {stat.S_IFLNK: FileKind.LINK, stat.S_IFDIR: FileKind.DIRECTORY, stat.S_IFREG: FileKind.FILE}
 
 
@@ -17,10 +20,16 @@ class DiskView:
     """The file system as it is. It changes nothing and starts nothing."""
 
     def resolve(self, path: str) -> str:
-        """Give the absolute path with every link followed; parts that do not exist stay as they are."""
+        """Give the absolute path with every link followed; parts that do not exist stay as they are.
+
+        Links of a process below /proc are not followed: they lead elsewhere for each process that opens them.
+        """
+        found = _through_process(path)
+        if found is not None:
+            return found
         try:
             return os.path.realpath(path)
-        except OSError:  # a link of another process below /proc that may not be read
+        except OSError:  # a link that may not be read
             return os.path.normpath(path)
 
     def facts(self, path: str) -> FileFacts | None:
@@ -66,6 +75,39 @@ class DiskView:
             return b""
         except (OSError, ValueError):
             return None
+
+
+def _through_process(path: str) -> str | None:
+    """Give where a path meets a link of a process, with what comes after it; None when it meets none."""
+    todo = path.split("/")[::-1]
+    done = ""
+    links = 0
+    while todo:
+        part = todo.pop()
+        if part in ("", "."):
+            continue
+        if part == "..":
+            done = done.rpartition("/")[0]
+            continue
+        done = f"{done}/{part}"
+        target = _target(done)
+        if target is None:
+            continue
+        if _OF_PROCESS.match(done):
+            return "/".join((done, *(rest for rest in reversed(todo) if rest not in ("", ".", ".."))))
+        links += 1
+        if links > _MOST_LINKS:
+            return None
+        todo += target.split("/")[::-1]
+        done = "" if target.startswith("/") else done.rpartition("/")[0]
+    return None
+
+
+def _target(path: str) -> str | None:
+    try:
+        return os.readlink(path)  # noqa: PTH115 - paths are texts here
+    except (OSError, ValueError):
+        return "" if _OF_PROCESS.match(path) and os.path.lexists(path) else None
 
 
 def _read(path: str, most: int) -> bytes | None:

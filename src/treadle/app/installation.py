@@ -13,8 +13,9 @@ from pathlib import Path
 from treadle import __version__
 from treadle.app.checks import Check, fail, ok, warn
 from treadle.app.extras import extras, install_command, missing_packages
-from treadle.app.places import config_file, data_directory, database
+from treadle.app.places import config_file, data_directory, database, outputs
 from treadle.app.sandbox_state import FIX, describe
+from treadle.workspace.retention import DAYS, MOST_BYTES, read_outputs
 from treadle.workspace.sandbox import probe
 from treadle.workspace.search import find_ripgrep
 
@@ -32,6 +33,7 @@ def installation_checks() -> Iterator[Check]:
     yield _folder("data folder", data_directory())
     yield _folder("config folder", config_file().parent)
     yield _database(database())
+    yield _outputs(outputs())
     yield _ripgrep()
     yield _git()
     yield _sandbox()
@@ -71,6 +73,13 @@ def _database(file: Path) -> Check:
             f"Move it away; new sessions start in a new one: mv {file} {file}.damaged",
         )
     return ok("database", str(file))
+
+
+def _outputs(place: Path) -> Check:
+    found = read_outputs(place)
+    size = sum(one.bytes for one in found) / 1024**2
+    kept = f"those of a session go after {DAYS} days, or the oldest above {MOST_BYTES / 1024**2:,.0f} MiB in all"
+    return ok("command output", f"{size:,.1f} MiB of {len(found)} sessions in {place}; {kept}")
 
 
 def _ripgrep() -> Check:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from treadle.app.places import data_directory
+from treadle.app.places import outputs
 from treadle.protocol.base import Record
 from treadle.protocol.errors import SessionError
 from treadle.workspace.jobs import Job, end_job, read_jobs
@@ -53,7 +53,7 @@ def kill_job(job: Job) -> bool:
 
 
 def _all() -> Iterator[tuple[str, Job]]:
-    folder = data_directory() / "output"
+    folder = outputs()
     for session in sorted(folder.iterdir()) if folder.is_dir() else ():
         for job in read_jobs(session):
             yield session.name, job

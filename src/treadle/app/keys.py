@@ -141,7 +141,7 @@ def _read() -> _Stored:
 
 
 def _write(stored: _Stored) -> None:
-    from treadle.app.private_file import write_private
+    from treadle.workspace.private_file import write_private
 
     file = key_file()
     write_private(file, msgspec.json.format(msgspec.json.encode(stored)) + b"\n")

@@ -1,8 +1,9 @@
 """The ledger of edits: how well each model writes each edit format, read off the events as they are logged."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from treadle.engine.ports import EventLog
 from treadle.protocol.base import Record
@@ -87,8 +88,7 @@ def _row(counts: Sequence[EditCount]) -> LedgerRow:
     )
 
 
-@dataclass(slots=True)
-class Ledger:
+class Ledger(Struct):
     """What is remembered of a session to tell a first try from a repair."""
 
     model: str = ""

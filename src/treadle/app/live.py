@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from msgspec import Struct
 
 from treadle.app.trusting import SessionTrust
 from treadle.engine.session import Session
@@ -19,8 +20,7 @@ from treadle.protocol.permissions import Mode, Question
 from treadle.store.sqlite import LEASE_SECONDS, Store
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class Status(Struct, frozen=True, kw_only=True):
     """Where a session stands. `tokens` is what the conversation takes, `window` what the model can hold."""
 
     phase: Phase
@@ -34,8 +34,7 @@ class Status:
     window: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelFinder:
+class ModelFinder(Struct, frozen=True, kw_only=True):
     """What is known of a model, and how to change to it; all raise `ConfigError` for one that cannot be called.
 
     `for_mode` gives the model that a mode has of its own, None where the modes share one.

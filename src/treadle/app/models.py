@@ -20,7 +20,7 @@ from treadle.app.windows import LearningProvider, learn_window, learned_windows
 from treadle.engine.ports import Provider
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.models import ModelChoice, ModelSpec, Prices, ToolProtocol
+from treadle.protocol.models import ModelChoice, ModelSpec, Prices, Searches, ToolProtocol
 from treadle.protocol.permissions import Mode
 from treadle.providers.breaker import Circuits, GuardedProvider
 from treadle.providers.catalogue import fill_base_url, resolve
@@ -28,6 +28,7 @@ from treadle.providers.connect import provider_for
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.model_data import model_names, model_spec, nearest_models
 from treadle.providers.provider_rows import ROWS, Proof, ProviderRow
+from treadle.providers.web_search import searches_of
 
 if TYPE_CHECKING:
     from treadle.providers.local import LocalModel
@@ -178,6 +179,13 @@ class Models:
             spec = msgspec.structs.replace(spec, context_window=self._learned.get(spec.ref))
         local = self._local.get(ref)
         return with_settings(as_found(spec, local) if local else spec, self._override(ref))
+
+    def searches(self, ref: str) -> Searches | None:
+        """Tell what is known of the searches that a model's provider makes by itself; None where it makes none."""
+        row, name = self._parse(ref)
+        found = None if row is None else searches_of(row, name)
+        price = self._override(ref).search_price
+        return found if found is None or price is None else msgspec.structs.replace(found, price=price)
 
     def provider(self, ref: str) -> Provider:
         """Open the provider of a model, or give the open one; raises `ConfigError`."""

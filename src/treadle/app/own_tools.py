@@ -3,8 +3,9 @@
 import os
 import site
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from treadle.engine.ports import Tool
 from treadle.protocol.errors import ConfigError
@@ -12,8 +13,7 @@ from treadle.protocol.errors import ConfigError
 _GROUP = b"[treadle.tools]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnTools:
+class OwnTools(Struct, frozen=True, kw_only=True):
     """The tools found, and what could not be used and why."""
 
     tools: tuple[Tool, ...] = ()

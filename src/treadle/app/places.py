@@ -29,6 +29,11 @@ def database() -> Path:
     return data_directory() / "sessions.db"
 
 
+def outputs() -> Path:
+    """Where the files of long outputs are, in a folder for each session."""
+    return data_directory() / "output"
+
+
 def program_log() -> Path:
     """Where the details of unexpected errors are written."""
     return data_directory() / "treadle.log"

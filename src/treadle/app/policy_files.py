@@ -4,14 +4,16 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from treadle.app.places import config_file, data_directory
-from treadle.app.private_file import write_private
+from treadle.workspace.private_file import write_private
 
 if TYPE_CHECKING:
     from treadle.policy.rulefile import RuleFile
@@ -31,8 +33,7 @@ class FileState(StrEnum):
     BROKEN = "broken"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class Places(Struct, frozen=True, kw_only=True):
     """Where rule files are looked for, and where their last good texts are `kept`."""
 
     admin: Path
@@ -46,8 +47,7 @@ class Places:
         return self.user / "policy.d" / "approved.toml"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundFile:
+class FoundFile(Struct, frozen=True, kw_only=True):
     """A rule file that is there. `scope` is admin, user or project; `why` says what is wrong with it."""
 
     path: Path
@@ -57,8 +57,7 @@ class FoundFile:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InForce:
+class InForce(Struct, frozen=True, kw_only=True):
     """All that was found: the rules, the files, and the project's rules that allow but do not count."""
 
     ruleset: "Ruleset"
@@ -66,8 +65,7 @@ class InForce:
     ignored: tuple["Rule", ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
+class _Candidate(Struct, frozen=True):
     path: Path
     scope: str
     signature: _Signature

@@ -17,7 +17,8 @@ _FIXES: dict[ErrorKind, str] = {
     ErrorKind.RATE_LIMIT: "Wait a while and go on with --continue.",
     ErrorKind.OVERLOADED: "Wait a while and go on with --continue, or choose another model with --model.",
     ErrorKind.SERVER: "Wait a while and go on with --continue.",
-    ErrorKind.CONTEXT_TOO_LONG: "Start a new session, or choose a model with a larger window.",
+    ErrorKind.CONTEXT_TOO_LONG: "Go on with a model with a larger window: --continue --model PROVIDER/NAME "
+    "(`treadle models` lists windows). Or start a new session, with smaller files or parts of them.",
     ErrorKind.BAD_REQUEST: "Check the base URL and the model name.",
     ErrorKind.NOT_FOUND: "Check the base URL and the model name.",
     ErrorKind.CONTENT_FILTER: "Put the request differently.",

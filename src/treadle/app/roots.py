@@ -1,8 +1,9 @@
 """The further folders of a workspace: which ones may be, and which of them the user trusts on their own."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from treadle.app.places import config_file, data_directory
 from treadle.app.trusting import session_trust, shown
@@ -10,8 +11,7 @@ from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Event, SessionStarted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Roots:
+class Roots(Struct, frozen=True, kw_only=True):
     """Further folders, absolute and resolved; none lies in another. Of `untrusted` ones git's settings are not obeyed.
 
     `notices` say which folders were left out, and why.

@@ -47,12 +47,17 @@ def checked_url(url: str) -> str:
 
 
 def limits_for(row: ProviderRow, said: ProviderSettings) -> StreamLimits:
-    """The time limits of a provider, where the user says others."""
+    """The time limits of a provider, where the user says others; more patience in one is more in the wider ones."""
     limits = row.limits
+    first_byte = said.first_byte_timeout or limits.first_byte
+    idle = said.idle_timeout or limits.idle
+    progress = said.progress_timeout or max(limits.progress, idle, first_byte)
     return StreamLimits(
         connect=said.connect_timeout or limits.connect,
-        first_byte=said.first_byte_timeout or limits.first_byte,
-        idle=said.idle_timeout or limits.idle,
+        first_byte=first_byte,
+        idle=idle,
+        progress=progress,
+        reply=said.reply_timeout or max(limits.reply, progress),
         body=limits.body,
         event=limits.event,
     )

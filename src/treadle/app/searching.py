@@ -5,8 +5,9 @@ from collections.abc import AsyncGenerator, Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.app.models import Models
 from treadle.engine.ports import Provider
-from treadle.protocol.models import ModelRequest, StreamEvent
+from treadle.protocol.models import ModelRequest, ModelSpec, StreamEvent
 
 
 class SearchingProvider(Struct, frozen=True):
@@ -21,6 +22,17 @@ class SearchingProvider(Struct, frozen=True):
     async def close(self) -> None:
         """Give back connections."""
         await self.provider.close()
+
+
+def with_searches(models: Models) -> Callable[[str], ModelSpec]:
+    """Say with each model what searches of its provider may cost; what the user says of it counts."""
+
+    def find(ref: str) -> ModelSpec:
+        spec = models.spec(ref)
+        searches = models.searches(ref)
+        return spec if searches is None else replace(spec, searches=searches)
+
+    return find
 
 
 def searching(find: Callable[[str], Provider]) -> Callable[[str], Provider]:

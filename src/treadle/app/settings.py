@@ -37,15 +37,20 @@ class ProviderSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=
     connect_timeout: Seconds | None = None
     first_byte_timeout: Seconds | None = None
     idle_timeout: Seconds | None = None
+    progress_timeout: Seconds | None = None
+    reply_timeout: Seconds | None = None
 
 
 class ModelSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the user says of a model, over what the catalogue knows. Prices are US dollars for a million tokens."""
+    """What the user says of a model, over what the catalogue knows. Prices are US dollars for a million tokens, and for
+    a thousand searches of the web.
+    """
 
     context_window: Tokens | None = None
     max_output: Tokens | None = None
     input_price: Dollars | None = None
     output_price: Dollars | None = None
+    search_price: Dollars | None = None
     tool_protocol: ToolProtocol | None = None
 
 

@@ -3,7 +3,7 @@
 import os
 
 from treadle.policy.secrets import known_secrets
-from treadle.workspace.text import Decoder
+from treadle.workspace.text import Decoder, flowing
 
 
 class ShownOutput:
@@ -15,9 +15,9 @@ class ShownOutput:
 
     def feed(self, data: bytes) -> str:
         """Give what can be shown by now."""
-        return self._redacted.feed(self._decoder.feed(data).replace("\r", "\n"))
+        return self._redacted.feed(flowing(self._decoder.feed(data)))
 
     def finish(self) -> str:
         """Give the rest."""
-        rest = self._decoder.feed(b"", final=True).replace("\r", "\n")
+        rest = flowing(self._decoder.feed(b"", final=True))
         return self._redacted.feed(rest) + self._redacted.finish()

@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.app.places import data_directory
 from treadle.protocol.errors import ConfigError, StoreError
@@ -23,8 +25,7 @@ _LONGEST = 120
 _MOST_NAMED = 3
 
 
-@dataclass(frozen=True, kw_only=True)
-class SessionTrust:
+class SessionTrust(Struct, frozen=True, kw_only=True, dict=True):
     """The user's word on a folder, as a session goes by it from its start to its end.
 
     `once` is a yes for this session that nobody remembers. `problem` says why the folder cannot be looked through.

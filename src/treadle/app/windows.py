@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 
 from treadle.app.places import data_directory
-from treadle.app.private_file import write_private
 from treadle.engine.ports import Provider
 from treadle.protocol.models import ModelRequest, StreamEvent, StreamFailure
+from treadle.workspace.private_file import write_private
 
 Learn = Callable[[str, int], None]
 """Takes a model's own name at its provider, and its window in tokens."""

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.protocol.tools import ToolSpec
 
@@ -24,8 +25,7 @@ _MOST_ITEMS = 100
 _LONGEST = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """One thing to do; `depth` 1 is below the item of depth 0 before it."""
 
     text: str

@@ -1,12 +1,16 @@
 """The conversation as messages: a projection of the log that grows by one message at a time."""
 
 from collections.abc import Sequence
+from typing import assert_never
 
 from treadle.context.media import without_media
 from treadle.context.xml import as_xml_message
 from treadle.protocol.messages import (
     ContentBlock,
+    Document,
+    Image,
     Message,
+    RedactedThinking,
     Role,
     Text,
     Thinking,
@@ -117,6 +121,15 @@ class Transcript:
         left_out = sum(size(message) for message in gone)
         self._reported_tokens = max(0, self._reported_tokens - int(left_out / BYTES_PER_TOKEN))
 
+    def largest(self) -> str:
+        """Name the largest part of what stays when `droppable` messages leave, and about how many tokens it has."""
+        kept = (message for at, message in enumerate(self._messages) if not 0 < at <= self.droppable())
+        parts = [(_size(block), _name(message.role, block)) for message in kept for block in message.content]
+        if not parts:
+            return ""
+        bytes_taken, name = max(parts)
+        return f"{name} (about {bytes_taken / BYTES_PER_TOKEN:,.0f} tokens)"
+
     def _add(self, role: Role, content: tuple[ContentBlock, ...]) -> None:
         message = Message(role=role, content=content)
         self._new_bytes += size(message)
@@ -130,6 +143,20 @@ class Transcript:
 
 def _as_task(prompt: Sequence[UserContent]) -> list[ContentBlock]:
     return [Text(text="<task>"), *prompt, Text(text="</task>")]
+
+
+def _name(role: Role, block: ContentBlock) -> str:
+    match block:
+        case ToolResult(name=name):
+            return f"the result of {name}"
+        case ToolUse(name=name):
+            return f"the call of {name}"
+        case Image() | Document():
+            return "an image or a document"
+        case Text() | Thinking() | RedactedThinking():
+            return "the text of a request" if role is Role.USER else "an answer of the model"
+        case _:
+            assert_never(block)
 
 
 def size(message: Message) -> int:

@@ -36,16 +36,23 @@ _FENCED = re.compile(r"\s*(```|~~~)[^\n`]*\n(.*\n)?\s*\1\s*", re.DOTALL)
 
 
 def apply_edit(
-    form: EditFormat, pre: str, edit: str | Sequence[Edit], *, file_name: str | None = None
+    form: EditFormat,
+    pre: str,
+    edit: str | Sequence[Edit],
+    *,
+    file_name: str | None = None,
+    replace_all: bool = False,
 ) -> EditResult | EditError:
     """The text `pre` after `edit`, or why not; never raises for what a model may write.
 
     `edit` is the model's text, or the list of exact strings for `OLD_NEW`. `file_name` picks the file of a
-    patch over several files; a patch of one file is taken as meant for `pre`.
+    patch over several files; a patch of one file is taken as meant for `pre`. With `replace_all` each
+    SEARCH/REPLACE block is applied in every place where its search text stands exactly.
     """
     match form:
         case EditFormat.SEARCH_REPLACE:
-            return _apply_parsed(pre, parse_blocks(_text_of(edit)))
+            parsed = parse_blocks(_text_of(edit))
+            return _apply_parsed(pre, _everywhere(parsed) if replace_all else parsed)
         case EditFormat.OLD_NEW:
             if isinstance(edit, str):
                 return EditError(ErrorCode.MALFORMED, "Give a list of edits, each with `old` and `new`.")
@@ -99,7 +106,7 @@ class Application:
                 self._seen.add(block)
                 self._added.append([line for hunk in placed.hunks for line in hunk.lines])
                 self._work.splice(placed.hunks)
-                self._blocks.append(AppliedBlock(placed.tier, _touched(placed.hunks)))
+                self._blocks.append(AppliedBlock(placed.tier, _touched(placed.hunks), placed.places))
                 return None
             case _:
                 assert_never(placed)
@@ -169,6 +176,15 @@ def apply_whole(pre: str, text: str) -> EditResult | EditError:
     return EditResult(work.text(), (AppliedBlock(Tier.WHOLE, lines),), work.changes())
 
 
+def _everywhere(parsed: tuple[Section, ...] | EditError) -> tuple[Section, ...] | EditError:
+    if isinstance(parsed, EditError):
+        return parsed
+    return tuple(
+        replace(section, readings=tuple(replace(block, everywhere=True) for block in section.readings))
+        for section in parsed
+    )
+
+
 def _apply_parsed(pre: str, parsed: tuple[Section, ...] | EditError) -> EditResult | EditError:
     return parsed if isinstance(parsed, EditError) else apply_sections(pre, parsed)
 
@@ -200,7 +216,12 @@ def _exact_block(edit: Edit) -> Block:
         old, new = old.removesuffix("\r\n").removesuffix("\n"), new.removesuffix("\r\n").removesuffix("\n")
     lines = _split(old)
     keeps_blank = is_blank(lines[0]) or is_blank(lines[-1])
-    return Block(lines, _split(new) if edit.new or keeps_blank else (), ends_line=edit.old.endswith("\n"))
+    return Block(
+        lines,
+        _split(new) if edit.new or keeps_blank else (),
+        ends_line=edit.old.endswith("\n"),
+        everywhere=edit.replace_all,
+    )
 
 
 def _split(text: str) -> tuple[str, ...]:

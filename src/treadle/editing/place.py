@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from treadle.editing.drift import Reading, readings_without_drift
 from treadle.editing.elision import expand_replace, is_elision, split_at_elisions
+from treadle.editing.everywhere import replace_everywhere
 from treadle.editing.foreign import escaped_sign, indented_as_file
 from treadle.editing.keys import TextViews, indent_of, is_blank
 from treadle.editing.locate import STRICT_FINDERS, Finder, anchor_line, find_exact, narrowed
@@ -19,10 +20,11 @@ from treadle.editing.source import Hunk, WorkingText
 
 
 class Placed(Struct, frozen=True):
-    """The hunks of a block on the current lines, and the tier that found it."""
+    """The hunks of a block on the current lines, the tier that found it, and in how many places."""
 
     tier: Tier
     hunks: tuple[Hunk, ...]
+    places: int = 1
 
 
 Placing = Placed | EditError
@@ -35,6 +37,9 @@ def place_block(block: Block, work: WorkingText) -> Placing:
     Blocks are written against the original text or against the result of the blocks before them, so both
     are searched.
     """
+    if block.everywhere:
+        found = replace_everywhere(block, work)
+        return found if isinstance(found, EditError) else Placed(Tier.EXACT, *found)
     if all(is_blank(line) for line in block.search):
         return _place_without_search(block, work)
     if block.search == block.replace:

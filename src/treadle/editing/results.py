@@ -60,10 +60,11 @@ class LineRange(Struct, frozen=True):
 
 
 class Edit(Struct, frozen=True):
-    """One exact-string edit: `old` must occur once in the file."""
+    """One exact-string edit: `old` must occur once in the file, or with `replace_all` at least once."""
 
     old: str
     new: str
+    replace_all: bool = False
 
 
 class Block(Struct, frozen=True):
@@ -72,7 +73,7 @@ class Block(Struct, frozen=True):
     `hint` is the line (from 1) at which the model believes `search` to start. `anchors` are lines that stand
     above it, outermost first. `at_end` says that it ends the file. `lines_only` marks the diff formats,
     where a line is never part of a longer one. `ends_line` says that the exact string ended in
-    a line end.
+    a line end, `everywhere` that every place is meant.
     """
 
     search: tuple[str, ...]
@@ -82,6 +83,7 @@ class Block(Struct, frozen=True):
     at_end: bool = False
     lines_only: bool = False
     ends_line: bool = False
+    everywhere: bool = False
 
 
 class Section(Struct, frozen=True):
@@ -92,10 +94,11 @@ class Section(Struct, frozen=True):
 
 
 class AppliedBlock(Struct, frozen=True):
-    """What one block did: the tier that found it and the lines it touched in the text as it was then."""
+    """What one block did: the tier that found it, the lines it touched in the text as it was then, and the places."""
 
     tier: Tier
     lines: LineRange
+    places: int = 1
 
 
 class Change(Struct, frozen=True):

@@ -102,6 +102,12 @@ class WorkingText:
             body = "".join(map(operator.add, self.lines, self.ends))
         return BOM + body if self.source.bom else body
 
+    def is_original(self, start: int, end: int) -> bool:
+        """Whether no block has changed current lines `start` to `end` (from 0, excluded)."""
+        at = bisect_right(self.kept, start, key=lambda run: run.new) - 1
+        run = self.kept[at] if at >= 0 else KeptLines(0, 0, 0)
+        return run.new <= start and end <= run.new + run.count
+
     def translate(self, hunks: Sequence[Hunk]) -> list[Hunk] | None:
         """Hunks on the original lines as hunks on the current ones; None when those were changed."""
         if self.views is self.original:

@@ -52,10 +52,8 @@ def bounded(limits: Limits) -> bool:
 def room_for(state: State, terms: Terms) -> Room:
     """Say whether the next call may be sent: what it can cost at worst has to fit into every budget."""
     every = list(_budgets(state, terms))
-    if any(budget.cost is not None for _, budget, _ in every) and not _priced(terms):
-        about = f"price:{state.model}"
-        if about not in state.asked:
-            return Ask(about, f"The price of {state.model} is not known, so no budget in money holds for it. Go on?")
+    if any(budget.cost is not None for _, budget, _ in every) and (unknown := _unpriced(state, terms)) is not None:
+        return unknown
     for name, budget, spent in every:
         if (question := _soft(name, budget, spent, state)) is not None:
             return question
@@ -79,7 +77,7 @@ def worst_of(terms: Terms, reply_tokens: int | None) -> Spent:
     """Say what a call with a reply of so many tokens costs at most."""
     longest = reply_tokens or _USUAL_REPLY
     prices = terms.input_tokens * (terms.input_price or 0.0) + longest * (terms.output_price or 0.0)
-    return Spent(cost=prices / _PRICED_TOKENS, tokens=terms.input_tokens + longest)
+    return Spent(cost=prices / _PRICED_TOKENS + (terms.search_cost or 0.0), tokens=terms.input_tokens + longest)
 
 
 def add(one: Spent, other: Spent) -> Spent:
@@ -95,8 +93,17 @@ def _budgets(state: State, terms: Terms) -> Iterator[tuple[str, Budget, Spent]]:
     yield "day", state.limits.day, terms.day
 
 
-def _priced(terms: Terms) -> bool:
-    return terms.input_price is not None and terms.output_price is not None
+def _unpriced(state: State, terms: Terms) -> Ask | None:
+    """Ask once for each price that is not known, as no budget in money can hold without it."""
+    if (terms.input_price is None or terms.output_price is None) and f"price:{state.model}" not in state.asked:
+        text = f"The price of {state.model} is not known, so no budget in money holds for it. Go on?"
+        return Ask(f"price:{state.model}", text)
+    if terms.search_cost is None and f"searches:{state.model}" not in state.asked:
+        text = (
+            f"What searches of the web cost with {state.model} has no known bound, so no budget in money holds. Go on?"
+        )
+        return Ask(f"searches:{state.model}", text)
+    return None
 
 
 def _soft(name: str, budget: Budget, spent: Spent, state: State) -> Ask | None:
@@ -118,7 +125,8 @@ def _affordable(budget: Budget, spent: Spent, terms: Terms) -> int | None:
     if budget.tokens is not None:
         bounds.append(budget.tokens - spent.tokens - terms.input_tokens)
     if budget.cost is not None and terms.input_price is not None and terms.output_price is not None:
-        left = budget.cost - spent.cost - terms.input_tokens * terms.input_price / _PRICED_TOKENS
+        left = budget.cost - spent.cost - (terms.search_cost or 0.0)
+        left -= terms.input_tokens * terms.input_price / _PRICED_TOKENS
         if terms.output_price > 0:
             affordable = left * _PRICED_TOKENS / terms.output_price
             bounds.append(int(min(max(affordable, 0.0), _MOST_REPLY)))

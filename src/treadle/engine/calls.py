@@ -124,10 +124,12 @@ def _merge(known: tuple[FileChange, ...], new: tuple[FileChange, ...]) -> tuple[
 
 def _guard_loop(state: State, call: CallState, result: CallResult) -> State:
     fingerprint = _fingerprint(call, result)
-    before = next((repeat.count for repeat in state.repeats if repeat.fingerprint == fingerprint), 0)
-    others = tuple(repeat for repeat in state.repeats if repeat.fingerprint != fingerprint)
-    count = before + 1
-    state = replace(state, repeats=(*others, Repeat(fingerprint=fingerprint, count=count))[-_REMEMBERED_REPEATS:])
+    others = [repeat for repeat in state.repeats if repeat.fingerprint != fingerprint]
+    count = 1
+    if len(others) < len(state.repeats):
+        count += next(repeat.count for repeat in state.repeats if repeat.fingerprint == fingerprint)
+    repeats = (*others, Repeat(fingerprint=fingerprint, count=count))[-_REMEMBERED_REPEATS:]
+    state = replace(state, repeats=repeats)
     if count >= state.limits.max_repeats:
         return replace(state, looping=True)
     if count == state.limits.warn_repeats:
@@ -144,6 +146,8 @@ def propose(state: State, data: CallProposed) -> Moved:
     """Take a whole call from the reply."""
     call = CallState(call=data.call, traits=data.traits)
     state = replace(state, calls=(*state.calls, call))
+    if data.outside and state.turn is not None:
+        state = replace(state, turn=replace(state.turn, tainted=True))
     if data.call.problem:
         state, effects = put(state, replace(call, status=CallStatus.FINISHED, result=_problem(data.call.problem)))
         return replace(state, mistakes=state.mistakes + 1), effects

@@ -1,10 +1,38 @@
-"""How an event changes the transcript. Together with `advance` it makes the conversation a fold of the log."""
+"""How an event changes the transcript. Together with `advance` it makes a session a fold of its log."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
 
 from treadle.context.transcript import Transcript
+from treadle.engine.advance import replay
+from treadle.engine.effects import Notify
 from treadle.engine.state import CallState, State
 from treadle.engine.texts import NEVER_PRESENTED
 from treadle.protocol.events import Compacted, ContextReady, Event, ReplyFailed, ReplyFinished
 from treadle.protocol.messages import Message, Text, ToolResult
+from treadle.protocol.notifications import Notification
+
+
+class Past(Struct, frozen=True, kw_only=True):
+    """What a log tells of a session, and `told`, what surfaces were. Who takes it up goes on with the transcript."""
+
+    state: State
+    transcript: Transcript
+    told: tuple[Notification, ...] = ()
+
+
+def read_past(events: Iterable[Event]) -> Past:
+    """Fold a log."""
+    state, transcript, told = State(), Transcript(), list[Notification]()
+    for event in events:
+        before = state
+        state, effects = replay(before, event)
+        record(transcript, before, event)
+        for effect in effects:
+            if isinstance(effect, Notify):
+                told.append(effect.notification)
+    return Past(state=state, transcript=transcript, told=tuple(told))
 
 
 def record(transcript: Transcript, before: State, event: Event) -> None:

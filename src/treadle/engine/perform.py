@@ -100,7 +100,9 @@ class Performer:
                     unstarted=lambda: cancelled_reply(step, attempt),
                 )
             case Compact(step=step):
-                self._desk.post_soon(Compacted(step=step, dropped=self._desk.transcript.droppable()))
+                transcript = self._desk.transcript
+                left = Compacted(step=step, dropped=transcript.droppable(), largest=transcript.largest())
+                self._desk.post_soon(left)
             case JudgeCall(call=call):
                 self._own(
                     call_work(call.id),

@@ -63,6 +63,7 @@ class ReplyReader:
         self._names: dict[int, str] = {}
         self._positions: dict[int, int] = {}
         self._calls = 0
+        self._searched = False
 
     def feed(self, piece: Piece) -> list[Delta | CallProposed]:
         """Take the next piece of the stream."""
@@ -72,6 +73,7 @@ class ReplyReader:
             case StreamThinking(text=text):
                 return self._take([ReasoningDelta(text)])
             case StreamThinkingDone():
+                self._searched = self._searched or piece.searched
                 self._end_thinking(piece.signature, piece.redacted, piece.wire, searched=piece.searched)
                 return []
             case StreamCallStart(index=index, name=name, wire_id=wire_id):
@@ -181,6 +183,7 @@ class ReplyReader:
             call=ToolCall(id=call_id, name=block.name or _NAMELESS, arguments=arguments, problem=problem),
             traits=spec.traits if spec is not None else ToolTraits(),
             progress=progress if isinstance(progress, str) else "",
+            outside=self._searched,
         )
 
     def _place(self, block: CallComplete | Malformation, call_id: str, arguments: dict[str, object]) -> None:

@@ -65,15 +65,18 @@ def context_exceeded(state: State, data: ContextExceeded) -> Moved:
     """The conversation does not fit: make room once."""
     if not state.compacted:
         return replace(state, activity=Compacting(step=data.step, attempt=0), compacted=True), [Compact(step=data.step)]
-    return end_turn(state, TurnStop.ERROR, error=_too_long(f"{data.tokens} tokens for a window of {data.window}"))
+    why = f"The conversation is too long for the model: {data.tokens:,} tokens for a window of {data.window:,}."
+    return end_turn(state, TurnStop.ERROR, error=_too_long(state, why))
 
 
 def compacted(state: State, data: Compacted) -> Moved:
     """Room was made, or there was none to make."""
     assert isinstance(state.activity, Compacting)  # noqa: S101 - `advance` has checked it
     attempt = state.activity.attempt
+    state = replace(state, largest=data.largest)
     if data.dropped == 0:
-        return end_turn(state, TurnStop.ERROR, error=_too_long("nothing is left that could be taken out"))
+        why = "The conversation is too long for the model, and nothing is left that could be taken out."
+        return end_turn(state, TurnStop.ERROR, error=_too_long(state, why))
     told: list[Effect] = [Notify(notification=ContextCompacted(dropped=data.dropped))]
     if attempt == 0:
         return replace(state, activity=Assembling(step=data.step)), [*told, Assemble(step=data.step)]
@@ -81,14 +84,13 @@ def compacted(state: State, data: Compacted) -> Moved:
     return state, told + effects
 
 
-def _too_long(why: str) -> ModelError:
-    return ModelError(
-        kind=ErrorKind.CONTEXT_TOO_LONG,
-        message=(
-            f"The conversation is too long for the model ({why}). "
-            "Start a new session, or choose a model with a larger window."
-        ),
-    )
+def _too_long(state: State, why: str) -> ModelError:
+    return ModelError(kind=ErrorKind.CONTEXT_TOO_LONG, message=_with_largest(state, why))
+
+
+def _with_largest(state: State, why: str) -> str:
+    """Say what fills the window; what a person can do is the surface's to say."""
+    return f"{why} The largest part of it is {state.largest}." if state.largest else why
 
 
 def reply_finished(state: State, data: ReplyFinished) -> Moved:
@@ -124,6 +126,8 @@ def reply_failed(state: State, data: ReplyFailed) -> Moved:
         return state, [*effects, *more, *sent]
     if error.retryable and failures <= state.limits.max_retries:
         return _retry(state, data, failures, effects)
+    if error.kind is ErrorKind.CONTEXT_TOO_LONG:
+        error = replace(error, message=_with_largest(state, f"{error.message} Making room once did not help."))
     state, more = end_turn(state, TurnStop.ERROR, error=error)
     return state, effects + more
 

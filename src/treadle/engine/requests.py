@@ -16,6 +16,7 @@ _ROOM_FOR_REPLY = 8_192
 _LEAST_THINKING = 1_024
 _LEAST_ANSWER = 1_024
 _TOKENS_IN_PRICE = 1_000_000
+_SEARCHES_IN_PRICE = 1_000
 
 
 Tools = Mapping[str, ToolSpec]
@@ -60,6 +61,17 @@ def terms_of(ports: Ports, state: State, transcript: Transcript, tools: Tools) -
         max_output=spec.max_output,
         input_price=None if prices is None else max(prices.input, prices.cache_write or 0.0),
         output_price=None if prices is None else prices.output,
+        search_cost=_most_for_searches(spec),
+    )
+
+
+def _most_for_searches(spec: ModelSpec) -> float | None:
+    """Say what the searches of one request can cost in US dollars; None where nothing bounds it."""
+    searches = spec.searches
+    if searches is None:
+        return 0.0
+    return (
+        None if searches.most is None or searches.price is None else searches.most * searches.price / _SEARCHES_IN_PRICE
     )
 
 
@@ -86,9 +98,10 @@ def room(spec: ModelSpec) -> int | None:
 
 
 def cost(spec: ModelSpec, usage: Usage) -> float | None:
-    """Price a model call in US dollars; None where the price is unknown."""
+    """Price a model call in US dollars; None where a price of it is unknown."""
     prices = spec.prices
-    if prices is None:
+    search = 0.0 if not usage.searches else None if spec.searches is None else spec.searches.price
+    if prices is None or search is None:
         return None
     read = prices.input if prices.cache_read is None else prices.cache_read
     write = prices.input if prices.cache_write is None else prices.cache_write
@@ -98,4 +111,4 @@ def cost(spec: ModelSpec, usage: Usage) -> float | None:
         + usage.cache_read_tokens * read
         + usage.cache_write_tokens * write
     )
-    return total / _TOKENS_IN_PRICE
+    return total / _TOKENS_IN_PRICE + usage.searches * search / _SEARCHES_IN_PRICE

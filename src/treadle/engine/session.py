@@ -2,14 +2,14 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from msgspec import Struct
 
 from treadle.context.transcript import Transcript
-from treadle.engine.advance import advance, replay
+from treadle.engine.advance import advance
 from treadle.engine.effects import Effect, Notify, Respond
-from treadle.engine.history import record
+from treadle.engine.history import Past, record
 from treadle.engine.perform import Performer
 from treadle.engine.ports import OutputHandler, Ports
 from treadle.engine.state import State
@@ -17,8 +17,6 @@ from treadle.protocol.errors import RefusedError, StoreError
 from treadle.protocol.events import ENGINE, CallFinished, CallStarted, Event, EventData, Prompt, Source
 from treadle.protocol.notifications import Notification
 from treadle.protocol.tools import ToolEffect
-
-Step = Callable[[State, Event], tuple[State, tuple[Effect, ...]]]
 
 
 class _Posted(Struct, frozen=True):
@@ -68,19 +66,17 @@ class Feed:
 class Session:
     """Takes events from any source, one at a time: append to the log, advance, perform the effects."""
 
-    def __init__(self, ports: Ports, history: Sequence[Event] = ()) -> None:
+    def __init__(self, ports: Ports, past: Past | None = None) -> None:
         self._ports = ports
-        self._state = State()
-        self._transcript = Transcript()
+        self._state = State() if past is None else past.state
+        self._transcript = Transcript() if past is None else past.transcript
+        self._past = () if past is None else past.told
         self._inbox: deque[_Posted] = deque()
         self._arrived = asyncio.Event()
         self._closing = False
         self._feeds: list[Feed] = []
         self._handlers: dict[Source, OutputHandler] = {}
         self._closed = asyncio.Event()
-        self._past: list[Notification] = []
-        for event in history:
-            self._past += [one.notification for one in self._keep(event, replay) if isinstance(one, Notify)]
 
     @property
     def state(self) -> State:
@@ -192,10 +188,7 @@ class Session:
         return Event(seq=self._state.seq + 1, at=self._ports.clock(), source=posted.source, data=posted.data)
 
     def _take(self, event: Event) -> tuple[Effect, ...]:
-        return self._keep(event, advance)
-
-    def _keep(self, event: Event, step: Step) -> tuple[Effect, ...]:
-        state, effects = step(self._state, event)
+        state, effects = advance(self._state, event)
         record(self._transcript, self._state, event)
         self._state = state
         return effects

@@ -166,6 +166,7 @@ class State(Record, frozen=True, kw_only=True):
     repeats: tuple[Repeat, ...] = ()
     looping: bool = False
     compacted: bool = False
+    largest: str = ""
     cancelling: bool = False
     stopping: TurnStop | None = None
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from treadle.engine.effects import RunTool
 from treadle.engine.ports import Ports, Prepared, Redactor
@@ -38,12 +37,12 @@ CHANGED_BY_OTHERS = (
 )
 
 
-@dataclass(slots=True)
 class LiveOutput:
     """What a running call printed so far: the end of it, for a call that is cut."""
 
-    pieces: list[str] = field(default_factory=list)
-    size: int = 0
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.size = 0
 
     def add(self, text: str) -> None:
         """Keep the newest pieces."""

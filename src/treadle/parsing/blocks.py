@@ -5,14 +5,13 @@ frozen dataclass, which would be half of the time of a parser.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class ToolGrammar:
+class ToolGrammar(Struct, frozen=True):
     """The shape of one tool: its name, its parameters and which of them a call must have."""
 
     name: str

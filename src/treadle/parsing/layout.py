@@ -2,14 +2,14 @@
 
 import io
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n]*)", re.MULTILINE)
 _TICKS = re.compile(r"`+")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """What stands before a tag: nothing at all, nothing on its line, an open fence, open inline code."""
 
     reply_start: bool

@@ -23,8 +23,9 @@ class NativeReader:
     """Reads the argument JSON of the calls of one reply; calls may interleave.
 
     A call completes only if its JSON is one whole object with every name once; anything else is a
-    `Malformation`, and nothing is repaired. No arguments at all mean `{}`. The arguments are decoded once,
-    at the end; a light scanner cuts the previews. No input raises. Time and memory are linear.
+    `Malformation`, and nothing is repaired. No arguments at all mean `{}` where the call was ended; where only the
+    reply ended it was cut. The arguments are decoded once, at the end; a light scanner cuts the previews. No input
+    raises. Time and memory are linear.
     """
 
     __slots__ = ("_calls",)
@@ -58,7 +59,10 @@ class NativeReader:
 
     def finish(self) -> list[Block]:
         """Close every open call, in the order in which they were opened."""
-        return [block for index in list(self._calls) for block in self.end(index)]
+        return [
+            _close(index, call) if call.source.tell() else _cut(index, call)
+            for index, call in ((index, self._calls.pop(index)) for index in list(self._calls))
+        ]
 
 
 def _close(index: int, call: _OpenCall) -> CallComplete | Malformation:
@@ -72,12 +76,16 @@ def _close(index: int, call: _OpenCall) -> CallComplete | Malformation:
         arguments: Any = msgspec.json.decode(source) if source.strip() else {}
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         if not call.scan.ended:
-            cut = "its argument JSON ends too early. Send the whole call again; if it is long, in parts."
-            return _malformed(index, call, "cut_json", cut)
+            return _cut(index, call)
         return _malformed(index, call, "invalid_json", f"its arguments are not valid JSON ({error}). Send valid JSON.")
     if not isinstance(arguments, dict):
         return _malformed(index, call, "not_an_object", "its arguments must be one JSON object of parameters.")
     return CallComplete(index, call.name, arguments, call.call_id, source)
+
+
+def _cut(index: int, call: _OpenCall) -> Malformation:
+    what = "its argument JSON ends too early. Send the whole call again; if it is long, in parts."
+    return _malformed(index, call, "cut_json", what)
 
 
 def _malformed(index: int, call: _OpenCall, code: str, what: str) -> Malformation:

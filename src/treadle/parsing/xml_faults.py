@@ -1,11 +1,11 @@
 """What can be wrong with an XML call, worded for the model."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """The code and the message of a malformation."""
 
     code: str

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from treadle.parsing.blocks import ToolGrammar
 
@@ -11,8 +12,7 @@ ANY_TAG = re.compile(r"<([A-Za-z_][\w.-]{0,63})>")
 _ANY_TAG_BEGUN = re.compile(r"<(?:[A-Za-z_][\w.-]{0,63})?\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class BegunTags:
+class BegunTags(Struct, frozen=True):
     """Every way in which one of some tags can be begun and not ended."""
 
     prefixes: frozenset[str]

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from treadle.policy.secret_forms import looks_random
+from treadle.policy.secret_formats import looks_random
 from treadle.policy.shell.dangers import VARIABLES_SECRET
 
 IN_HOME = (

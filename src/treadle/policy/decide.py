@@ -34,10 +34,13 @@ def decide(
     """Decide about one call: the strictest of its parts wins; a call that touches nothing is judged by its tool."""
     judged = [_judge(access, spec, context) for access in accesses]
     parts = [part for several, _ in judged for part in several] or [_judge_tool(spec, context)]
+    verdict = max((part.verdict for part in parts), key=_STRICTNESS.index)
+    # Where a part is not allowed, what speaks for the others explains nothing.
+    telling = [part for part in parts if verdict is Verdict.ALLOW or part.verdict is not Verdict.ALLOW]
     return Decision(
-        verdict=max((part.verdict for part in parts), key=_STRICTNESS.index),
+        verdict=verdict,
         risk=max((part.risk for part in parts), key=_RISKS.index),
-        reasons=tuple(dict.fromkeys(reason for part in parts for reason in part.reasons)),
+        reasons=tuple(dict.fromkeys(reason for part in telling for reason in part.reasons)),
         parts=tuple(parts),
         digest=_digest(spec, arguments, accesses, context),
         outside=any(outside for _, outside in judged),

@@ -44,6 +44,14 @@ def fits(pattern: str, name: str) -> bool:
     return len(name) in places
 
 
+_SHOWN = {UNKNOWN: "…", STAR: "*", ANY: "?", SPLIT: " ", PIPE: "<(…)"}
+
+
+def shown(text: str) -> str:
+    """Write a text as a person would read it: `…` for what is unknown."""
+    return "".join(_SHOWN.get(char, char) for char in text)
+
+
 def split_words(text: str) -> list[str]:
     """Split a table that is written as running text into its words."""
     return text.split()

@@ -3,206 +3,136 @@
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from treadle.policy.marks import MARKS, STAR, UNKNOWN, fits, is_static, split_words
+from treadle.policy.marks import MARKS, STAR, UNKNOWN, fits, is_static
+from treadle.policy.name_lists import (
+    CONTROL_DIRECTORIES,
+    CONTROL_FILES,
+    CONTROL_SEQUENCES,
+    HOOK_DIRECTORIES,
+    HOOKS,
+    SECRET_DIRECTORIES,
+    SECRET_FILES,
+    SECRET_SEQUENCES,
+    SECRET_TEXTS,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """Names to compare with: those spelled out, and those with wildcards as one expression."""
+    """Names to compare with: those spelled out, those with one wildcard at an end, and the rest.
+
+    The rest stands under the longest text that each holds; most names hold none of these.
+    """
 
     exact: frozenset[str]
-    patterns: re.Pattern[str]
+    beginnings: tuple[str, ...]
+    endings: tuple[str, ...]
+    held: Mapping[str, re.Pattern[str]]
 
     def fits(self, name: str) -> bool:
-        return name in self.exact or self.patterns.fullmatch(name) is not None
+        return name in self.exact or self.fits_pattern(name)
+
+    def fits_pattern(self, name: str) -> bool:
+        if name.startswith(self.beginnings) or name.endswith(self.endings):
+            return True
+        return any(text in name and shape.fullmatch(name) for text, shape in self.held.items())
 
 
 def _names(listed: Iterable[str]) -> _Names:
     names = frozenset(listed)
     wild = sorted(name for name in names if "*" in name)
-    return _Names(names - frozenset(wild), re.compile("|".join(re.escape(name).replace(r"\*", ".*") for name in wild)))
+    beginnings = tuple(name[:-1] for name in wild if name.find("*") == len(name) - 1)
+    endings = tuple(name[1:] for name in wild if name.rfind("*") == 0)
+    held: dict[str, list[str]] = {}
+    for name in wild:
+        if name[:-1] not in beginnings and name[1:] not in endings:
+            held.setdefault(max(name.split("*"), key=len), []).append(re.escape(name).replace(r"\*", ".*"))
+    shapes = {text: re.compile("|".join(shapes)) for text, shapes in held.items()}
+    return _Names(names - frozenset(wild), beginnings, endings, shapes)
 
 
-_CONTROL_DIRECTORIES = frozenset(
-    split_words("""
-    .git .treadle .claude .cursor .codex .gemini .cline .clinerules .roo .kilocode .continue .windsurf .opencode .kiro
-    .augment .qwen .goose .crush .factory .junie .trae .amp .agents .agent .aider .vscode .vscode-server .idea .fleet
-    .zed .emacs.d .amazonq .openhands .warp .void .hg .svn .jj .circleci .buildkite .direnv .ipython .lefthook
-    .git-hooks .husky .githooks .devcontainer .ssh .gnupg .aws .kube .azure .password-store launchagents launchdaemons
-    cron.d cron.daily cron.hourly sudoers.d profile.d init.d
-""")
+_CONTROL_DIRECTORY = _names(CONTROL_DIRECTORIES)
+_CONTROL_FILE = _names(CONTROL_FILES)
+_SECRET_DIRECTORY = _names(SECRET_DIRECTORIES)
+_SECRET_FILE = _names(SECRET_FILES)
+_PUBLIC = re.compile(
+    r".*[._-](?:example|sample|template|dist|defaults|schema|tmpl|tpl)"
+    r"|.*\.pub"
+    r"|(?:.*[._-])?(?:example|sample|template)[._-](?:env|tfvars|json|ya?ml|toml|ini|cfg|conf|txt|xml|properties)"
+    r"|passwd|\.secrets\.baseline"
 )
-_CONTROL_FILES = split_words("""
-    .gitmodules .gitconfig .mcp.json mcp.json .envrc .direnvrc *.code-workspace .bashrc .bash_profile .bash_login
-    .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login
-    .logout .inputrc .xinitrc .xprofile .xsession .xsessionrc .pam_environment .vimrc .gvimrc .exrc .nvimrc .emacs
-    .tmux.conf .screenrc .gdbinit .lldbinit .pythonrc .pythonrc.py .irbrc .pryrc .rprofile .psqlrc .sqliterc .my.cnf
-    .curlrc .wgetrc .ripgreprc .nanorc .hushlogin .rhosts .forward .lesskey .npmrc .yarnrc .yarnrc.* .pnpmfile.cjs
-    .pypirc .netrc _netrc .git-credentials .condarc .gemrc .pre-commit-config.yaml .pre-commit-config.yml lefthook.yml
-    .lefthook.yml lefthook.yaml .mise.toml mise.toml agents.md agents.override.md agent.md claude.md claude.local.md
-    gemini.md qwen.md copilot-instructions.md .rules .cursorrules .cursorignore .windsurfrules .clinerules .roorules
-    .goosehints .roomodes .aider.conf.yml .aiderignore .clineignore .agentignore .treadleignore sitecustomize.py
-    usercustomize.py opencode.json .crush.json .augment-guidelines .dir-locals.el .lvimrc .nvim.lua *.sublime-project
-    .hgrc .mailcap .pdbrc .gitlab-ci.yml .travis.yml .drone.yml .woodpecker.yml azure-pipelines.yml
-    bitbucket-pipelines.yml jenkinsfile authorized_keys authorized_keys2 known_hosts crontab sudoers shadow passwd
-""")
-_CONTROL_SEQUENCES = (
-    (".github", "workflows"),
-    (".github", "actions"),
-    (".github", "instructions"),
-    (".config", "autostart"),
-    (".config", "fish"),
-    (".config", "gh"),
-    (".config", "git"),
-    (".config", "nvim"),
-    (".config", "pip"),
-    (".config", "systemd"),
-    (".config", "treadle"),
-    (".config", "zsh"),
-    (".docker", "config.json"),
-    (".local", "bin"),
-    (".pip", "pip.conf"),
-    (".cargo", "config"),
-    (".cargo", "config.toml"),
-    (".cargo", "env"),
-    (".bundle", "config"),
+"""Samples, public halves of keys, and what is public in spite of its name."""
+_CODE = re.compile(
+    r"[^.].*\.(?:[jt]sx?|[cm][jt]s|pyi?|go|rs|java|kts?|scala|c|h|cc|cpp|hpp|cs|rb|php|swift|mm?|exs?|erl|hs|ml|lua|pl"
+    r"|r|jl|dart|vue|svelte|s?css|less|html?|md|mdx|rst|adoc|tex|proto|graphql|svg|png)"
 )
-
-_SECRET_DIRECTORIES = frozenset(
-    split_words("""
-    .ssh .aws .kube .gnupg .azure .password-store .mozilla .thunderbird .1password .oci keychains keyrings
-    .subversion .electrum .bitcoin .ethereum .purple .irssi .minikube .snowsql .kaggle .huggingface kwalletd kwallet
-    system-connections sudoers.d
-""")
-)
-_SECRET_FILES = split_words("""
-    .env .env.* *.env .envrc .netrc _netrc .npmrc .pypirc .git-credentials .pgpass .my.cnf .mylogin.cnf .htpasswd
-    .s3cfg
-    .boto .dockercfg .dockerconfigjson kubeconfig *.kubeconfig .terraformrc terraform.rc credentials.tfrc.json id_rsa
-    id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk *_rsa *_dsa *_ecdsa *_ed25519 *.pem *.key *.p12 *.pfx *.jks
-    *.keystore *.ppk *.kdbx *.kdb *.agekey *.gpg *.keytab *.tfstate *.tfstate.* *.tfvars *.tfvars.json .vault-token
-    .vault_pass .vault-password secring.* credentials credentials.json credentials.db credentials.toml
-    client_secret*.json service-account*.json service_account*.json serviceaccount*.json
-    application_default_credentials.json secrets.yml secrets.yaml secrets.json secrets.toml secret.yml secret.yaml
-    secret.json master.key .bash_history .zsh_history .sh_history .python_history .node_repl_history .psql_history
-    .mysql_history .sqlite_history .rediscli_history .lesshst .viminfo fish_history shadow shadow- gshadow gshadow-
-    sudoers .rediscli_auth .pip_credentials .yarnrc.yml.secret logins.json key4.db cookies.sqlite
-    .secrets .secret .token kubeconfig.* *firebase-adminsdk*.json wallet.dat
-    *.p8 *.pkcs12 *.pkcs8 *.ovpn *.secret *.secrets *.credentials .dev.vars .flaskenv .databrickscfg .authinfo
-    .msmtprc
-    .fetchmailrc .mailrc .xauthority .iceauthority .wget-hsts .zhistory .irb_history .pry_history .rdebug_hist
-    .claude.json
-    .credentials.json oauth_creds.json gcp-key.json gcp_key.json sa-key.json *-credentials.json *_credentials.json
-    local.settings.json ssh_host_*_key opasswd master.passwd debian.cnf chap-secrets pap-secrets wpa_supplicant.conf
-    hosts.toml.token sitemanager.xml recentservers.xml .terraformrc .hg-credentials .dbshell .cookies
-    cookies.binarycookies
-""")
-_SECRET_TEXTS = frozenset(
-    split_words("""
-    vault_pass.txt api_key.txt api_keys.txt apikey.txt token.txt tokens.txt password.txt passwords.txt secret.txt
-    secrets.txt credentials.txt wp-config.php db_password db_root_password
-""")
-)
-"""Names of plain texts: only a file that is there is one of them, a pattern such as `*.txt` is not."""
-_SECRET_SEQUENCES = (
-    (".docker", "config.json"),
-    (".config", "gh"),
-    (".config", "gcloud"),
-    (".config", "op"),
-    (".config", "hub"),
-    (".config", "google-chrome"),
-    (".config", "chromium"),
-    (".config", "bravesoftware"),
-    (".config", "git", "credentials"),
-    (".config", "rclone"),
-    (".config", "treadle"),
-    (".config", "glab-cli"),
-    (".config", "doctl"),
-    (".config", "filezilla"),
-    (".config", "heroku"),
-    (".config", "netlify"),
-    (".config", "configstore"),
-    (".config", "stripe"),
-    (".config", "github-copilot"),
-    (".config", "code", "user", "globalstorage"),
-    (".config", "slack"),
-    (".config", "discord"),
-    (".config", "hcloud"),
-    (".config", "pypoetry"),
-    (".config", "pip"),
-    (".config", "openai"),
-    (".config", "anthropic"),
-    (".config", "lftp"),
-    (".config", "msmtp"),
-    (".config", "weechat"),
-    (".config", "containers"),
-    (".config", "helm", "registry"),
-    (".config", "composer", "auth.json"),
-    (".config", "solana"),
-    (".config", "microsoft-edge"),
-    (".config", "vivaldi"),
-    (".config", "opera"),
-    (".config", "linode-cli"),
-    (".codex", "auth.json"),
-    (".cache", "huggingface", "token"),
-    (".fly", "config.yml"),
-    (".railway", "config.json"),
-    (".rancher", "cli2.json"),
-    (".nuget", "nuget.config"),
-    (".bundle", "config"),
-    (".mutt",),
-    ("library", "cookies"),
-    ("library", "messages"),
-    ("library", "safari"),
-    ("etc", "wireguard"),
-    ("etc", "openvpn"),
-    ("etc", "kubernetes"),
-    ("etc", "rancher"),
-    (".cargo", "credentials"),
-    (".gem", "credentials"),
-    (".composer", "auth.json"),
-    ("sops", "age"),
-    (".m2", "settings.xml"),
-    (".m2", "settings-security.xml"),
-    (".gradle", "gradle.properties"),
-    (".local", "share", "keyrings"),
-    ("application support", "google", "chrome"),
-    ("application support", "firefox"),
-    ("etc", "ssl", "private"),
-    ("run", "secrets"),
-)
-_CONTROL_FILE = _names(_CONTROL_FILES)
-_SECRET_FILE = _names(_SECRET_FILES)
-_PUBLIC_ENDINGS = (".example", ".sample", ".template", ".dist", ".defaults", ".tmpl", ".tpl", ".pub", ".test.example")
-_PUBLIC_NAMES = frozenset({"example.env", "sample.env", "template.env", "passwd"})
+"""Names of program texts and documents: only one that is spelled out among the secrets is one."""
+_MOST_COPIES = 16
+"""Endings of copies that are taken off a name; one with more is not looked into, and counts as a secret."""
 _PROCESS_SECRETS = frozenset(
     {"environ", "mem", "maps", "cmdline", "auxv", "stack", "fd", "root", "cwd", "map_files", "task", "kcore", "kmem"}
 )
 _RAW_DEVICE = re.compile(
     r"(sd|hd|vd|xvd)[a-z]\d*|nvme\d.*|mmcblk.*|r?disk\d.*|dm-\d+|loop\d+|md\d+|mem|kmem|port|mapper|fb\d+|input|vcsa?\d*|hidraw\d+"
 )
-_SHORT_NAME = re.compile(r"(git|treadl|claude|cursor|vscode|env)~[0-9]+")
-_COPY = re.compile(r"\.(?P<swapped>.+)\.sw[op]|(?P<copied>.+?)(?:~|\.(?:bak|backup|copy|old|orig|save|sav|\d))")
+_SHORT_NAME = re.compile(r"(?P<beginning>[a-z0-9_-]{1,6})~\d{1,4}(?:\.[a-z0-9]{1,3})?")
+_COPY = re.compile(
+    r"\.(?P<swapped>.+)\.sw[a-z]"
+    r"|#(?P<autosaved>.+)#"
+    r"|\.#(?P<locked>.+)"
+    r"|(?P<copied>.+?)(?:~|[ _-]*\(\w{1,9}\)|[ ._-](?:bak|backup|copy|old|orig|save|sav|saved|new|prev|tmp|temp|rej)"
+    r"|\.(?:\d+|txt|b64|base64|gz|bz2|xz|zst|zip|tgz|swap|part|disabled|dpkg-\w+|ucf-\w+|rpm\w+|pac\w+))"
+)
 """The name of a copy that a person, an editor or a tool keeps beside a file, with the name of the file."""
-_ORDINARY_ENDINGS = (".json", ".yml", ".yaml", ".toml", ".xml", ".md", ".py", ".cnf")
+_LOOKS_COPIED = re.compile(
+    r"[~#)0-9]$|^\.#|\.sw[a-z]$|[ ._-](?:bak|backup|copy|old|orig|save|sav|saved|new|prev|tmp|temp|rej)$"
+    r"|\.(?:txt|b64|base64|gz|bz2|xz|zst|zip|tgz|swap|part|disabled|dpkg-\w+|ucf-\w+|rpm\w+|pac\w+)$"
+)
+_PLAIN_ENDINGS = (
+    *(".txt", ".csv", ".conf", ".cfg", ".ini", ".xml", ".properties", ".plist", ".ods", ".xlsx"),
+    *(".js", ".cjs", ".mjs", ".gradle", ".kts", ".el", ".lua"),
+)
+"""Endings by which few files are secrets: a pattern with one is judged by the files that it stands for now."""
+_ORDINARY_ENDINGS = (".json", ".yml", ".yaml", ".toml", ".md", ".py", ".cnf", *_PLAIN_ENDINGS)
+_SEPARATORS = re.compile(r"[/\\\uff0f\uff3c]")
+_ODD = frozenset(":~")
+_IGNORABLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
+_VARIATIONS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 
 
+@lru_cache(maxsize=4096)
 def normalise(name: str) -> str:
     """Reduce one name to what some file system takes it for: case, composition, invisible characters, NTFS endings."""
-    text = unicodedata.normalize("NFKC", name)
-    text = "".join(char for char in text if unicodedata.category(char) != "Cf").casefold()
+    if name.isascii() and not _ODD.intersection(name) and name[-1:] not in (" ", "."):
+        return name.casefold()
+    text = "".join(char for char in unicodedata.normalize("NFKC", name) if not is_invisible(char)).casefold()
     text = text.split("::$", 1)[0].split(":$", 1)[0].rstrip(" .") or text
     short = _SHORT_NAME.fullmatch(text)
-    return "." + {"treadl": "treadle"}.get(short.group(1), short.group(1)) if short else text
+    return _short_names().get(short["beginning"], text) if short else text
+
+
+def is_invisible(char: str) -> bool:
+    """Whether a character shows nothing, and may be left out by who compares names."""
+    if unicodedata.category(char) == "Cf" or char in _IGNORABLE:
+        return True
+    return any(ord(char) in each for each in _VARIATIONS)
+
+
+@lru_cache(maxsize=1)
+def _short_names() -> dict[str, str]:
+    """Give the names with a leading dot by what their short forms on FAT and NTFS (`GIT~1`) begin with."""
+    every = (*CONTROL_DIRECTORIES, *CONTROL_FILES, *SECRET_DIRECTORIES, *SECRET_FILES)
+    hidden = sorted((name for name in every if name.startswith(".") and "*" not in name), key=len, reverse=True)
+    return {re.sub(r"[^a-z0-9_-]", "", name[1:].split(".")[0])[:6]: name for name in hidden}
 
 
 def components(path: str) -> tuple[str, ...]:
-    """Split a path into normalised names; a backslash separates too, as it does on other systems."""
-    return tuple(normalise(name) for name in re.split(r"[/\\]", path) if name not in ("", "."))
+    """Split a path into normalised names; backslashes and wide slashes separate too, as they do on other systems."""
+    return tuple(normalise(name) for name in _SEPARATORS.split(path) if name not in ("", "."))
 
 
 @lru_cache(maxsize=8192)
@@ -210,11 +140,13 @@ def control_name(path: str) -> str | None:
     """Give the name that makes a path write-protected, or None."""
     parts = components(path)
     for part in parts:
-        if part in _CONTROL_DIRECTORIES:
+        if _CONTROL_DIRECTORY.fits(part):
             return part
     if parts and _CONTROL_FILE.fits(parts[-1]):
         return parts[-1]
-    return _sequence(parts, _CONTROL_SEQUENCES)
+    if len(parts) > 1 and parts[-1] in HOOKS and parts[-2] in HOOK_DIRECTORIES:
+        return parts[-1]
+    return _sequence(parts, _CONTROL_PATHS)
 
 
 @lru_cache(maxsize=8192)
@@ -222,7 +154,7 @@ def secret_name(path: str) -> str | None:
     """Give the name that makes a path read-protected, or None."""
     parts = components(path)
     for part in parts:
-        if part in _SECRET_DIRECTORIES:
+        if _SECRET_DIRECTORY.fits(part):
             return part
     if parts and _is_secret_file(parts[-1]):
         return parts[-1]
@@ -230,32 +162,50 @@ def secret_name(path: str) -> str | None:
         return "/proc"
     if parts[:1] == ("dev",) and len(parts) > 1 and _RAW_DEVICE.fullmatch(parts[1]):
         return "/dev/" + parts[1]
-    return _sequence(parts, _SECRET_SEQUENCES)
+    return _sequence(parts, _SECRET_PATHS)
 
 
 def _is_secret_file(name: str) -> bool:
-    while True:
-        if name.endswith(_PUBLIC_ENDINGS) or name in _PUBLIC_NAMES:
-            return False
-        if name in _SECRET_TEXTS or _SECRET_FILE.fits(name):
-            return True
-        copy = _COPY.fullmatch(name)
+    for _ in range(_MOST_COPIES):
+        if name in SECRET_TEXTS or name in _SECRET_FILE.exact:
+            return not _PUBLIC.fullmatch(name)
+        if _SECRET_FILE.fits_pattern(name) and not _CODE.fullmatch(name):
+            return not _PUBLIC.fullmatch(name)
+        copy = _COPY.fullmatch(name) if _LOOKS_COPIED.search(name) else None
         if copy is None:
             return False
-        name = copy["swapped"] or copy["copied"]
+        name = copy[copy.lastgroup or 0]
+    return True
 
 
-def _sequence(parts: tuple[str, ...], sequences: Iterable[tuple[str, ...]]) -> str | None:
-    joined = f"/{'/'.join(parts)}/"
-    return next((name for name in map("/".join, sequences) if f"/{name}/" in joined), None)
+def _sequence(parts: tuple[str, ...], sequences: Mapping[str, tuple[str, ...]]) -> str | None:
+    """Find a path that stands in another; `sequences` are paths by the name that they begin with."""
+    for at, part in enumerate(parts):
+        if part in sequences:
+            rest = f"{'/'.join(parts[at:])}/"
+            for wanted in sequences[part]:
+                if rest.startswith(f"{wanted}/"):
+                    return wanted
+    return None
+
+
+def _by_beginning(sequences: Iterable[tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for names in sequences:
+        found.setdefault(names[0], []).append("/".join(names))
+    return {first: tuple(paths) for first, paths in found.items()}
+
+
+_CONTROL_PATHS = _by_beginning(CONTROL_SEQUENCES)
+_SECRET_PATHS = _by_beginning(SECRET_SEQUENCES)
 
 
 @lru_cache(maxsize=8192)
 def pattern_hits(path: str, *, writing: bool) -> str | None:
     """Give a protected name that a path with unknown parts could stand for, or None.
 
-    A part that is nothing but wildcards is too vague to
-    count, and so is one like `*.json`, which names ordinary files first.
+    A part that is nothing but wildcards is too vague to count, and so is one like `*.json`, which names ordinary files
+    first.
     """
     samples = _control_samples() if writing else _secret_samples()
     for part in path.split("/"):
@@ -314,22 +264,25 @@ def _is_worded(part: str) -> bool:
 def could_be_secret(path: str) -> bool:
     """Whether the last part of a path with wildcards could stand for a secret that does not start with a dot."""
     name = posixpath.basename(path).casefold()
-    return any(fits(name, sample) for sample in _secret_samples() if not sample.startswith("."))
+    samples = (
+        sample for sample in _secret_samples() if not sample.startswith(".") and not sample.endswith(_PLAIN_ENDINGS)
+    )
+    return any(fits(name, sample) for sample in samples)
 
 
 @lru_cache(maxsize=1)
 def _secret_samples() -> tuple[str, ...]:
-    patterns = (name.replace("*", filler) for name in _SECRET_FILES for filler in ("local", "x", "production"))
-    return tuple(dict.fromkeys((*patterns, *_SECRET_DIRECTORIES, "environ")))
+    patterns = (name.replace("*", filler) for name in SECRET_FILES for filler in ("local", "x", "production"))
+    return tuple(dict.fromkeys((*patterns, *(name for name in SECRET_DIRECTORIES if "*" not in name), "environ")))
 
 
 @lru_cache(maxsize=1)
 def _secret_endings() -> tuple[str, ...]:
-    names = (name[1:] for name in _SECRET_FILES if name.startswith("*") and "*" not in name[1:])
+    names = (name[1:] for name in SECRET_FILES if name.startswith("*") and "*" not in name[1:])
     return tuple(name for name in names if not name.endswith(_ORDINARY_ENDINGS))
 
 
 @lru_cache(maxsize=1)
 def _control_samples() -> tuple[str, ...]:
-    names = (name.replace("*", "yml") for name in _CONTROL_FILES)
-    return tuple(dict.fromkeys((*names, *_CONTROL_DIRECTORIES, ".github")))
+    names = (name.replace("*", "yml") for name in (*CONTROL_FILES, *CONTROL_DIRECTORIES))
+    return tuple(dict.fromkeys((*names, ".github")))

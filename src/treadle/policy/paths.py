@@ -1,9 +1,11 @@
 """The one path check: inside the workspace, outside of it, or protected."""
 
 import posixpath
+import re
 import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
+from urllib.parse import unquote
 
 from treadle.policy.context import FileKind, PolicyContext
 from treadle.policy.names import control_name, secret_name
@@ -13,6 +15,11 @@ from treadle.protocol.permissions import Reason
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255
 _SYSTEM_TREES = ("/proc", "/dev", "/sys")
+_SLASHES = "\uff0f\u2044\u2215\u29f8\uff3c\ufe68\u29f5\u2216"
+_LOOKALIKES = re.compile(f"[{_SLASHES}\uff0e\u2024\u2025\u2026\ufe52]")
+"""Characters that some systems and programs take for slashes and dots."""
+_OTHER_ROOT = re.compile(r"(?:^|/)(?:[A-Za-z]:[\\/]|\\\\)")
+"""A drive, or a share of another machine."""
 
 
 class Where(StrEnum):
@@ -37,7 +44,7 @@ def check_path(path: str, op: PathOp, cwd: str, context: PolicyContext) -> PathC
     refused = refusal(path)
     if refused is not None:
         return refused
-    joined = posixpath.join(cwd, _expand_home(path, context))
+    joined = posixpath.join(cwd, _expanded(path, context))
     lexical = _normal(joined)
     resolved = context.files.resolve(joined)
     roots = _usable_roots(context)
@@ -52,6 +59,9 @@ def check_path(path: str, op: PathOp, cwd: str, context: PolicyContext) -> PathC
             return _answer(Where.PROTECTED, resolved, "protected-path", text)
     if _leads_away(lexical) or not is_inside:
         return _answer(Where.OUTSIDE, resolved, "outside", f"{resolved} is outside the workspace")
+    foreign = _folded(joined)
+    if foreign != joined and not _is_below(context.files.resolve(_normal(foreign)), roots):
+        return _answer(Where.OUTSIDE, resolved, "outside", "the path leads outside the workspace on another system")
     return _check_file(resolved, op, context)
 
 
@@ -73,15 +83,26 @@ def refusal(path: str) -> PathCheck | None:
     return None
 
 
-def _expand_home(path: str, context: PolicyContext) -> str:
-    """Read `~` and `file://` the way a tool behind us might: the stricter reading counts."""
-    if path.casefold().startswith("file://"):
-        return "/" + path[len("file://") :].lstrip("/")
+def _expanded(path: str, context: PolicyContext) -> str:
+    """Read `~` and `file:` the way a tool behind us might: the stricter reading counts."""
+    if path.startswith(("file:/", "FILE:/")):
+        return "/" + unquote(path[len("file:") :]).lstrip("/")
     if path == "~" or path.startswith("~/"):
         return posixpath.join(context.home or "/", path[2:])
     if path.startswith("~"):
         return posixpath.join("/home", path[1:])
     return path
+
+
+def _folded(path: str) -> str:
+    """Spell a path as it is read where `\\` separates, drives have letters, and wide dots count as dots."""
+    folded = _LOOKALIKES.sub(_plain, path)
+    start = max((found.end() for found in _OTHER_ROOT.finditer(folded)), default=0)
+    return ("/" if start else "") + folded[start:].replace("\\", "/")
+
+
+def _plain(found: re.Match[str]) -> str:
+    return "/" if found[0] in _SLASHES else "." * len(unicodedata.normalize("NFKC", found[0]))
 
 
 def _normal(path: str) -> str:

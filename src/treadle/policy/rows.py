@@ -12,6 +12,9 @@ from treadle.policy.paths import check_path
 from treadle.protocol.permissions import Decision
 from treadle.protocol.tools import ReadPath, Risk, RunCommand, ToolSpec, ToolTraits, WritePath
 
+_STARTS = ("/", "~", "file:", "FILE:")
+"""Beginnings of paths that do not start from a directory."""
+
 
 def answer_row(row: object, context: PolicyContext) -> dict[str, Any]:
     """Answer one row, which is decoded JSON; nothing is run.
@@ -48,9 +51,12 @@ def _answer_command(row: Mapping[str, Any], cwd: str, context: PolicyContext) ->
 def _answer_path(row: Mapping[str, Any], cwd: str, context: PolicyContext) -> dict[str, Any]:
     op = _op(row.get("op", PathOp.READ.value))
     check = check_path(row["path"], op, cwd, context)
-    path = check.resolved or row["path"]
-    access = WritePath(path=path) if op is PathOp.WRITE else ReadPath(path=path, listing=op is PathOp.LIST)
-    decision = decide(_spec("file", Risk.WRITE if op is PathOp.WRITE else Risk.READ), {}, (access,), context)
+    asked = row["path"] if row["path"].startswith(_STARTS) or not check.resolved else posixpath.join(cwd, row["path"])
+    accesses = tuple(
+        WritePath(path=path) if op is PathOp.WRITE else ReadPath(path=path, listing=op is PathOp.LIST)
+        for path in dict.fromkeys((asked, check.resolved or asked))
+    )
+    decision = decide(_spec("file", Risk.WRITE if op is PathOp.WRITE else Risk.READ), {}, accesses, context)
     return {
         "id": row.get("id", ""),
         "where": check.where.value,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
-from treadle.policy.secret_forms import (
+from treadle.policy.secret_formats import (
     ASSIGNED,
     BLOCK_END,
     BLOCK_START,
@@ -17,11 +17,10 @@ from treadle.policy.secret_forms import (
     LONGEST_TOKEN,
     URL,
     Format,
-    find_all,
-    forms,
-    looks_random,
-    lowered,
+    is_value,
+    is_wordy,
 )
+from treadle.policy.secret_forms import find_all, forms, lowered
 from treadle.policy.shell.dangers import VARIABLES_SECRET
 
 MIN_VALUE_LENGTH = 8
@@ -39,6 +38,9 @@ MAX_MARKER = 96
 _WRAPPED = 16
 """Characters without a blank before a line break that may stand inside a long word, as in base64."""
 
+_BEFORE = 12
+"""Characters before a secret that tell that it is one."""
+
 _PREFIX = 64
 """Characters of a secret's beginning by which one is recognised that goes on in the next chunk."""
 
@@ -48,8 +50,6 @@ _ORDINARY_TEXT = """
 """
 _ORDINARY = frozenset(_ORDINARY_TEXT.split())
 """Variables that are named like secrets and hold none."""
-
-_NOT_VALUES = ("[hidden", "$", "<", "{", "process.env", "os.environ")
 
 Span = tuple[int, int, str]
 """Begin and end of a secret, and the name that is shown instead."""
@@ -97,8 +97,9 @@ class Redactor:
         word, joints = _joined(text)
         if joints:
             long_words = _long_words(word)
+        long_ones, every = _Searched(long_words), _Searched(word)
         for needle, name in needles.names.items():
-            if _is_long_word(needle) and needle not in long_words:
+            if not (long_ones if _is_long_word(needle) else every).holds(needle):
                 continue
             for at in find_all(word, (needle,)):
                 start = _original(at, joints)
@@ -120,6 +121,7 @@ def _needles(values: tuple[tuple[str, str], ...]) -> _Needles:
     for value, name in values:
         for form in forms(value):
             names.setdefault(form.replace("\n", ""), name)
+            names.setdefault(form, name)
     beginnings = frozenset(needle[:size] for needle in names for size in range(1, min(len(needle), _PREFIX + 1)))
     return _Needles(names, beginnings, max(map(len, names), default=0))
 
@@ -140,6 +142,24 @@ def _long_words(text: str) -> str:
         found.update(word for word in set(text[start:end].split()) if len(word) >= _LONG)
         start = end
     return "\n".join(found)
+
+
+class _Searched:
+    """A text that many literals are looked for in, most of which have a character that it lacks."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._has: dict[str, bool] = {}
+
+    def holds(self, literal: str) -> bool:
+        """Whether a literal stands in the text. To look for one character takes next to no time."""
+        for char in literal:
+            found = self._has.get(char)
+            if found is None:
+                found = self._has[char] = char in self._text
+            if not found:
+                return False
+        return literal in self._text
 
 
 @lru_cache(maxsize=4096)
@@ -179,16 +199,22 @@ def _blocks(text: str) -> Iterator[Match]:
 
 
 def _formats(text: str, long_words: str) -> Iterator[Match]:
+    long_ones = _Searched(long_words)
+    few = 2 * len(long_words) < len(text)
     for each in FORMATS:
-        if any(start in long_words for start in each.starts):
-            yield from _matches(text, text, each)
+        if not any(map(long_ones.holds, each.starts)):
+            continue
+        if few and next(_matches(long_words, long_words, each), None) is None:
+            continue
+        yield from _matches(text, text, each)
     yield from _addresses(text)
     small = lowered(text)
-    yield from _matches(text, small, HEADER)
-    for match in _matches(text, small, ASSIGNED):
-        value = text[match[1] : match[2]]
-        if not value.startswith(_NOT_VALUES) and looks_random(value):
-            yield match
+    searched = _Searched(small)
+    if any(map(searched.holds, HEADER.starts)):
+        yield from _matches(text, small, HEADER)
+    if not any(map(searched.holds, ASSIGNED.starts)):
+        return
+    yield from _matches(text, small, ASSIGNED)
 
 
 def _matches(text: str, searched: str, wanted: Format) -> Iterator[Match]:
@@ -198,9 +224,20 @@ def _matches(text: str, searched: str, wanted: Format) -> Iterator[Match]:
         at = searched.find(start)
         while at >= 0:
             found = wanted.shape.match(text, at)
-            if found is not None:
-                yield found.start(), *found.span(group), wanted.name
+            if found is not None and _is_secret_match(wanted, found):
+                yield _begin(text, at), *found.span(group), wanted.name
             at = searched.find(start, found.end() if found is not None else _next(text, at + len(start), start))
+
+
+def _begin(text: str, at: int) -> int:
+    """Give the place from which a text is needed to recognise a secret at `at`; never in the line before."""
+    return max(text.rfind("\n", max(0, at - _BEFORE), at) + 1, at - _BEFORE, 0)
+
+
+def _is_secret_match(wanted: Format, found: re.Match[str]) -> bool:
+    if wanted is ASSIGNED:
+        return is_value(found)
+    return not (wanted.words and is_wordy(found[0]))
 
 
 _LONG_WORD = re.compile(r"[A-Za-z0-9_-]*")
@@ -242,13 +279,22 @@ def _replaced(text: str, matches: Iterable[Match]) -> str:
 
 def known_secrets(environment: Mapping[str, str], extra: Iterable[tuple[str, str]] = ()) -> Redactor:
     """Collect the values to hide: variables that are named like secrets, and `extra` pairs of value and name."""
-    found = [(value, name) for name, value in environment.items() if _is_secret(name, value)]
-    listed = {value: name for value, name in (*found, *extra) if len(value) >= MIN_VALUE_LENGTH}
+    found = [(value, name) for name, value in environment.items() if _is_named_secret(name, value)]
+    whole = [(value, name) for value, name in (*found, *extra) if len(value) >= MIN_VALUE_LENGTH]
+    lines = [(line, name) for value, name in whole for line in _long_lines(value)]
+    listed = dict([*lines, *whole])
     # Of two that begin together the one that holds the other comes first.
     return Redactor(tuple(sorted(listed.items(), key=lambda pair: -len(pair[0]))))
 
 
-def _is_secret(name: str, value: str) -> bool:
+def _long_lines(value: str) -> Iterator[str]:
+    """Give the lines of a secret that has several, such as a key: one may be printed without the others."""
+    lines = value.split("\n") if "\n" in value else []
+    stripped = (line.strip() for line in lines)
+    return (line for line in stripped if len(line) >= _WRAPPED and not line.startswith("-----"))
+
+
+def _is_named_secret(name: str, value: str) -> bool:
     """Whether a variable is named like a secret, and its value is no place where one is kept."""
     return name not in _ORDINARY and not value.startswith("/") and VARIABLES_SECRET.fullmatch(name) is not None
 
@@ -270,11 +316,11 @@ class RedactedStream:
         self._held += chunk
         if self._in_block and not self._leave_block():
             return ""
-        if "\n" not in chunk and len(self._held) < 2 * WINDOW:
+        if "\n" not in chunk and len(self._held) < 4 * WINDOW:
             return ""
         matches = self._redactor.matches(self._held)
         cut = self._safe_cut(matches)
-        if len(self._held) - cut > MAX_BLOCK + WINDOW:
+        if len(self._held) - cut > MAX_BLOCK + WINDOW and _has_open_block(self._held):
             self._in_block = True
             cut = len(self._held)
         shown = _replaced(self._held[:cut], [match for match in matches if match[1] < cut])

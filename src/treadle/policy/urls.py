@@ -3,9 +3,10 @@
 import ipaddress
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 
 class HostKind(StrEnum):
@@ -18,8 +19,7 @@ class HostKind(StrEnum):
     INVALID = "invalid"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UrlCheck:
+class UrlCheck(Struct, frozen=True, kw_only=True):
     """The answer for one URL; `host` is empty when it has none, `problem` says why a URL is refused."""
 
     kind: HostKind

@@ -174,14 +174,16 @@ class Resumed(Tagged, frozen=True, kw_only=True, tag="resumed"):
 class Terms(Record, frozen=True, kw_only=True):
     """What the next model call can cost at worst. Prices are US dollars for a million tokens, None if unknown.
 
-    `input_tokens` is an upper bound; `max_output` is the model's limit. `day` is what was spent, and reserved by other
-    sessions, since midnight (UTC).
+    `input_tokens` is an upper bound; `max_output` is the model's limit. `search_cost` is what searches of the web by
+    the provider can cost in all, None if that is unknown. `day` is what was spent, and reserved by other sessions,
+    since midnight (UTC).
     """
 
     input_tokens: int
     max_output: int | None = None
     input_price: float | None = None
     output_price: float | None = None
+    search_cost: float | None = 0.0
     day: Spent = Spent()
 
 
@@ -206,20 +208,28 @@ class ContextExceeded(Tagged, frozen=True, kw_only=True, tag="context_exceeded")
 
 
 class Compacted(Tagged, frozen=True, kw_only=True, tag="compacted"):
-    """The `dropped` oldest messages after the first left the prompt; the log keeps them."""
+    """The `dropped` oldest messages after the first left the prompt; the log keeps them.
+
+    `largest` names the largest part of what stays.
+    """
 
     step: int
     dropped: int
+    largest: str = ""
 
 
 class CallProposed(Tagged, frozen=True, kw_only=True, tag="call_proposed"):
-    """A whole call was read from the reply, which may still go on. `progress` is the checklist that came with it."""
+    """A whole call was read from the reply, which may still go on. `progress` is the checklist that came with it.
+
+    `outside`: the provider searched the web for this reply before it.
+    """
 
     step: int
     attempt: int
     call: ToolCall
     traits: ToolTraits
     progress: str = ""
+    outside: bool = False
 
 
 class ReplyFinished(Tagged, frozen=True, kw_only=True, tag="reply_finished"):

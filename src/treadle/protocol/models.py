@@ -16,13 +16,17 @@ class ToolProtocol(StrEnum):
 
 
 class Usage(Record, frozen=True, kw_only=True):
-    """Tokens of one model call, or their sum. `input_tokens` does not contain the cached ones."""
+    """Tokens of one model call, or their sum, and the searches of the web that the provider made by itself.
+
+    `input_tokens` does not contain the cached ones.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
+    searches: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -31,6 +35,7 @@ class Usage(Record, frozen=True, kw_only=True):
             cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
             cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            searches=self.searches + other.searches,
         )
 
     @property
@@ -55,8 +60,21 @@ class Prices(Record, frozen=True, kw_only=True):
     cache_write: float | None = None
 
 
+class Searches(Record, frozen=True, kw_only=True):
+    """Searches of the web that the provider may make by itself; None is unknown.
+
+    `price` is US dollars for a thousand, `most` bounds those of one request.
+    """
+
+    price: float | None = None
+    most: int | None = None
+
+
 class ModelSpec(Record, frozen=True, kw_only=True):
-    """What is known of a model; None is unknown, never a guess. Windows and limits are in tokens."""
+    """What is known of a model; None is unknown, never a guess. Windows and limits are in tokens.
+
+    `searches` is given where the provider may search the web while the model answers.
+    """
 
     provider: str
     name: str
@@ -67,6 +85,7 @@ class ModelSpec(Record, frozen=True, kw_only=True):
     images: bool | None = None
     thinking: bool = False
     documents: bool | None = None
+    searches: Searches | None = None
 
     @property
     def ref(self) -> str:

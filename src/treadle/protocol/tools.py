@@ -143,12 +143,16 @@ class FileChange(Record, frozen=True, kw_only=True):
 
 
 class EditReport(Record, frozen=True, kw_only=True):
-    """What came of one edit that a model wrote: `code` is `ok` or why it was refused, `tiers` how blocks were found."""
+    """What came of one edit that a model wrote: `code` is `ok` or why it was refused, `tiers` how blocks were found.
+
+    `places` counts what was replaced where every place was meant; 0 elsewhere.
+    """
 
     path: str
     format: str
     code: str = "ok"
     tiers: tuple[str, ...] = ()
+    places: int = 0
 
 
 class Outcome(StrEnum):

@@ -1,12 +1,10 @@
-"""The Anthropic Messages API."""
+"""The Anthropic Messages API: its requests."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Any, NamedTuple, assert_never
 from urllib.parse import quote
-
-import msgspec
 
 from treadle.protocol.messages import (
     ContentBlock,
@@ -20,30 +18,15 @@ from treadle.protocol.messages import (
     Thinking,
     ToolResult,
     ToolUse,
-    WireData,
 )
-from treadle.protocol.models import (
-    ModelRequest,
-    ReplyStop,
-    StreamCallArguments,
-    StreamCallDone,
-    StreamCallStart,
-    StreamEvent,
-    StreamStop,
-    StreamText,
-    StreamThinking,
-    StreamThinkingDone,
-    Usage,
-)
+from treadle.protocol.models import ModelRequest
+from treadle.protocol.tools import ToolSpec
+from treadle.providers.anthropic_reader import API, AnthropicReader
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.failures import CallFailedError, from_problem
 from treadle.providers.framing import SSE
-from treadle.providers.problems import problem_of
-from treadle.providers.sse import SseEvent
-from treadle.providers.web_search import ANTHROPIC_TOOL, BLOCKS, SearchReader, kept_blocks
-from treadle.providers.wire import HttpCall, MessageCache, count, dump, effort, origin, own_data
+from treadle.providers.web_search import ANTHROPIC_TOOL, kept_blocks
+from treadle.providers.wire import HttpCall, MessageCache, ToolCache, dump, effort, origin, own_data
 
-API = "anthropic_messages"
 VERSION = "2023-06-01"
 DEFAULT_MAX_TOKENS = 8192
 MIN_THINKING = 1024
@@ -56,15 +39,6 @@ _UNSETTLED = 8
 
 _VERSION = re.compile(r"claude-[a-z]+-(\d+)(?:[-.](\d{1,2})(?!\d))?")
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]+")
-_STOPS = {
-    "end_turn": ReplyStop.END_TURN,
-    "stop_sequence": ReplyStop.END_TURN,
-    "pause_turn": ReplyStop.END_TURN,
-    "tool_use": ReplyStop.TOOL_USE,
-    "max_tokens": ReplyStop.MAX_TOKENS,
-    "model_context_window_exceeded": ReplyStop.MAX_TOKENS,
-    "refusal": ReplyStop.REFUSAL,
-}
 
 
 class _Encoded(NamedTuple):
@@ -100,7 +74,7 @@ class AnthropicMessages:
         self._origin = origin(API, endpoint)
         self._messages = MessageCache(self._encode)
         self._begun = _Begun((), [])
-        self._tools: tuple[object, bool, bytes] = (None, False, b"")
+        self._tools = ToolCache(_tools)
 
     def prepare(self, request: ModelRequest) -> HttpCall:
         """Write the request; `max_tokens` is required here, so it has a default."""
@@ -109,7 +83,8 @@ class AnthropicMessages:
         parts = [*self._head(request.model), b',"stream":true', self._budget(request, encoded)]
         if request.system.strip():
             parts += [b',"system":[', _mark(dump({"type": "text", "text": request.system})), b"]"]
-        if tools := self._encode_tools(request):
+        searches = request.web_search and self._endpoint.quirks.web_search
+        if tools := self._tools.encode(request.tools, ANTHROPIC_TOOL if searches else None):
             parts += [b',"tools":', tools]
         parts.append(b',"messages":[')
         headers = {"anthropic-version": VERSION, **self._endpoint.key_headers("x-api-key")}
@@ -147,7 +122,7 @@ class AnthropicMessages:
         begun.texts.extend(message.whole for message in added)
         return _Begun(messages[:end], begun.texts)
 
-    def reader(self) -> "AnthropicReader":
+    def reader(self) -> AnthropicReader:
         """Begin to read a reply."""
         return AnthropicReader(self._endpoint)
 
@@ -168,18 +143,6 @@ class AnthropicMessages:
         if budget < MIN_THINKING or (last is not None and last.calls_unexplained):
             return text
         return text + b',"thinking":{"type":"enabled","budget_tokens":%d}' % budget
-
-    def _encode_tools(self, request: ModelRequest) -> bytes:
-        searches = request.web_search and self._endpoint.quirks.web_search
-        if self._tools[0] is not request.tools or self._tools[1] is not searches:
-            tools: list[dict[str, Any]] = [
-                {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
-                for tool in request.tools
-            ]
-            if searches:
-                tools.append(ANTHROPIC_TOOL)
-            self._tools = (request.tools, searches, dump(tools) if tools else b"")
-        return self._tools[2]
 
     def _encode(self, message: Message) -> _Encoded:
         sent = [(block, value) for block in message.content for value in self._values(block)]
@@ -223,6 +186,13 @@ class AnthropicMessages:
                 return {**result, "is_error": True} if block.is_error else result
             case _:
                 assert_never(block)
+
+
+def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    told: list[Mapping[str, Any]] = [
+        {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in tools
+    ]
+    return [*told, search] if search else told
 
 
 def thinks_adaptively(model: str) -> bool:
@@ -277,167 +247,3 @@ def _merge(first: _Encoded, second: _Encoded) -> _Encoded:
 def _mark(blocks: bytes) -> bytes:
     """Put a cache marker on the last of some encoded blocks."""
     return blocks[:-1] + MARKER
-
-
-class _Usage(msgspec.Struct):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-
-
-class _Block(msgspec.Struct):
-    type: str = ""
-    id: str = ""
-    name: str = ""
-    text: str = ""
-    thinking: str = ""
-    signature: str = ""
-    data: str = ""
-    input: dict[str, Any] | None = None
-
-
-class _Delta(msgspec.Struct):
-    type: str = ""
-    text: str = ""
-    thinking: str = ""
-    signature: str = ""
-    partial_json: str = ""
-    stop_reason: str | None = None
-
-
-class _Start(msgspec.Struct):
-    usage: _Usage | None = None
-
-
-class _Event(msgspec.Struct):
-    type: str = ""
-    index: int = 0
-    message: _Start | None = None
-    content_block: _Block | None = None
-    delta: _Delta | None = None
-    usage: _Usage | None = None
-    error: Any = None
-
-
-_decoder = msgspec.json.Decoder(_Event)
-
-
-class AnthropicReader:
-    """Reads one reply."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-        self._origin = origin(API, endpoint)
-        self._usage = _Usage()
-        self._open: dict[int, _Block] = {}
-        self._signature = ""
-        self._has_arguments: set[int] = set()
-        self._stop: str | None = None
-        self._searches = SearchReader(self._origin)
-
-    @property
-    def usage(self) -> Usage:
-        """What is known to have been billed so far."""
-        return Usage(
-            input_tokens=count(self._usage.input_tokens),
-            output_tokens=count(self._usage.output_tokens),
-            cache_read_tokens=count(self._usage.cache_read_input_tokens),
-            cache_write_tokens=count(self._usage.cache_creation_input_tokens),
-        )
-
-    def read(self, event: SseEvent) -> Iterator[StreamEvent]:
-        """Take the next event; kinds that are not known are passed over."""
-        value = _decoder.decode(event.data)
-        match value.type:
-            case "content_block_delta" if value.delta is not None:
-                yield from self._delta(value.index, value.delta)
-            case "content_block_start" if value.content_block is not None and value.content_block.type in BLOCKS:
-                yield from self._searches.start(value.index, msgspec.json.decode(event.data)["content_block"])
-            case "content_block_start" if value.content_block is not None:
-                yield from self._start(value.index, value.content_block)
-            case "content_block_stop":
-                yield from self._finish(value.index)
-            case "message_start" if value.message is not None:
-                self._count(value.message.usage)
-            case "message_delta":
-                self._count(value.usage)
-                if value.delta is not None and value.delta.stop_reason:
-                    self._stop = value.delta.stop_reason
-            case "message_stop":
-                yield StreamStop(reason=_STOPS.get(self._stop or "", ReplyStop.END_TURN), usage=self.usage)
-            case "error" | "" if value.error is not None or event.name == "error":
-                raise CallFailedError(from_problem(self._endpoint, problem_of(msgspec.json.decode(event.data))))
-            case _:
-                pass
-
-    def end(self) -> Iterator[StreamEvent]:
-        """Without `message_stop` the reply was cut."""
-        return iter(())
-
-    def _start(self, index: int, block: _Block) -> Iterator[StreamEvent]:
-        self._open[index] = block
-        match block.type:
-            case "tool_use":
-                yield StreamCallStart(index=index, name=block.name, wire_id=block.id)
-            case "text" if block.text:
-                yield StreamText(text=block.text)
-            case "thinking":
-                self._signature = block.signature
-                if block.thinking:
-                    yield StreamThinking(text=block.thinking)
-            case _:
-                pass
-
-    def _delta(self, index: int, delta: _Delta) -> Iterator[StreamEvent]:
-        match delta.type:
-            case "text_delta" if delta.text:
-                yield StreamText(text=delta.text)
-            case "thinking_delta" if delta.thinking:
-                yield StreamThinking(text=delta.thinking)
-            case "signature_delta":
-                self._signature += delta.signature
-            case "input_json_delta" if delta.partial_json and not self._is_call(index):
-                self._searches.arguments(index, delta.partial_json)
-            case "input_json_delta" if delta.partial_json:
-                self._has_arguments.add(index)
-                yield StreamCallArguments(index=index, text=delta.partial_json)
-            case _:
-                pass
-
-    def _finish(self, index: int) -> Iterator[StreamEvent]:
-        self._searches.finish(index)
-        block = self._open.pop(index, _Block())
-        wire = WireData(api=self._origin, data={})
-        match block.type:
-            case "tool_use":
-                if index not in self._has_arguments:
-                    yield StreamCallArguments(index=index, text=dump(block.input or {}).decode())
-                yield StreamCallDone(index=index)
-            case "thinking":
-                yield StreamThinkingDone(signature=self._signature, wire=wire)
-                self._signature = ""
-            case "redacted_thinking":
-                yield StreamThinkingDone(redacted=block.data, wire=wire)
-            case _:
-                pass
-
-    def _is_call(self, index: int) -> bool:
-        block = self._open.get(index)
-        return block is not None and block.type == "tool_use"
-
-    def _count(self, usage: _Usage | None) -> None:
-        """Take over the figures that are given; later ones are totals, not differences."""
-        if usage is None:
-            return
-        known = self._usage
-        self._usage = _Usage(
-            input_tokens=_newer(usage.input_tokens, known.input_tokens),
-            output_tokens=_newer(usage.output_tokens, known.output_tokens),
-            cache_creation_input_tokens=_newer(usage.cache_creation_input_tokens, known.cache_creation_input_tokens),
-            cache_read_input_tokens=_newer(usage.cache_read_input_tokens, known.cache_read_input_tokens),
-        )
-
-
-def _newer(new: int | None, known: int | None) -> int | None:
-    return known if new is None else new

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Mapping, Sequence
 from itertools import count as numbers
 from itertools import islice
 from typing import Any, NamedTuple, assert_never
@@ -21,10 +22,11 @@ from treadle.protocol.messages import (
     ToolUse,
 )
 from treadle.protocol.models import ModelRequest
+from treadle.protocol.tools import ToolSpec
 from treadle.providers.anthropic_messages import MARKED_MESSAGES, MIN_THINKING, thinks_adaptively
 from treadle.providers.bedrock_reader import API, EVENT_STREAM, BedrockReader
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.wire import HttpCall, MessageCache, dump, effort, origin, own_data
+from treadle.providers.wire import HttpCall, MessageCache, ToolCache, dump, effort, origin, own_data
 
 CACHE_POINT = b'{"cachePoint":{"type":"default"}}'
 IMAGES = {"image/png": "png", "image/jpeg": "jpeg", "image/jpg": "jpeg", "image/gif": "gif", "image/webp": "webp"}
@@ -67,7 +69,7 @@ class BedrockConverse:
         self._origin = origin(API, endpoint)
         self._messages = {status: self._cache(status) for status in (True, False)}
         self._documents = numbers(1)
-        self._tools: tuple[object, bytes] = ((), b"")
+        self._tools = ToolCache(_tools)
 
     def _cache(self, status: bool) -> MessageCache[_Encoded]:  # noqa: FBT001 - one of two caches
         return MessageCache(lambda message: self._encode(message, status=status))
@@ -82,8 +84,8 @@ class BedrockConverse:
             system = [dump({"text": request.system})]
             parts += [b',"system":[', b",".join([*system, CACHE_POINT] if caches else system), b"]"]
         parts += [b',"inferenceConfig":', dump({"maxTokens": request.max_tokens} if request.max_tokens else {})]
-        if request.tools:
-            parts += [b',"toolConfig":', self._encode_tools(request)]
+        if tools := self._tools.encode(request.tools):
+            parts += [b',"toolConfig":', tools]
         fields = _thinking(request, encoded)
         if fields:
             parts += [b',"additionalModelRequestFields":', dump(fields)]
@@ -93,21 +95,6 @@ class BedrockConverse:
     def reader(self) -> BedrockReader:
         """Begin to read a reply."""
         return BedrockReader(self._endpoint)
-
-    def _encode_tools(self, request: ModelRequest) -> bytes:
-        if self._tools[0] is not request.tools:
-            tools = [
-                {
-                    "toolSpec": {
-                        "name": tool.name,
-                        "description": tool.description,
-                        "inputSchema": {"json": tool.parameters},
-                    }
-                }
-                for tool in request.tools
-            ]
-            self._tools = (request.tools, dump({"tools": tools}))
-        return self._tools[1]
 
     def _encode(self, message: Message, *, status: bool) -> _Encoded:
         blocks = [(block, self._block(block, status=status)) for block in message.content]
@@ -168,6 +155,14 @@ class BedrockConverse:
                 return {"document": {"format": kind, "name": name, "source": {"bytes": block.data}}}
             case _:
                 assert_never(block)
+
+
+def _tools(tools: Sequence[ToolSpec], _: Mapping[str, Any] | None) -> dict[str, Any]:
+    told = [
+        {"toolSpec": {"name": tool.name, "description": tool.description, "inputSchema": {"json": tool.parameters}}}
+        for tool in tools
+    ]
+    return {"tools": told} if told else {}
 
 
 def _call_id(wire_id: str, own_id: str) -> str:

@@ -20,12 +20,13 @@ from treadle.protocol.models import (
     Usage,
 )
 from treadle.providers.endpoint import Endpoint
+from treadle.providers.event_json import JsonEvents
 from treadle.providers.event_stream import EXCEPTION, EventStreamDecoder
 from treadle.providers.failures import CallFailedError, failure, from_problem
 from treadle.providers.framing import Framing
 from treadle.providers.problems import Problem, problem_in
 from treadle.providers.sse import SseEvent
-from treadle.providers.wire import count, origin
+from treadle.providers.wire import count, newer, origin
 
 API = "bedrock_converse"
 EVENT_STREAM = Framing(
@@ -83,7 +84,7 @@ class _Event(msgspec.Struct, rename="camel"):
     usage: _Usage | None = None
 
 
-_decoder = msgspec.json.Decoder(_Event)
+_decoder = JsonEvents(_Event)
 
 
 class BedrockReader:
@@ -95,6 +96,7 @@ class BedrockReader:
         self._usage = _Usage()
         self._calls: set[int] = set()
         self._has_arguments: set[int] = set()
+        self._bare: list[int] = []
         self._reasoning: int | None = None
         self._signature = ""
         self._redacted = b""
@@ -125,8 +127,10 @@ class BedrockReader:
                 yield from self._finish(index)
             case "messageStop":
                 self._end(value.stop_reason or "")
+                if self._stop not in (ReplyStop.MAX_TOKENS, ReplyStop.REFUSAL):
+                    yield from self._finish_bare()
             case "metadata":
-                self._usage = value.usage or self._usage
+                self._usage = newer(value.usage, self._usage)
                 if self._stop is not None:
                     yield StreamStop(reason=self._stop, usage=self.usage)
             case _:
@@ -140,6 +144,7 @@ class BedrockReader:
     def _start(self, index: int, call: _ToolUse) -> Iterator[StreamEvent]:
         if call.type == "server_tool_use":  # the provider runs it by itself
             return
+        yield from self._finish_bare()
         self._calls.add(index)
         yield StreamCallStart(index=index, name=call.name, wire_id=call.tool_use_id)
 
@@ -161,7 +166,8 @@ class BedrockReader:
     def _finish(self, index: int) -> Iterator[StreamEvent]:
         if index in self._calls:
             if index not in self._has_arguments:
-                yield StreamCallArguments(index=index, text="{}")
+                self._bare.append(index)
+                return
             yield StreamCallDone(index=index)
         elif index == self._reasoning:
             redacted = base64.b64encode(self._redacted).decode()
@@ -169,6 +175,13 @@ class BedrockReader:
                 signature=self._signature, redacted=redacted, wire=WireData(api=self._origin, data={})
             )
             self._reasoning, self._signature, self._redacted = None, "", b""
+
+    def _finish_bare(self) -> Iterator[StreamEvent]:
+        """Finish calls without arguments: what came behind them tells that they were not cut before them."""
+        for index in self._bare:
+            yield StreamCallArguments(index=index, text="{}")
+            yield StreamCallDone(index=index)
+        self._bare.clear()
 
     def _end(self, reason: str) -> None:
         if reason in _BROKEN:

@@ -2,8 +2,10 @@
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.engine.ports import Provider
 from treadle.protocol.models import ErrorKind, ModelError, ModelRequest, StreamEvent, StreamFailure, StreamStop
@@ -19,15 +21,13 @@ DOWN = frozenset({ErrorKind.OVERLOADED, ErrorKind.SERVER, ErrorKind.NETWORK, Err
 """Failures that say that the provider is not well. A rate limit says when to come back and is none of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Working:
+class Working(Struct, frozen=True):
     """Calls go through. `failures` are the moments of those that failed in a row (seconds)."""
 
     failures: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LeftAlone:
+class LeftAlone(Struct, frozen=True):
     """No call goes through before `until`; then one does, and while `probing` it is under way."""
 
     until: float

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from treadle.protocol.messages import WireData
 from treadle.protocol.models import (
@@ -26,7 +27,7 @@ class CallFunction(msgspec.Struct):
     """What a piece says of a call."""
 
     name: str | None = None
-    arguments: str | dict[str, Any] | None = None
+    arguments: str | dict[str, Any] | list[Any] | None = None
 
 
 class CallPiece(msgspec.Struct):
@@ -54,6 +55,14 @@ class Delta(msgspec.Struct):
     reasoning: str | None = None
     reasoning_details: list[dict[str, Any]] | None = None
     tool_calls: list[CallPiece] | None = None
+    function_call: CallFunction | None = None
+    annotations: list[dict[str, Any]] | None = None
+
+    @property
+    def calls(self) -> list[CallPiece]:
+        """The pieces of calls; an old form has one call at most, without a list."""
+        old = [] if self.function_call is None else [CallPiece(function=self.function_call)]
+        return self.tool_calls or old
 
 
 def texts_of(delta: Delta) -> Iterator[tuple[str, bool]]:
@@ -125,48 +134,87 @@ def _is_whole(last: dict[str, Any], piece: dict[str, Any]) -> bool:
     return "data" in piece or (piece.get("id") is not None and piece.get("id") != last.get("id"))
 
 
+class _Call(Struct):
+    """One call as far as it came; it is told once its arguments begin, as id and name may come in pieces before."""
+
+    index: int
+    wire_id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+    told: bool = False
+
+
 class CallReader:
-    """Calls by their index, whatever a server leaves out: indices, ids, or the pieces."""
+    """Calls whatever a server leaves out or repeats: indices, ids, names, or the pieces."""
 
     def __init__(self) -> None:
-        self._ids: dict[int, str] = {}
-        self._names: dict[int, str] = {}
-        self._current = -1
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, _Call] = {}
+        self._last: _Call | None = None
 
     @property
     def seen(self) -> bool:
         """Whether there was a call."""
-        return bool(self._names)
+        return bool(self._calls)
 
-    def read(self, call: CallPiece, position: int) -> Iterator[StreamEvent]:
+    def read(self, piece: CallPiece, position: int) -> Iterator[StreamEvent]:
         """Take one piece of a call; `position` is its place in the list it came in."""
-        function = call.function or CallFunction()
-        call_id = "" if call.id is None else str(call.id)
-        index = self._index(call, call_id, function.name or "", position)
-        if index not in self._names:
-            self._names[index] = function.name or ""
-            self._ids[index] = call_id
-            yield StreamCallStart(index=index, name=function.name or "", wire_id=call_id)
-        self._current = index
+        function = piece.function or CallFunction()
+        call_id, name = "" if piece.id is None else str(piece.id), function.name or ""
+        call = self._last = self._find(piece.index, call_id, name, position)
+        if not call.told:
+            call.wire_id = call.wire_id or call_id
+            call.name = call.name or name
         arguments = function.arguments
-        text = dump(arguments).decode() if isinstance(arguments, dict) else arguments
+        text = arguments if isinstance(arguments, str) else dump(arguments).decode() if arguments is not None else ""
         if text:
-            yield StreamCallArguments(index=index, text=text)
+            call.arguments.append(text)
+        if call.told and text:
+            yield StreamCallArguments(index=call.index, text=text)
+        elif call.name and call.arguments:
+            yield from self._tell(call.index + 1)
 
-    def _index(self, call: CallPiece, call_id: str, name: str, position: int) -> int:
-        """Find the call that a piece belongs to; a new id with a name under a used index begins another call."""
-        index = call.index
+    def _find(self, index: int | None, call_id: str, name: str, position: int) -> _Call:
+        """Find the call that a piece belongs to, or begin one."""
+        known = next((call for call in self._calls if call_id and call.wire_id == call_id), None)
         if index is None:
-            known = [key for key, value in self._ids.items() if call_id and value == call_id]
-            if known:
-                return known[0]
-            starts = bool(name) or self._current < 0
-            return len(self._names) if starts else max(self._current, min(position, len(self._names) - 1))
-        if call_id and name and self._ids.get(index, call_id) not in ("", call_id):
-            return next((key for key, value in self._ids.items() if value == call_id), len(self._names))
-        return index
+            if known is not None:
+                return known
+            if name or self._last is None:
+                return self._begin()
+            return self._calls[max(self._last.index, min(position, len(self._calls) - 1))]
+        call = self._by_index.get(index)
+        if call is None or (name and _is_another(call, call_id)):
+            call = (known if call is not None else None) or self._begin()
+            self._by_index[index] = call
+        return call
 
-    def finish(self) -> Iterator[StreamEvent]:
-        """Close every call."""
-        for index in sorted(self._names):
-            yield StreamCallDone(index=index)
+    def _begin(self) -> _Call:
+        self._calls.append(_Call(len(self._calls)))
+        return self._calls[-1]
+
+    def _tell(self, end: int) -> Iterator[StreamEvent]:
+        """Tell the calls before `end` that were not, with what they have of arguments."""
+        for call in self._calls[:end]:
+            if not call.told:
+                call.told = True
+                yield StreamCallStart(index=call.index, name=call.name, wire_id=call.wire_id)
+                if call.arguments:
+                    yield StreamCallArguments(index=call.index, text="".join(call.arguments))
+
+    def finish(self, *, cut: bool = False) -> Iterator[StreamEvent]:
+        """Close every call, of a reply that was `cut` all but the last one."""
+        yield from self._tell(len(self._calls))
+        for call in self._calls[: len(self._calls) - cut]:
+            yield StreamCallDone(index=call.index)
+
+
+def _is_another(call: _Call, call_id: str) -> bool:
+    """Whether a piece with a name under the index of a call begins another one: by its id, or as this one is whole."""
+    if call_id and call.wire_id:
+        return call_id != call.wire_id
+    try:
+        msgspec.json.decode("".join(call.arguments))
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return False
+    return True

@@ -17,7 +17,7 @@ from treadle.providers.http_provider import HttpProvider
 
 NAME = "local"
 LOAD_SECONDS = 300.0
-PATIENT = StreamLimits(first_byte=3600.0, idle=3600.0)
+PATIENT = StreamLimits(first_byte=3600.0, idle=3600.0, progress=7_200.0, reply=43_200.0)
 """Reading a long prompt without a graphics card takes minutes; the person can interrupt at any time."""
 
 _NOWHERE = Endpoint(name=NAME, base_url="http://127.0.0.1", limits=PATIENT)

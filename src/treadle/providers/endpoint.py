@@ -1,24 +1,27 @@
 """Where a wire API is reached: address, key, limits and the ways a vendor differs from the API's own."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
+from msgspec import Struct, field
+
 MEBIBYTE = 1 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamLimits:
+class StreamLimits(Struct, frozen=True, kw_only=True):
     """Bounds of one call: seconds to connect, to the first byte of the body and between two reads; bytes.
 
-    `idle` is never less than `first_byte`. `body` bounds the whole reply, `event` one event of it.
+    `idle` is never less than `first_byte`. Within `progress` seconds a reply has to grow (`pace.py`), and within
+    `reply` seconds to be whole, however many signs of life it gives. `body` bounds its bytes, `event` one event of it.
     """
 
     connect: float = 10.0
     first_byte: float = 60.0
     idle: float = 90.0
+    progress: float = 900.0
+    reply: float = 7_200.0
     body: int = 64 * MEBIBYTE
     event: int = 16 * MEBIBYTE
 
@@ -40,15 +43,15 @@ class ThinkingField(StrEnum):
     ENABLE = "enable_thinking"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quirks:
+class Quirks(Struct, frozen=True, kw_only=True):
     """How a vendor differs from the wire API it speaks.
 
     `key_header` carries the key instead of the API's own header (as a bearer token in `authorization`).
     `max_tokens_field` names the output limit in the chat API. `stream_usage` asks for usage in the stream; some servers
     refuse the question. Where `user_after_tool` is false, text after results goes into the last result.
     `model_in_path` names the model of the Messages API in the path, as Vertex wants it. With `web_search` the vendor
-    can search the web by itself.
+    can search the web by itself, with the tool of its API or, in the chat API, with that named by `search_tool`;
+    `search_bound` says that the Responses API takes a bound for its searches there.
     """
 
     key_header: str = ""
@@ -59,20 +62,25 @@ class Quirks:
     thinking: ThinkingField = ThinkingField.NONE
     model_in_path: bool = False
     web_search: bool = False
+    search_tool: str = ""
+    search_bound: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True, kw_only=True):
     """One place to call. `name` is the provider's name; signatures of reasoning go back only where they came from."""
 
     name: str
     base_url: str
-    api_key: str = field(default="", repr=False)
-    headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    api_key: str = ""
+    headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     limits: StreamLimits = StreamLimits()
     quirks: Quirks = Quirks()
-    proxy: str = field(default="", repr=False)
+    proxy: str = ""
     ca_file: str = ""
+
+    def __repr__(self) -> str:
+        """Show neither the key nor what else may hold one."""
+        return f"Endpoint(name={self.name!r}, host={self.host!r})"
 
     @property
     def scheme(self) -> str:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC
-from email.utils import parsedate_to_datetime
 
 import msgspec
 
@@ -161,6 +160,8 @@ def _seconds(text: str, *, now: float) -> float | None:
     if text and duration:
         hours, minutes, seconds, milliseconds = (float(part or 0) for part in duration.groups())
         return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
+    from email.utils import parsedate_to_datetime
+
     try:
         moment = parsedate_to_datetime(text)
     except ValueError:

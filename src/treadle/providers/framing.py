@@ -15,6 +15,10 @@ class EventDecoder(Protocol):
         """Take the next bytes and return the events they complete."""
         ...
 
+    def end(self) -> list[SseEvent]:
+        """Return what the end of the body completes."""
+        ...
+
 
 class Framing(Struct, frozen=True, kw_only=True):
     """One way: what to ask for, the content types that may hold it, and its decoder (given the largest event)."""

@@ -1,10 +1,8 @@
-"""The Gemini API, `generateContent`, of Google AI Studio and of Vertex."""
+"""The Gemini API, `generateContent`, of Google AI Studio and of Vertex: its requests."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, assert_never
 from urllib.parse import quote
-
-import msgspec
 
 from treadle.protocol.messages import (
     ContentBlock,
@@ -17,41 +15,20 @@ from treadle.protocol.messages import (
     Thinking,
     ToolResult,
     ToolUse,
-    WireData,
     text_of,
 )
-from treadle.protocol.models import (
-    ErrorKind,
-    ModelRequest,
-    ReplyStop,
-    StreamCallArguments,
-    StreamCallDone,
-    StreamCallStart,
-    StreamEvent,
-    StreamStop,
-    StreamText,
-    StreamThinking,
-    StreamThinkingDone,
-    Usage,
-)
+from treadle.protocol.models import ModelRequest
+from treadle.protocol.tools import ToolSpec
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.failures import CallFailedError, failure, from_problem
 from treadle.providers.framing import SSE
-from treadle.providers.gemini_arguments import PartialArgument, add_argument
-from treadle.providers.problems import problem_of
-from treadle.providers.sse import SseEvent
-from treadle.providers.wire import HttpCall, MessageCache, count, dump, origin, own_data
+from treadle.providers.gemini_reader import API, SIGNATURE, GeminiReader
+from treadle.providers.web_search import GEMINI_TOOL, gemini_searches, kept_blocks
+from treadle.providers.wire import HttpCall, MessageCache, ToolCache, dump, origin, own_data
 
-API = "gemini"
-SIGNATURE = "thoughtSignature"
 UNSIGNED = "skip_thought_signature_validator"
 """What the API takes as the signature of a call that another model made."""
 
 _ROLES = {Role.USER: b"user", Role.ASSISTANT: b"model"}
-_REFUSALS = frozenset(
-    {"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "OTHER"}
-)
-_BROKEN = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"})
 
 
 class _Encoded(NamedTuple):
@@ -75,15 +52,18 @@ class Gemini:
         self._endpoint = endpoint
         self._origin = origin(API, endpoint)
         self._messages = MessageCache(self._encode)
-        self._tools: tuple[object, bytes] = ((), b"")
+        self._tools = ToolCache(_tools)
 
     def prepare(self, request: ModelRequest) -> HttpCall:
         """Write the request."""
         parts = [b'{"contents":[', b",".join(_join(self._messages.encode(request.messages))), b"]"]
         if request.system.strip():
             parts += [b',"systemInstruction":', dump({"parts": [{"text": request.system}]})]
-        if request.tools:
-            parts += [b',"tools":', self._encode_tools(request)]
+        searches = request.web_search and self._endpoint.quirks.web_search and gemini_searches(request.model)
+        if tools := self._tools.encode(request.tools, GEMINI_TOOL if searches else None):
+            parts += [b',"tools":', tools]
+        if searches and request.tools:
+            parts += [b',"toolConfig":{"includeServerSideToolInvocations":true}']
         config: dict[str, Any] = {}
         if request.max_tokens is not None:
             config["maxOutputTokens"] = request.max_tokens
@@ -94,18 +74,9 @@ class Gemini:
         url = self._endpoint.url(f"/{quote(model)}:streamGenerateContent", query="alt=sse")
         return HttpCall(url=url, headers=self._endpoint.key_headers("x-goog-api-key"), body=b"".join(parts))
 
-    def reader(self) -> "GeminiReader":
+    def reader(self) -> GeminiReader:
         """Begin to read a reply."""
         return GeminiReader(self._endpoint)
-
-    def _encode_tools(self, request: ModelRequest) -> bytes:
-        if self._tools[0] is not request.tools:
-            functions = [
-                {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters}
-                for tool in request.tools
-            ]
-            self._tools = (request.tools, dump([{"functionDeclarations": functions}]))
-        return self._tools[1]
 
     def _encode(self, message: Message) -> _Encoded:
         blocks = sorted(message.content, key=_comes_later) if message.role is Role.USER else message.content
@@ -120,6 +91,8 @@ class Gemini:
             case Image() | Document():
                 return [_inline(block)]
             case Thinking() | RedactedThinking():
+                if searched := kept_blocks(block, self._origin):
+                    return searched
                 signature = (own_data(block.wire, self._origin) or {}).get(SIGNATURE)
                 return [{"text": "", SIGNATURE: signature}] if signature else []
             case ToolUse():
@@ -137,6 +110,14 @@ class Gemini:
         own = own_data(block.wire, self._origin)
         signature = UNSIGNED if own is None else own.get(SIGNATURE)
         return {**call, SIGNATURE: signature} if signature else call
+
+
+def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    functions = [
+        {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters} for tool in tools
+    ]
+    told = {**(search or {}), **({"functionDeclarations": functions} if functions else {})}
+    return [told] if told else []
 
 
 def _comes_later(block: ContentBlock) -> bool:
@@ -161,161 +142,3 @@ def _join(encoded: list[_Encoded]) -> list[bytes]:
         elif message.parts:
             merged.append(message)
     return [message.whole for message in merged]
-
-
-class _FunctionCall(msgspec.Struct, rename="camel"):
-    name: str = ""
-    id: str = ""
-    args: dict[str, Any] | None = None
-    partial_args: list[PartialArgument] | None = None
-    will_continue: bool = False
-
-
-class _Part(msgspec.Struct, rename="camel"):
-    text: str | None = None
-    thought: bool = False
-    thought_signature: str = ""
-    function_call: _FunctionCall | None = None
-
-
-class _Content(msgspec.Struct):
-    parts: list[_Part] | None = None
-
-
-class _Candidate(msgspec.Struct, rename="camel"):
-    content: _Content | None = None
-    finish_reason: str | None = None
-    finish_message: str | None = None
-
-
-class _Feedback(msgspec.Struct, rename="camel"):
-    block_reason: str | None = None
-
-
-class _Usage(msgspec.Struct, rename="camel"):
-    prompt_token_count: int | None = None
-    cached_content_token_count: int | None = None
-    candidates_token_count: int | None = None
-    thoughts_token_count: int | None = None
-    tool_use_prompt_token_count: int | None = None
-
-
-class _Chunk(msgspec.Struct, rename="camel"):
-    candidates: list[_Candidate] | None = None
-    prompt_feedback: _Feedback | None = None
-    usage_metadata: _Usage | None = None
-    error: Any = None
-
-
-_decoder = msgspec.json.Decoder(_Chunk)
-
-
-class GeminiReader:
-    """Reads one reply."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-        self._origin = origin(API, endpoint)
-        self._usage = _Usage()
-        self._thinking = False
-        self._calls = 0
-        self._arguments: dict[str, Any] | None = None
-        self._signature = ""
-        self._finish: str | None = None
-
-    @property
-    def usage(self) -> Usage:
-        """What is known to have been billed so far."""
-        usage = self._usage
-        cached, thoughts = count(usage.cached_content_token_count), count(usage.thoughts_token_count)
-        prompt = count(usage.prompt_token_count) + count(usage.tool_use_prompt_token_count)
-        return Usage(
-            input_tokens=count(prompt - cached),
-            output_tokens=count(usage.candidates_token_count) + thoughts,
-            cache_read_tokens=cached,
-            reasoning_tokens=thoughts,
-        )
-
-    def read(self, event: SseEvent) -> Iterator[StreamEvent]:
-        """Take the next chunk."""
-        chunk = _decoder.decode(event.data)
-        if chunk.error is not None:
-            problem = problem_of(msgspec.json.decode(event.data))
-            raise CallFailedError(from_problem(self._endpoint, problem))
-        self._usage = chunk.usage_metadata or self._usage
-        blocked = chunk.prompt_feedback.block_reason if chunk.prompt_feedback is not None else None
-        if blocked:
-            raise CallFailedError(failure(self._endpoint, ErrorKind.CONTENT_FILTER, f"block reason {blocked}"))
-        for candidate in chunk.candidates or ():
-            for part in (candidate.content or _Content()).parts or ():
-                yield from self._part(part)
-            if candidate.finish_reason:
-                self._finish = candidate.finish_reason
-            if self._finish in _BROKEN:
-                why = candidate.finish_message or f"finish reason {self._finish}"
-                raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, why))
-
-    def end(self) -> Iterator[StreamEvent]:
-        """There is no last event in this API: a reply is whole when there was a finish reason."""
-        if self._finish is None:
-            return
-        yield from self._end_thinking()
-        if self._finish == "STOP":  # a call that is open at any other end was cut, and must not look whole
-            yield from self._end_call()
-        yield StreamStop(reason=self._reason(self._finish), usage=self.usage)
-
-    def _reason(self, finish: str) -> ReplyStop:
-        if finish == "MAX_TOKENS":
-            return ReplyStop.MAX_TOKENS
-        if finish in _REFUSALS:
-            return ReplyStop.REFUSAL
-        return ReplyStop.TOOL_USE if self._calls else ReplyStop.END_TURN
-
-    def _part(self, part: _Part) -> Iterator[StreamEvent]:
-        if part.thought and part.text:
-            self._thinking = True
-            yield StreamThinking(text=part.text)
-            return
-        if part.function_call is not None:
-            yield from self._end_thinking()
-            yield from self._call(part.function_call, part.thought_signature)
-            return
-        if part.text:
-            yield from self._end_thinking()
-            yield from self._end_call()
-            yield StreamText(text=part.text)
-        if part.thought_signature:
-            self._thinking = False
-            yield StreamThinkingDone(wire=self._wire(part.thought_signature))
-
-    def _call(self, call: _FunctionCall, signature: str) -> Iterator[StreamEvent]:
-        """Take a call, or a piece of one: pieces have no name, and the last one does not announce another."""
-        if call.name:
-            yield from self._end_call()
-            yield StreamCallStart(index=self._calls, name=call.name, wire_id=call.id)
-            self._arguments = call.args or {}
-            self._signature = signature
-            self._calls += 1
-        if self._arguments is None:
-            return
-        for piece in call.partial_args or ():
-            add_argument(self._arguments, piece)
-        if not call.will_continue:
-            yield from self._end_call()
-
-    def _end_call(self) -> Iterator[StreamEvent]:
-        if self._arguments is None:
-            return
-        index = self._calls - 1
-        yield StreamCallArguments(index=index, text=dump(self._arguments).decode())
-        yield StreamCallDone(index=index, wire=self._wire(self._signature))
-        self._arguments = None
-
-    def _end_thinking(self) -> Iterator[StreamEvent]:
-        if self._thinking:
-            self._thinking = False
-            yield StreamThinkingDone()
-
-    def _wire(self, signature: str) -> WireData:
-        """Marks a block as ours, with its signature if it has one."""
-        return WireData(api=self._origin, data={SIGNATURE: signature} if signature else {})

@@ -3,7 +3,6 @@
 import ssl
 
 import httpx2
-import msgspec
 
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.providers.endpoint import Endpoint
@@ -16,8 +15,6 @@ HTTP_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError)
 def from_exception(endpoint: Endpoint, error: Exception) -> ModelError:
     """Map what the HTTP client raised; its text is shown only where it cannot hold a header."""
     match error:
-        case msgspec.MsgspecError():
-            return failure(endpoint, ErrorKind.MALFORMED_STREAM, str(error))
         case TimeoutError():
             why = f"the reply did not begin within {endpoint.limits.first_byte:g} s"
             return failure(endpoint, ErrorKind.TIMEOUT, why)

@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, suppress
 
 import httpx2
@@ -12,15 +12,21 @@ import msgspec
 from treadle.protocol.models import ErrorKind, ModelError, ModelRequest, StreamEvent, StreamFailure, StreamStop
 from treadle.providers.endpoint import MEBIBYTE, Endpoint
 from treadle.providers.event_stream import DamagedFrameError
-from treadle.providers.failures import CallFailedError, clean, failure, from_response, is_html
+from treadle.providers.failures import CallFailedError, clean, failure, from_problem, from_response, is_html
+from treadle.providers.framing import SSE
 from treadle.providers.http_failures import HTTP_ERRORS, from_exception
+from treadle.providers.pace import Pace
+from treadle.providers.pieces import Pieces
+from treadle.providers.problems import problem_in
 from treadle.providers.sse import EventTooLargeError, SseEvent
-from treadle.providers.wire import Authorizer, HttpCall, WireApi
+from treadle.providers.wire import Authorizer, HttpCall, ReplyReader, WireApi
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 DRAIN_SECONDS = 0.05
 """How long to wait after the last event for the end of the body, so that the connection can be used again."""
 MAX_REFUSAL = 64 * 1024
+MAX_SHOWN = 300
+"""Bytes of an event that cannot be understood which are shown."""
 
 
 class HttpProvider:
@@ -36,27 +42,42 @@ class HttpProvider:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Call the model; see the port."""
         reader = self._api.reader()
+        pieces = Pieces(request.messages)
+        pace = Pace(self._endpoint.limits, asyncio.get_running_loop().time)
         try:
-            async with aclosing(self._events(request)) as events:
+            async with aclosing(self._events(request, pace)) as events:
                 async for event in events:
-                    for item in reader.read(event):
+                    for item in self._read(reader, event, pieces):
                         if isinstance(item, StreamStop):
                             await _drain(events)
                             yield item
                             return
+                        pace.add(item)
                         yield item
-            for item in reader.end():
+            for item in (mended for piece in reader.end() for mended in pieces.mend(piece)):
                 yield item
                 if isinstance(item, StreamStop):
                     return
             error = failure(self._endpoint, ErrorKind.MALFORMED_STREAM, "the reply ended before it was whole")
         except CallFailedError as failed:
             error = failed.error
-        except (msgspec.MsgspecError, *HTTP_ERRORS) as broken:
+        except HTTP_ERRORS as broken:
             error = from_exception(self._endpoint, broken)
         if self._authorizer is not None:
             error = msgspec.structs.replace(error, message=clean(error.message, self._authorizer.secrets))
         yield StreamFailure(error=error, usage=reader.usage)
+
+    def _read(self, reader: ReplyReader, event: SseEvent, pieces: Pieces) -> Iterator[StreamEvent]:
+        """Give what an event says; raises `CallFailedError` with the words of one that cannot be understood."""
+        try:
+            for piece in reader.read(event):
+                yield from pieces.mend(piece)
+        except msgspec.MsgspecError as broken:
+            problem = problem_in(event.data)
+            if problem is not None and problem.message:
+                raise CallFailedError(from_problem(self._endpoint, problem)) from broken
+            why = f"{broken}: {event.data[:MAX_SHOWN].decode('utf-8', 'replace')}"
+            raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, why)) from broken
 
     async def close(self) -> None:
         """Give back connections."""
@@ -64,19 +85,28 @@ class HttpProvider:
         if client is not None:
             await client.aclose()
 
-    async def _events(self, request: ModelRequest) -> AsyncGenerator[SseEvent, None]:
-        """Send the request and give the events of the reply."""
+    async def _events(self, request: ModelRequest, pace: Pace) -> AsyncGenerator[SseEvent, None]:
+        """Send the request and give the events of the reply, as long as `pace` is content with it."""
         limits = self._endpoint.limits
         async with asyncio.timeout(limits.connect + limits.first_byte):
             response = await self._send(self._api.prepare(request))
         try:
             if response.status_code != 200 or not self._may_be_events(response):
-                raise CallFailedError(await self._refusal(response))
+                raise CallFailedError(await self._refusal(response, pace))
             decoder = self._api.framing.decoder(limits.event)
-            async with aclosing(self._chunks(response)) as chunks:
+            start = bytearray()
+            empty = True
+            async with aclosing(self._chunks(response, pace)) as chunks:
                 async for chunk in chunks:
+                    start += chunk[: MAX_REFUSAL - len(start)] if empty else b""
                     for event in decoder.feed(chunk):
+                        empty = False
                         yield event
+            for event in decoder.end():
+                empty = False
+                yield event
+            if empty:
+                self._raise_if_told(response, bytes(start))
         except EventTooLargeError as error:
             raise CallFailedError(self._too_large("an event", limits.event)) from error
         except DamagedFrameError as error:
@@ -126,7 +156,7 @@ class HttpProvider:
             raise CallFailedError(failure(endpoint, ErrorKind.BAD_REQUEST, why)) from error
         return self._client
 
-    async def _chunks(self, response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+    async def _chunks(self, response: httpx2.Response, pace: Pace) -> AsyncGenerator[bytes, None]:
         """Give the body as it arrives, within the limits of time and size."""
         limits = self._endpoint.limits
         async with aclosing(response.aiter_bytes()) as body:
@@ -136,27 +166,55 @@ class HttpProvider:
                 raise CallFailedError(self._map_refusal(response, first))
             yield first
             total = len(first)
-            async for chunk in body:
+            while chunk := await self._next(body, pace):
                 total += len(chunk)
                 if total > limits.body:
                     raise CallFailedError(self._too_large("the reply", limits.body))
                 yield chunk
 
-    async def _refusal(self, response: httpx2.Response) -> ModelError:
+    async def _next(self, body: AsyncIterator[bytes], pace: Pace) -> bytes:
+        """Give the next bytes of a body, none at its end."""
+        patience = asyncio.timeout_at(pace.deadline)
+        try:
+            async with patience:
+                return await anext(body, b"")
+        except TimeoutError as late:
+            if not patience.expired():
+                raise
+            raise CallFailedError(failure(self._endpoint, ErrorKind.TIMEOUT, pace.complaint)) from late
+
+    async def _refusal(self, response: httpx2.Response, pace: Pace) -> ModelError:
         """Read the body of a response that is no stream, as far as it is worth reading."""
         body = bytearray()
         with suppress(*HTTP_ERRORS):
-            async with aclosing(self._chunks(response)) as chunks:
+            async with (
+                asyncio.timeout(self._endpoint.limits.first_byte),
+                aclosing(self._chunks(response, pace)) as chunks,
+            ):
                 async for chunk in chunks:
                     body += chunk
                     if len(body) > MAX_REFUSAL:
                         break
         return self._map_refusal(response, bytes(body))
 
+    def _raise_if_told(self, response: httpx2.Response, start: bytes) -> None:
+        """Raise `CallFailedError` where a body without any event says itself what is wrong."""
+        start = start.strip()
+        problem = problem_in(start)
+        if (problem is not None and problem.message) or is_html("", start) or not self._is_named(response):
+            raise CallFailedError(self._map_refusal(response, start))
+        packed = response.headers.get("content-encoding", "identity")
+        if packed not in ("identity", "gzip", "deflate"):
+            why = f"its body is compressed ({packed}), which was not asked for"
+            raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, why))
+
     def _may_be_events(self, response: httpx2.Response) -> bool:
-        """Whether the content type lets the body hold the events of this API."""
-        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        return kind in self._api.framing.types
+        """Whether the body can hold the events of this API: some servers call them JSON, which they contain."""
+        return self._is_named(response) or (self._api.framing is SSE and _type_of(response) == "application/json")
+
+    def _is_named(self, response: httpx2.Response) -> bool:
+        """Whether the content type is one of the events of this API."""
+        return _type_of(response) in self._api.framing.types
 
     def _map_refusal(self, response: httpx2.Response, body: bytes) -> ModelError:
         headers = {name.lower(): value for name, value in response.headers.items()}
@@ -164,6 +222,10 @@ class HttpProvider:
 
     def _too_large(self, what: str, limit: int) -> ModelError:
         return failure(self._endpoint, ErrorKind.MALFORMED_STREAM, f"{what} is larger than {limit / MEBIBYTE:g} MiB")
+
+
+def _type_of(response: httpx2.Response) -> str:
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def _drain(events: AsyncGenerator[SseEvent, None]) -> None:

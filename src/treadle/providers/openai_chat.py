@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
 import msgspec
@@ -29,13 +29,16 @@ from treadle.protocol.models import (
     StreamText,
     Usage,
 )
+from treadle.protocol.tools import ToolSpec
 from treadle.providers.chat_pieces import DETAILS, FIELD, CallReader, Delta, ReasoningReader, texts_of
 from treadle.providers.endpoint import CallIds, Endpoint, ThinkingField
+from treadle.providers.event_json import JsonEvents
 from treadle.providers.failures import CallFailedError, failure, from_problem
 from treadle.providers.framing import SSE
-from treadle.providers.problems import problem_of
+from treadle.providers.problems import Problem, problem_in, problem_of
 from treadle.providers.sse import SseEvent
-from treadle.providers.wire import HttpCall, MessageCache, count, dump, effort, origin, own_data
+from treadle.providers.web_search import Found
+from treadle.providers.wire import HttpCall, MessageCache, ToolCache, count, dump, effort, newer, origin, own_data
 
 API = "openai_chat"
 DONE = b"[DONE]"
@@ -62,7 +65,8 @@ class OpenAIChat:
         self._endpoint = endpoint
         self._origin = origin(API, endpoint)
         self._messages = MessageCache(self._encode)
-        self._tools: tuple[object, bytes] = ((), b"")
+        self._tools = ToolCache(_tools)
+        self._search = {"type": endpoint.quirks.search_tool} if endpoint.quirks.search_tool else None
 
     def prepare(self, request: ModelRequest) -> HttpCall:
         """Write the request."""
@@ -78,8 +82,8 @@ class OpenAIChat:
         if request.thinking_budget:
             fields = _thinking(quirks.thinking, request.thinking_budget)
             parts += [b',"%s":%s' % (name.encode(), dump(value)) for name, value in fields.items()]
-        if request.tools:
-            parts += [b',"tools":', self._encode_tools(request)]
+        if tools := self._tools.encode(request.tools, self._search if request.web_search else None):
+            parts += [b',"tools":', tools]
         parts += [b',"messages":[', b",".join(messages), b"]}"]
         headers = self._endpoint.key_headers("authorization")
         return HttpCall(url=self._endpoint.url("/chat/completions"), headers=headers, body=b"".join(parts))
@@ -87,18 +91,6 @@ class OpenAIChat:
     def reader(self) -> "ChatReader":
         """Begin to read a reply."""
         return ChatReader(self._endpoint)
-
-    def _encode_tools(self, request: ModelRequest) -> bytes:
-        if self._tools[0] is not request.tools:
-            tools = [
-                {
-                    "type": "function",
-                    "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
-                }
-                for tool in request.tools
-            ]
-            self._tools = (request.tools, dump(tools))
-        return self._tools[1]
 
     def _encode(self, message: Message) -> bytes:
         """Write one message as the one or more that this API makes of it, joined by commas; empty where none is."""
@@ -179,6 +171,17 @@ class OpenAIChat:
         return [*results, {"role": "user", "content": parts}]
 
 
+def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    told: list[Mapping[str, Any]] = [
+        {
+            "type": "function",
+            "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+        }
+        for tool in tools
+    ]
+    return [*told, search] if search else told
+
+
 def _thinking(field: ThinkingField, budget: int) -> dict[str, Any]:
     """The fields that ask for reasoning, each vendor's in its own way."""
     match field:
@@ -216,13 +219,19 @@ class _OutputDetails(msgspec.Struct):
     reasoning_tokens: int | None = None
 
 
+class _ServerTools(msgspec.Struct):
+    web_search_requests: int | None = None
+
+
 class _Usage(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    total_tokens: int | None = None
     prompt_tokens_details: _PromptDetails | None = None
     completion_tokens_details: _OutputDetails | None = None
     prompt_cache_hit_tokens: int | None = None
     cached_tokens: int | None = None
+    server_tool_use: _ServerTools | None = None
 
 
 class _Choice(msgspec.Struct):
@@ -230,6 +239,7 @@ class _Choice(msgspec.Struct):
     message: Delta | None = None
     finish_reason: str | None = None
     usage: _Usage | None = None
+    error: Any = None
 
 
 class _Extra(msgspec.Struct):
@@ -242,10 +252,18 @@ class _Chunk(msgspec.Struct):
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
     x_groq: _Extra | None = None
+    search_results: list[dict[str, Any]] | None = None
     error: Any = None
+    message: Any = None
+    detail: Any = None
+
+    @property
+    def fails(self) -> bool:
+        """Whether it is a failure: some servers have no field for one, but say it in place of the reply."""
+        return self.error is not None or (self.choices is None and bool(self.message or self.detail))
 
 
-_decoder = msgspec.json.Decoder(_Chunk)
+_decoder = JsonEvents(_Chunk)
 
 
 class ChatReader:
@@ -255,6 +273,7 @@ class ChatReader:
         self._endpoint = endpoint
         self._thinking = ReasoningReader(origin(API, endpoint))
         self._calls = CallReader()
+        self._found = Found()
         self._usage = _Usage()
         self._finish: str | None = None
 
@@ -266,12 +285,15 @@ class ChatReader:
         cached = count(details.cached_tokens) or count(usage.prompt_cache_hit_tokens) or count(usage.cached_tokens)
         written = count(details.cache_write_tokens)
         output = usage.completion_tokens_details or _OutputDetails()
+        prompt = count(usage.prompt_tokens)
+        beside = count(usage.total_tokens) - prompt - count(usage.completion_tokens)  # some count reasoning only there
         return Usage(
-            input_tokens=count(count(usage.prompt_tokens) - cached - written),
-            output_tokens=count(usage.completion_tokens),
+            input_tokens=count(prompt - cached - written),
+            output_tokens=count(usage.completion_tokens) + (count(beside) if prompt else 0),
             cache_read_tokens=cached,
             cache_write_tokens=written,
             reasoning_tokens=count(output.reasoning_tokens),
+            searches=count((usage.server_tool_use or _ServerTools()).web_search_requests),
         )
 
     def read(self, event: SseEvent) -> Iterator[StreamEvent]:
@@ -281,19 +303,19 @@ class ChatReader:
             yield from self.end()
             return
         chunk = _decoder.decode(event.data)
-        if chunk.error is not None or event.name == "error":
-            value = msgspec.json.decode(event.data)
-            raise CallFailedError(from_problem(self._endpoint, problem_of(value if isinstance(value, dict) else {})))
-        usage = chunk.usage or (chunk.x_groq.usage if chunk.x_groq is not None else None)
+        if chunk.fails or event.name == "error":
+            raise CallFailedError(from_problem(self._endpoint, problem_in(event.data) or Problem()))
+        self._usage = newer(chunk.usage or (chunk.x_groq.usage if chunk.x_groq is not None else None), self._usage)
+        self._found.add(None, chunk.search_results or ())
         for choice in chunk.choices or ():
-            usage = usage or choice.usage
+            if choice.error is not None:
+                raise CallFailedError(from_problem(self._endpoint, problem_of({"error": choice.error})))
+            self._usage = newer(choice.usage, self._usage)
             delta = choice.delta or choice.message
             if delta is not None:
                 yield from self._delta(delta)
             if choice.finish_reason:
                 self._finish = choice.finish_reason
-        if usage is not None:
-            self._usage = usage
 
     def end(self) -> Iterator[StreamEvent]:
         """The end is in order once there was a finish reason; some servers never send the end marker."""
@@ -301,14 +323,16 @@ class ChatReader:
             return
         if self._finish == "error":
             raise CallFailedError(failure(self._endpoint, ErrorKind.SERVER, "the reply ended with an error"))
-        yield from self._thinking.finish()
-        yield from self._calls.finish()
         reason = _STOPS.get(self._finish, ReplyStop.END_TURN)
+        yield from self._thinking.finish()
+        yield from self._found.tell(searched=self.usage.searches > 0)
+        yield from self._calls.finish(cut=reason in (ReplyStop.MAX_TOKENS, ReplyStop.REFUSAL))
         if reason is ReplyStop.END_TURN and self._calls.seen:
             reason = ReplyStop.TOOL_USE
         yield StreamStop(reason=reason, usage=self.usage)
 
     def _delta(self, delta: Delta) -> Iterator[StreamEvent]:
+        self._found.add(None, (note.get("url_citation") for note in delta.annotations or ()))
         yield from self._thinking.read(delta)
         for text, is_thinking in texts_of(delta):
             if is_thinking:
@@ -316,6 +340,7 @@ class ChatReader:
             else:
                 yield from self._thinking.finish()
                 yield StreamText(text=text)
-        for position, call in enumerate(delta.tool_calls or ()):
+        for position, call in enumerate(delta.calls):
             yield from self._thinking.finish()
+            yield from self._found.tell()
             yield from self._calls.read(call, position)

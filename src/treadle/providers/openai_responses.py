@@ -1,6 +1,6 @@
 """The OpenAI Responses API, used without state on the server: reasoning goes back encrypted, as it came."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
 import msgspec
@@ -33,13 +33,26 @@ from treadle.protocol.models import (
     StreamThinkingDone,
     Usage,
 )
+from treadle.protocol.tools import ToolSpec
 from treadle.providers.endpoint import Endpoint
+from treadle.providers.event_json import JsonEvents
 from treadle.providers.failures import CallFailedError, from_problem
 from treadle.providers.framing import SSE
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
-from treadle.providers.web_search import RESPONSES_TOOL, read_call
-from treadle.providers.wire import HttpCall, MessageCache, count, dump, effort, origin, own_data
+from treadle.providers.web_search import MOST, RESPONSES_TOOL, is_billed, read_call
+from treadle.providers.wire import (
+    HttpCall,
+    MessageCache,
+    ToolCache,
+    count,
+    dump,
+    effort,
+    newer,
+    origin,
+    own_data,
+    own_number,
+)
 
 API = "openai_responses"
 DONE = b"[DONE]"
@@ -57,7 +70,7 @@ class OpenAIResponses:
         self._endpoint = endpoint
         self._origin = origin(API, endpoint)
         self._messages = MessageCache(self._encode)
-        self._tools: tuple[object, bool, bytes] = (None, False, b"")
+        self._tools = ToolCache(_tools)
 
     def prepare(self, request: ModelRequest) -> HttpCall:
         """Write the request."""
@@ -69,8 +82,11 @@ class OpenAIResponses:
         if request.thinking_budget:
             reasoning = {"effort": effort(request.thinking_budget), "summary": "auto"}
             parts += [b',"include":["reasoning.encrypted_content"],"reasoning":', dump(reasoning)]
-        if tools := self._encode_tools(request):
+        searches = request.web_search and self._endpoint.quirks.web_search
+        if tools := self._tools.encode(request.tools, RESPONSES_TOOL if searches else None):
             parts += [b',"tools":', tools]
+        if searches and self._endpoint.quirks.search_bound:
+            parts.append(b',"max_tool_calls":%d' % MOST)
         items = filter(None, self._messages.encode(request.messages))
         parts += [b',"input":[', b",".join(items), b"]}"]
         headers = self._endpoint.key_headers("authorization")
@@ -79,24 +95,6 @@ class OpenAIResponses:
     def reader(self) -> "ResponsesReader":
         """Begin to read a reply."""
         return ResponsesReader(self._endpoint)
-
-    def _encode_tools(self, request: ModelRequest) -> bytes:
-        searches = request.web_search and self._endpoint.quirks.web_search
-        if self._tools[0] is not request.tools or self._tools[1] is not searches:
-            tools: list[dict[str, Any]] = [
-                {
-                    "type": "function",
-                    "name": tool.name,
-                    "description": tool.description,
-                    "parameters": tool.parameters,
-                    "strict": False,
-                }
-                for tool in request.tools
-            ]
-            if searches:
-                tools.append(RESPONSES_TOOL)
-            self._tools = (request.tools, searches, dump(tools) if tools else b"")
-        return self._tools[2]
 
     def _encode(self, message: Message) -> bytes:
         """Write one message as the items that this API makes of it, joined by commas; empty where none is."""
@@ -121,6 +119,20 @@ class OpenAIResponses:
                 return None
             case _:
                 assert_never(block)
+
+
+def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    told: list[Mapping[str, Any]] = [
+        {
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.parameters,
+            "strict": False,
+        }
+        for tool in tools
+    ]
+    return [*told, search] if search else told
 
 
 def _user(message: Message) -> list[dict[str, Any]]:
@@ -170,11 +182,16 @@ class _OutputDetails(msgspec.Struct):
     reasoning_tokens: int | None = None
 
 
+class _ServerTools(msgspec.Struct):
+    web_search_calls: int | None = None
+
+
 class _Usage(msgspec.Struct):
     input_tokens: int | None = None
     output_tokens: int | None = None
     input_tokens_details: _InputDetails | None = None
     output_tokens_details: _OutputDetails | None = None
+    server_side_tool_usage_details: _ServerTools | None = None
 
 
 class _Incomplete(msgspec.Struct):
@@ -182,6 +199,7 @@ class _Incomplete(msgspec.Struct):
 
 
 class _Response(msgspec.Struct):
+    output: list[dict[str, Any]] | None = None
     usage: _Usage | None = None
     incomplete_details: _Incomplete | None = None
 
@@ -195,7 +213,16 @@ class _Event(msgspec.Struct):
     response: _Response | None = None
 
 
-_decoder = msgspec.json.Decoder(_Event)
+_decoder = JsonEvents(_Event)
+
+
+class _Call(msgspec.Struct):
+    """A call. `number` is the provider's index, or another one where it gives that twice."""
+
+    number: int
+    call_id: str
+    done: bool = False
+    has_arguments: bool = False
 
 
 class ResponsesReader:
@@ -205,19 +232,24 @@ class ResponsesReader:
         self._endpoint = endpoint
         self._origin = origin(API, endpoint)
         self._usage = _Usage()
-        self._calls: set[int] = set()
+        self._calls: dict[int, _Call] = {}
+        self._numbers: set[int] = set()
         self._streamed: set[int] = set()
+        self._whole = 0
+        self._searched = 0
         self._refused = False
 
     @property
     def usage(self) -> Usage:
         """What is known to have been billed so far."""
         cached = count((self._usage.input_tokens_details or _InputDetails()).cached_tokens)
+        reported = self._usage.server_side_tool_usage_details or _ServerTools()
         return Usage(
             input_tokens=count(count(self._usage.input_tokens) - cached),
             output_tokens=count(self._usage.output_tokens),
             cache_read_tokens=cached,
             reasoning_tokens=count((self._usage.output_tokens_details or _OutputDetails()).reasoning_tokens),
+            searches=max(count(reported.web_search_calls), self._searched),
         )
 
     def read(self, event: SseEvent) -> Iterator[StreamEvent]:
@@ -225,19 +257,20 @@ class ResponsesReader:
         if event.data.strip() == DONE:
             return
         value = _decoder.decode(event.data)
-        if value.response is not None and value.response.usage is not None:
-            self._usage = value.response.usage
-        match value.type:
+        if value.response is not None:
+            self._usage = newer(value.response.usage, self._usage)
+        match value.type or event.name:
             case "response.output_item.added" | "response.output_item.done" if value.item is not None:
-                yield from self._item(value.output_index, value.item, done=value.type.endswith("done"))
+                yield from self._item(value.output_index, value.item, done=(value.type or event.name).endswith("done"))
             case "response.completed" | "response.incomplete":
+                yield from self._missed(value.response or _Response())
                 yield StreamStop(reason=self._reason(value.response or _Response()), usage=self.usage)
             case "response.failed" | "error":
                 whole = msgspec.json.decode(event.data)
                 problem = problem_of(whole.get("response") or whole)
                 raise CallFailedError(from_problem(self._endpoint, problem))
-            case _:
-                yield from self._delta(value)
+            case kind:
+                yield from self._delta(kind, value)
 
     def end(self) -> Iterator[StreamEvent]:
         """Without a last event the reply was cut."""
@@ -254,27 +287,42 @@ class ResponsesReader:
             case _:
                 return ReplyStop.MAX_TOKENS
 
-    def _delta(self, value: _Event) -> Iterator[StreamEvent]:
+    def _missed(self, response: _Response) -> Iterator[StreamEvent]:
+        """Give what only the last event has: some servers stream nothing, or leave out how their items end."""
+        open_calls = [index for index, call in self._calls.items() if not call.done]
+        output = response.output or ()
+        if self._whole == 0 and not self._streamed and not self._calls:
+            for index, item in enumerate(output):
+                yield from self._item(index, item, done=True)
+        for index in open_calls:
+            call_id = self._calls[index].call_id
+            for item in output:
+                if item.get("call_id") == call_id:
+                    yield from self._call(index, item, done=True)
+
+    def _delta(self, kind: str, value: _Event) -> Iterator[StreamEvent]:
         index = value.output_index
-        if value.type == "response.reasoning_summary_part.added" and value.summary_index > 0:
+        if kind == "response.reasoning_summary_part.added" and value.summary_index > 0:
             yield StreamThinking(text="\n\n")
         if not isinstance(value.delta, str) or not value.delta:
             return
-        match value.type:
+        match kind:
             case "response.output_text.delta" | "response.refusal.delta":
-                self._refused = self._refused or value.type == "response.refusal.delta"
+                self._refused = self._refused or kind == "response.refusal.delta"
                 self._streamed.add(index)
                 yield StreamText(text=value.delta)
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
                 self._streamed.add(index)
                 yield StreamThinking(text=value.delta)
             case "response.function_call_arguments.delta" if index in self._calls:
-                self._streamed.add(index)
-                yield StreamCallArguments(index=index, text=value.delta)
+                call = self._calls[index]
+                call.has_arguments = True
+                yield StreamCallArguments(index=call.number, text=value.delta)
             case _:
                 pass
 
     def _item(self, index: int, item: dict[str, Any], *, done: bool) -> Iterator[StreamEvent]:
+        self._whole += done
         match item.get("type"):
             case "function_call":
                 yield from self._call(index, item, done=done)
@@ -284,6 +332,7 @@ class ResponsesReader:
                     yield StreamThinking(text=text)
                 yield StreamThinkingDone(wire=self._kept(item))
             case "web_search_call" if done:
+                self._searched += is_billed(item)
                 yield from read_call(item, WireData(api=self._origin, data={ITEM: item}))
             case "message" if done and index not in self._streamed:
                 text = _texts(item.get("content"))
@@ -293,15 +342,20 @@ class ResponsesReader:
                 pass
 
     def _call(self, index: int, item: dict[str, Any], *, done: bool) -> Iterator[StreamEvent]:
-        if index not in self._calls:
-            self._calls.add(index)
-            name, call_id = str(item.get("name") or ""), str(item.get("call_id") or item.get("id") or "")
-            yield StreamCallStart(index=index, name=name, wire_id=call_id)
+        call_id = str(item.get("call_id") or item.get("id") or "")
+        call = self._calls.get(index)
+        if call is None or call.done or call.call_id != call_id:
+            call = self._calls[index] = _Call(number=own_number(index, self._numbers), call_id=call_id)
+            yield StreamCallStart(index=call.number, name=str(item.get("name") or ""), wire_id=call_id)
         if done:
             arguments = item.get("arguments")
-            if isinstance(arguments, str) and arguments and index not in self._streamed:
-                yield StreamCallArguments(index=index, text=arguments)
-            yield StreamCallDone(index=index)
+            text = arguments if isinstance(arguments, str) else dump(arguments or {}).decode()
+            if text and not call.has_arguments:
+                yield StreamCallArguments(index=call.number, text=text)
+            call.done = True
+            if item.get("status") == "incomplete":
+                return
+            yield StreamCallDone(index=call.number)
 
     def _kept(self, item: dict[str, Any]) -> WireData | None:
         """What goes back of a reasoning item; without its content a server that stores nothing cannot know it."""

@@ -7,7 +7,7 @@ LEAST, MOST = 1_000, 100_000_000
 
 _NUMBER = r"(\d[\d,_]*)"
 _WORDINGS = tuple(
-    re.compile(text.replace("#", _NUMBER), re.IGNORECASE)
+    text.replace("#", _NUMBER)
     for text in (
         r"(?:maximum|max) (?:context|prompt|input) (?:length|window)(?: of this model)?(?: is|:| of) (?:only )?#",
         r"prompt is too long: [\d,]+ tokens > # maximum",
@@ -30,7 +30,7 @@ _WORDINGS = tuple(
 def window_in(text: str) -> int | None:
     """Find the window (tokens) that a refusal of a conversation as too long names; None where it names none."""
     for wording in _WORDINGS:
-        found = wording.search(text)
+        found = re.search(wording, text, re.IGNORECASE)
         if found:
             window = int(re.sub(r"\D", "", found[1]))
             return window if LEAST <= window <= MOST else None

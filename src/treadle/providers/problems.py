@@ -91,37 +91,38 @@ BY_STATUS = {
     529: ErrorKind.OVERLOADED,
 }
 
-CONTEXT_TEXT = re.compile(
+CONTEXT_TEXT = (
     r"prompt is too long|maximum context length|context[ _]length|context[ _]window|context size"
     r"|input token count.{0,60}exceeds|too many (?:input )?tokens|input is too long|maximum prompt length"
     r"|exceeds? the (?:maximum|max|limit of).{0,40}tokens|tokens? (?:count )?exceeds?|reduce the length of the messages"
     r"|request (?:body )?(?:is )?too large|range of input length|input length and `?max_tokens`? exceed"
     r"|longer than the (?:model's )?context|model_max_prompt_tokens|prompt exceeds max length"
     r"|exceeded model token limit|token length too long|tokens \+ `?max_new_tokens`? must be <="
-    r"|exceeds the limit of \d+|prompt token count of \d+ exceeds",
-    re.IGNORECASE,
+    r"|exceeds the limit of \d+|prompt token count of \d+ exceeds"
 )
-BALANCE_TEXT = re.compile(
+BALANCE_TEXT = (
     r"credit balance is too low|insufficient (?:account )?(?:balance|credits?|funds)|requires more credits"
-    r"|out of credits|no (?:remaining )?credits|quota has been exhausted|billing hard limit|account is in arrears",
-    re.IGNORECASE,
+    r"|out of credits|no (?:remaining )?credits|quota has been exhausted|billing hard limit|account is in arrears"
 )
-KEY_TEXT = re.compile(
+KEY_TEXT = (
     r"api[ _-]?key (?:is )?(?:not valid|invalid|expired)|(?:incorrect|invalid) api[ _-]?key"
-    r"|make sure your api key is valid",
-    re.IGNORECASE,
+    r"|make sure your api key is valid"
 )
+
+
+def _says(problem: Problem, wording: str) -> bool:
+    return re.search(wording, problem.message, re.IGNORECASE) is not None
 
 
 def kind_of(status: int | None, problem: Problem) -> ErrorKind:
     """Sort a refusal: by its codes, by texts that every vendor words for itself, then by the HTTP status."""
     found = [BY_CODE[code] for code in problem.codes if code in BY_CODE]
-    if ErrorKind.BALANCE in found or BALANCE_TEXT.search(problem.message):
+    if ErrorKind.BALANCE in found or _says(problem, BALANCE_TEXT):
         return ErrorKind.BALANCE
     limited = ErrorKind.RATE_LIMIT in found or status == 429
-    if ErrorKind.CONTEXT_TOO_LONG in found or (not limited and CONTEXT_TEXT.search(problem.message)):
+    if ErrorKind.CONTEXT_TOO_LONG in found or (not limited and _says(problem, CONTEXT_TEXT)):
         return ErrorKind.CONTEXT_TOO_LONG
-    if KEY_TEXT.search(problem.message):
+    if _says(problem, KEY_TEXT):
         return ErrorKind.AUTHENTICATION
     if found and (found[0] is not ErrorKind.SERVER or status is None):
         return found[0]

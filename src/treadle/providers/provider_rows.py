@@ -31,7 +31,7 @@ EFFORT = Quirks(thinking=ThinkingField.EFFORT)
 SWITCH = Quirks(thinking=ThinkingField.SWITCH)
 ENABLE = Quirks(thinking=ThinkingField.ENABLE)
 USUAL = StreamLimits()
-PATIENT = StreamLimits(first_byte=900.0, idle=900.0)
+PATIENT = StreamLimits(first_byte=900.0, idle=900.0, progress=3_600.0, reply=43_200.0)
 """A model on the user's own machine may need minutes to load and to read a long prompt."""
 
 
@@ -39,7 +39,8 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     """One provider. `keys` are environment variables that may hold its key, the first that is set wins.
 
     `base_url` may have `{VARIABLES}` of the environment in it, and is empty where the user must give one.
-    `models` names the section of the model data, if it is not the provider's name.
+    `models` names the section of the model data, if it is not the provider's name. `search_price` is what a thousand
+    searches of the web by the provider cost (US dollars), None if that is not one known figure.
     """
 
     name: str
@@ -53,6 +54,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
     key_optional: bool = False
     proof: Proof = Proof.KEY
+    search_price: float | None = None
 
     @property
     def section(self) -> str:
@@ -87,6 +89,7 @@ ROWS: tuple[ProviderRow, ...] = (
         wire=Wire.ANTHROPIC_MESSAGES,
         quirks=Quirks(web_search=True),
         aliases=("claude",),
+        search_price=10.0,
     ),
     ProviderRow(
         name="openai",
@@ -95,6 +98,7 @@ ROWS: tuple[ProviderRow, ...] = (
         keys=("OPENAI_API_KEY",),
         wire=Wire.OPENAI_RESPONSES,
         quirks=Quirks(web_search=True),
+        search_price=10.0,
     ),
     ProviderRow(
         name="openai-chat",
@@ -110,8 +114,10 @@ ROWS: tuple[ProviderRow, ...] = (
         base_url="https://generativelanguage.googleapis.com/v1beta",
         keys=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"),
         wire=Wire.GEMINI,
+        quirks=Quirks(web_search=True),
         models="google",
         aliases=("google",),
+        search_price=14.0,
     ),
     ProviderRow(
         name="vertex",
@@ -197,7 +203,7 @@ ROWS: tuple[ProviderRow, ...] = (
         "OpenRouter",
         "https://openrouter.ai/api/v1",
         "OPENROUTER_API_KEY",
-        quirks=Quirks(thinking=ThinkingField.BUDGET),
+        quirks=Quirks(thinking=ThinkingField.BUDGET, web_search=True, search_tool="openrouter:web_search"),
     ),
     _row("deepseek", "DeepSeek", "https://api.deepseek.com", "DEEPSEEK_API_KEY", quirks=SWITCH),
     _row(
@@ -208,6 +214,16 @@ ROWS: tuple[ProviderRow, ...] = (
         quirks=Quirks(stream_usage=False, call_ids=CallIds.NINE, user_after_tool=False),
     ),
     _row("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY", quirks=EFFORT),
+    ProviderRow(
+        name="xai-responses",
+        title="xAI, Responses API",
+        base_url="https://api.x.ai/v1",
+        keys=("XAI_API_KEY",),
+        wire=Wire.OPENAI_RESPONSES,
+        quirks=Quirks(web_search=True, search_bound=False),
+        models="xai",
+        search_price=5.0,
+    ),
     _row("groq", "Groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", quirks=EFFORT),
     _row("together", "Together AI", "https://api.together.xyz/v1", "TOGETHER_API_KEY", models="togetherai"),
     _row(

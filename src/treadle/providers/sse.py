@@ -55,17 +55,22 @@ class SseDecoder:
         for line in lines:
             if line:
                 self._field(line)
-            elif self._data:
-                events.append(SseEvent(self._name.decode("utf-8", "replace"), b"\n".join(self._data)))
-                self._reset()
             else:
-                self._reset()
+                events += self._event()
         return events
 
-    def _reset(self) -> None:
-        self._name = b""
-        self._data = []
-        self._size = 0
+    def end(self) -> list[SseEvent]:
+        """Give the event that the body ends in: some servers leave out the empty line behind the last one."""
+        if self._rest:
+            self._field(bytes(self._rest))
+            self._rest.clear()
+        return self._event()
+
+    def _event(self) -> list[SseEvent]:
+        """Close the event that is open; one without data, or with blank data, is only a sign of life."""
+        name, data = self._name, b"\n".join(self._data)
+        self._name, self._data, self._size = b"", [], 0
+        return [SseEvent(name.decode("utf-8", "replace"), data)] if data.strip() else []
 
     def _field(self, line: bytes) -> None:
         if not self._started:

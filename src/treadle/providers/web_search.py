@@ -1,28 +1,50 @@
 """Searches of the web that the provider itself makes: what is asked for, how they are told, how they go back untouched.
 
-A search is kept as a piece of reasoning with wire data: shown to the user, meaningless to any other provider.
+A search is kept as a piece of reasoning: shown to the user, meaningless to any other provider. Its wire data is what
+goes back where the API wants it back; without it nothing does.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from treadle.protocol.messages import ContentBlock, RedactedThinking, Thinking, WireData
-from treadle.protocol.models import StreamEvent, StreamThinking, StreamThinkingDone
+from treadle.protocol.models import Searches, StreamEvent, StreamThinking, StreamThinkingDone
+from treadle.providers.provider_rows import ProviderRow, Wire
 from treadle.providers.wire import own_data
 
-ANTHROPIC_TOOL = {"type": "web_search_20250305", "name": "web_search", "max_uses": 5}
+MOST = 5
+"""How many searches a request may make where the API lets us say so."""
+
+ANTHROPIC_TOOL = {"type": "web_search_20250305", "name": "web_search", "max_uses": MOST}
 RESPONSES_TOOL = {"type": "web_search"}
+GEMINI_TOOL: dict[str, Any] = {"googleSearch": {}}
 BLOCKS = frozenset({"server_tool_use", "web_search_tool_result"})
 """The blocks of a search in the Messages API."""
 
 CALL = "web_search_call"
 """The item of a search in the Responses API."""
 
+_BOUNDED = (Wire.ANTHROPIC_MESSAGES, Wire.OPENAI_RESPONSES)
+_GEMINI = re.compile(r"gemini-(\d+)")
 _KEPT = "blocks"
 _SHOWN = 5
+
+
+def searches_of(row: ProviderRow, model: str) -> Searches | None:
+    """What is known of the searches of a model's provider; None where there are none."""
+    if not row.quirks.web_search or (row.wire is Wire.GEMINI and not gemini_searches(model)):
+        return None
+    return Searches(price=row.search_price, most=MOST if row.wire in _BOUNDED and row.quirks.search_bound else None)
+
+
+def gemini_searches(model: str) -> bool:
+    """Whether a Gemini model searches beside calls of functions; those before version 3 do either."""
+    found = _GEMINI.search(model)
+    return found is not None and int(found[1]) >= 3
 
 
 def kept_blocks(block: ContentBlock, origin: str) -> list[dict[str, Any]]:
@@ -34,8 +56,7 @@ def kept_blocks(block: ContentBlock, origin: str) -> list[dict[str, Any]]:
             return []
 
 
-@dataclass(slots=True)
-class _Use:
+class _Use(Struct):
     block: dict[str, Any]
     arguments: list[str] = field(default_factory=list)
 
@@ -75,12 +96,57 @@ class SearchReader:
         self._asked[str(use.block.get("id"))] = {**use.block, "input": asked if isinstance(asked, dict) else {}}
 
 
+def is_billed(item: dict[str, Any]) -> bool:
+    """Whether a finished item of the Responses API is a search, not a look at a page that one found."""
+    action = item.get("action")
+    return not isinstance(action, dict) or action.get("type") not in ("open_page", "find_in_page", "find")
+
+
 def read_call(item: dict[str, Any], wire: WireData) -> Iterator[StreamEvent]:
     """Read a finished search of the Responses API; `wire` keeps it."""
     action = item.get("action")
     facts = action if isinstance(action, dict) else {}
     yield StreamThinking(text=_told(facts.get("query") or facts.get("url") or facts.get("pattern"), None))
     yield StreamThinkingDone(wire=wire, searched=True)
+
+
+class Found(Struct):
+    """What a reply that is told of its searches by the way says of them, gathered until they can be told."""
+
+    queries: list[str] = field(default_factory=list)
+    pages: list[dict[str, Any]] = field(default_factory=list)
+    told: list[dict[str, Any]] | None = None
+
+    def add(self, queries: object, pages: Iterable[object]) -> None:
+        """Take queries, and pages with a `url` and a `title`, each once."""
+        words = [one for one in queries if isinstance(one, str) and one] if isinstance(queries, list) else []
+        self.queries += [one for one in dict.fromkeys(words) if one not in self.queries]
+        for one in pages:
+            if isinstance(one, dict) and one.get("url") and one not in (*self.pages, *(self.told or ())):
+                self.pages.append(one)
+
+    def tell(self, *, searched: bool = False) -> Iterator[StreamEvent]:
+        """Say what was found since the last time, with `searched` also that it is not known. Nothing goes back."""
+        if self.queries or self.pages or (searched and self.told is None):
+            yield StreamThinking(text=_told("; ".join(self.queries), self.pages or None))
+            yield StreamThinkingDone(searched=True)
+            self.told = [*(self.told or ()), *self.pages]
+            self.queries, self.pages = [], []
+
+
+def gemini_queries(call: dict[str, Any]) -> list[str]:
+    """What a search of the Gemini API asks; a name for it where it does not say."""
+    arguments = call["toolCall"].get("args")
+    queries = arguments.get("queries") if isinstance(arguments, dict) else None
+    found = [one for one in queries if isinstance(one, str) and one] if isinstance(queries, list) else []
+    return found or [str(call["toolCall"].get("id"))]
+
+
+def read_gemini(call: dict[str, Any], answer: dict[str, Any], origin: str) -> Iterator[StreamEvent]:
+    """Read a search of the Gemini API: two parts that go back as they came."""
+    asked = "; ".join(gemini_queries(call)) if call["toolCall"].get("args") else ""
+    yield StreamThinking(text=_told(asked, None))
+    yield StreamThinkingDone(wire=WireData(api=origin, data={_KEPT: [call, answer]}), searched=True)
 
 
 def _told(query: object, content: object) -> str:

@@ -1,6 +1,6 @@
 """What every wire API gives: a request as bytes, a reader of the reply; and the parts they share."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -8,11 +8,13 @@ from msgspec import Struct
 
 from treadle.protocol.messages import Message, WireData
 from treadle.protocol.models import ModelRequest, StreamEvent, Usage
+from treadle.protocol.tools import ToolSpec
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.framing import Framing
 from treadle.providers.sse import SseEvent
 
 T = TypeVar("T")
+S = TypeVar("S", bound=Struct)
 EFFORTS = ((4096, "low"), (16384, "medium"))
 """Up to how many tokens of thinking which effort is asked for; above it is high."""
 
@@ -96,22 +98,39 @@ class MessageCache(Generic[T]):
         return encoded
 
 
+class ToolCache:
+    """Encodes the tools of requests once for as long as they stay the same; told apart by identity."""
+
+    def __init__(self, write: Callable[[Sequence[ToolSpec], Mapping[str, Any] | None], object]) -> None:
+        """`write` says what is sent, nothing for none; its second argument is the provider's own search, if it may."""
+        self._write = write
+        self._known: tuple[object, object, bytes] = (None, None, b"")
+
+    def encode(self, tools: Sequence[ToolSpec], search: Mapping[str, Any] | None = None) -> bytes:
+        """Give the JSON; empty where there is nothing to send."""
+        if self._known[0] is not tools or self._known[1] is not search:
+            value = self._write(tools, search)
+            self._known = (tools, search, dump(value) if value else b"")
+        return self._known[2]
+
+
 def dump(value: object) -> bytes:
     """Encode as JSON; half characters, which JSON over UTF-8 cannot carry, become replacement characters."""
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:
-        return _encoder.encode(_whole(value))
+        return _encoder.encode(whole(value))
 
 
-def _whole(value: object) -> object:
+def whole(value: Any) -> Any:
+    """Join the halves of characters in all texts of a value; a half alone becomes a replacement character."""
     match value:
         case str():
-            return value.encode("utf-8", "replace").decode("utf-8")
+            return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case dict():
-            return {_whole(key): _whole(item) for key, item in value.items()}
+            return {whole(key): whole(item) for key, item in value.items()}
         case list() | tuple():
-            return [_whole(item) for item in value]
+            return [whole(item) for item in value]
         case _:
             return value
 
@@ -129,6 +148,21 @@ def own_data(wire: WireData | None, source: str) -> dict[str, Any] | None:
 def effort(budget: int) -> str:
     """The name of a reasoning effort for a budget in tokens, for APIs that take no number."""
     return next((name for most, name in EFFORTS if budget <= most), "high")
+
+
+def newer(new: S | None, known: S) -> S:
+    """Figures of usage: those that are given later are totals and count; those left out then stay."""
+    if new is None:
+        return known
+    given = {name: value for name in new.__struct_fields__ if (value := getattr(new, name)) is not None}
+    return msgspec.structs.replace(known, **given)
+
+
+def own_number(index: int, used: set[int]) -> int:
+    """The number of a new call: the provider's index, or another one where it gives that twice; it is used now."""
+    number = max(used) + 1 if index in used else index
+    used.add(number)
+    return number
 
 
 def count(value: int | None) -> int:

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
+
+from msgspec import Struct
 
 
 class ItemKind(StrEnum):
@@ -17,8 +18,7 @@ class ItemKind(StrEnum):
     GIT = "git"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Item:
+class Item(Struct, frozen=True, order=True):
     """One file that would act: its path (relative in the folder, absolute above it), and the digest of what acts."""
 
     path: str

@@ -1,13 +1,13 @@
 """The hash chain over a session's log: every row's hash covers the row before it, so that a change shows."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from hashlib import sha256
 from struct import pack
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Row:
+
+class Row(Struct, frozen=True):
     """A row of the log as it is stored; `chain` is empty for a row that has none yet."""
 
     seq: int

@@ -5,9 +5,10 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec import Struct
 
 from treadle.store.damage import is_broken, suspicion, unopened, unreadable_message
 from treadle.store.recovery import recover
@@ -19,8 +20,7 @@ _CHECKED_AT_MOST = 64 * 1024 * 1024
 """Bytes up to which a file is looked through after a crash: about a quarter of a second."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mended:
+class Mended(Struct, frozen=True, kw_only=True):
     """What was done about a broken file: where it is now, and which sessions came over whole or up to their break."""
 
     why: str

@@ -3,9 +3,11 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.protocol.codec import decode_data, decode_source
 from treadle.protocol.errors import StoreError
@@ -16,16 +18,14 @@ _CHAINED = 3
 """The first schema whose rows have a chain."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
+class Recovered(Struct, frozen=True):
     """The ids of sessions that came over whole, and of those whose end is missing."""
 
     whole: tuple[str, ...]
     shortened: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(Struct, frozen=True):
     """What the list of sessions says of one; `events` is how long its log was."""
 
     title: str

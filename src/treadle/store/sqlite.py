@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from treadle.protocol.codec import decode_data, decode_source, encode
 from treadle.protocol.errors import SessionError
@@ -30,8 +31,7 @@ LEASE_SECONDS = 30.0
 """How long a lease counts after its last heartbeat when its owner cannot be looked at."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionRow:
+class SessionRow(Struct, frozen=True, kw_only=True):
     """A session as it is listed. Times are milliseconds since 1970, UTC."""
 
     id: str
@@ -43,8 +43,7 @@ class SessionRow:
     events: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditCount:
+class EditCount(Struct, frozen=True, kw_only=True):
     """How often edits of one kind came out one way. `repair`: right after a refusal for the same file.
 
     `tokens` are those that the model wrote for the replies with these edits.
@@ -242,6 +241,11 @@ class Store:
                 "DELETE FROM leases WHERE session_id = ? AND owner = ?", (session_id, self._owner)
             )
         )
+
+    def leased(self) -> frozenset[str]:
+        """Name the sessions that a process works in now."""
+        rows = self._query("SELECT session_id, owner, beat FROM leases")
+        return frozenset(session_id for session_id, owner, beat in rows if _alive(owner, beat))
 
     def close(self) -> None:
         """Wait for what is being written and close the file."""

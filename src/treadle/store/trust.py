@@ -1,22 +1,22 @@
 """Which folders the user trusts, and with which content: kept in the data directory, never in the folder."""
 
 import os
-import secrets
 import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from treadle.protocol.base import Record
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import StoreError
 from treadle.store.activation import Item, ItemKind, changes, digest_of, kind_of
+from treadle.workspace.private_file import write_private
 
 _MOST_FILES = 2000
 _LARGEST = 16 * 1024 * 1024
@@ -31,8 +31,7 @@ class TrustState(StrEnum):
     CHANGED = "changed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trust:
+class Trust(Struct, frozen=True, kw_only=True):
     """How a folder (resolved) stands: what would act in it, and the paths that are not as they were trusted.
 
     `known` are the paths that were trusted before; `refused` says that the user answered no to exactly these items.
@@ -101,16 +100,9 @@ class TrustStore:
         at = time.time_ns() // 1_000_000
         record = _Answer(workspace=str(trust.workspace), at=at, items=items, refused=refused)
         file = self._file(trust.workspace)
-        draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
         try:
-            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-                stream.write(encode(record))
-                os.fsync(stream.fileno())
-            draft.replace(file)
+            write_private(file, encode(record), follow=False)
         except (OSError, UnicodeEncodeError) as error:
-            with suppress(OSError):
-                draft.unlink()
             raise _unwritable(file, error) from error
 
     def revoke(self, workspace: Path) -> bool:

@@ -20,7 +20,7 @@ _SPEC = ToolSpec(
                 "type": "array",
                 "items": {"type": "string"},
                 "maxItems": 5,
-                "description": "Answers to pick from.",
+                "description": "2 to 5 possible answers; the user may always write another one.",
             },
         },
         optional=("options",),

@@ -31,7 +31,12 @@ _SPEC = ToolSpec(
     name="attempt_completion",
     description=prompt(__file__),
     parameters=parameters(
-        {"result": text("The result, in Markdown."), "command": text("A shell line that shows the outcome.")},
+        {
+            "result": text(
+                "What you did and found, short and final, in Markdown; no question and no offer at the end."
+            ),
+            "command": text("Only if one shell line shows the user the outcome, such as running the new program."),
+        },
         optional=("command",),
     ),
     traits=ToolTraits(effect=ToolEffect.ONCE, flow=Flow.END_TURN),

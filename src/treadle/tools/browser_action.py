@@ -35,8 +35,8 @@ _SPEC = ToolSpec(
         {
             "action": {"type": "string", "enum": list(_ACTIONS), "description": "What to do."},
             "url": text("For launch: the URL, with http:// or https://."),
-            "coordinate": text("For click: where, as `x,y`."),
-            "selector": text("For click and type: the element, as a CSS selector."),
+            "coordinate": text("For click: where, as `x,y` in pixels of the last screenshot."),
+            "selector": text("For click, in place of `coordinate`, and for type: the element, as a CSS selector."),
             "text": text("For type: the text."),
             "key": text("For press: the key."),
         },

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from os.path import lexists
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -21,16 +22,17 @@ Rewrite = Callable[[TextFile | None], tuple[str | None, EditReport]]
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """A change to one file, by the path that the model wrote."""
+    """A change to one file, by the path that the model wrote; a new one may get encoding and mode of `moved_from`."""
 
     path: str
     rewrite: Rewrite
+    moved_from: str = ""
 
 
 class _Plan(Struct, frozen=True, kw_only=True):
     """One file's change, ready to be made. `target` is the resolved path, `before` the old hash, empty for no file.
 
-    `data` is None where the file goes.
+    `data` is None where the file goes. `mode` is that of a file that is moved here; `names` counts the file's names.
     """
 
     target: str
@@ -40,6 +42,8 @@ class _Plan(Struct, frozen=True, kw_only=True):
     data: bytes | None
     diff: Diff
     report: EditReport
+    mode: int | None = None
+    names: int = 1
 
     @property
     def after(self) -> str:
@@ -97,7 +101,7 @@ def _refused(workspace: Workspace, paths: Sequence[str], refusal: ToolError) -> 
 
 
 def _plan_all(workspace: Workspace, paths: Sequence[str], wanted: Sequence[Wanted]) -> tuple[_Plan, ...]:
-    plans = [_plan(workspace, path, one.rewrite) for path, one in zip(paths, wanted, strict=True)]
+    plans = [_plan(workspace, path, one) for path, one in zip(paths, wanted, strict=True)]
     targets = [plan.target for plan in plans]
     twice = next((plan.name for plan in plans if targets.count(plan.target) > 1), None)
     if twice is not None:
@@ -105,7 +109,7 @@ def _plan_all(workspace: Workspace, paths: Sequence[str], wanted: Sequence[Wante
     return tuple(plans)
 
 
-def _plan(workspace: Workspace, path: str, rewrite: Rewrite) -> _Plan:
+def _plan(workspace: Workspace, path: str, wanted: Wanted) -> _Plan:
     target = workspace.paths.resolve(path)
     name = workspace.paths.display(path)
     file = read_text(target, name) if lexists(target) else None
@@ -115,15 +119,27 @@ def _plan(workspace: Workspace, path: str, rewrite: Rewrite) -> _Plan:
             f"{name} was changed by someone else since you last read or wrote it. "
             "Nothing was changed; read it again and base the change on what it says now."
         )
-    text, report = rewrite(file)
-    data = None if text is None else (file or TextFile(name=name, text="", digest="")).encode(text)
+    text, report = wanted.rewrite(file)
+    source = workspace.paths.resolve(workspace.paths.locate(wanted.moved_from)) if wanted.moved_from else ""
+    like = read_text(source, name) if source else file or TextFile(name=name, text="", digest="")
+    data = None if text is None else like.encode(text)
     if file and data is not None and sha256(data) == before:
         raise ToolError(
             f"{name} already has exactly this text. Go on with the next step; nothing needs to be changed there.",
             edit=report,
         )
     diff = compare(file.text if file else "", text or "")
-    return _Plan(target=target, path=path, name=name, before=before, data=data, diff=diff, report=report)
+    return _Plan(
+        target=target,
+        path=path,
+        name=name,
+        before=before,
+        data=data,
+        diff=diff,
+        report=report,
+        mode=Path(source).stat().st_mode & 0o777 if source else None,
+        names=Path(target).stat().st_nlink if file else 1,
+    )
 
 
 async def _make(
@@ -156,7 +172,8 @@ def _make_all(workspace: Workspace, plans: Sequence[_Plan]) -> None:
             if plan.data is None:
                 remove(plan.target, expected=plan.before, name=plan.name)
             else:
-                save(plan.target, plan.data, expected=plan.before, name=plan.name, strays=workspace.records.strays)
+                strays = workspace.records.strays
+                save(plan.target, plan.data, expected=plan.before, name=plan.name, strays=strays, mode=plan.mode)
         except ToolError as error:
             if not made:
                 raise
@@ -169,8 +186,10 @@ def _make_all(workspace: Workspace, plans: Sequence[_Plan]) -> None:
 
 def _report(plan: _Plan, *, echo: bool) -> str:
     counts = f"(+{plan.diff.added} -{plan.diff.removed} lines)"
+    linked = f" It had {plan.names} names (hard links); the others keep the old text." if plan.names > 1 else ""
     if plan.data is None:
         return f"Deleted {plan.name} {counts}."
-    if not echo:
-        return f"{'Replaced' if plan.before else 'Created'} {plan.name} {counts}."
-    return f"Saved {plan.name} {counts}. The changed places now read:\n{plan.diff.echo()}"
+    if not echo or not plan.diff.hunks:
+        return f"{'Replaced' if plan.before else 'Created'} {plan.name} {counts}.{linked}"
+    replaced = f" Replaced in {plan.report.places:,} places." if plan.report.places else ""
+    return f"Saved {plan.name} {counts}.{replaced}{linked} The changed places now read:\n{plan.diff.echo()}"

@@ -24,8 +24,15 @@ _SPEC = ToolSpec(
     parameters=parameters(
         {
             "command": text("The shell line."),
-            "timeout": number("Seconds after which it is ended.", low=1, high=_MOST_SECONDS),
-            "background": {"type": "boolean", "description": "Whether to let it go on and not wait for its end."},
+            "timeout": number(
+                "Seconds after which it is ended; without it, it goes on in the background after 120.",
+                low=1,
+                high=_MOST_SECONDS,
+            ),
+            "background": {
+                "type": "boolean",
+                "description": "For servers and watchers: gives the first output and a number for read_command_output.",
+            },
         },
         optional=("timeout", "background"),
     ),

@@ -1,33 +1,92 @@
-"""Images as models take them."""
+"""Images as models take them: what kind they are, how large, and whether they are whole."""
 
 import base64
+import struct
 from pathlib import PurePath
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Image
 
 _LARGEST = 3_750_000  # bytes; models take 5 MB, counted in base64
+_LONGEST_SIDE = 8000  # pixels; a larger one makes a provider refuse the request, and every later one that has it
 
-_MAGIC = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-)
 _ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
+_OTHERS = frozenset({".bmp", ".tif", ".tiff", ".ico", ".heic", ".heif", ".avif", ".psd", ".jxl", ".jp2"})
+_NO_SIZE = frozenset({0xD8, 0xDD, 0x01, *range(0xD0, 0xD8)})
+_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 def is_image(name: str) -> bool:
-    """Whether a file of this name should be an image that models take."""
-    return PurePath(name).suffix.lower() in _ENDINGS
+    """Whether a file of this name is an image."""
+    return PurePath(name).suffix.lower() in _ENDINGS | _OTHERS
 
 
 def image_of(raw: bytes, name: str) -> Image:
     """Wrap an image's bytes; their beginning, not the name, tells what it is. Raises `ToolError`."""
-    media_type = next((kind for magic, kind in _MAGIC if raw.startswith(magic)), "")
-    if raw.startswith(b"RIFF") and raw[8:12] == b"WEBP":
-        media_type = "image/webp"
+    try:
+        media_type, width, height, whole = _read(raw)
+    except (struct.error, IndexError):
+        raise _damaged(name) from None
+    if not media_type and PurePath(name).suffix.lower() in _OTHERS:
+        raise ToolError(
+            f"{name} is an image of a kind that models do not take. Convert a copy to PNG with a command, such as "
+            "`magick` or `ffmpeg`, and read that."
+        )
     if not media_type:
         raise ToolError(f"{name} is not the image that its name says. Use `file` on it to find out what it is.")
+    if not whole or not width or not height:
+        raise _damaged(name)
     if len(raw) > _LARGEST:
         raise ToolError(f"{name} has {len(raw):,} bytes; models take images of at most {_LARGEST:,}. Shrink a copy.")
+    if max(width, height) > _LONGEST_SIDE:
+        raise ToolError(
+            f"{name} is {width:,} by {height:,} pixels; models take images of at most {_LONGEST_SIDE:,} on each side. "
+            "Shrink a copy."
+        )
     return Image(media_type=media_type, data=base64.b64encode(raw).decode("ascii"))
+
+
+def _damaged(name: str) -> ToolError:
+    return ToolError(f"{name} is damaged or cut off, so no model can see it. Make it anew, or go on without it.")
+
+
+def _read(raw: bytes) -> tuple[str, int, int, bool]:
+    """Tell the type (empty if unknown), the width and height in pixels, and whether the end is there.
+
+    Raises `struct.error` or `IndexError` where the header is cut off.
+    """
+    if raw.startswith(b"\x89PNG\r\n\x1a\n"):
+        return ("image/png", *struct.unpack(">II", raw[16:24]), b"IEND" in raw)
+    if raw.startswith(b"\xff\xd8\xff"):
+        return ("image/jpeg", *_read_jpeg(raw))
+    if raw.startswith((b"GIF87a", b"GIF89a")):
+        return ("image/gif", *struct.unpack("<HH", raw[6:10]), b";" in raw[-1024:])
+    if raw.startswith(b"RIFF") and raw[8:12] == b"WEBP":
+        return ("image/webp", *_webp_size(raw), len(raw) >= struct.unpack("<I", raw[4:8])[0] + 8)
+    return "", 0, 0, False
+
+
+def _read_jpeg(raw: bytes) -> tuple[int, int, bool]:
+    """Look for the frame's header; the end counts only behind it, since what is before may hold a smaller picture."""
+    at = 2
+    while True:
+        while raw[at] == 0xFF and raw[at + 1] == 0xFF:
+            at += 1
+        marker = raw[at + 1]
+        if raw[at] != 0xFF:
+            raise IndexError("no marker")
+        if marker in _SIZES:
+            height, width = struct.unpack(">HH", raw[at + 5 : at + 9])
+            return width, height, raw.find(b"\xff\xd9", at) > 0
+        at += 2 if marker in _NO_SIZE else 2 + struct.unpack(">H", raw[at + 2 : at + 4])[0]
+
+
+def _webp_size(raw: bytes) -> tuple[int, int]:
+    kind = raw[12:16]
+    if kind == b"VP8X":
+        return int.from_bytes(raw[24:27], "little") + 1, int.from_bytes(raw[27:30], "little") + 1
+    if kind == b"VP8L":
+        (bits,) = struct.unpack("<I", raw[21:25])
+        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    width, height = struct.unpack("<HH", raw[26:30])
+    return width & 0x3FFF, height & 0x3FFF

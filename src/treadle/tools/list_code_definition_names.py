@@ -27,7 +27,7 @@ from treadle.tools.outlines import Grammar, grammar_for, outline
 from treadle.tools.words import result_of
 from treadle.workspace.files import missing, read_text
 from treadle.workspace.judged import Judged, judge_path
-from treadle.workspace.text import visible
+from treadle.workspace.text import HeadTail, visible
 from treadle.workspace.workspace import Workspace
 
 _FILES_AT_MOST = 100
@@ -75,11 +75,14 @@ class ListCodeDefinitionNames(Struct, frozen=True):
         grammar = grammar_for(path.name)
         if grammar is None:
             raise ToolError(f"{name} is in no language that can be outlined. Use read_file.")
-        return "\n".join(_definitions(place, name, grammar)) or f"[{name} defines nothing]"
+        kept = HeadTail(_CHARACTERS)
+        kept.add("\n".join(_definitions(place, name, grammar)))
+        return kept.take(f"; search_files finds definitions in {name} by name") or f"[{name} defines nothing]"
 
     def _outline_directory(self, directory: Path, name: str) -> str:
         # Links of both kinds are left out: what they lead to was not judged.
-        entries = [entry for entry in sorted(directory.iterdir()) if _is_plain(entry)]
+        plain = [entry.name for entry in sorted(directory.iterdir()) if _is_plain(entry)]
+        entries = [directory / shown for shown in self.workspace.search.shown_in(str(directory), plain)]
         sources = [(entry, grammar) for entry in entries if (grammar := grammar_for(entry.name))]
         sections: list[str] = []
         used = 0

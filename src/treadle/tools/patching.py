@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from os.path import lexists
+from pathlib import Path
 from typing import assert_never
 
 from treadle.editing import AddFile, DeleteFile, EditError, EditFormat, FileOperation, UpdateFile, parse_patch
@@ -37,7 +38,7 @@ class _Patch:
                 if target is None:
                     yield Wanted(path=path, rewrite=self._updating(operation))
                 else:
-                    yield Wanted(path=target, rewrite=self._moving(operation, target))
+                    yield Wanted(path=target, rewrite=self._moving(operation, target), moved_from=path)
                     yield Wanted(path=path, rewrite=self._deleting(path))
             case _:
                 assert_never(operation)
@@ -52,6 +53,7 @@ class _Patch:
 
     def _deleting(self, path: str) -> Rewrite:
         def rewrite(file: TextFile | None) -> tuple[None, EditReport]:
+            self._refuse_link(path)
             if file is None:
                 raise ToolError(self._missing(path))
             return None, _report(path)
@@ -73,6 +75,7 @@ class _Patch:
                     f"{target} exists already, so {operation.path} cannot be moved there. "
                     "Nothing was changed; choose another name."
                 )
+            self._refuse_link(operation.path)
             paths = self.workspace.paths
             source = paths.resolve(paths.locate(operation.path))
             if not lexists(source):
@@ -85,6 +88,13 @@ class _Patch:
         if not operation.sections:
             return file.text, _report(operation.path)
         return apply_patch_sections(file.text, operation.sections, operation.path)
+
+    def _refuse_link(self, path: str) -> None:
+        if Path(self.workspace.paths.locate(path)).is_symlink():
+            raise ToolError(
+                f"{path} is a symbolic link, and what it leads to is not meant to go. Nothing was changed; "
+                "remove or move the link with a command, or name the file itself."
+            )
 
     def _missing(self, path: str) -> str:
         located = self.workspace.paths.locate(path)

@@ -19,8 +19,13 @@ _SPEC = ToolSpec(
     parameters=parameters(
         {
             "command_number": number("The number that execute_command gave.", low=1),
-            "wait": number("Seconds to wait for its end.", low=0, high=_MOST_SECONDS),
-            "stop": {"type": "boolean", "description": "Whether to end it."},
+            "wait": number(
+                "Seconds to wait for its end; without it you get what is there now.", low=0, high=_MOST_SECONDS
+            ),
+            "stop": {
+                "type": "boolean",
+                "description": "End it and everything it started. Stop servers that you no longer need.",
+            },
         },
         optional=("wait", "stop"),
     ),

@@ -25,7 +25,7 @@ from treadle.protocol.tools import (
 from treadle.tools.declare import PATH, number, parameters, prompt
 from treadle.tools.diffs import numbered
 from treadle.tools.images import image_of, is_image
-from treadle.workspace.documents import document_text, is_document
+from treadle.workspace.documents import document_text, is_document, is_text_itself
 from treadle.workspace.files import read_bytes, sha256
 from treadle.workspace.judged import Judged, judge_path
 from treadle.workspace.pages import Page, PageLimits, page_of, read_page
@@ -34,6 +34,7 @@ from treadle.workspace.workspace import Workspace
 
 _LIMITS = PageLimits()
 _FILES_AT_MOST = 20
+_EXTRACTED = "this is the text of the document, not what is in its file"
 _NO_ROOM = (Text(text="[not read: the other files fill this call]"),)
 
 _SPEC = ToolSpec(
@@ -122,21 +123,28 @@ class ReadFile(Struct, frozen=True):
             return (image_of(await asyncio.to_thread(read_bytes, place, name), name),)
         lines = _LIMITS.lines if wanted.last is None else min(_LIMITS.lines, wanted.last - wanted.first + 1)
         limits = replace(_LIMITS, lines=lines, characters=characters)
+        page, note = None, ""
         if is_document(name):
-            page = await _document_page(place, name, wanted.first, limits)
-        else:
-            page = await asyncio.to_thread(read_page, place, name, first=wanted.first, limits=limits)
+            page, note = await _document_page(place, name, wanted.first, limits), _EXTRACTED
+        if page is None:
+            page, note = await asyncio.to_thread(read_page, place, name, first=wanted.first, limits=limits), ""
         if page.digest:
             self.workspace.seen.note(place.resolved, page.digest)
-        return (Text(text=_show(page, name, last=wanted.last)),)
+        return (Text(text=_show(page, name, note, last=wanted.last)),)
 
 
-async def _document_page(place: Judged, name: str, first: int, limits: PageLimits) -> Page:
+async def _document_page(place: Judged, name: str, first: int, limits: PageLimits) -> Page | None:
+    """Give a page of a document's text; None for one that is text itself and cannot be read as a document."""
     raw = await asyncio.to_thread(read_bytes, place, name)
-    return page_of(await document_text(raw, name), sha256(raw), first=first, limits=limits)
+    try:
+        return page_of(await document_text(raw, name), sha256(raw), first=first, limits=limits)
+    except ToolError:
+        if is_text_itself(name):
+            return None
+        raise
 
 
-def _show(page: Page, name: str, *, last: int | None) -> str:
+def _show(page: Page, name: str, note: str, *, last: int | None) -> str:
     if not page.lines:
         if page.total:
             raise ToolError(
@@ -148,8 +156,8 @@ def _show(page: Page, name: str, *, last: int | None) -> str:
     if page.total is None or (page.last < page.total and last != page.last):
         total = "more" if page.total is None else f"{page.total}"
         notes.append(f"lines {page.first}-{page.last} of {total}; read on with start_line={page.last + 1}")
-    if is_document(name):
-        notes.append("this is the text of the document, not what is in its file")
+    if note:
+        notes.append(note)
     if page.encoding != "utf-8":
         notes.append(f"the file's encoding is {page.encoding}")
     return "\n".join([*shown, *(f"[{note}]" for note in notes)])

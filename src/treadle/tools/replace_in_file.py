@@ -16,7 +16,14 @@ from treadle.workspace.workspace import Workspace
 _SPEC = ToolSpec(
     name="replace_in_file",
     description=prompt(__file__),
-    parameters=parameters({"path": PATH, "diff": text("One or more SEARCH/REPLACE blocks.")}),
+    parameters=parameters(
+        {
+            "path": PATH,
+            "diff": text("One or more SEARCH/REPLACE blocks."),
+            "replace_all": {"type": "boolean", "description": "Whether each SEARCH is replaced in every place."},
+        },
+        optional=("replace_all",),
+    ),
     traits=ToolTraits(kind=ToolKind.EDIT, effect=ToolEffect.IDEMPOTENT),
     risk=Risk.WRITE,
 )
@@ -36,13 +43,14 @@ class ReplaceInFile(Struct, frozen=True):
         """Apply the blocks to the text as it is now."""
         from treadle.tools.edit_apply import apply_blocks
 
-        requested, diff = arguments["path"], arguments["diff"]
+        requested, diff, everywhere = arguments["path"], arguments["diff"], arguments.get("replace_all", False)
         paths = self.workspace.paths
 
         def rewrite(file: TextFile | None) -> tuple[str, EditReport]:
             if file is None:
                 path = paths.locate(requested)
                 raise ToolError(f"{missing(path, paths.display(path))} To create a file use write_to_file.")
-            return apply_blocks(file.text, diff, paths.display(paths.locate(requested)))
+            name = paths.display(paths.locate(requested))
+            return apply_blocks(file.text, diff, name, replace_all=everywhere)
 
         return await prepare_changes(self.workspace, (Wanted(path=requested, rewrite=rewrite),), echo=True)

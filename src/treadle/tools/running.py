@@ -70,7 +70,8 @@ async def look_at(workspace: Workspace, number: int, seconds: float, *, stop: bo
     command = workspace.commands.get(number)
     if command is None:
         known = ", ".join(str(each) for each, _ in workspace.commands.all()) or "none"
-        raise ToolError(f"There is no command {number} in the background. Use one of these numbers: {known}.")
+        ended = "has ended, and there is nothing more of it" if workspace.commands.had(number) else "was never started"
+        raise ToolError(f"Command {number} {ended}. Go on, or look at one of those in the background: {known}.")
     if stop:
         await command.stop("you asked for it")
     else:

@@ -1,9 +1,11 @@
 """A question to the person: which keys answer it, and what they mean. A comment can go with a yes or a no."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.app.blocks import block_spans, keep_blocks
 from treadle.protocol.events import Answer
@@ -31,8 +33,7 @@ class Stage(Enum):
     WORDS = "words"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class Asking(Struct, frozen=True, kw_only=True):
     """Where the answering of a question stands.
 
     `blocks` are the places of an edit's blocks where there is a choice among them, `kept` what was said of the first.
@@ -50,13 +51,11 @@ class Asking:
         return _text(self.question, _BLOCKS)[self.blocks[len(self.kept)]]
 
 
-@dataclass(frozen=True, slots=True)
-class ShowAll:
+class ShowAll(Struct, frozen=True):
     """The person wants to see all of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class EditFirst:
+class EditFirst(Struct, frozen=True):
     """The person wants to change the argument `name`, which is `text`, in an editor."""
 
     name: str

@@ -1,9 +1,10 @@
 """What a line means that the user enters: a prompt, or a command that begins with a slash."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from treadle.protocol.events import Delivery
 from treadle.protocol.permissions import Mode
@@ -38,81 +39,68 @@ KEYS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(Struct, frozen=True):
     """Send a prompt."""
 
     text: str
     delivery: Delivery
 
 
-@dataclass(frozen=True, slots=True)
-class ListQueue:
+class ListQueue(Struct, frozen=True):
     """Show what waits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(Struct, frozen=True):
     """Drop the prompt that waits at `position`, from 1."""
 
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """Change the prompt that waits at `position`, from 1."""
 
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class UseMode:
+class UseMode(Struct, frozen=True):
     """Change the mode."""
 
     mode: Mode
 
 
-@dataclass(frozen=True, slots=True)
-class UseModel:
+class UseModel(Struct, frozen=True):
     """Change the model."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ShowTrust:
+class ShowTrust(Struct, frozen=True):
     """Show whether the folder is trusted, and what of it would act."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShowChecklist:
+class ShowChecklist(Struct, frozen=True):
     """Show the task's checklist."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListApprovals:
+class ListApprovals(Struct, frozen=True):
     """Show what is allowed for this session."""
 
 
-@dataclass(frozen=True, slots=True)
-class Revoke:
+class Revoke(Struct, frozen=True):
     """Take back what is allowed, by its `position` in the list, from 1."""
 
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class ShowHelp:
+class ShowHelp(Struct, frozen=True):
     """Show the help."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quit:
+class Quit(Struct, frozen=True):
     """Leave."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wrong:
+class Wrong(Struct, frozen=True):
     """It means nothing; `text` says why and what would."""
 
     text: str

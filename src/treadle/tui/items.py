@@ -1,8 +1,9 @@
 """What goes to the scrollback, one item after the other, free of any layout."""
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from treadle.protocol.notifications import TurnOutcome
 from treadle.protocol.permissions import Question
@@ -18,30 +19,26 @@ class Tone(Enum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True):
     """What the user said: a prompt that went to the model, or an answer in words."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Prose:
+class Prose(Struct, frozen=True):
     """A piece of the model's answer, whole blocks of Markdown."""
 
     markdown: str
 
 
-@dataclass(frozen=True, slots=True)
-class Thought:
+class Thought(Struct, frozen=True):
     """The model has thought: how it began, and how many characters it was."""
 
     beginning: str
     size: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallDone:
+class CallDone(Struct, frozen=True, kw_only=True):
     """A call has its result. `note` is why it went wrong or how much came back; `output` the end of what it printed."""
 
     title: str
@@ -52,24 +49,21 @@ class CallDone:
     diff: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(Struct, frozen=True):
     """A question, long texts cut in the middle; `roots` are the folders of the workspace."""
 
     question: Question
     roots: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FullText:
+class FullText(Struct, frozen=True):
     """All of what a question is about."""
 
     question: Question
     roots: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class Block(Struct, frozen=True, kw_only=True):
     """One of the blocks of an edit, the `number`th of `count`, to be taken or left out."""
 
     number: int
@@ -77,16 +71,14 @@ class Block:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """A short word of Treadle itself."""
 
     text: str
     tone: Tone = Tone.QUIET
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """An error for a person: what happened, why, and what to do."""
 
     what: str
@@ -94,8 +86,7 @@ class Problem:
     fix: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnDone:
+class TurnDone(Struct, frozen=True):
     """The end of a turn: how long it took, where that is known (seconds), and the changed files as they are shown."""
 
     outcome: TurnOutcome

@@ -1,7 +1,8 @@
 """What a surface begins with: the view of a session that was resumed, and the end of its story."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from treadle.app.live import Status
 from treadle.protocol.notifications import Notification

@@ -1,7 +1,9 @@
 """Cutting a streamed answer into blocks of Markdown that are finished and the one that still grows."""
 
 import re
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 LONGEST_BLOCK = 8_000
 """Characters that a block may have before it is cut at a line end, so that the living part stays small."""
@@ -9,8 +11,7 @@ LONGEST_BLOCK = 8_000
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Growing:
+class Growing(Struct, frozen=True, kw_only=True):
     """Markdown since the last cut. `line` is where its last line begins; `fence` opened a code fence that is open."""
 
     text: str = ""

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from msgspec import Struct
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition, has_focus, is_searching
@@ -55,8 +55,7 @@ class Focus(Enum):
     WORDS = "words"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Face:
+class Face(Struct, frozen=True, kw_only=True):
     """What is shown below the scrollback. `living` has ANSI colours; the rest are fragments of prompt_toolkit."""
 
     living: str
@@ -65,43 +64,36 @@ class Face:
     toolbar: StyleAndTextTuples
 
 
-@dataclass(frozen=True, slots=True)
-class Entered:
+class Entered(Struct, frozen=True):
     """A line was entered; `steer` when it should go at the next step."""
 
     text: str
     steer: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Pressed:
+class Pressed(Struct, frozen=True):
     """A key was pressed as an answer; its character, or `enter`."""
 
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class Escaped:
+class Escaped(Struct, frozen=True):
     """Esc."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
+class Stopped(Struct, frozen=True):
     """Ctrl-C."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """Ctrl-D at an empty line."""
 
 
-@dataclass(frozen=True, slots=True)
-class CycledMode:
+class CycledMode(Struct, frozen=True):
     """Shift-Tab."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tabbed:
+class Tabbed(Struct, frozen=True):
     """Tab."""
 
 

@@ -4,11 +4,10 @@ import asyncio
 import os
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
+from msgspec.structs import replace
 from prompt_toolkit.history import History
 
 from treadle import __version__
@@ -36,8 +35,7 @@ from treadle.protocol.notifications import (
     QueuedPrompt,
     TurnEnded,
 )
-from treadle.protocol.permissions import Allowance, QuestionKind
-from treadle.tui.asking import Answered, Asking, EditFirst, ShowAll, Stage, amend, ask, back, press, say
+from treadle.protocol.permissions import Allowance
 from treadle.tui.bars import clock_runs, keys_line, panel, rows_of, toolbar, words_hint
 from treadle.tui.commands import (
     HELP,
@@ -62,16 +60,16 @@ from treadle.tui.commands import (
     parse,
 )
 from treadle.tui.escape import exact
-from treadle.tui.items import Block, Card, FullText, Item, Notice, Problem, Said, Tone
+from treadle.tui.items import Card, Item, Notice, Problem, Tone
 from treadle.tui.outbox import Outbox
 from treadle.tui.past import first_view
+from treadle.tui.questions import Questions
 from treadle.tui.screen import (
     CycledMode,
     Ended,
     Entered,
     Escaped,
     Face,
-    Focus,
     Intent,
     Pressed,
     Screen,
@@ -84,14 +82,10 @@ from treadle.tui.words import allowance_of, clip, plain
 if TYPE_CHECKING:
     from treadle.tui.paint import Painter
 
-QUIET_BEFORE_ANSWER = 0.4
-"""Seconds without a key before keys answer a question: what was typed ahead still goes to the input line."""
-
 _METERED = (MessageDone, ModelChanged, ContextCompacted, TurnEnded)
 """After these the context has another size."""
 
 _BELL_AFTER = 10.0
-_SHOWN_AMENDED = 200
 _LEAVE_WITHIN = 3.0
 
 
@@ -104,9 +98,6 @@ class Surface:
         self._view, past = first_view(live.past, live.status, (str(live.workspace), *live.roots))
         self._unprinted: list[Item] = [_greeting(live), *_warnings(live), *past]
         self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
-        self._asking: Asking | None = None
-        self._set_aside: Asking | None = None
-        self._arming: asyncio.TimerHandle | None = None
         self._editing = ""
         self._hint = ""
         self._leave_until = 0.0
@@ -114,6 +105,7 @@ class Surface:
         self._colour = not os.environ.get("NO_COLOR")
         self.ticking = asyncio.Event()
         self.screen = Screen(face=self._face, act=self.act, touched=self._touched, history=history)
+        self._questions = Questions(screen=self.screen, outbox=self.outbox, show=self.show, view=lambda: self._view)
         if self._view.questions:
             self._unprinted.append(Card(self._view.questions[0], self._view.roots))
 
@@ -123,7 +115,7 @@ class Surface:
         """Print what has waited for the painter, and ask what is open."""
         self._painter = painter
         self.show()
-        self._follow_questions()
+        self._questions.begin()
 
     def hear(self, told: Notification) -> None:
         """Take a notification."""
@@ -137,7 +129,7 @@ class Surface:
             status = self._live.status
             self._view = replace(self._view, tokens=status.tokens, window=status.window)
         self.show(*items)
-        self._follow_questions()
+        self._questions.follow()
         if clock_runs(self._view):
             self.ticking.set()
         else:
@@ -156,7 +148,7 @@ class Surface:
     def _face(self, columns: int, rows: int) -> Face:
         now = self._loop.time()
         below = panel(self._view, now, self._hint_now(now))
-        keys = keys_line(self._asking)
+        keys = keys_line(self._questions.asking)
         rows -= rows_of(below, columns) + rows_of(keys, columns)
         living = ""
         if self._painter is not None:
@@ -166,87 +158,18 @@ class Surface:
     def _hint_now(self, now: float) -> str:
         if now < self._leave_until:
             return "Ctrl-C again leaves."
-        if self._asking is not None:
-            return words_hint(self._asking)
+        if self._questions.asking is not None:
+            return words_hint(self._questions.asking)
         if self._view.questions:
             return "A question waits (above): the keys answer it as soon as you pause typing."
         if self._editing:
             return "Enter changes the waiting prompt, Esc leaves it as it was."
         return as_table(matching(self.screen.text))
 
-    # Questions
-
-    def _follow_questions(self) -> None:
-        """Ask the first open question; what asked about another one is over."""
-        first = self._view.questions[0] if self._view.questions else None
-        if self._asking is not None and (first is None or first.id != self._asking.question.id):
-            self._asking = None
-            self.screen.focus(Focus.PROMPT)
-        if first is not None and self._asking is None and self._arming is None:
-            self._arm()
+    # What comes from the user
 
     def _touched(self) -> None:
-        """A key came: an answer needs a pause first."""
-        if self._arming is not None:
-            self._arm()
-
-    def _arm(self) -> None:
-        if self._arming is not None:
-            self._arming.cancel()
-        self._arming = self._loop.call_later(QUIET_BEFORE_ANSWER, self._armed)
-
-    def _armed(self) -> None:
-        self._arming = None
-        if not self._view.questions or self._painter is None:
-            return
-        question, again = self._view.questions[0], self._set_aside
-        self._now_asking(again if again is not None and again.question.id == question.id else ask(question))
-
-    def _now_asking(self, asking: Asking) -> None:
-        self._asking = asking
-        self.screen.focus(Focus.KEYS if asking.stage in (Stage.KEYS, Stage.BLOCKS) else Focus.WORDS)
-
-    def _answered(self, asking: Asking, answer: Answered) -> None:
-        match answer:
-            case Asking():
-                if answer.stage is Stage.BLOCKS and answer is not asking:
-                    self.show(Block(number=len(answer.kept) + 1, count=len(answer.blocks), text=answer.block))
-                self._now_asking(answer)
-            case Answer():
-                if asking.question.kind is QuestionKind.GUIDANCE:
-                    self.show(Said(answer.text))
-                self.outbox.put(answer)
-            case ShowAll():
-                self.show(FullText(asking.question, self._view.roots))
-            case EditFirst(text=text):
-                self.screen.edit(text, ".txt", done=partial(self._edited, asking, answer), failed=self._not_edited)
-            case _:
-                assert_never(answer)
-
-    def _edited(self, asking: Asking, wanted: EditFirst, text: str) -> None:
-        """Approve the call with the text as it is now; without a change nothing is approved."""
-        if self._asking is None or self._asking.question.id != asking.question.id:
-            self.show(Notice("The question is over; your change was not used.", Tone.WARNING))
-        elif text == wanted.text or not text.strip():
-            self.show(Notice("Nothing was changed; the question is still open."))
-            self._ask_again(asking)
-        else:
-            self.show(Notice(f"Approved with this {wanted.name}: {exact(clip(text, _SHOWN_AMENDED))}"))
-            self.outbox.put(amend(asking, wanted.name, text))
-
-    def _not_edited(self, error: ConfigError) -> None:
-        self._failed(error)
-        if self._asking is not None:
-            self._ask_again(self._asking)
-
-    def _ask_again(self, asking: Asking) -> None:
-        """Wait for a pause again: keys that were meant for the editor answer nothing."""
-        self._set_aside = asking
-        self._asking = None
-        self.screen.focus(Focus.PROMPT)
-        self._follow_questions()
-
-    # What comes from the user
+        self._questions.touched()
 
     def act(self, intent: Intent) -> None:
         """Do what the user wants."""
@@ -254,8 +177,7 @@ class Surface:
             case Entered(text=text, steer=steer):
                 self._entered(text, steer=steer)
             case Pressed(key=key):
-                if self._asking is not None:
-                    self._answered(self._asking, press(self._asking, key))
+                self._questions.press(key)
             case Escaped():
                 self._escape()
             case Stopped():
@@ -270,8 +192,8 @@ class Surface:
                 assert_never(intent)
 
     def _entered(self, text: str, *, steer: bool) -> None:
-        if self._asking is not None:
-            self._answered(self._asking, say(self._asking, text))
+        if self._questions.asking is not None:
+            self._questions.say(text)
         elif self._editing:
             self.outbox.put(EditQueued(prompt_id=self._editing, content=(Text(text=text.strip()),)))
             self._editing = ""
@@ -344,10 +266,9 @@ class Surface:
         self.screen.put(plain(waiting.content))
 
     def _escape(self) -> None:
-        earlier = back(self._asking) if self._asking is not None else None
-        if earlier is not None:
-            self._now_asking(earlier)
-        elif self._editing:
+        if self._questions.back():
+            return
+        if self._editing:
             self._editing = ""
             self.screen.put("")
         elif self._view.busy and self._view.phase is not Phase.CANCELLING:

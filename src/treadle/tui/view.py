@@ -1,7 +1,9 @@
 """What the terminal shows, as a value, and how each notification changes it. No clock, no layout, no I/O."""
 
-from dataclasses import dataclass, field, replace
 from typing import assert_never
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from treadle.app.checklist_file import summary_of
 from treadle.protocol.messages import text_of
@@ -47,8 +49,7 @@ SAYS_ITS_TEXT_OTHERWISE = frozenset({"ask_followup_question", "attempt_completio
 """Tools whose text comes as a question or as the answer of the turn: a line for the call would say it twice."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thinking:
+class Thinking(Struct, frozen=True, kw_only=True):
     """Reasoning that still grows: its beginning, its end, and its size in characters."""
 
     beginning: str = ""
@@ -62,8 +63,7 @@ LIVE = frozenset({"diff", "patch", "content"})
 _KEPT_BODY = 2_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Writing:
+class Writing(Struct, frozen=True, kw_only=True):
     """A call that the model is writing; `argument` is the first parameter with a text, as far as it is known.
 
     `body` is the end of a further parameter with a name of `LIVE`: an edit as it streams.
@@ -77,8 +77,7 @@ class Writing:
     size: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(Struct, frozen=True, kw_only=True):
     """The reply that streams: `growing` is not in the scrollback yet; `printed` when an earlier part is."""
 
     growing: Growing = field(default_factory=Growing)
@@ -92,8 +91,7 @@ class Reply:
         return self.growing.text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenCall:
+class OpenCall(Struct, frozen=True, kw_only=True):
     """A call without a result; `output` is the end of what it printed."""
 
     changed: CallChanged
@@ -101,16 +99,14 @@ class OpenCall:
     output: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retry:
+class Retry(Struct, frozen=True, kw_only=True):
     """The wait before the next attempt; `at` is when it ends, on the clock of `update`."""
 
     error: ModelError
     at: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spending:
+class Spending(Struct, frozen=True, kw_only=True):
     """Cost in US dollars: of the turns that ended, and of the present one; `unpriced` when a price is missing."""
 
     ended: float = 0.0
@@ -123,8 +119,7 @@ class Spending:
         return self.ended + self.turn
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """Everything that is shown besides the scrollback and the input line.
 
     `started` is when the turn began; files are shown as seen from the first of the workspace's `roots`.

@@ -187,7 +187,10 @@ def advice(kind: ErrorKind) -> str:
         case ErrorKind.NETWORK | ErrorKind.TIMEOUT | ErrorKind.MALFORMED_STREAM:
             return "Check the network and the base URL, then say how to go on."
         case ErrorKind.CONTEXT_TOO_LONG:
-            return "Start a new session, or use a model with a larger window: /model PROVIDER/NAME."
+            return (
+                "Go on here with a model with a larger window: /model PROVIDER/NAME, then say how to go on. "
+                "Or start a new session, with smaller files or parts of them."
+            )
         case ErrorKind.CONTENT_FILTER:
             return "Put the request differently."
         case ErrorKind.CANCELLED:

@@ -1,8 +1,9 @@
 """What one command gets of its surroundings: a sandbox or none, and settings for the programs that it runs."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol, assert_never
+
+from msgspec import Struct, field
 
 from treadle.protocol.tools import Right, SandboxDenial
 from treadle.workspace.wrapping import PLAIN, Wrapping
@@ -12,8 +13,7 @@ def _no_denial(output: str) -> SandboxDenial | None:  # noqa: ARG001 - nothing i
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Confinement:
+class Confinement(Struct, frozen=True):
     """How to run one command; `find_denial` tells from its output, should it fail, what the sandbox stopped."""
 
     wrapping: Wrapping = PLAIN

@@ -6,7 +6,14 @@ from treadle.protocol.errors import ToolError
 
 _SAMPLE = 64 * 1024
 _NUL_SAMPLE = 8 * 1024
-_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+"""The longer ones first: that of UTF-32 begins as that of UTF-16 does."""
 
 
 def detect(raw: bytes, shown: str) -> tuple[bytes, str]:
@@ -18,15 +25,30 @@ def detect(raw: bytes, shown: str) -> tuple[bytes, str]:
         if raw.startswith(mark):
             return mark, encoding
     if b"\0" in raw[:_NUL_SAMPLE]:
-        raise ToolError(
-            f"{shown} is a binary file, not text. "
-            "Use a command such as `file` or `xxd`, or a program made for its format."
-        )
+        if wide := _wide(raw):
+            return b"", wide
+        raise binary(shown)
     try:
         codecs.getincrementaldecoder("utf-8")().decode(raw)
     except UnicodeDecodeError:
         return b"", _guess(raw[:_SAMPLE], shown)
     return b"", "utf-8"
+
+
+def binary(shown: str) -> ToolError:
+    """Say that a file is no text."""
+    return ToolError(
+        f"{shown} is a binary file, not text. Use a command such as `file` or `xxd`, or a program made for its format."
+    )
+
+
+def _wide(raw: bytes) -> str:
+    """Tell UTF-16 without a mark, by its zeros: nearly every second byte is one, and no other byte."""
+    even, odd = raw[:_NUL_SAMPLE:2], raw[1:_NUL_SAMPLE:2]
+    for encoding, zeros, others in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
+        if zeros.count(0) * 10 >= len(zeros) * 9 and 0 not in others and _mostly_text(others):
+            return encoding
+    return ""
 
 
 def _guess(sample: bytes, shown: str) -> str:

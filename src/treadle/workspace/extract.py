@@ -9,11 +9,15 @@ import io
 import json
 import resource
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 _MEMORY = 2 * 1024**3
 _SECONDS = 60
+_PATIENCE = 20.0
+"""Seconds after which what was found so far is what is shown."""
+
 _CHARACTERS = 4 * 1024 * 1024
 
 
@@ -24,9 +28,11 @@ def _package(name: str) -> Any:
 
 def _pdf(raw: bytes) -> Iterator[str]:
     reader = _package("pypdf").PdfReader(io.BytesIO(raw))
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise ValueError("it is protected by a password, which only the user can know")
     for number, page in enumerate(reader.pages, 1):
         yield f"# Page {number}"
-        yield page.extract_text()
+        yield page.extract_text().strip("\n") or "(no text on this page; it may be a picture)"
 
 
 def _docx(raw: bytes) -> Iterator[str]:
@@ -42,8 +48,16 @@ def _xlsx(raw: bytes) -> Iterator[str]:
     workbook = _package("openpyxl").load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
     for sheet in workbook.worksheets:
         yield f"# Sheet {sheet.title}"
+        empty = 0
         for row in sheet.iter_rows(values_only=True):
-            yield "\t".join("" if value is None else str(value) for value in row)
+            cells = "\t".join("" if value is None else str(value) for value in row).rstrip("\t")
+            if not cells:
+                empty += 1
+                continue
+            if empty:
+                yield f"({empty} empty rows)"
+                empty = 0
+            yield cells
 
 
 def _ipynb(raw: bytes) -> Iterator[str]:
@@ -59,9 +73,10 @@ def _output(output: dict[str, object]) -> Iterator[str]:
     text = output.get("text") or (data.get("text/plain") if isinstance(data, dict) else None)
     if output.get("output_type") == "error":
         text = f"{output.get('ename')}: {output.get('evalue')}"
-    if text:
+    pictures = [kind for kind in data if str(kind).startswith("image/")] if isinstance(data, dict) else []
+    if text or pictures:
         yield "# Output"
-        yield _joined(text)
+        yield _joined(text) if text else f"(a picture, {pictures[0]})"
 
 
 def _joined(text: object) -> str:
@@ -76,11 +91,13 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
     left = _CHARACTERS
+    end = time.monotonic() + _PATIENCE
     try:
         for piece in READERS[sys.argv[1]](sys.stdin.buffer.read()):
             sys.stdout.buffer.write(f"{piece[:left]}\n".encode(errors="replace"))
-            left -= len(piece)
-            if left <= 0:
+            left -= len(piece) + 1
+            if left <= 0 or time.monotonic() > end:
+                sys.stdout.buffer.write(b"(the rest of the document is left out)\n")
                 break
     except ModuleNotFoundError as error:
         sys.stderr.write(str(error.name))

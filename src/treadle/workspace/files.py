@@ -1,17 +1,22 @@
 """Reading text files whole, with their encoding and line ends as facts."""
 
+import contextlib
 import difflib
+import errno
 import hashlib
 import os
 import stat
+import unicodedata
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.encodings import detect
+from treadle.workspace.encodings import binary, detect
 from treadle.workspace.judged import Judged
+from treadle.workspace.text import visible_name
 
 MAX_WHOLE = 16 * 1024 * 1024
 """Bytes up to which a file is read into memory; larger ones can only be paged."""
@@ -61,42 +66,73 @@ def open_regular(path: str | Judged, name: str) -> BinaryIO:
             case _:
                 descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise ToolError(missing(str(path), name)) from error
+        raise ToolError(missing(path.asked if isinstance(path, Judged) else path, name)) from error
     except OSError as error:
-        raise ToolError(f"{name} cannot be read: {error.strerror}. Go on without it, or tell the user.") from error
+        raise _special(name) if error.errno == errno.ENXIO else _unreadable(error, name) from error
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
     if stat.S_ISDIR(mode):
         raise ToolError(f"{name} is a directory. Use list_files to see what is in it.")
-    raise ToolError(
+    raise _special(name)
+
+
+def _special(name: str) -> ToolError:
+    return ToolError(
         f"{name} is not a regular file but a pipe, socket or device; reading it could wait for ever. Go on without it."
     )
+
+
+def _unreadable(error: OSError, name: str) -> ToolError:
+    return ToolError(f"{name} cannot be read: {error.strerror}. Go on without it, or tell the user.")
+
+
+@contextlib.contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Turn a read that fails half-way, as on a broken disk or in /proc, into a `ToolError`."""
+    try:
+        yield
+    except OSError as error:
+        raise _unreadable(error, name) from error
 
 
 def missing(path: str, name: str) -> str:
     """Say that there is no such file, and which existing names come nearest."""
     wanted = Path(path)
+    if wanted.is_symlink():
+        leads = visible_name(str(wanted.readlink()))
+        return f"{name} is a link to {leads}, which does not exist. Use another path, or mend the link with a command."
     try:
         names = [entry.name for entry in wanted.parent.iterdir()]
     except OSError:
         return f"{name} does not exist, nor does its directory. Use list_files to see what there is."
-    if near := difflib.get_close_matches(wanted.name, names, n=3):
-        return f"{name} does not exist. Did you mean {' or '.join(near)}?"
+    if near := _nearest(wanted.name, names):
+        return f"{name} does not exist. Did you mean {' or '.join(map(visible_name, near))}?"
     return f"{name} does not exist. Use list_files on its directory to see what there is."
+
+
+def _nearest(wanted: str, names: Sequence[str]) -> list[str]:
+    """Choose the names that differ only in how they are written, else those that come close."""
+    alike = [name for name in names if _plain(name) == _plain(wanted)]
+    return alike or difflib.get_close_matches(wanted, names, n=3)
+
+
+def _plain(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).casefold()
 
 
 def read_bytes(path: str | Judged, name: str) -> bytes:
     """Read a file whole. Raises `ToolError` when it is missing, no regular file, or larger than `MAX_WHOLE`."""
-    with open_regular(path, name) as file:
+    with open_regular(path, name) as file, reading(name):
         size = os.fstat(file.fileno()).st_size
-        if size > MAX_WHOLE:
+        data = file.read(MAX_WHOLE + 1) if size <= MAX_WHOLE else b""
+        if max(size, len(data)) > MAX_WHOLE:
             raise ToolError(
-                f"{name} has {size:,} bytes, too many to handle at once (limit {MAX_WHOLE:,}). "
+                f"{name} has {max(size, len(data)):,} bytes, too many to handle at once (limit {MAX_WHOLE:,}). "
                 "Page through it with read_file's start_line, and change it with a command."
             )
-        return file.read()
+        return data
 
 
 def read_text(path: str | Judged, name: str) -> TextFile:
@@ -114,6 +150,8 @@ def decode(raw: bytes, name: str) -> TextFile:
     except UnicodeError:
         lossless = False
         text = ""
+    if not lossless and encoding.startswith("utf-16") and not mark:
+        raise binary(name)
     if not lossless:
         encoding, text = "latin-1", body.decode("latin-1")
     return TextFile(name=name, text=text, digest=sha256(raw), encoding=encoding, mark=mark)

@@ -79,7 +79,12 @@ class _Guard:
     def start(self, argv: list[str], directory: str) -> int:
         """Fork the command; only its descendants hold the output from here on."""
         guard = os.getpid()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            os.write(2, f"The command could not be started: {error.strerror}\n".encode())
+            _report(b"exit 126\n")
+            os._exit(1)
         if pid == 0:
             self.become(argv, directory, guard)
         null = os.open(os.devnull, os.O_RDWR)

@@ -40,9 +40,7 @@ class Launcher:
 
         `confinement` may put a sandbox around it and set variables. Raises `ToolError` when it cannot be started.
         """
-        raw, wrapping = os.fsencode(line), confinement.wrapping
-        if b"\0" in raw:
-            raise ToolError("The command holds a NUL byte; the shell would not see what follows it. Write it without.")
+        raw, wrapping = _encoded(line), confinement.wrapping
         if len(raw) > _LONGEST:
             raise ToolError(f"The command is longer than {_LONGEST:,} bytes. Write it to a file and run that.")
         if not Path(self._directory).is_dir():
@@ -91,7 +89,10 @@ class Launcher:
         return fresh
 
     def _spawn(self, wrapping: Wrapping = PLAIN) -> Guard:
-        read_end, write_end = os.pipe()
+        try:
+            read_end, write_end = os.pipe()
+        except OSError as error:
+            raise _not_started(error) from error
         try:
             process = subprocess.Popen(
                 wrapping.around((sys.executable, "-I", "-S", guard.__file__, self._directory), (self._shell,)),
@@ -104,14 +105,30 @@ class Launcher:
             )
         except OSError as error:
             os.close(read_end)
-            raise ToolError(
-                f"The command could not be started: {error.strerror}. Try again, or tell the user."
-            ) from error
+            raise _not_started(error) from error
         finally:
             os.close(write_end)
         if process.stdin is None or process.stdout is None:
             raise AssertionError("the guard is always started with pipes")
         return Guard(process, process.stdin, process.stdout, os.fdopen(read_end, "rb", buffering=0))
+
+
+def _encoded(line: str) -> bytes:
+    try:
+        raw = os.fsencode(line)
+    except UnicodeEncodeError as error:
+        found = line[error.start]
+        raise ToolError(f"The command holds {found!a}, which is half a character. Write it without.") from error
+    if b"\0" in raw:
+        raise ToolError("The command holds a NUL byte; the shell would not see what follows it. Write it without.")
+    return raw
+
+
+def _not_started(error: OSError) -> ToolError:
+    return ToolError(
+        f"The command could not be started: {error.strerror}. "
+        "End commands in the background that are no longer needed, try again, or tell the user."
+    )
 
 
 def _write(to: Guard, order: bytes) -> None:

@@ -4,8 +4,9 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
+
+from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
 
@@ -17,8 +18,7 @@ _METADATA = frozenset(map(ipaddress.ip_address, ("169.254.169.254", "100.100.100
 _MOST_ADDRESSES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a request goes: a host in lower case, without brackets, and a port."""
 
     host: str

@@ -9,7 +9,7 @@ from typing import TextIO
 from msgspec import Struct
 
 from treadle.workspace.encodings import detect
-from treadle.workspace.files import MAX_WHOLE, decode, open_regular
+from treadle.workspace.files import MAX_WHOLE, decode, open_regular, reading
 from treadle.workspace.judged import Judged
 
 _SAMPLE = 64 * 1024
@@ -47,9 +47,9 @@ class Page(Struct, frozen=True, kw_only=True):
 
 def read_page(path: str | Judged, name: str, *, first: int = 1, limits: PageLimits = USUAL) -> Page:
     """Read lines of a file from number `first` on. Raises `ToolError`, calling the file `name`."""
-    with open_regular(path, name) as file:
+    with open_regular(path, name) as file, reading(name):
         if os.fstat(file.fileno()).st_size <= MAX_WHOLE:
-            read = decode(file.read(), name)
+            read = decode(file.read(MAX_WHOLE), name)
             return page_of(read.text, read.digest, encoding=read.encoding, first=first, limits=limits)
         mark, encoding = detect(file.read(_SAMPLE), name)
         file.seek(len(mark))

@@ -1,12 +1,18 @@
 """Paths of the workspace: made absolute, resolved through links, and shown short."""
 
 import os
+import re
+import unicodedata
 from pathlib import Path
 
 from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.text import visible
+from treadle.workspace.text import visible_name
+
+_LONGEST = 4095
+_CLOCK = re.compile(r" ([AP]M\b)")
+"""Before it, the screenshots of macOS have a narrow blank."""
 
 
 class Paths(Struct, frozen=True):
@@ -17,13 +23,21 @@ class Paths(Struct, frozen=True):
     def locate(self, path: str) -> str:
         """Make a requested path absolute without resolving anything; `~/` is the home directory.
 
-        Raises `ToolError` for what cannot be a path.
+        Where there is nothing of that name, but something whose name looks the same, that is meant: models write
+        letters with accents in one way, and file systems know two. Raises `ToolError` for what cannot be a path.
         """
         if not path or "\0" in path:
             raise ToolError("The path is empty or holds a NUL byte. Give a path relative to the workspace.")
         if path == "~" or path.startswith("~/"):
             path = str(Path(path).expanduser())
-        return str(Path(self.root) / path)
+        absolute = str(Path(self.root) / path)
+        try:
+            length = len(os.fsencode(absolute))
+        except UnicodeEncodeError:
+            raise ToolError("The path holds half a character. Give it as list_files shows it.") from None
+        if length > _LONGEST:
+            raise ToolError(f"The path has {length:,} bytes, more than a path can have. Give a shorter one.")
+        return absolute if absolute.isascii() and " " not in absolute else _as_it_is_named(absolute)
 
     def resolve(self, path: str) -> str:
         """Give the absolute path with every link followed; parts that do not exist stay as they are."""
@@ -33,4 +47,12 @@ class Paths(Struct, frozen=True):
         """Show a path: relative inside the workspace, control characters escaped."""
         absolute = Path(os.path.normpath(path))
         shown = absolute.relative_to(self.root) if absolute.is_relative_to(self.root) else absolute
-        return visible(shown.as_posix())
+        return visible_name(shown.as_posix())
+
+
+def _as_it_is_named(path: str) -> str:
+    if os.path.lexists(path):
+        return path
+    composed = unicodedata.normalize("NFC", path)
+    others = (composed, unicodedata.normalize("NFD", path), _CLOCK.sub("\u202f\\1", composed))
+    return next((other for other in others if os.path.lexists(other)), path)

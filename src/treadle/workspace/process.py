@@ -15,7 +15,7 @@ from msgspec import Struct
 from treadle.workspace.guard import descendants, name_of
 from treadle.workspace.hiding import Hidden
 from treadle.workspace.pacing import Paced
-from treadle.workspace.text import Decoder, HeadTail
+from treadle.workspace.text import Decoder, HeadTail, erased, flowing
 
 Output = Callable[[str], None]
 
@@ -153,12 +153,12 @@ class Command:
     def _keep(self, text: str) -> None:
         if not text:
             return
-        self._spool.add(text.encode(errors="replace"))
+        self._spool.add(erased(text).encode(errors="replace"))
         self._kept.add(text)
         if self._kept.overflowed:
             self._spool.open()
         if self._live is not None:
-            self._live.add(text.replace("\r", "\n"))
+            self._live.add(flowing(text))
 
     def _on_silence(self) -> None:
         self._keep(self._hidden.feed(self._decoder.feed(b"", final=True)) + self._hidden.finish())
@@ -296,15 +296,16 @@ class Command:
         if self.status is None:
             return "Ended, but how is unknown: its guard was killed."
         if self.status < 0:
-            why = ", perhaps because memory ran out" if self.status == -signal.SIGKILL else ""
-            return f"Killed by {_signal_name(-self.status)}{why}."
+            return f"Killed by {_signal_name(-self.status)}."
         if self.status > 128 and _signal_name(self.status - 128):
             return f"Exit status {self.status} (128 + {_signal_name(self.status - 128)})."
         return f"Exit status {self.status}."
 
 
 def _signal_name(number: int) -> str:
+    """Name a signal, and say what may be behind it; empty when there is none of this number."""
     try:
-        return signal.Signals(number).name
+        name = signal.Signals(number).name
     except ValueError:
         return ""
+    return f"{name}, perhaps because memory ran out" if number == signal.SIGKILL else name

@@ -16,12 +16,14 @@ _NOT_NOTED = Strays()
 _LOOK = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def save(target: str, data: bytes, *, expected: str, name: str, strays: Strays = _NOT_NOTED) -> None:
+def save(
+    target: str, data: bytes, *, expected: str, name: str, strays: Strays = _NOT_NOTED, mode: int | None = None
+) -> None:
     """Replace the file `target`, or create it and its directories, by `data`.
 
     `target` is absolute with every link resolved. `expected` is the SHA-256 of the bytes to replace, empty for no
-    file. Mode, owner and extended attributes stay. `strays` notes the new file until it has its name. Raises
-    `ToolError`, calling the file `name`, and then the file is as it was.
+    file. Mode, owner and extended attributes stay; a new file gets the `mode` that is given. `strays` notes the new
+    file until it has its name. Raises `ToolError`, calling the file `name`, and then the file is as it was.
     """
     path = PurePosixPath(target)
     try:
@@ -29,7 +31,7 @@ def save(target: str, data: bytes, *, expected: str, name: str, strays: Strays =
             before = _check(directory, path.name, expected, name)
             temporary = temporary_name()
             with strays.noted(str(path.parent / temporary)):
-                _replace(directory, (temporary, path.name), data, before)
+                _replace(directory, (temporary, path.name), data, before or mode)
     except OSError as error:
         raise ToolError(_explain(error, name)) from error
 
@@ -89,17 +91,22 @@ def _check(directory: int, file_name: str, expected: str, name: str) -> os.stat_
     return status
 
 
-def _replace(directory: int, names: tuple[str, str], data: bytes, before: os.stat_result | None) -> None:
-    """Write a file under the first name and give it the second one."""
+def _replace(directory: int, names: tuple[str, str], data: bytes, like: os.stat_result | int | None) -> None:
+    """Write a file under the first name and give it the second one; `like` is what it replaces, or a new one's mode."""
     temporary, file_name = names
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    mode = 0o666 if before is None else 0o600
+    mode = 0o666 if like is None else 0o600
     descriptor = os.open(temporary, flags, mode, dir_fd=directory)
     try:
         try:
             _write(descriptor, data)
-            if before is not None:
-                _copy_facts(directory, file_name, descriptor, before)
+            match like:
+                case int():
+                    os.fchmod(descriptor, like)
+                case os.stat_result():
+                    _copy_facts(directory, file_name, descriptor, like)
+                case None:
+                    pass
             os.fsync(descriptor)
         finally:
             os.close(descriptor)

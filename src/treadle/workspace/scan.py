@@ -54,27 +54,44 @@ def _matches(relative: str, glob: str) -> bool:
     return fnmatch.fnmatchcase(name, glob.lstrip("/"))
 
 
-def _print_matches(path: str, regex: re.Pattern[str], context: int, width: int) -> None:
+def _print_matches(path: str, regex: re.Pattern[str], context: int, width: int) -> bool:
+    """Print the matches in a file; False when it cannot be read."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - as above
             raw = file.read(_LARGEST)
     except OSError:
-        return
+        return False
     if b"\0" in raw:
-        return
-    lines = raw.decode("utf-8", errors="replace").removesuffix("\n").split("\n")
-    hits = {number for number, line in enumerate(lines) if regex.search(line)}
+        return True
+    text = raw.decode("utf-8", errors="replace").removesuffix("\n")
+    lines = text.split("\n")
+    hits = _hits(text, lines, regex)
     last = None
     for number in sorted({n for hit in hits for n in range(hit - context, hit + context + 1) if 0 <= n < len(lines)}):
         if last is not None and number != last + 1 and context:
             sys.stdout.write("--\n")
-        mark = ":" if number in hits else "-"
+        mark = f":{hits[number]}:" if number in hits else "-"
         sys.stdout.write(f"{path}\0{number + 1}{mark}{lines[number][:width]}\n")
         last = number
+    return True
+
+
+def _hits(text: str, lines: list[str], regex: re.Pattern[str]) -> dict[int, int]:
+    """Find the lines that match, with the column; a match over several lines counts for each of them."""
+    if not regex.flags & re.MULTILINE:
+        found = ((number, regex.search(line)) for number, line in enumerate(lines))
+        return {number: match.start() + 1 for number, match in found if match}
+    hits: dict[int, int] = {}
+    for match in regex.finditer(text):
+        begin, first = text.rfind("\n", 0, match.start()) + 1, text.count("\n", 0, match.start())
+        hits.setdefault(first, match.start() - begin + 1)
+        for number in range(first + 1, first + 1 + match.group().rstrip("\n").count("\n")):
+            hits.setdefault(number, 1)
+    return hits
 
 
 def main() -> None:
-    """Search or list as the arguments say; exit status 2 for an invalid expression."""
+    """Search or list as the arguments say; exit status 2 for an invalid expression or a file that cannot be read."""
     named, globs, path = _options(sys.argv[1:])
     sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")  # type: ignore[union-attr]
     if "--files" in named:
@@ -82,12 +99,16 @@ def main() -> None:
             sys.stdout.write(f"{file}\0")
         return
     try:
-        regex = re.compile(named["--regexp"])
+        regex = re.compile(named["--regexp"], re.MULTILINE if "--multiline" in named else 0)
     except re.error as error:
         sys.stderr.write(f"invalid regular expression: {error}")
         sys.exit(2)
-    for file in _files(path, globs):
+    read = [
         _print_matches(file, regex, int(named["--context"]), int(named["--max-columns"]))
+        for file in _files(path, globs)
+    ]
+    if not all(read):
+        sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -8,21 +8,22 @@ import shutil
 import sys
 import sysconfig
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace import scan
+from treadle.workspace.ignoring import Ignoring, ignore_files
+from treadle.workspace.matches import Gathered, Matches, Query, globs_of, options_of, why_failed
 from treadle.workspace.programs import program, stream
 
-_LINE = re.compile(rb"(?P<path>[^\0]*)\0(?P<number>\d+)(?P<mark>[:-])(?P<text>.*)", re.DOTALL)
-_SEPARATOR = b"--"
-_WIDTH = 300
-IGNORE_FILES = (".treadleignore", ".agentignore", ".clineignore", ".aiderignore")
-"""Besides `.gitignore` and `.ignore`, in the root of a workspace: patterns of what is not listed and not searched."""
-
+_MOST_PRUNED = 200
 _TIME_LIMIT = 30.0
+_LIST = ("--files", "--null")
+_NOT_ALL = 2
+"""The exit status of a search that could not look at everything."""
 _CHUNK = 1024 * 1024
 
 
@@ -36,31 +37,6 @@ def find_ripgrep(variables: Mapping[str, str]) -> str:
         if found := shutil.which("rg", path=str(directory)):
             return found
     return ""
-
-
-class Line(Struct, frozen=True):
-    """A line of a file; `matches` tells a match from its context."""
-
-    number: int
-    text: str
-    matches: bool
-
-
-class FoundIn(Struct, frozen=True):
-    """What was found in one file, in blocks of consecutive lines; `path` is absolute."""
-
-    path: str
-    blocks: tuple[tuple[Line, ...], ...]
-
-
-class Query(Struct, frozen=True, kw_only=True):
-    """What to search: a regular expression under `path`, in files that match the glob `pattern` if there is one."""
-
-    path: str
-    regex: str
-    pattern: str = ""
-    context: int = 1
-    limit: int = 300
 
 
 class Listing(Struct, frozen=True, kw_only=True):
@@ -86,58 +62,48 @@ class Search(Struct, frozen=True, kw_only=True):
     is_secret: Callable[[str], bool] = no_secrets
     roots: tuple[str, ...] = ()
 
-    async def lines(self, query: Query) -> tuple[tuple[FoundIn, ...], bool]:
-        """Find matching lines, by path; the second value says whether there are more than the limit.
+    async def lines(self, query: Query) -> Matches:
+        """Find matching lines.
 
         Raises `ToolError` for an invalid regular expression or glob, and for a path that cannot be read.
         """
-        options = ["--null", "--line-number", "--with-filename", "--no-heading", "--color=never"]
-        options += [f"--context={query.context}", f"--max-columns={_WIDTH}", "--max-columns-preview"]
-        options += [f"--glob={query.pattern}"] if query.pattern else []
-        files: dict[bytes, list[list[Line]]] = {}
-        judged: dict[bytes, bool] = {}
-        matches = 0
-        async with contextlib.aclosing(self._run([*options, f"--regexp={query.regex}"], query.path, b"\n")) as lines:
-            fresh = True
+        ignoring = self._ignoring(query.path)
+        gathered = Gathered(query.limit, lambda path: self._is_closed(path, query.path, ignoring))
+        statuses: list[int] = []
+        answer = self._run(options_of(query), ignoring, b"\n", statuses.append)
+        async with contextlib.aclosing(answer) as lines:
             async for raw in _each(lines):
-                found = _LINE.fullmatch(raw.rstrip(b"\r\n"))
-                if found is None:
-                    fresh = fresh or raw.startswith(_SEPARATOR)
-                    continue
-                if self._is_closed(found["path"], query.path, judged):
-                    continue
-                matches += found["mark"] == b":"
-                if matches > query.limit:
+                gathered.add(raw)
+                if gathered.is_full:
                     break
-                blocks = files.setdefault(found["path"], [])
-                if fresh or not blocks:
-                    blocks.append([])
-                    fresh = False
-                blocks[-1].append(_line(found))
-        founds = (
-            FoundIn(self._absolute(os.fsdecode(path), query.path), tuple(map(tuple, blocks)))
-            for path, blocks in sorted(files.items())
-        )
-        return tuple(founds), matches > query.limit
+        return gathered.matches(lambda path: self._absolute(path, query.path), unread=_NOT_ALL in statuses)
 
-    def _is_closed(self, path: bytes, searched: str, judged: dict[bytes, bool]) -> bool:
-        """Whether a file must not be read through a search; the path that is searched was judged itself."""
-        if path not in judged:
-            found = self._absolute(os.fsdecode(path), searched)
-            below = os.path.relpath(found, searched)
-            judged[path] = below != "." and (self.is_secret(below) or _has_other_names(found))
-        return judged[path]
+    def _is_closed(self, path: str, searched: str, ignoring: Ignoring) -> bool:
+        """Whether a file is not shown by a search; the path that is searched was judged itself."""
+        found = self._absolute(path, searched)
+        below = os.path.relpath(found, searched)
+        return below != "." and (self.is_secret(below) or ignoring.hides_file(below) or _has_other_names(found))
 
     async def files(self, path: str, limit: int) -> Listing:
         """List the files below a directory and their directories, breadth first; ignore files are honoured."""
         prefix = self._place(path)[1].rstrip("/") + "/"
-        first = Shallowest(limit)
-        async with contextlib.aclosing(self._run(["--files", "--null"], path, b"\0")) as found:
+        ignoring = self._ignoring(path)
+        first = Shallowest(limit, ignoring)
+        async with contextlib.aclosing(self._run(_LIST, ignoring, b"\0")) as found:
             async for some in found:
                 # Decoded all at once: of a large tree this is what takes time.
                 names = os.fsdecode(b"\0".join(some)).split("\0") if some else []
                 first.add([name.removeprefix(prefix) for name in names])
         return first.listing()
+
+    async def any_file(self, path: str, pattern: str) -> bool:
+        """Whether any file that is searched below a directory matches a glob. Raises `ToolError`."""
+        globs = [f"--glob={glob}" for glob in globs_of(pattern)]
+        async with contextlib.aclosing(self._run([*_LIST, *globs], self._ignoring(path), b"\0")) as found:
+            async for some in found:
+                if some:
+                    return True
+        return False
 
     def _place(self, path: str) -> tuple[str | None, str]:
         """Give the directory to search from and the path as seen from there: patterns are relative to the root."""
@@ -153,24 +119,54 @@ class Search(Struct, frozen=True, kw_only=True):
     def _absolute(self, path: str, searched: str) -> str:
         return path if path.startswith("/") else os.path.normpath(f"{self._root_of(searched)}/{path}")
 
-    def _ignoring(self, path: str) -> list[str]:
-        root = self._root_of(path) or next(iter(self.roots), "")
-        names = (f"{root}/{name}" for name in IGNORE_FILES) if root else ()
-        return [f"--ignore-file={name}" for name in names if Path(name).is_file()]
+    def shown_in(self, directory: str, names: Sequence[str]) -> list[str]:
+        """Choose those files directly in a directory that no ignore file hides."""
+        base = self._root_of(directory) or directory
+        ignoring = Ignoring(base, directory, ignore_files(base, git_is_known=False))
+        return list(ignoring.shown_of(names, ("",)))
 
-    async def _run(self, options: Sequence[str], path: str, end: bytes) -> AsyncGenerator[list[bytes], None]:
+    def _ignoring(self, path: str) -> Ignoring:
+        base = self._root_of(path) or path
+        return Ignoring(base, path, ignore_files(base, git_is_known=bool(self.ripgrep)))
+
+    def _pruned(self, ignoring: Ignoring) -> list[str]:
+        """Keep ripgrep out of directories that nobody sees; what it finds in deeper ones is left out later."""
+        root, place = self._place(ignoring.shown)
+        if root is None or not self.ripgrep:
+            return []
+        hidden = islice(filter(_can_be_glob, ignoring.hidden_at_top()), _MOST_PRUNED)
+        return [f"--glob=!{_GLOB_SIGN.sub(_ESCAPED, f'{place[1:]}/{name}')}/" for name in hidden]
+
+    async def _run(
+        self,
+        options: Sequence[str],
+        ignoring: Ignoring,
+        end: bytes,
+        ended: Callable[[int], None] = lambda _: None,
+    ) -> AsyncGenerator[list[bytes], None]:
+        """Run the program and give its answer as it comes, cut at `end`; `ended` takes the exit status."""
         command = (self.ripgrep, "--no-config", "--no-messages", "--engine=auto") if self.ripgrep else _FALLBACK
-        cwd, place = self._place(path)
-        argv = (*command, *options, *self._ignoring(path), "--", place)
+        cwd, place = self._place(ignoring.shown)
+        argv = (*command, *options, *self._pruned(ignoring), "--", place)
         try:
             async with program(*argv, cwd=cwd) as process, asyncio.timeout(_TIME_LIMIT):
                 async for items in _items(stream(process.stdout), end):
                     yield items
                 complaint = (await stream(process.stderr).read(4096)).decode(errors="replace").strip()
+                ended(await process.wait())
         except TimeoutError:
             raise ToolError(f"The search took longer than {_TIME_LIMIT:.0f} s. Narrow the path or pattern.") from None
         if complaint:
-            raise ToolError(f"The search failed: {complaint.rstrip('.')}. Mend the expression or the pattern.")
+            raise ToolError(f"The search failed: {why_failed(complaint)}. Mend the expression or the pattern.")
+
+
+_GLOB_SIGN = re.compile(r"[*?\[\]{}\\!]")
+_ESCAPED = r"\\\g<0>"
+
+
+def _can_be_glob(name: str) -> bool:
+    """Whether ripgrep takes a file's name as a pattern: it must be UTF-8."""
+    return name.isascii() or not any("\udc80" <= character <= "\udcff" for character in name)
 
 
 def _has_other_names(path: str) -> bool:
@@ -202,11 +198,12 @@ async def _each(batches: AsyncIterator[list[bytes]]) -> AsyncIterator[bytes]:
 class Shallowest:
     """Of any number of paths the first ones by depth and then name, with every directory that they lie in.
 
-    Memory depends on `limit` alone. Directories are marked by a slash.
+    What is ignored is left out. Memory depends on `limit` alone. Directories are marked by a slash.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, ignoring: Ignoring) -> None:
         self._limit = limit
+        self._ignoring = ignoring
         self._entries: set[str] = set()
         self._slack = _SLACK
         self._deepest = 0
@@ -215,11 +212,10 @@ class Shallowest:
     def add(self, names: Sequence[str]) -> None:
         """Take files by their paths."""
         directories = {name.rpartition("/")[0] for name in names}
-        near = {directory for directory in directories if self._is_near(f"{directory}/" if directory else "")}
-        if len(near) == len(directories):
-            self._entries.update(names)
-        elif near:
-            self._entries.update(name for name in names if name.rpartition("/")[0] in near)
+        near = {directory for directory in directories if self._counts(directory, f"{directory}/" if directory else "")}
+        if len(near) < len(directories):
+            names = [name for name in names if name.rpartition("/")[0] in near]
+        self._entries.update(self._ignoring.shown_of(names, near))
         for directory in directories:
             self._add_directory(directory)
         if len(self._entries) > 4 * self._limit + self._slack:
@@ -228,14 +224,15 @@ class Shallowest:
             self._entries = set(kept)
             self._deepest = _depth_and_name(kept[-1])[0]
 
-    def _is_near(self, beginning: str) -> bool:
-        """Whether what is directly below a beginning of paths may still be among the first."""
-        return not self._more or beginning.count("/") <= self._deepest
+    def _counts(self, directory: str, beginning: str) -> bool:
+        """Whether what is directly below a beginning of paths may still be among the first, and is not hidden."""
+        near = not self._more or beginning.count("/") <= self._deepest
+        return near and not self._ignoring.hides_directory(directory)
 
     def _add_directory(self, directory: str) -> None:
         """Take a directory and those that it lies in; where one is, those around it are."""
         while directory and f"{directory}/" not in self._entries:
-            if self._is_near(directory):
+            if self._counts(directory, directory):
                 self._entries.add(f"{directory}/")
             directory = directory.rpartition("/")[0]
 
@@ -253,8 +250,3 @@ _SLACK = 4_000
 
 def _depth_and_name(entry: str) -> tuple[int, str]:
     return entry.rstrip("/").count("/"), entry
-
-
-def _line(found: re.Match[bytes]) -> Line:
-    text = found["text"].decode("utf-8", errors="replace")
-    return Line(int(found["number"]), text, found["mark"] == b":")

@@ -1,16 +1,16 @@
 """What the model knows of the files: the bytes it last read or wrote, by their hash."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from treadle.workspace.files import MAX_WHOLE, sha256
 
 _Stamp = tuple[int, int, int]
 
 
-@dataclass(slots=True)
-class _Known:
+class _Known(Struct):
     digest: str
     stamp: _Stamp | None
     told: str

@@ -1,13 +1,24 @@
-"""Text from programs and files made harmless to show: no control byte leaves here as itself."""
+"""Text from programs and files made harmless to show: no control byte reaches a surface or a model as itself."""
 
 import codecs
 import re
 from functools import cache
 
-_STYLE = re.compile(r"\x1b\[[0-9;:]*[mK]")
-_UNFINISHED = re.compile(r"(?:\x1b(?:\[[0-9;:]{0,30})?|\r)\Z")
+_CSI = r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}"
+_TITLE = r"\x1b\][^\x07\x1b\x9c]{0,4096}"
+_STRING = r"\x1b[PX^_][^\x1b\x9c]{0,4096}"
+_SEQUENCE = re.compile(
+    rf"{_CSI}[@-~]|{_TITLE}(?:\x07|\x1b\\|\x9c)|{_STRING}(?:\x1b\\|\x9c)|\x1b[ -/]{{1,2}}[0-~]|\x1b[0-OQ-WYZ\\`-~]"
+)
+"""What tells a terminal to do something and shows nothing: colours, moves of the cursor, titles, links, pictures."""
+
+_LONGEST = 4200
+_UNFINISHED = re.compile(rf"(?:{_CSI}|{_TITLE}\x1b?|{_STRING}\x1b?|\x1b[ -/]{{0,2}}|\r)\Z")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 
+_OVERWRITING = ("\r", "\b")
+_OVERWRITES = re.compile("([\r\b])")
+_ERASING = re.compile("(\b)")
 _PLAIN = bytes([*range(0x20, 0x7F), 0x09, 0x0A])
 
 
@@ -16,23 +27,46 @@ def visible(text: str) -> str:
     return _CONTROL.sub(lambda found: _escape(found[0]), text)
 
 
+def visible_name(name: str) -> str:
+    """Show a file's name on one line, so that it cannot be taken for two or for something else."""
+    return visible(name).replace("\n", "\\n").replace("\t", "\\t")
+
+
 @cache
 def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
 def settle(text: str) -> str:
-    """Keep of each line what a terminal would still show after its carriage returns."""
-    if "\r" not in text:
+    """Keep of each line what a terminal would still show after its carriage returns and backspaces."""
+    if "\r" in text:
+        text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return erased(text)
+
+
+def flowing(text: str) -> str:
+    """Show what carriage returns write over on a line of its own; backspaces take away what is there."""
+    return erased(text).replace("\r", "\n")
+
+
+def erased(text: str) -> str:
+    """Let each backspace take the character before it; one at the beginning of a line goes too."""
+    if "\b" not in text:
         return text
-    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    kept: list[str] = []
+    for part in _ERASING.split(text):
+        if part != "\b":
+            kept.extend(part)
+        elif kept and kept[-1] not in "\r\n":
+            kept.pop()
+    return "".join(kept)
 
 
 class Decoder:
     """Turns output bytes, however they are cut, into harmless text.
 
-    Invalid UTF-8 becomes replacement characters, colours are dropped, other control characters are escaped; what is
-    left of carriage returns is for `settle`.
+    Invalid UTF-8 becomes replacement characters, what only a terminal understands is dropped, other control characters
+    are escaped; carriage returns and backspaces are for `settle` or `flowing`.
     """
 
     def __init__(self) -> None:
@@ -45,11 +79,13 @@ class Decoder:
             return data.decode("ascii")  # nearly all output, and many times as fast
         text = self._held + self._utf8.decode(data, final)
         self._held = ""
-        if not final and (tail := _UNFINISHED.search(text)):
+        if not final and (tail := _UNFINISHED.search(text, max(0, len(text) - _LONGEST))):
             self._held = tail.group()
             text = text[: tail.start()]
-        text = _STYLE.sub("", text.replace("\r\n", "\n"))
-        return "\r".join(map(visible, text.split("\r"))) if "\r" in text else visible(text)
+        text = text.replace("\r\n", "\n")
+        if "\x1b" in text or "\x9b" in text:
+            text = _SEQUENCE.sub("", text)
+        return "".join(part if part in _OVERWRITING else visible(part) for part in _OVERWRITES.split(text))
 
 
 class HeadTail:

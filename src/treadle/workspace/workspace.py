@@ -1,7 +1,6 @@
 """One workspace: where it is, what its programs get, and what is running in it."""
 
 import asyncio
-import itertools
 import os
 import secrets
 import shutil
@@ -27,14 +26,19 @@ class Commands:
     """The commands of a session that still run, or whose output was not read to its end, by number."""
 
     def __init__(self, first: int = 1) -> None:
-        self._numbers = itertools.count(first)
+        self._next = first
         self._commands: dict[int, Command] = {}
 
     def add(self, command: Command) -> int:
         """Give a command its number."""
-        number = next(self._numbers)
+        number = self._next
+        self._next += 1
         self._commands[number] = command
         return number
+
+    def had(self, number: int) -> bool:
+        """Whether this number was given out."""
+        return 0 < number < self._next
 
     def get(self, number: int) -> Command | None:
         """Find a command."""

@@ -1,11 +1,11 @@
 """What goes around a command: programs that run the guard, and programs that run the command below the guard."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Wrapping:
+class Wrapping(Struct, frozen=True):
     """Beginnings of two command lines: of the guard's, and of the command's own; each ends where the other goes on."""
 
     outer: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.e2e.running import processes
+from tests.e2e.running import left_of, processes
 from tests.workspace.diagnostics import servers
 
 from treadle.protocol.errors import ToolError
@@ -115,7 +115,7 @@ async def test_a_server_that_keeps_failing_is_ended_and_no_longer_asked(tmp_path
     while diagnostics.covers(str(file)):
         await diagnostics.before([str(file)])
         await diagnostics.after([str(file)])
-    assert processes(f"{servers.__file__} silent") == []
+    assert left_of(f"{servers.__file__} silent") == []
 
 
 async def test_a_server_that_floods_is_ended(tmp_path: Path, start: Start) -> None:
@@ -125,7 +125,7 @@ async def test_a_server_that_floods_is_ended(tmp_path: Path, start: Start) -> No
     for _ in range(2):
         with pytest.raises(ToolError, match="fake sent more than 20,000 messages at once and was ended"):
             await server.check([str(file)])
-    assert processes(f"{servers.__file__} flood") == []
+    assert left_of(f"{servers.__file__} flood") == []
 
 
 async def test_nobody_waits_twice_for_a_server_that_is_slow_to_start(tmp_path: Path, start: Start) -> None:

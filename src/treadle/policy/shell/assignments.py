@@ -21,17 +21,37 @@ _READ_BY_PROGRAMS = frozenset(
 """Names in small letters that mean something after all: to programs, or to a shell (the last ones to zsh)."""
 
 
+_OWN_WORDS = frozenset(
+    split_words("""
+    A B C D E F G H I J K L M N O P Q R S T U V W X Y Z AFTER ARCHIVE ARG ARGS AUTHOR BACKEND BASE BEFORE BRANCH
+    BRANCHES CHANGED CLIENT CMD COMMIT COMMITS CONFIG COUNT CURRENT DATE DAYS DEFAULT DEP DEPS DIR DIRS DIRECTORY
+    DOC DOCS END ENTRY ERRORS EXAMPLE EXIT EXPECTED EXT FAILED FEATURE FIELD FILE FILENAME FILES FILTER FIRST
+    FOLDER FOUND FROM FRONTEND FUNC HASH HEAD ID IDX IMPORTS INDEX INFO INPUT ISSUE ITEM KIND LAST LATEST LEVEL
+    LIMIT LINE LIST LOG LOGS MAIN MATCH MATCHES MAX MERGE MIN MODULE MODULES MSG NAME NAMES NEW NUM NUMBER OFFSET
+    OLD OUT OUTPUT PACKAGE PACKAGES PAGE PARENT PART PATTERN PKG PLUGIN PORT PREV PREVIOUS PROJECT QUERY RANGE RC
+    REF RELEASE REPO RESULT RESULTS REV REVISION ROOT SCRIPT SEARCH SERVER SERVICE SHA SIZE SRC SOURCE START
+    STATUS STEP STRING SUFFIX SUM TAG TAGS TARGET TEST TESTS TEXT TITLE TODAY TODO TOP TOTAL TYPE UPSTREAM VALUE
+    VER VERSION WEB WORD WORKSPACE
+""")
+)
+"""Words of which people make the names of their own variables: no reading program and no shell looks at such a name."""
+
+
+def _is_own(name: str) -> bool:
+    if name in _READ_BY_PROGRAMS or VARIABLES_DANGEROUS.fullmatch(name):
+        return False
+    return _OWN_NAME.fullmatch(name) is not None or all(
+        part.rstrip("0123456789") in _OWN_WORDS for part in name.split("_")
+    )
+
+
 def judge_assignment(name: str, value: str, *, alone: bool = False) -> list[Finding]:
     """Judge one variable that is set, for one command or (`alone`) for the rest of the line.
 
-    A name in small letters is by custom the line's own: no program reads it, but for those that are listed.
+    A name in small letters is by custom the line's own: no program reads it, but for those that are listed. One in
+    capitals is, when it is made of words that only people use.
     """
-    if (
-        alone
-        and _OWN_NAME.fullmatch(name)
-        and name not in _READ_BY_PROGRAMS
-        and not VARIABLES_DANGEROUS.fullmatch(name)
-    ):
+    if alone and _is_own(name):
         return [Finding(Risk.READ, "variable", f"{name} is a variable of the line")]
     if VARIABLES_HARMLESS.fullmatch(name):
         if is_static(value) and _PLAIN_VALUE.fullmatch(value):
@@ -39,4 +59,10 @@ def judge_assignment(name: str, value: str, *, alone: bool = False) -> list[Find
         return [unclear("variable", f"{name} is set to something unknown or to a path")]
     if VARIABLES_DANGEROUS.fullmatch(name):
         return [dangerous("variable", f"{name} changes what later programs run or read")]
-    return [Finding(Risk.EXECUTE, "variable", f"sets the variable {name}")]
+    return [
+        Finding(
+            Risk.EXECUTE,
+            "variable",
+            f"sets the variable {name}, which programs may read; a name in small letters is the line's own",
+        )
+    ]

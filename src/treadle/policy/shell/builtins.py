@@ -54,6 +54,43 @@ def _state(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     return findings
 
 
+_READ_OPTION = re.compile(r"-[rs]+|-r?d.?|-r?n[1-9]\d*|-r?p")
+_TAKES_A_WORD = re.compile(r"-r?[dp]")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
+
+
+def _read(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge `read`: it only fills variables, whose names count like those of an assignment."""
+    pending = list(words)
+    while pending and pending[0].startswith("-"):
+        option = pending.pop(0)
+        if not _READ_OPTION.fullmatch(option) or (_TAKES_A_WORD.fullmatch(option) and not pending):
+            return _state(name, words, scene)
+        if _TAKES_A_WORD.fullmatch(option):
+            pending.pop(0)
+    if not all(_VARIABLE.fullmatch(word) for word in pending):
+        return _state(name, words, scene)
+    found = [Finding(Risk.READ, "reader", "read takes a line of its input")]
+    return found + [finding for word in pending for finding in judge_assignment(word, "", alone=True)]
+
+
+_SET = re.compile(r"[-+][eux]+")
+_SET_WITH_NAME = re.compile(r"[-+][eux]*o")
+_SET_NAMES = frozenset({"pipefail", "errexit", "nounset", "xtrace"})
+
+
+def _set(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge `set`: what only makes the line stop earlier, fail otherwise or show its steps does nothing else."""
+    pending = list(words)
+    while pending:
+        word = pending.pop(0)
+        if _SET_WITH_NAME.fullmatch(word) and pending and pending[0] in _SET_NAMES:
+            pending.pop(0)
+        elif not _SET.fullmatch(word):
+            return _state(name, words, scene)
+    return _state(name, words, scene) if not words else [Finding(Risk.READ, "reader", "set steers the line")]
+
+
 def _declare(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     findings = [unclear("shell-state", f"{name} shows or sets variables")]
     for word in words:
@@ -108,10 +145,10 @@ BUILTINS: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
     "source": _source,
     ".": _source,
     "trap": _trap,
-    **dict.fromkeys(
-        ("read", "unset", "let", "getopts", "mapfile", "readarray", "shift", "set", "wait", "bind"), _state
-    ),
+    **dict.fromkeys(("unset", "let", "getopts", "mapfile", "readarray", "shift", "wait", "bind"), _state),
     **dict.fromkeys(("declare", "typeset", "local", "readonly", "export"), _declare),
+    "read": _read,
+    "set": _set,
     "alias": _alias,
     **dict.fromkeys(("cd", "pushd", "popd", "chdir"), _change_directory),
     **dict.fromkeys(("exit", "return", "break", "continue"), _leave),

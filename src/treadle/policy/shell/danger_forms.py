@@ -15,7 +15,7 @@ npm pnpm yarn bun = publish ; unpublish ; deprecate ; owner ; token ; login ; ad
     ; config delete ; config edit ; set ; -g install ; --global install ; -g i ; hook ; star ; team ; profile ; global
     add ; -g add ; --global add ; -g uninstall ; -g remove ; -g rm ; -g link ; -g update ; --location=global ;
     --script-shell ; logout ; config get *uth* ; config get *oken* ; config list -l ; config ls -l
-cargo = publish ; yank ; owner ; login ; install ; uninstall ; --config *=* ; --config=*=*
+cargo = publish ; yank ; owner ; login ; install ; uninstall ; --config
 uv = tool install ; tool uninstall ; tool upgrade
 pipx = install ; uninstall ; inject ; upgrade
 cpan cpanm nix-env nix-collect-garbage nixos-rebuild home-manager guix yay paru xbps-install xbps-remove mas apt-key
@@ -154,7 +154,6 @@ scp sftp = -S ; -o ; -F ; -D
 ssh = -o ; -F ; -R ; -L ; -D ; -w ; -A ; -E ; -S ; -I ; -J
 telnet ftp tftp = ;
 split = --filter
-date = -s ; --set
 hostname = -F ; -b
 dmesg = -c ; -C ; --clear ; --read-clear
 go = install *@* ; run *@* ; -ldflags *-extld* ; -ldflags=*-extld* ; -exec ; -toolexec ; env -w ; -vettool ; -overlay

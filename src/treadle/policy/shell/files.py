@@ -5,10 +5,10 @@ import re
 from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, is_glob, is_static, split_words
+from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, split_words
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.options import Arguments, Table, judge_arguments, read_arguments, read_table
-from treadle.policy.shell.scene import Scene
+from treadle.policy.shell.scene import FREE_TARGETS, Scene
 from treadle.policy.shell.trees import judge_trees
 from treadle.protocol.tools import Risk
 
@@ -112,16 +112,12 @@ def _remove(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     for operand in arguments.operands:
         findings.extend(scene.path(operand, PathOp.WRITE))
         if recursive and not _is_regenerable(operand, scene):
-            findings.append(dangerous("delete-tree", f"deletes {_shown(operand)} and everything below it"))
+            findings.append(dangerous("delete-tree", f"deletes {shown(operand)} and everything below it"))
         elif _is_everything(operand):
-            findings.append(dangerous("delete-all", f"deletes everything that {_shown(operand)} stands for"))
+            findings.append(dangerous("delete-all", f"deletes everything that {shown(operand)} stands for"))
     if recursive and not arguments.operands:
         findings.append(dangerous("delete-tree", "deletes a tree that is unknown until it runs"))
     return findings
-
-
-def _shown(field: str) -> str:
-    return field.replace(UNKNOWN, "…").replace("\1", "*").replace("\2", "?")
 
 
 def _is_regenerable(operand: str, scene: Scene) -> bool:
@@ -228,6 +224,15 @@ def _convert(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     return findings
 
 
+def _tee(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge tee: what goes to the output anyway changes nothing."""
+    table = read_table(_WRITERS[name])
+    arguments = read_arguments(table, words)
+    if not arguments.strange and FREE_TARGETS.issuperset(arguments.operands):
+        return [Finding(Risk.READ, "reader", "tee passes its input on")]
+    return [Finding(Risk.WRITE, "writer", "tee changes files"), *judge_arguments(name, table, arguments, scene)]
+
+
 def _archive(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge tar: listing reads, everything else writes; old-style option letters have no dash."""
     words = list(words)
@@ -241,18 +246,19 @@ def _archive(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     -tcxruAdvzjJakpOmhSsUWl -f< -C> -T< -X< --list --verbose --file< --gzip --bzip2 --xz --zstd --wildcards
     --exclude: --directory> --strip-components: --use-compress-program! --to-command! --checkpoint-action!
     --info-script! --new-volume-script! --rsh-command! --rmt-command! --absolute-names! --remove-files!
-    --files-from< --exclude-from< | TEXT*
+    --files-from< --exclude-from< --to-stdout | TEXT*
 """)
     arguments = read_arguments(table, words)
     lists = arguments.has("-t", "--list") and not re.search(r"[xcruAdU]", letters)
     if "c" in letters or "r" in letters or "u" in letters:
         findings.extend(found for operand in arguments.operands for found in scene.path(operand, PathOp.READ))
+    prints = arguments.has("-x") and arguments.has("-O", "--to-stdout") and not re.search(r"[cruAdU]", letters)
     findings.extend(judge_arguments(name, table, arguments, scene))
     if any(":" in value for value in arguments.values("-f", "--file")):
         findings.append(dangerous("dangerous-option", "tar reaches another machine"))
-    if not lists or arguments.strange:
+    if not (lists or prints) or arguments.strange:
         findings.append(Finding(Risk.WRITE, "writer", "tar creates or changes files"))
-    if not lists and "x" in letters + "".join(word for word in words if word in ("--extract", "--get")):
+    if not (lists or prints) and "x" in letters + "".join(word for word in words if word in ("--extract", "--get")):
         findings.append(unclear("unknown-writes", "tar writes the files that the archive names"))
     return findings
 
@@ -270,6 +276,7 @@ _SPECIAL: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
     "chown": _change_mode,
     "chgrp": _change_mode,
     "dd": _convert,
+    "tee": _tee,
     "tar": _archive,
     "bsdtar": _archive,
     "gtar": _archive,

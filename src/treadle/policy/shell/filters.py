@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, as_glob, is_static, split_words
+from treadle.policy.marks import UNKNOWN, as_glob, fits, is_static, split_words
 from treadle.policy.names import picks_secret
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.builtins import judge_evaluated
@@ -19,6 +19,9 @@ from treadle.protocol.tools import Risk
 
 FILE_TESTS = frozenset({"-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-nt", "-ot", "-ef"})
 """Operators of tests that look at the file whose name follows."""
+
+_BINARY_TESTS = frozenset({"=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"})
+_ALL_TESTS = FILE_TESTS | _BINARY_TESTS | {"-z", "-n"}
 
 _FIND_FLAGS = frozenset(
     split_words("""
@@ -275,7 +278,7 @@ def _statements(program: str) -> list[str]:
 
 
 _JQ_DANGER = re.compile(
-    r"\$ENV\b|\benv\b|\binput_filename\b|\bstrenv\b|\benvsubst\b|\bload|\binclude\b|\bimport\b|\$__prog|\bsystem\b"
+    r"\$ENV\b|(?<!(?<!\.)\.)\benv\b|\binput_filename\b|\bstrenv\b|\benvsubst\b|\bload|\binclude\b|\bimport\b|\$__prog|\bsystem\b"
 )
 
 
@@ -306,6 +309,9 @@ def _jq(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     if arguments.has("-f", "--from-file", "--args", "--jsonargs"):
         findings.append(unclear("opaque-code", f"the {name} program or its input is not in place"))
     findings.extend(judge_arguments(name, table, arguments, scene))
+    if name != "jq" and len(arguments.operands) == 1:
+        # A lone operand of yq is a file where there is one of that name.
+        findings.extend(scene.path(arguments.operands[0], PathOp.READ))
     match = _JQ_DANGER.search(" ".join(arguments.operands[:1]))
     if match is not None:
         findings.append(dangerous("opaque-code", f"the {name} program contains {match.group()!r}"))
@@ -319,6 +325,10 @@ def _test(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     if any(word == "-v" or ("[" in word and word != "[") for word in words):
         found = [found for word in words for found in judge_evaluated(word, scene)]
         return [unclear("evaluated-text", "the test may evaluate a subscript"), *found]
+    if _may_evaluate(words[:-1] if name == "[" else words):
+        return [
+            unclear("evaluated-text", "a word of the test is unknown and could be -v, which evaluates the next one")
+        ]
     findings = [Finding(Risk.READ, "reader", "a test only looks")]
     for operator, word in pairwise(words):
         if operator in FILE_TESTS and is_static(word):
@@ -326,15 +336,36 @@ def _test(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     return findings
 
 
+def _may_evaluate(words: Sequence[str]) -> bool:
+    """Whether a word that is not known could turn out to be the operator -v and the next one its operand.
+
+    A word before a binary operator is never one, nor is one behind an operator.
+    """
+    places = (place for place, word in enumerate(words[:-1]) if not is_static(word) and fits(word, "-v"))
+    return any(
+        words[place + 1] not in _BINARY_TESTS and not (place and words[place - 1] in _ALL_TESTS) for place in places
+    )
+
+
+_PS_CLUSTER = re.compile(r"[acfghjlmrsStTuUvwxXZ]*(?P<fields>o?)")
+_PS_FIELDS = re.compile(
+    r"(([%]?(pid|ppid|pgid|sid|uid|gid|user|group|ruser|comm|command|cmd|args|ucmd|stat|state|s|etime|etimes|time|cputime|cpu"
+    r"|mem|pcpu|pmem|rss|vsz|sz|size|nlwp|nice|ni|pri|tty|tt|start|start_time|lstart|stime|c|f|wchan|psr)(:\d+)?(=\w*)?)(,|$))+"
+)
+
+
 def _ps(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    if words and re.fullmatch(r"[acfghjlmrsStTuUvwxXZ]+", words[0]) and len(words) == 1:
-        return [Finding(Risk.READ, "reader", "ps lists processes")]
+    if words and (cluster := _PS_CLUSTER.fullmatch(words[0])):
+        words = words[1:] if not cluster["fields"] else [f"-{cluster['fields']}", *words[1:]]
     table = read_table("""
     -AaNdefFjlHTcyZwLMP -o: -O: -C: -p: -u: -U: -g: -G: -t: -s: --sort: --pid: --ppid: --user: --forest --no-headers
     --headers --format: --version --help -q:
 """)
-    findings = judge_arguments("ps", table, read_arguments(table, words), scene)
-    if "-E" in words or any("e" in word and re.fullmatch(r"[a-zA-Z]+", word) for word in words):
+    arguments = read_arguments(table, words)
+    findings = judge_arguments("ps", table, arguments, scene)
+    if not all(_PS_FIELDS.fullmatch(value) for value in arguments.values("-o", "-O", "--format")):
+        findings.append(unclear("prints-environment", "ps: the fields could name the environment of processes"))
+    if "-E" in words or any("e" in word and re.fullmatch(r"[a-zA-Z]+", word) for word in arguments.operands):
         findings.append(dangerous("prints-environment", "prints the environment of other processes"))
     return findings
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, is_static
+from treadle.policy.marks import UNKNOWN, is_static, shown
 from treadle.policy.operations import PathOp
 from treadle.policy.repository import hooks, surprising_settings
 from treadle.policy.shell.git_tables import (
@@ -45,6 +45,16 @@ _HARMLESS_KEYS = re.compile(
 )
 
 
+_SHOWING_KEYS = re.compile(
+    r"color\..*|core\.(quotepath|abbrev)|column\.ui|advice\..*|log\.(date|decorate|abbrevcommit)"
+    r"|diff\.(algorithm|renames|context|mnemonicprefix|noprefix|colormoved)",
+    re.IGNORECASE,
+)
+"""Settings that change how something looks and nothing else, whatever they are set to."""
+
+_HARDENED = frozenset({"core.pager=cat", "core.pager=", "core.fsmonitor=false", "core.hooksPath=/dev/null"})
+
+
 def judge_git(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge one git command line."""
     outer = read_arguments(_GLOBAL, words, permute=False)
@@ -71,7 +81,7 @@ def judge_git(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 
 
 def _judge_global(outer: Arguments, scene: Scene) -> list[Finding]:
-    findings = [unclear("unknown-option", f"git: {word!r} is not a known option") for word in outer.strange]
+    findings = [unclear("unknown-option", f"git: {shown(word)!r} is not a known option") for word in outer.strange]
     for option in outer.given:
         if option.role is Role.HARM:
             findings.append(dangerous("git-option", f"git {option.name} uses other programs or another repository"))
@@ -88,15 +98,17 @@ def _judge_global(outer: Arguments, scene: Scene) -> list[Finding]:
         if option.name in ("-p", "--paginate"):
             findings.append(unclear("git-option", "git starts a pager"))
         if option.name == "-c":
-            findings.append(_judge_setting(option.value or ""))
+            findings.extend(_judge_setting(option.value or ""))
     return findings
 
 
-def _judge_setting(setting: str) -> Finding:
+def _judge_setting(setting: str) -> list[Finding]:
     key = setting.partition("=")[0]
+    if is_static(setting) and (setting in _HARDENED or _SHOWING_KEYS.fullmatch(key)):
+        return []
     if is_static(setting) and _HARMLESS_KEYS.fullmatch(key):
-        return unclear("git-option", f"git -c {key} overrides a setting")
-    return dangerous("git-option", f"git -c {key} can make git run something")
+        return [unclear("git-option", f"git -c {key} overrides a setting")]
+    return [dangerous("git-option", f"git -c {key} can make git run something")]
 
 
 def _judge_git_command(command: str, words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -146,7 +158,14 @@ def _reading(command: str, words: Sequence[str], scene: Scene) -> list[Finding] 
     """Judge a subcommand that reads; None when this use of it is none."""
     for form in READING_FORMS.get(command, ()):
         if tuple(words[: len(form)]) == form and (len(words) == len(form) or form not in STANDING_ALONE):
-            return [Finding(Risk.READ, "git-read", f"git {command} only shows"), *_plain_rest(words[len(form) :])]
+            shows = Finding(Risk.READ, "git-read", f"git {command} only shows")
+            if (command, form) == ("stash", ("list",)):
+                return [shows, *(_by_table("stash-list", words[1:], scene) or [])]
+            return [shows, *_plain_rest(words[len(form) :])]
+    return _by_table(command, words, scene)
+
+
+def _by_table(command: str, words: Sequence[str], scene: Scene) -> list[Finding] | None:
     table = reader_table(command)
     if table is None:
         return None
@@ -155,7 +174,10 @@ def _reading(command: str, words: Sequence[str], scene: Scene) -> list[Finding] 
     if needed is not None and arguments.operands and not arguments.has(*needed.split()):
         return None
     findings = [Finding(Risk.READ, "git-read", f"git {command} only reads")]
-    findings.extend(unclear("unknown-option", f"git {command}: {word!r} is not known") for word in arguments.strange)
+    findings.extend(
+        unclear("unknown-option", f"git {command}: {shown(word)!r} is not known to be harmless")
+        for word in arguments.strange
+    )
     for option in arguments.given:
         findings.extend(_git_option(command, option, scene))
     for operand in arguments.operands:
@@ -167,7 +189,11 @@ def _reading(command: str, words: Sequence[str], scene: Scene) -> list[Finding] 
 
 def _plain_rest(words: Sequence[str]) -> list[Finding]:
     plain = re.compile(r"-p|-u|--stat|--patch|--name-only|--porcelain|-z|stash@\{\d+\}|\d+|[A-Za-z][\w./-]*")
-    return [unclear("unknown-option", f"git: {word!r} is not known") for word in words if not plain.fullmatch(word)]
+    return [
+        unclear("unknown-option", f"git: {shown(word)!r} is not known to be harmless")
+        for word in words
+        if not plain.fullmatch(word)
+    ]
 
 
 def _git_option(command: str, option: Given, scene: Scene) -> list[Finding]:
@@ -316,6 +342,20 @@ def _foreach(words: Sequence[str], scene: Scene) -> list[Finding]:
     return [Finding(Risk.REMOTE, "network", "git talks to another repository")]
 
 
+def _symbolic_ref(words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge symbolic-ref: with one name it tells where that leads, with two or with an option it changes it."""
+    plain = [word for word in words if word not in ("-q", "--quiet", "--short", "--recurse", "--no-recurse")]
+    if len(plain) == 1 and is_static(plain[0]) and not plain[0].startswith("-"):
+        return [Finding(Risk.READ, "git-read", "git symbolic-ref shows a ref"), *_repository("symbolic-ref", scene)]
+    return [dangerous("git", "git symbolic-ref moves refs")]
+
+
+def _var(words: Sequence[str], scene: Scene) -> list[Finding]:
+    if len(words) == 1 and re.fullmatch(r"GIT_[A-Z_]+", words[0]):
+        return [Finding(Risk.READ, "git-read", "git var shows a variable"), *_repository("var", scene)]
+    return []
+
+
 def _bisect(words: Sequence[str], scene: Scene) -> list[Finding]:
     return scene.command(tuple(words[1:])) if list(words[:1]) == ["run"] else []
 
@@ -340,6 +380,8 @@ _SPECIAL: dict[str, Callable[[Sequence[str], Scene], list[Finding]]] = {
     "config": _config,
     "submodule": _foreach,
     "bisect": _bisect,
+    "symbolic-ref": _symbolic_ref,
+    "var": _var,
     "clone": _clone,
     "init": _init,
     "bundle": _bundle,

@@ -76,6 +76,9 @@ branch = -avrliq --all --list --show-current --verbose --remotes --contains? --n
 tag = -li -n? --list --contains? --no-contains? --merged? --no-merged? --points-at: --sort: --format: --column?
     --color? --ignore-case
 version = --build-options
+show-branch = -ar --all --remotes --current --topo-order --date-order --list --merge-base --independent --no-name
+    --sha1-name --topics --more:
+stash-list = @log -n:
 """
 _HARMFUL_TEXT = """
 push = -f --force --force-with-lease --force-if-includes --mirror --delete -d --prune --receive-pack --exec
@@ -134,8 +137,10 @@ LISTING = {
 """Subcommands that create something when an operand comes without one of these options."""
 
 READING_FORMS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "remote": (("-v",), ("--verbose",), (), ("get-url",)),
+    "remote": (("-v",), ("--verbose",), (), ("get-url", "--all"), ("get-url", "--push"), ("get-url",)),
     "stash": (("list",), ("show",)),
+    "submodule": ((), ("status",)),
+    "archive": (("--list",), ("-l",)),
     "worktree": (("list",),),
     "notes": (("list",), ("show",)),
     "reflog": (("show",), ("exists",)),
@@ -145,7 +150,7 @@ READING_FORMS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """First words with which a subcommand that mostly changes something only shows something."""
 
-STANDING_ALONE = ((), ("-v",), ("--verbose",))
+STANDING_ALONE = ((), ("-v",), ("--verbose",), ("--list",), ("-l",))
 """Forms that read only when nothing follows."""
 
 DANGEROUS = {
@@ -157,7 +162,6 @@ DANGEROUS = {
         "deletes objects": "prune",
         "serves the repository": "daemon instaweb http-backend upload-pack receive-pack",
         "sends data to the network": "send-email imap-send",
-        "moves refs": "symbolic-ref",
         "runs commands": "shell",
     }.items()
     for name in names.split()

@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, as_glob, is_glob
+from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, as_glob, is_glob, is_static, shown
 from treadle.policy.names import picks_secret
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.scene import Scene
@@ -162,10 +162,7 @@ def _short(table: Table, word: str, pending: list[str], strange: list[str]) -> I
 def judge_arguments(name: str, table: Table, arguments: Arguments, scene: Scene) -> list[Finding]:
     """Judge a command by its table: options first, then each operand by its place."""
     findings = [Finding(Risk.READ, "reader", f"{name} only reads")]
-    findings.extend(
-        unclear("unknown-option", f"{name}: {word!r} is not an option known to be harmless")
-        for word in arguments.strange
-    )
+    findings.extend(_judge_strange(name, word) for word in arguments.strange)
     for word in arguments.strange:
         findings.extend(scene.mentions(word))
     for option in arguments.given:
@@ -173,6 +170,16 @@ def judge_arguments(name: str, table: Table, arguments: Arguments, scene: Scene)
     for place, operand in enumerate(arguments.operands):
         findings.extend(_judge_operand(name, _place(table.operands, place), operand, scene))
     return findings
+
+
+def _judge_strange(name: str, word: str) -> Finding:
+    """Say why a word asks: an option that is not known, or something that may turn out to be one."""
+    if word.startswith("-") and is_static(word):
+        return unclear("unknown-option", f"{name}: {word!r} is not an option known to be harmless")
+    text = f"{name}: {shown(word)!r} is unknown until it runs and could be an option; spell it out, or put -- before it"
+    if is_glob(word):
+        text = f"{name}: {shown(word)!r} could stand for a file whose name is an option; write {'./' + shown(word)!r}"
+    return unclear("unknown-option", text)
 
 
 def _judge_option(name: str, option: Given, scene: Scene) -> list[Finding]:
@@ -198,6 +205,8 @@ def _judge_picked(text: str) -> list[Finding]:
             name = picks_secret(as_glob(piece.replace(".*", "*").strip("^$")))
             if name is not None:
                 return [dangerous("secret-read", f"reads {name}, which is protected")]
+    if UNKNOWN in text:
+        return [unclear("unknown-pattern", "the pattern that picks the files is unknown until it runs")]
     return []
 
 
@@ -237,4 +246,8 @@ def _judge_operand(name: str, kind: str, operand: str, scene: Scene) -> list[Fin
         case "WRITE":
             return scene.path(operand, PathOp.WRITE)
         case _:
-            return [unclear("unknown-operand", f"{name}: {operand!r} is one operand more than expected")]
+            return [
+                unclear(
+                    "unknown-operand", f"{name}: {shown(operand)!r} is an operand more than is known to be harmless"
+                )
+            ]

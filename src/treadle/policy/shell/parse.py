@@ -1,6 +1,7 @@
 """Parses a shell line into its tree; whatever is not understood is a `ShellSyntaxError`."""
 
 import re
+from dataclasses import replace
 
 from treadle.policy.shell.syntax import (
     Assignment,
@@ -23,6 +24,7 @@ from treadle.policy.shell.words import BLANKS, Cursor, read_here_documents, read
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[^\]]*\])?(\+?)=")
 _REDIRECT = re.compile(r"([0-9]*|\{[A-Za-z_][A-Za-z0-9_]*\})(<<<|<<-|<<|<>|<&|>>|>\||>&|<|>)|()(&>>|&>)")
 _CLOSERS = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
+_ERRORS_TOO = Redirect(">&", Word("1", (Literal("1", quoted=False),)), "2")
 _TEST_OPERATORS = ("&&", "||", "(", ")", "<", ">")
 _PATTERN_OPERATORS = frozenset({"=~", "==", "!=", "="})
 
@@ -50,9 +52,9 @@ def _read_list(cursor: Cursor) -> Script:
     cursor.enter()
     _skip_newlines(cursor)
     while not _at_list_end(cursor):
-        commands = _read_pipeline(cursor)
+        commands, negated = _read_pipeline(cursor)
         after = _read_separator(cursor)
-        pipelines.append(Pipeline(commands, after))
+        pipelines.append(Pipeline(commands, after, negated))
         if after in ("&&", "||"):
             _skip_newlines(cursor)
             if _at_list_end(cursor):
@@ -86,14 +88,20 @@ def _read_separator(cursor: Cursor) -> str:
     return ""
 
 
-def _read_pipeline(cursor: Cursor) -> tuple[Command, ...]:
-    while _take_reserved(cursor, "!") or _take_time(cursor):
+def _read_pipeline(cursor: Cursor) -> tuple[tuple[Command, ...], bool]:
+    negated = False
+    while (is_not := _take_reserved(cursor, "!")) or _take_time(cursor):
+        negated |= is_not
         _skip_blanks(cursor)
     commands = [_read_command(cursor)]
     while True:
         _skip_blanks(cursor)
-        if cursor.looking_at("||") or not (cursor.take("|&") or cursor.take("|")):
-            return tuple(commands)
+        if cursor.looking_at("||") or not cursor.looking_at("|"):
+            return tuple(commands), negated
+        if cursor.take("|&"):
+            commands[-1] = replace(commands[-1], redirects=(*commands[-1].redirects, _ERRORS_TOO))
+        else:
+            cursor.take("|")
         _skip_newlines(cursor)
         commands.append(_read_command(cursor))
 

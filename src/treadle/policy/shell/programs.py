@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear, unfollowed
-from treadle.policy.marks import is_glob, is_static
+from treadle.policy.marks import is_glob, is_static, split_words
 from treadle.policy.names import control_name, secret_name
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.builtins import BUILTINS, judge_evaluated
@@ -33,7 +33,7 @@ from treadle.policy.shell.network import NETWORK
 from treadle.policy.shell.options import Arguments, judge_arguments, read_arguments
 from treadle.policy.shell.outputs import judge_outputs
 from treadle.policy.shell.outside import brings_text
-from treadle.policy.shell.readers import NEEDS_ONE_OF, VERSION_BANNERS, readers
+from treadle.policy.shell.readers import CAPITAL_V, NEEDS_ONE_OF, PLAIN_FORMS, VERSION_BANNERS, readers
 from treadle.policy.shell.scene import Scene
 from treadle.policy.shell.wrappers import is_wrapper, suffixes, unwrap
 from treadle.protocol.tools import Risk
@@ -44,9 +44,18 @@ MAX_WORDS = 1000
 
 _SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
 _TAKES_WORDS_FROM_FILES = frozenset({"strings", "nm", "objdump", "readelf", "size"})
-_HARMLESS_OPTIONS = frozenset({"ls", "stat", "du"})
+_HARMLESS_OPTIONS = frozenset(
+    split_words("""
+    ls dir vdir stat du cat head tail wc nl tac rev cut cksum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum
+    b2sum grep egrep fgrep fold fmt expand unexpand paste od basename dirname realpath readlink
+""")
+)
+"""Programs that no option makes write or run anything: a file whose name is an option does no harm to them."""
+
 _VERSION_WORDS = frozenset({"--version", "-V", "-v", "-version", "version", "--help"})
-_SMALL_V = frozenset({"node", "npm", "perl", "php", "ruby", "docker", "gcc", "g++", "clang", "make", "git", "tmux"})
+_SMALL_V = frozenset(
+    {"node", "npm", "perl", "php", "ruby", "docker", "gcc", "g++", "clang", "make", "git", "tmux", "lua", "tsc"}
+)
 """Programs whose `-v` prints the version; for others it may start them in a talkative way."""
 
 _MESSAGE_PROGRAMS = frozenset({"gh", "glab", "docker", "kubectl"})
@@ -114,6 +123,8 @@ def _is_of_the_system(word: str, scene: Scene) -> bool:
 def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
     if name in VERSION_BANNERS and len(words) == 1 and words[0] in _VERSION_WORDS:
         return _version(name, words[0], scene)
+    if (name, *words) in PLAIN_FORMS:
+        return [Finding(Risk.READ, "reader", f"{' '.join((name, *words))} only tells something")]
     findings: list[Finding] = []
     why = always(name)
     if why is not None:
@@ -130,12 +141,14 @@ def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
 
 
 def _version(name: str, word: str, scene: Scene) -> list[Finding]:
-    if word == "-version" and name not in ("java", "javac"):
+    if word == "-version" and name not in ("java", "javac", "ffmpeg", "ffprobe"):
         return [Finding(Risk.EXECUTE, "unknown-option", f"{name} -version may not be its version")]
     if word == "-v" and name not in _SMALL_V:
         return [Finding(Risk.EXECUTE, "unknown-option", f"{name} -v may not be its version")]
-    if word == "version" and name not in ("go", "helm", "git", "openssl"):
+    if word == "version" and name not in ("go", "helm", "git", "openssl", "zig"):
         return [Finding(Risk.EXECUTE, "unknown-option", f"{name} version may not be its version")]
+    if word == "-V" and name not in CAPITAL_V:
+        return [Finding(Risk.EXECUTE, "unknown-option", f"{name} -V may not be its version")]
     if word == "-V" and name in ("go", "docker", "ssh"):
         return [Finding(Risk.READ, "version", f"{name} prints its version")]
     if name in ("go", "cargo", "rustc", "rustup") and not scene.is_trusted:
@@ -176,7 +189,7 @@ def _judge_reader(name: str, words: tuple[str, ...], scene: Scene) -> list[Findi
     if table.operands == ("RAW",):
         return [Finding(Risk.READ, "reader", f"{name} prints its arguments"), *_raw(name, words, scene)]
     arguments = _without_plain_globs(name, read_arguments(table, words), scene)
-    if arguments.operands and arguments.operands[0].startswith("-") and "--" not in words:
+    if arguments.operands[:1] not in ((), ("-",)) and arguments.operands[0].startswith("-") and "--" not in words:
         arguments = Arguments(arguments.given, arguments.operands, (*arguments.strange, arguments.operands[0]))
     if name in _TAKES_WORDS_FROM_FILES and any(word.startswith("@") for word in arguments.operands):
         arguments = Arguments(arguments.given, arguments.operands, (*arguments.strange, "@"))
@@ -207,6 +220,8 @@ def _raw(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
         if VARIABLES_DANGEROUS.fullmatch("".join(words[1:2])):
             shown.append(dangerous("variable", f"printf sets {words[1]}"))
         return [text, *shown, *(found for word in words[:2] for found in judge_evaluated(word, scene))]
+    if name == "printf" and len(words) > 1 and not is_static(words[0][:1]):
+        shown.append(unclear("evaluated-text", "the format is unknown and could be -v, which sets a variable"))
     return shown
 
 

@@ -37,7 +37,7 @@ du = -0abcDhHklLmsSx -d: -B: -t: -X< --all --apparent-size --block-size: --bytes
     --summarize --separate-dirs --one-file-system --exclude: --exclude-from< --time? --si --inodes
     --threshold: | LIST*
 df = -aBhHiklmPT -t: -x: --all --human-readable --inodes --local --portability --print-type --total --output? --si
-    --block-size: --type: --exclude-type: | LIST*
+    --block-size: --type: --exclude-type: | TEXT*
 basename = -az -s: --multiple --suffix: --zero | TEXT*
 dirname = -z --zero | TEXT*
 realpath = -eLmPqsz --canonicalize-existing --canonicalize-missing --logical --physical --quiet --strip --zero
@@ -152,7 +152,12 @@ apropos whatis = -e | TEXT*
 dirs = -lpv | NONE
 jobs = -lnprs | NONE
 umask = -pS | NONE
-ulimit = -aHS | NONE
+ulimit = -aHScdefilmnpqrstuvx | NONE
+ss = -altunpsxwoemiHO046 --all --listening --tcp --udp --unix --numeric --processes --summary --options --extended
+    --memory --info --no-header --oneline --ipv4 --ipv6 | TEXT*
+netstat = -altunprsix46 --all --listening --tcp --udp --numeric --program --route --statistics --interfaces | NONE
+lsof = -nPtaUlR -i? -s? -p: -c: -u: | TEXT*
+vmstat iostat = -swd | NONE
 alias shopt = -p | NONE
 locale = -akcm --all-locales --charmaps --category-name --keyword-name | TEXT*
 getconf = -a | TEXT LIST
@@ -172,7 +177,9 @@ pgrep = -acfilnovwx -d: -g: -G: -P: -s: -t: -u: -U: --list-name --list-full --fu
     --count | TEXT*
 pidof = -sqx -o: | TEXT*
 pstree = -acglnpsuATUZ -H: | TEXT*
-cloc tokei scc sloccount = --json --csv --yaml --quiet --by-file --exclude-dir: --include-lang: --files --no-complexity
+tokei = -f -l -e: -o: -s: -t: --files --languages --exclude: --output: --sort: --types: --hidden --no-ignore --compact
+    | READ*
+cloc scc sloccount = --json --csv --yaml --quiet --by-file --exclude-dir: --include-lang: --files --no-complexity
     --no-cocomo --wide | READ*
 fd fdfind = -HIupaLl0iFgs1qV -t: -e: -d: -E: -S: -c: -j: -o: -x! -X! --hidden --no-ignore --unrestricted
     --absolute-path --list-details --print0 --ignore-case --case-sensitive --fixed-strings --glob --regex --type:
@@ -197,8 +204,11 @@ NEEDS_ONE_OF: dict[str, frozenset[str]] = {
     ),
     "unzip": frozenset({"-l", "-p", "-c", "-t", "-v", "-Z", "-z"}),
     "dos2unix": frozenset({"-i", "--info"}),
+    # Without it they look the names of addresses up in the network.
+    "lsof": frozenset({"-n"}),
+    "netstat": frozenset({"-n", "--numeric"}),
 }
-"""Programs that change files unless one of these options is given."""
+"""Programs that do more than read unless one of these options is given."""
 
 VERSION_BANNERS = frozenset(
     split_words("""
@@ -206,9 +216,29 @@ VERSION_BANNERS = frozenset(
     java javac kotlin scala go cargo rustc rustup swift deno bun bash zsh sh dash fish curl wget ssh tar rsync sqlite3
     psql mysql redis-cli jq yq sed awk gawk find tmux vim nvim emacs gdb lldb valgrind strace pandoc
     ffmpeg helm openssl ruff black uv shellcheck xargs env nice timeout patch cp mv rm mkdir touch tee chmod
+    pip pip3 pipx mypy tsc prettier elixir ghc R julia nim zig ffprobe aws docker-compose systemctl gem
 """)
 )
 """Programs that may be asked for their version or help; not those that run project code even for that."""
+
+CAPITAL_V = frozenset(
+    split_words("""
+    python python3 python2 cargo rustc rustup cmake gh curl wget ssh rsync psql mysql jq yq awk gawk strace ruff uv
+    shellcheck deno tmux perl go docker pip pip3 mypy ghc
+""")
+)
+"""Programs whose `-V` prints the version or is refused; a shell may go on and run its input."""
+
+
+_PLAIN_FORMS_TEXT = """
+        rustc --version --verbose ; rustc -vV ; rustc -Vv ; kubectl version --client ; docker compose version ;
+        helm version --short ; stty size ; stty speed ; ip addr ; ip a ; ip address ; ip route ; ip r ; ip link ;
+        ip -br a ; ip -br addr ; ip -br link ; ip -4 addr ; ip -6 addr ; ip -4 a ; ip addr show ; ip a show ; ip a s ;
+        ip route show ; ip link show ; ip neigh ; top -bn1 ; top -bn 1 ; top -b -n1 ; top -b -n 1 ; top -n 1 -b ;
+        top -n1 -b ; top -l 1
+"""
+PLAIN_FORMS = frozenset(tuple(form.split()) for form in _PLAIN_FORMS_TEXT.split(";"))
+"""Whole command lines of programs that can do harm, that only tell something."""
 
 
 @lru_cache(maxsize=1)

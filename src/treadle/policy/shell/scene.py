@@ -8,7 +8,7 @@ from itertools import islice
 
 from treadle.policy.context import PolicyContext
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import PIPE, UNKNOWN, as_glob, fits, is_glob, is_static
+from treadle.policy.marks import PIPE, UNKNOWN, as_glob, fits, is_glob, is_static, shown
 from treadle.policy.names import control_name, could_be_secret, pattern_hits, secret_name
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path
@@ -18,15 +18,26 @@ from treadle.protocol.tools import Risk
 MAX_GLOB_MATCHES = 200
 MAX_ENDS = 16
 
+MAX_NAMES = 10_000
+"""As many names of a directory are seen at most; there may be more."""
+
+FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
+"""What may be written to wherever a command runs."""
+
+_ODD_IN_NAMES = re.compile(r"[^\w./@%+=:,-]")
 _TREES_WITH_SECRETS = frozenset({"/", "/etc", "/root", "/home", "/proc", "/Users", "/var"})
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """What a command reads from its standard input: `upstream` are the commands that a pipe comes from."""
+    """What a command reads from its standard input: `upstream` are the commands that a pipe comes from.
+
+    `lists_in` is the directory they run in, where all they do is print there.
+    """
 
     upstream: tuple[tuple[str, ...], ...] = ()
     text: str | None = None
+    lists_in: str = UNKNOWN
 
     @property
     def is_pipe(self) -> bool:
@@ -58,9 +69,13 @@ class Trace:
 
 @dataclass(slots=True)
 class Effort:
-    """How many more commands may be judged, so that no line takes long; `scripts` are the strings judged so far."""
+    """How many more commands may be judged, so that no line takes long; `scripts` are the strings judged so far.
+
+    `files` is how many more files may be looked at.
+    """
 
     left: int = 3000
+    files: int = 6000
     scripts: list[str] = field(default_factory=list)
 
 
@@ -118,6 +133,13 @@ class Scene:
         matches, whole = _matches(self.cwd, text.split("/")[:1], self)
         return bool(matches) and whole and not any(posixpath.basename(path).startswith("-") for path in matches)
 
+    def fits_plain_names(self, text: str) -> bool:
+        """Whether no file that a glob stands for has blanks or anything else in its name that the shell looks at."""
+        if self.cwd == UNKNOWN:
+            return False
+        matches, whole = _matches("/" if text.startswith("/") else self.cwd, text.strip("/").split("/"), self)
+        return whole and not any(_ODD_IN_NAMES.search(path.removeprefix(self.cwd)) for path in matches)
+
     def mentions(self, text: str) -> list[Finding]:
         """Judge a word of a program whose options are not known: does any part of it name a protected file?"""
         findings: list[Finding] = []
@@ -160,8 +182,9 @@ def _judge_path(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:
     if is_glob(text) and cwd != UNKNOWN:
         return _judge_glob(text, op, cwd, scene)
     if op is PathOp.WRITE:
-        return [unclear("unknown-path", "writes to a path that is unknown until it runs")]
-    return [unclear("unknown-path", "reads a path that is unknown until it runs")]
+        return [unclear("unknown-path", f"writes to {shown(text)!r}, a path that is unknown until it runs")]
+    place = " (the directory is unknown)" if cwd == UNKNOWN and is_static(text) else ""
+    return [unclear("unknown-path", f"reads {shown(text)!r}, a path that is unknown until it runs{place}")]
 
 
 def _pattern_protected(joined: str, op: PathOp) -> str | None:
@@ -214,10 +237,10 @@ def _judge_glob(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:
     base = "/".join(parts[:first]) + ("/" if first else "")
     findings = [_static_path(base or ".", PathOp.LIST if op is not PathOp.WRITE else op, cwd, scene)]
     if op is PathOp.READ and could_be_secret(text):
-        findings.append(unclear("wide-glob", "the pattern could stand for a secret file"))
+        findings.append(unclear("wide-glob", f"{shown(text)!r} could stand for a secret file"))
     matches, whole = _matches(posixpath.join(cwd, base), parts[first:], scene)
     if not whole or (".." in parts[first:]):
-        findings.append(unclear("wide-glob", "the pattern stands for too many files to check"))
+        findings.append(unclear("wide-glob", f"{shown(text)!r} stands for too many files to check"))
     findings.extend(_static_path(path, op, cwd, scene) for path in matches)
     return findings
 
@@ -225,12 +248,15 @@ def _judge_glob(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:
 def _matches(base: str, parts: list[str], scene: Scene) -> tuple[list[str], bool]:
     """Expand a glob through the file view; the flag says whether all matches are there."""
     found = [base]
-    for part in parts:
+    for part in filter(None, parts):
         hidden = part.startswith(".")
+        listed = {directory: scene.context.files.names(directory) for directory in found}
+        if any(len(names) >= MAX_NAMES for names in listed.values()):
+            return [], False
         found = [
             posixpath.join(directory, name)
-            for directory in found
-            for name in scene.context.files.names(directory)
+            for directory, names in listed.items()
+            for name in names
             if (hidden or not name.startswith(".")) and fits(part, name)
         ]
         if len(found) > MAX_GLOB_MATCHES:

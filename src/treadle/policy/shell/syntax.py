@@ -134,10 +134,11 @@ Command: TypeAlias = Simple | Block | Conditional | Calculation
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Commands joined by `|`; `after` is the separator behind it."""
+    """Commands joined by `|`; `after` is the separator behind it, `negated` that `!` stands before it."""
 
     commands: tuple[Command, ...]
     after: str = ""
+    negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,14 @@
 """Walks the tree of a shell line and judges every command in it, wherever it stands."""
 
 import posixpath
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import assert_never
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, is_static
+from treadle.policy.marks import UNKNOWN, is_glob, is_static
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.assignments import judge_assignment
 from treadle.policy.shell.builtins import judge_evaluated
@@ -19,13 +20,19 @@ from treadle.policy.shell.changes import (
     changes_directory,
     forget,
     jumps,
+    read_name,
+    reads_its_input,
+    runs_read,
+    stands_alone,
 )
 from treadle.policy.shell.computed import names_secret
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS, VARIABLES_SAFE_TO_SHOW, VARIABLES_SECRET
 from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words
 from treadle.policy.shell.filters import FILE_TESTS
+from treadle.policy.shell.listing import SHOWS_LITTLE, Use, listed_by
+from treadle.policy.shell.outline import command_names
 from treadle.policy.shell.programs import judge_command
-from treadle.policy.shell.scene import Feed, Scene, Trace
+from treadle.policy.shell.scene import FREE_TARGETS, Feed, Scene, Trace
 from treadle.policy.shell.syntax import (
     Arithmetic,
     Block,
@@ -51,7 +58,7 @@ MAX_DIRECTORIES = 16
 
 _TESTS = frozenset({"[", "test"})
 _PLAIN_OPERATORS = frozenset({"", ":-", "-", "#", "##", "%", "%%", "/", "//", "/#", "/%", "^", "^^", ",", ",,", ":"})
-_PLAIN_BLOCKS = frozenset({"subshell", "group", "if", "for"})
+_PLAIN_BLOCKS = frozenset({"subshell", "group", "if", "for", "case"})
 _TAKES_ANY_WORDS = frozenset({"echo", ":", "true", "false"})
 _TAKES_PIPES = frozenset(
     {"diff", "comm", "cmp", "cat", "head", "tail", "wc", "sort", "paste", "join", "uniq", "nl", "grep"}
@@ -59,9 +66,10 @@ _TAKES_PIPES = frozenset(
 """Readers whose operands are only read, never obeyed."""
 
 _NUMBERS = frozenset({"?", "#", "$", "!", "LINENO", "RANDOM", "SECONDS", "UID", "EUID", "PPID"})
+_ARRAYS_OF_NUMBERS = frozenset({"PIPESTATUS", "BASH_VERSINFO"})
+_NUMBERED = re.compile(r"\[(\d{1,2}|[@*])\]")
 _BRANCHES = frozenset({"if", "case"})
 _OTHER_LOOPS = frozenset({"while", "until", "calculated for"})
-_FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +142,10 @@ class Walk:
     def _pipeline(self, pipeline: Pipeline, scene: Scene) -> Scene:
         if len(pipeline.commands) == 1:
             return self._command(pipeline.commands[0], scene)
-        upstream: tuple[tuple[str, ...], ...] = ()
-        for command in pipeline.commands:
-            fed = replace(scene, feed=Feed(upstream=upstream)) if upstream else scene
-            self._command(command, fed)
-            upstream = (*upstream, _argv(command, scene))
+        feed = scene.feed
+        for place, command in enumerate(pipeline.commands):
+            self._command(command, replace(scene, feed=feed))
+            feed = _feed(pipeline.commands[: place + 1], scene)
         return scene
 
     def _command(self, command: Command, scene: Scene) -> Scene:
@@ -196,7 +203,8 @@ class Walk:
         findings: list[Finding] = []
         for assignment in command.assignments:
             values = [expand_text(word.segments, scene.variables, scene.cwd, tilde=True) for word in assignment.values]
-            findings.extend(judge_assignment(assignment.name, " ".join(values), alone=not command.words))
+            if not (assignment.name == "IFS" and runs_read(command)):
+                findings.extend(judge_assignment(assignment.name, " ".join(values), alone=not command.words))
             if assignment.is_array or assignment.subscript:
                 findings.append(unclear("shell-state", "sets an array"))
             for value in values:
@@ -224,7 +232,7 @@ class Walk:
                 name = name.removesuffix("+")
                 variables = variables.with_value(name, value) if is_set and name.isidentifier() else variables
         elif words and words[0] in ("read", "unset", "mapfile", "readarray", "getopts"):
-            for word in words[1:]:
+            for word in (*words[1:], "REPLY"):
                 variables = variables.with_value(word, UNKNOWN)
         if words and words[0] in CHANGES_DIRECTORY:
             cwds = _directories(words, scene)
@@ -234,11 +242,14 @@ class Walk:
 
     def _block(self, block: Block, scene: Scene) -> Scene:
         findings: list[Finding] = []
-        if block.kind not in _PLAIN_BLOCKS:
+        reads_lines = reads_its_input(block)
+        if block.kind in ("while", "until") and not reads_lines:
+            findings.append(unclear("syntax", f"a {block.kind} loop may never end; only `while read` surely ends"))
+        elif block.kind not in _PLAIN_BLOCKS and not reads_lines:
             findings.append(unclear("syntax", f"a {block.kind} block is not followed"))
         for word in block.words:
             findings.extend(self._segments(word.segments, scene))
-        redirected, feed = self._redirects(block.redirects, scene)
+        redirected, feed = self._redirects(block.redirects, scene, takes_pipe=reads_lines)
         findings.extend(redirected)
         if findings:
             self._note(block.kind, findings)
@@ -274,9 +285,11 @@ class Walk:
         return scene
 
     def _for(self, block: Block, scene: Scene) -> Scene:
-        values = list(expand_words(block.words, scene.variables, scene.cwd))
+        values = [value for word in block.words for value in self._loop_values(word, block, scene)]
         if len(values) > MAX_LOOP_VALUES or not values:
             values = [*values[:MAX_LOOP_VALUES], UNKNOWN]
+        # A name with blanks in it falls apart where it is not quoted.
+        values = [value if not is_glob(value) or scene.fits_plain_names(value) else UNKNOWN for value in values]
         before, names = scene.variables, assigned_names(block.scripts)
         exact = all(map(is_static, values)) and not jumps(block.scripts)
         if not exact and changes_directory(block.scripts):
@@ -294,15 +307,43 @@ class Walk:
             variables = variables.with_value(block.name, values[-1])
         return replace(scene, variables=variables)
 
+    def _loop_values(self, word: Word, block: Block, scene: Scene) -> list[str]:
+        match word.segments:
+            case (Substitution(script=script, quoted=False),):
+                listed = self._listed(block.name, block, replace(scene, feed=_fed_by(script, scene)))
+                return listed or expand_word(word, scene.variables, scene.cwd)
+            case _:
+                return expand_word(word, scene.variables, scene.cwd)
+
+    def _listed(self, name: str | None, block: Block, scene: Scene) -> list[str]:
+        """Give file names that stand for all those that a loop runs over; nothing where they are unknown."""
+        body = block.scripts[-1:]
+        if name is None or changes_directory(body) or not stands_alone(name, body):
+            return []
+        shows_little = SHOWS_LITTLE.issuperset(command_names(block.scripts[-1]))
+        listing = listed_by(scene, Use.SEARCH if shows_little else Use.READ)
+        return [] if listing is None or listing.is_nul else [listing.sample]
+
+    def _read_files(self, block: Block, names: list[str], scene: Scene) -> Scene:
+        """Judge a loop that reads the names of known files."""
+        after = self.script(block.scripts[0], scene)
+        set_in_it = assigned_names(block.scripts)
+        for name in names:
+            variables = forget(after.variables, set_in_it).with_value(read_name(block) or "", name)
+            self.script(block.scripts[1], replace(after, variables=variables))
+        return replace(scene, variables=after_loop(scene.variables, after.variables, set_in_it))
+
     def _repeated(self, block: Block, scene: Scene) -> Scene:
         """Judge a loop of which nobody knows how often it runs."""
-        before, names = scene.variables, assigned_names(block.scripts)
+        if reads_its_input(block) and (names := self._listed(read_name(block), block, scene)):
+            return self._read_files(block, names, scene)
+        before, changed = scene.variables, assigned_names(block.scripts)
         cwds = (UNKNOWN,) if changes_directory(block.scripts) else scene.cwds
         after = replace(scene, cwds=cwds)
-        for _ in range(2 if names else 0):
+        for _ in range(2 if changed else 0):
             after = self._scripts(block, after)
-        after = self._scripts(block, replace(after, variables=forget(after.variables, names)))
-        return replace(after, variables=after_loop(before, after.variables, names))
+        after = self._scripts(block, replace(after, variables=forget(after.variables, changed)))
+        return replace(after, variables=after_loop(before, after.variables, changed))
 
     def _conditional(self, command: Conditional, scene: Scene) -> None:
         findings = [Finding(Risk.READ, "reader", "a test only looks")]
@@ -319,10 +360,20 @@ class Walk:
                     findings.extend(scene.path(text, PathOp.LIST))
         self._note("[[", findings + self._redirects(command.redirects, scene)[0])
 
-    def _redirects(self, redirects: Iterable[Redirect], scene: Scene) -> tuple[list[Finding], Feed | None]:
+    def _redirects(
+        self, redirects: Iterable[Redirect], scene: Scene, *, takes_pipe: bool = False
+    ) -> tuple[list[Finding], Feed | None]:
+        """Judge redirections; gives the new input, if any. With `takes_pipe` it may be `< <(…)`."""
         findings: list[Finding] = []
         feed: Feed | None = None
         for redirect in redirects:
+            match redirect.target.segments:
+                case (ProcessSubstitution(script=script, is_output=False),) if takes_pipe and redirect.operator == "<":
+                    self.script(script, replace(scene, feed=Feed()))
+                    feed = _fed_by(script, scene)
+                    continue
+                case _:
+                    pass
             findings.extend(self._segments(redirect.target.segments, scene) if redirect.here is None else [])
             if redirect.here is not None:
                 findings.extend(self._segments(redirect.here.body, scene))
@@ -346,11 +397,12 @@ class Walk:
                 findings.append(dangerous("network-redirect", f"{target} is a connection to the network"))
             elif redirect.operator in (">&", "<&") and (target.rstrip("-").isdigit() or target == "-"):
                 continue
-            elif target not in _FREE_TARGETS:
+            elif target not in FREE_TARGETS:
                 op = PathOp.READ if redirect.operator == "<" else PathOp.WRITE
                 findings.extend(scene.path(target, op))
-        if len(targets) != 1 or not is_static(targets[0]):
-            findings.append(unclear("redirect", "the file is unknown until it runs"))
+        is_known = len(targets) == 1 and (is_static(targets[0]) or (redirect.operator == "<" and is_glob(targets[0])))
+        if not is_known:
+            findings.append(unclear("redirect", f"which file {redirect.target.text} is, is unknown until it runs"))
         return findings
 
     def _segments(self, segments: Iterable[Segment], scene: Scene, *, gentle: bool = False) -> list[Finding]:
@@ -376,7 +428,9 @@ class Walk:
     def _parameter(self, parameter: Parameter, scene: Scene, *, gentle: bool) -> list[Finding]:
         findings = self._segments(parameter.operand, scene, gentle=gentle)
         name = parameter.name
-        if parameter.operator.startswith("!") or parameter.operator == "@" or "[" in parameter.operator:
+        if name in _ARRAYS_OF_NUMBERS and _NUMBERED.fullmatch(parameter.operator):
+            pass
+        elif parameter.operator.startswith("!") or parameter.operator == "@" or "[" in parameter.operator:
             findings.append(unclear("evaluated-text", f"${{{name}…}} evaluates a value"))
             findings.extend(self._evaluated(parameter.operand, scene))
         elif parameter.operator not in _PLAIN_OPERATORS:
@@ -438,6 +492,27 @@ def _may_split(word: Word, scene: Scene) -> bool:
         if UNKNOWN in expand_text((segment,), scene.variables, scene.cwd):
             return True
     return False
+
+
+def _fed_by(script: Script, scene: Scene) -> Feed:
+    """Give what a script prints as the input of something else."""
+    match script.pipelines:
+        case (Pipeline(commands=commands),):
+            return _feed(commands, scene)
+        case _:
+            return Feed(upstream=((UNKNOWN,),))
+
+
+def _feed(commands: Sequence[Command], scene: Scene) -> Feed:
+    """Give the input of what stands behind these commands of a pipeline."""
+    upstream = tuple(_argv(command, scene) for command in commands)
+    only_print = all(isinstance(one, Simple) and not one.assignments and _drops_errors(one) for one in commands)
+    return Feed(upstream=upstream, lists_in=scene.cwd if only_print else UNKNOWN)
+
+
+def _drops_errors(command: Simple) -> bool:
+    """Whether a command is redirected nowhere, but for its errors to the null device."""
+    return all(one.fd == "2" and one.operator == ">" and one.target.text == "/dev/null" for one in command.redirects)
 
 
 def _argv(command: Command, scene: Scene) -> tuple[str, ...]:

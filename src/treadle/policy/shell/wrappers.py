@@ -3,11 +3,12 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import STAR, UNKNOWN, is_static
-from treadle.policy.names import could_be_secret, pattern_hits, secret_name
+from treadle.policy.marks import UNKNOWN, is_static, shown
 from treadle.policy.shell.assignments import judge_assignment
+from treadle.policy.shell.listing import SEARCHES, Use, listed_by
 from treadle.policy.shell.options import Arguments, Role, read_arguments, read_table
 from treadle.policy.shell.readers import CONTENT_FREE
 from treadle.policy.shell.scene import Feed, Scene
@@ -18,6 +19,7 @@ MAX_GUESSED_WORDS = 60
 
 _DELETERS = frozenset({"rm", "unlink", "shred", "rimraf"})
 _LIKE_A_SCRIPT = re.compile(r"[\s;|&$`(<>=]|^\{")
+_SECONDS = re.compile(r"[1-5]?\d(\.\d+)?s?")
 _DURATION = re.compile(r"\d+(\.\d+)?[smhd]?")
 
 
@@ -95,6 +97,14 @@ _WATCH = read_table(
 _SCRIPT = read_table("-aefqt -c: -E: -I> -O> -B> -T> -m: -o: --command: --quiet --append --return --flush")
 
 
+_TAKES_WORDS = frozenset(
+    {"-0", "--null", "-r", "--no-run-if-empty", "-t", "--verbose", "-n", "--max-args", "-L", "-P", "--max-procs", "-I",
+     "-d", "--delimiter"}
+)  # fmt: skip
+_SHOWS_ITS_WORDS = frozenset({"echo", "basename", "dirname", "true"})
+"""Programs that only print their words, whatever those are."""
+
+
 def is_wrapper(name: str) -> bool:
     """Whether the program runs another command that stands in its arguments."""
     return name in _WRAPPERS or name in _SPECIAL
@@ -117,6 +127,9 @@ def unwrap(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         return [*findings, unclear("wrapper", f"{name} without a command")]
     if arguments.strange or wrapper.skip:
         findings.extend(suffixes(words, scene))
+    if name == "timeout" and inner[0] == "tail" and _SECONDS.fullmatch(skipped[0]):
+        # What follows a file never ends, but for a time limit.
+        inner = tuple(word for word in inner if word not in ("-f", "-F", "--follow"))
     return findings + scene.command(inner)
 
 
@@ -138,7 +151,9 @@ def suffixes(words: Sequence[str], scene: Scene) -> list[Finding]:
 
 
 def _option_findings(name: str, arguments: Arguments, scene: Scene) -> list[Finding]:
-    findings = [unclear("unknown-option", f"{name}: {word!r} is not a known option") for word in arguments.strange]
+    findings = [
+        unclear("unknown-option", f"{name}: {shown(word)!r} is not a known option") for word in arguments.strange
+    ]
     for option in arguments.given:
         if option.role is Role.HARM:
             findings.append(dangerous("dangerous-option", f"{name} {option.name} reaches another process"))
@@ -181,7 +196,14 @@ def _xargs(words: Sequence[str], scene: Scene) -> list[Finding]:
     if marks:
         inner = tuple(word.replace(marks[0], UNKNOWN) for word in inner)
     if _is_safely_fed(inner[0], arguments, scene):
-        return findings + scene.command((*("./x" if word == UNKNOWN else word for word in inner), "./x"))
+        return findings + scene.command((*inner, "./x"))
+    values = _known_operands(inner[0], arguments, scene)
+    if values:
+        words = arguments.operands or ("echo",)
+        runs = {tuple(word.replace(marks[0], one) for word in words) if marks else (*words, one) for one in values}
+        runs |= set() if marks else {(*words, *values), words}
+        plain = replace(scene, feed=Feed())
+        return findings + [found for run in sorted(runs) for found in plain.command(run)]
     findings.append(unclear("xargs", "xargs adds operands that are unknown until it runs"))
     for word in [*(word for command in scene.feed.upstream for word in command[1:]), *(scene.feed.text or "").split()][
         :MAX_FED_WORDS
@@ -197,54 +219,73 @@ def _xargs(words: Sequence[str], scene: Scene) -> list[Finding]:
 def _finds_by_name(scene: Scene) -> bool:
     """Whether the input comes from a `find` that is told a part of the names."""
     upstream = scene.feed.upstream
-    found = _plain_find(upstream[0][1:]) if len(upstream) == 1 and upstream[0][0] == "find" else None
-    return found is not None and any(pattern.strip("*?.") for pattern in found[0])
+    if len(upstream) != 1 or upstream[0][0] != "find" or not _is_plain_find(upstream[0][1:]):
+        return False
+    named = (value for test, value in pairwise(upstream[0]) if test in ("-name", "-iname"))
+    return any(pattern.strip("*?.") for pattern in named)
 
 
 def _critical(findings: list[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.risk is Risk.CRITICAL]
 
 
+def _known_operands(program: str, arguments: Arguments, scene: Scene) -> tuple[str, ...]:
+    """Give operands that stand for all those that xargs adds; nothing where those are unknown."""
+    own = {option.name for option in arguments.given}
+    if arguments.strange or not own <= _TAKES_WORDS or {"\\n"} != {"\\n", *arguments.values("-d", "--delimiter")}:
+        return ()
+    if program in _SHOWS_ITS_WORDS:
+        return ("x", "y")
+    words = _printed_words(scene.feed, whole=arguments.has("-I"))
+    if words:
+        return words
+    use = Use.NAME if program in CONTENT_FREE else Use.SEARCH if program in SEARCHES else Use.READ
+    listing = listed_by(scene, use)
+    if listing is None or listing.is_nul is not arguments.has("-0", "--null"):
+        return ()
+    return (listing.sample, listing.sample)
+
+
+def _printed_words(feed: Feed, *, whole: bool) -> tuple[str, ...]:
+    """Give the words that a lone echo, printf or seq sends through the pipe; with `whole`, only if each is a line."""
+    if len(feed.upstream) != 1:
+        return ()
+    name, *words = feed.upstream[0]
+    if name == "printf" and words[:1] == ["%s\\n"]:
+        words = words[1:]
+    elif name == "seq" and all(re.fullmatch(r"\d{1,9}", word) for word in words):
+        words = ["1"]
+    elif name != "echo" or (whole and len(words) > 1):
+        return ()
+    found = tuple(one for word in words for one in word.split())
+    odd = len(found) > MAX_FED_WORDS or (whole and len(found) != len(words)) or set("'\"\\") & set("".join(found))
+    return () if odd or not all(is_static(one) and not one.startswith("-") for one in found) else found
+
+
 def _is_safely_fed(program: str, arguments: Arguments, scene: Scene) -> bool:
-    """Whether the names come from `find` below the workspace and cannot be secrets, or their contents are not shown."""
+    """Whether the names come from `find` and what is shown says nothing of what the files hold."""
     upstream = scene.feed.upstream
     if len(upstream) != 1 or upstream[0][0] != "find" or arguments.has("-a", "--arg-file", "-I", "-J", "-i"):
         return False
-    found = _plain_find(upstream[0][1:])
-    if found is None:
-        return False
-    patterns, exact = found
-    if program in CONTENT_FREE:
-        return True
-    return exact and arguments.has("-0", "--null") and len(patterns) == 1 and not _names_secret(patterns[0])
+    return program in CONTENT_FREE and _is_plain_find(upstream[0][1:])
 
 
-def _plain_find(words: Sequence[str]) -> tuple[list[str], bool] | None:
-    """Read a find that only lists names below its start: its name patterns, and whether it ends each name in NUL."""
+def _is_plain_find(words: Sequence[str]) -> bool:
+    """Whether a find only lists names below its start."""
     pending = list(words)
-    patterns: list[str] = []
     while pending and not pending[0].startswith("-"):
         if not is_static(pending[0]) or pending.pop(0) in ("!", "(", ")", ","):
-            return None
+            return False
     if len(pending) == len(words):
-        return None
+        return False
     while pending:
         word = pending.pop(0)
         if word in ("-print", "-print0"):
-            return (patterns, word == "-print0") if not pending else None
+            return not pending
         if word not in ("-name", "-iname", "-type", "-maxdepth", "-mindepth", "-size", "-mtime") or not pending:
-            return None
-        value = pending.pop(0)
-        if word in ("-name", "-iname"):
-            patterns.append(value)
-    return patterns, False
-
-
-def _names_secret(pattern: str) -> bool:
-    marked = pattern.replace("*", STAR)
-    if "?" in pattern or "[" in pattern or not pattern.startswith("*"):
-        return True
-    return bool(secret_name(pattern) or pattern_hits(UNKNOWN + marked[1:], writing=False) or could_be_secret(marked))
+            return False
+        pending.pop(0)
+    return True
 
 
 def _flock(words: Sequence[str], scene: Scene) -> list[Finding]:

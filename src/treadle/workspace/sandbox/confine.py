@@ -2,7 +2,8 @@
 
 Run as `python -I -S confine.py [OPTION VALUE]... -- program argument...`. The options are `--list`, `--read` and
 `--write` (names of, reading of, and changing of a path and all below it), `--tmp` (a folder for temporary files) and
-`--seccomp HEX` (a filter of system calls). Everything else of the file system is out of reach.
+`--seccomp HEX` (a filter of system calls). Everything else of the file system is out of reach. `--scopes only` instead
+of all these leaves files alone and keeps the program from signals and abstract sockets to others.
 """
 
 import ctypes
@@ -24,6 +25,9 @@ _ALL = (1 << 15) - 1  # every right to files that version 3 knows
 _FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _DEVICES
 _SCOPES = 0b11  # abstract sockets and signals
 _REFUSED = 126
+SCOPES_ONLY = ("--scopes", "only")
+LEAST_FOR_SCOPES = 6
+"""The version of Landlock that knows them."""
 
 
 class _Program(ctypes.Structure):
@@ -48,10 +52,10 @@ def _checked(result: int, what: str) -> int:
     return result
 
 
-def _new_ruleset() -> int:
+def _new_ruleset(*, files: bool = True) -> int:
     """Handle every right to files, and from version 6 on also signals and abstract sockets to others."""
-    handled = _ALL | (_DEVICES if version() >= 5 else 0)
-    attributes = struct.pack("=QQQ", handled, 0, _SCOPES)[: 24 if version() >= 6 else 8]
+    handled = (_ALL | (_DEVICES if version() >= 5 else 0)) if files else 0
+    attributes = struct.pack("=QQQ", handled, 0, _SCOPES)[: 24 if version() >= LEAST_FOR_SCOPES else 8]
     return _checked(
         _libc.syscall(_CREATE, ctypes.c_char_p(attributes), ctypes.c_size_t(len(attributes)), ctypes.c_uint(0)),
         "the ruleset",
@@ -107,11 +111,15 @@ def _confine(options: Iterator[tuple[str, str]]) -> None:
             case _:
                 raise OSError(f"unknown option {option}")
     _drop_capabilities()
+    _restrict(ruleset)
+    if code:
+        _filter(code)
+
+
+def _restrict(ruleset: int) -> None:
     _checked(_libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "no_new_privs")
     _checked(_libc.syscall(_RESTRICT, ctypes.c_int(ruleset), ctypes.c_uint(0)), "the restriction")
     os.close(ruleset)
-    if code:
-        _filter(code)
 
 
 def main() -> None:
@@ -119,7 +127,10 @@ def main() -> None:
     end = sys.argv.index("--")
     program = sys.argv[end + 1 :]
     try:
-        _confine(_options(sys.argv[1:end]))
+        if sys.argv[1:end] == list(SCOPES_ONLY):
+            _restrict(_new_ruleset(files=False))
+        else:
+            _confine(_options(sys.argv[1:end]))
         os.execvp(program[0], program)  # noqa: S606 - named by Treadle
     except (OSError, ValueError) as error:
         os.write(2, f"The sandbox could not be set up: {error}\n".encode())

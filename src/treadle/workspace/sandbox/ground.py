@@ -8,7 +8,7 @@ from enum import Enum, auto
 from pathlib import Path
 
 from treadle.workspace.sandbox.box import is_placeholder
-from treadle.workspace.sandbox.profile import Profile
+from treadle.workspace.sandbox.profile import Profile, is_within
 
 
 class Kind(Enum):
@@ -53,7 +53,7 @@ def look(profile: Profile) -> Ground:
     protected = [place for path in profile.protected for place in _places(path)]
     return Ground(
         protected=_unique(place for place in protected if profile.root_of(place.path)),
-        masked=_unique(_existing(profile.masked)),
+        masked=_outermost(_unique(_existing(profile.masked))),
         writable=_unique(_existing(profile.writable)),
         readable=_unique(_existing(profile.readable)),
         folders=frozenset(path for path in (*HIDDEN_FOLDERS, *profile.scratch) if _is_real_folder(path)),
@@ -64,6 +64,15 @@ def look(profile: Profile) -> Ground:
 def _unique(places: Iterable[Place]) -> tuple[Place, ...]:
     """Order places so that a folder comes before what lies in it."""
     return tuple(sorted(dict.fromkeys(places), key=lambda place: place.path))
+
+
+def _outermost(places: tuple[Place, ...]) -> tuple[Place, ...]:
+    """Leave out what lies in a folder of these, which is masked whole."""
+    kept: list[Place] = []
+    for place in places:
+        if not any(is_within(place.path, above.path) for above in kept):
+            kept.append(place)
+    return tuple(kept)
 
 
 def _existing(paths: Sequence[str]) -> list[Place]:

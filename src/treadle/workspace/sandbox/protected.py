@@ -13,7 +13,8 @@ from treadle.workspace.sandbox.profile import Profile, is_within
 
 _COVERED = """
     .git/ .gitmodules .treadle/ .mcp.json .claude/ .cursor/ .vscode/ .idea/ .envrc .husky/ .github/workflows/
-    .npmrc .yarnrc .yarnrc.yml .pre-commit-config.yaml AGENTS.md CLAUDE.md
+    .npmrc .yarnrc .yarnrc.yml .pre-commit-config.yaml AGENTS.md CLAUDE.md GEMINI.md .cursorrules .windsurfrules .codex/
+    .gemini/ .zed/ .devcontainer/ .gitlab-ci.yml .circleci/ .exrc .nvim.lua .dir-locals.el
 """
 """What acts by itself as soon as it stands in a folder. Elsewhere a name is protected only where it exists."""
 

@@ -10,8 +10,10 @@ from types import MappingProxyType
 
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
-_EPERM, _ENOSYS = 1, 38
-_NR, _ARCH = 0, 4  # offsets in seccomp_data
+_EPERM, _ENOSYS, _NO_FAMILY = 1, 38, 97
+_NR, _ARCH, _FIRST_ARGUMENT = 0, 4, 16  # offsets in seccomp_data
+_FAMILIES = (1, 2, 10, 16)
+"""AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK. Others, such as the sockets of virtual machines, know no namespaces."""
 _X32 = 0x40000000
 _SOCKET = "socket"
 
@@ -24,7 +26,19 @@ class _Machine:
     numbers: Mapping[str, int]
 
 
-_COMMON = {"io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427}
+_IO_URING = {"io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427}
+_COMMON = {
+    **_IO_URING,
+    "open_tree": 428,
+    "move_mount": 429,
+    "fsopen": 430,
+    "fsconfig": 431,
+    "fsmount": 432,
+    "fspick": 433,
+    "pidfd_getfd": 438,
+    "process_madvise": 440,
+    "mount_setattr": 442,
+}
 _X86_64 = {
     "ptrace": 101,
     "add_key": 248,
@@ -37,6 +51,18 @@ _X86_64 = {
     "kexec_file_load": 320,
     "bpf": 321,
     "userfaultfd": 323,
+    "open_by_handle_at": 304,
+    "mount": 165,
+    "umount2": 166,
+    "pivot_root": 155,
+    "setns": 308,
+    "init_module": 175,
+    "finit_module": 313,
+    "delete_module": 176,
+    "acct": 163,
+    "swapon": 167,
+    "reboot": 169,
+    "syslog": 103,
     _SOCKET: 41,
 }
 _AARCH64 = {
@@ -51,6 +77,18 @@ _AARCH64 = {
     "kexec_file_load": 294,
     "bpf": 280,
     "userfaultfd": 282,
+    "open_by_handle_at": 265,
+    "mount": 40,
+    "umount2": 39,
+    "pivot_root": 41,
+    "setns": 268,
+    "init_module": 105,
+    "finit_module": 273,
+    "delete_module": 106,
+    "acct": 89,
+    "swapon": 224,
+    "reboot": 142,
+    "syslog": 116,
     _SOCKET: 198,
 }
 _MACHINES: Mapping[str, _Machine] = MappingProxyType(
@@ -64,7 +102,7 @@ _MACHINES: Mapping[str, _Machine] = MappingProxyType(
 def filter_program(machine: str, *, sockets: bool) -> bytes:
     """Compile the filter for a processor (`os.uname().machine`); empty for one that is not known.
 
-    Without `sockets` no socket can be made; pairs of connected ones still can.
+    Without `sockets` no socket can be made; pairs of connected ones still can. With them, only those of a few families.
     """
     known = _MACHINES.get(machine)
     if known is None:
@@ -80,12 +118,25 @@ def filter_program(machine: str, *, sockets: bool) -> bytes:
     ]
     for number, error in sorted(refused.items()):
         code += [_instruction(_EQUAL, number, if_false=1), _instruction(_RETURN, _ERROR | error)]
+    if sockets:
+        code += _of_families(known.numbers[_SOCKET])
     return b"".join([*code, _instruction(_RETURN, _ALLOW)])
+
+
+def _of_families(number: int) -> list[bytes]:
+    """Refuse the call that makes a socket for all families but a few, which jump to what comes next."""
+    count = len(_FAMILIES)
+    return [
+        _instruction(_EQUAL, number, if_false=count + 2),
+        _instruction(_LOAD, _FIRST_ARGUMENT),
+        *(_instruction(_EQUAL, family, if_true=count - at) for at, family in enumerate(_FAMILIES)),
+        _instruction(_RETURN, _ERROR | _NO_FAMILY),
+    ]
 
 
 def _error(name: str) -> int:
     """Programs fall back when io_uring is not there; the rest is said to be forbidden."""
-    return _ENOSYS if name in _COMMON else _EPERM
+    return _ENOSYS if name in _IO_URING else _EPERM
 
 
 def _instruction(code: int, value: int, *, if_true: int = 0, if_false: int = 0) -> bytes:

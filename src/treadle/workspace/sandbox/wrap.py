@@ -2,6 +2,7 @@
 
 import os
 import platform
+import stat
 import sys
 from itertools import chain
 from pathlib import Path
@@ -38,6 +39,9 @@ def wrap(profile: Profile, ground: Ground, state: SandboxState, *, tasks: int) -
     if state.backend is Backend.BUBBLEWRAP:
         code = filter_program(machine, sockets=True).hex()
         inner = bubblewrap(state.program, profile, ground, seccomp=bool(code))
+        if profile.network and _can_be_scoped(state.program):
+            # With the network of the system come its abstract sockets, which have no path that could be covered.
+            inner = (*_PYTHON, confine.__file__, *confine.SCOPES_ONLY, "--", *inner)
         options += (*_placeholders(profile, ground), *(("--seccomp", code) if code else ()))
     else:
         code = filter_program(machine, sockets=profile.network).hex()
@@ -48,6 +52,15 @@ def wrap(profile: Profile, ground: Ground, state: SandboxState, *, tasks: int) -
         helper = (*_PYTHON, confine.__file__)
         inner = (*landlock(helper, profile, ground, _children), *(("--seccomp", code) if code else ()), "--")
     return Wrapping((*_PYTHON, box.__file__, profile.lock, *options, "--"), inner)
+
+
+def _can_be_scoped(program: str) -> bool:
+    """Whether Landlock can go around bubblewrap: not where it has to gain rights to work."""
+    try:
+        gains = bool(Path(program).stat().st_mode & stat.S_ISUID)
+    except OSError:
+        return False
+    return not gains and confine.version() >= confine.LEAST_FOR_SCOPES
 
 
 def _limits(limits: Limits, tasks: int) -> tuple[str, ...]:

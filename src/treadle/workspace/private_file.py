@@ -6,9 +6,12 @@ import secrets
 from pathlib import Path
 
 
-def write_private(file: Path, data: bytes, *, mode: int = 0o600) -> None:
-    """Replace a file in one step; its folder is made for the owner alone. Raises `OSError`."""
-    target = file.resolve()
+def write_private(file: Path, data: bytes, *, mode: int = 0o600, follow: bool = True) -> None:
+    """Replace a file in one step; its folder is made for the owner alone. Raises `OSError`.
+
+    With `follow` a link stays and what it leads to is replaced: people link their settings. Without, the link is.
+    """
+    target = file.resolve() if follow else file
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:

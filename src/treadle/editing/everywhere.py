@@ -1,0 +1,135 @@
+"""Replace an exact text in every place where it stands, or say why that is not certain."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+from treadle.editing.elision import expand_replace
+from treadle.editing.foreign import escaped_sign
+from treadle.editing.keys import TextViews, is_blank
+from treadle.editing.refusals import numbered, refuse, refuse_escaped
+from treadle.editing.results import Block, EditError, ErrorCode, LineRange
+from treadle.editing.source import Hunk, WorkingText
+
+_MOST_NAMED = 20
+
+
+class _Place(Struct, frozen=True):
+    """A place in the text: characters `start` to `end`, and its first and last line, from 0."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+def replace_everywhere(block: Block, work: WorkingText) -> tuple[tuple[Hunk, ...], int] | EditError:
+    """The changes of all places where SEARCH stands as a text, also within lines, and how many places there are."""
+    views = work.views
+    if all(is_blank(line) for line in block.search):
+        return refuse(ErrorCode.EMPTY_SEARCH, block, views)
+    if block.search == block.replace:
+        return refuse(ErrorCode.NO_CHANGE, block, views)
+    if block.hint is not None or expand_replace(block) is not block:
+        code = ErrorCode.ELISION if block.hint is None else ErrorCode.MALFORMED
+        return EditError(code, "To replace all places, write both texts out, and name no line.")
+    places = list(_places(block, views))
+    if not places:
+        return refuse(ErrorCode.NOT_FOUND, block, views)
+    return _refusal(block, work, places) or _changes(block, views, places)
+
+
+def _changes(block: Block, views: TextViews, places: Sequence[_Place]) -> tuple[tuple[Hunk, ...], int] | EditError:
+    hunks = tuple(_hunks(block, views, places))
+    sign = escaped_sign([line for hunk in hunks for line in hunk.lines], views)
+    return (hunks, len(places)) if sign is None else refuse_escaped(sign, block)
+
+
+def _places(block: Block, views: TextViews) -> Iterator[_Place]:
+    """Every place, also those that overlap."""
+    text, wanted = views.exact.joined, "\n".join(block.search)
+    counted = row = 0
+    at = text.find(wanted, 1)
+    while at >= 0:
+        end = at + len(wanted)
+        if not block.ends_line or text[end : end + 1] == "\n":
+            row, counted = row + text.count("\n", counted, at), at
+            yield _Place(at, end, row - 1, row - 2 + len(block.search))
+        at = text.find(wanted, at + 1)
+
+
+def _refusal(block: Block, work: WorkingText, places: Sequence[_Place]) -> EditError | None:
+    """Why the places cannot all be replaced."""
+    text, new = work.views.exact.joined, "\n".join(block.replace)
+    inner = "\n".join(block.search)
+    overlapping = [after for before, after in pairwise(places) if after.start < before.end]
+    if overlapping:
+        return _refuse(ErrorCode.OVERLAPPING, "The search text overlaps itself", overlapping, work.views)
+    brought = [place for place in places if not work.is_original(place.first, place.last + 1)]
+    if brought:
+        said = "An earlier block of this edit changed the same lines; make one call for each replacement. That is so"
+        return _refuse(ErrorCode.OVERLAPPING, said, brought, work.views)
+    if inner in new:
+        done = [place for place in places if _is_within(text, new, inner, place)]
+        if done:
+            said = "The replacement, which holds the search text, stands already"
+            return _refuse(ErrorCode.ALREADY_APPLIED, said, done, work.views)
+    alone = [place for place in places if _stands_alone(text, place)]
+    if not block.replace and 0 < len(alone) < len(places):
+        said = (
+            "To be deleted, the search text is whole lines in some places and a part of a line in others. It is whole"
+        )
+        return _refuse(ErrorCode.AMBIGUOUS, said, alone, work.views)
+    return None
+
+
+def _refuse(code: ErrorCode, said: str, places: Sequence[_Place], views: TextViews) -> EditError:
+    rows = sorted({place.first + 1 for place in places})
+    more = f" and {len(rows) - _MOST_NAMED} more" if len(rows) > _MOST_NAMED else ""
+    where = ", ".join(map(str, rows[:_MOST_NAMED])) + more
+    return EditError(
+        code,
+        f"{said} at line {where}. Add neighbouring text so that only what is meant fits.",
+        nearest=numbered(views.lines, places[0].first, places[0].last + 1),
+        candidates=tuple(LineRange(place.first + 1, place.last + 1) for place in places[:_MOST_NAMED]),
+    )
+
+
+def _is_within(text: str, new: str, inner: str, place: _Place) -> bool:
+    """Whether the text around a place is the replacement already."""
+    at = new.find(inner)
+    while at >= 0:
+        if text.startswith(new, place.start - at) and place.start >= at:
+            return True
+        at = new.find(inner, at + 1)
+    return False
+
+
+def _stands_alone(text: str, place: _Place) -> bool:
+    return text[place.start - 1] == "\n" and text[place.end] == "\n"
+
+
+def _hunks(block: Block, views: TextViews, places: Sequence[_Place]) -> Iterator[Hunk]:
+    text, new = views.exact.joined, "\n".join(block.replace)
+    for group in _by_lines(places):
+        first, last = group[0], group[-1]
+        if not block.replace and _stands_alone(text, first):
+            yield Hunk(first.first, first.last + 1, ())
+            continue
+        pieces = [text[text.rindex("\n", 0, first.start) + 1 : first.start]]
+        for place, following in zip(group, [*group[1:], None], strict=True):
+            end = text.index("\n", last.end) if following is None else following.start
+            pieces += [new, text[place.end : end]]
+        yield Hunk(first.first, last.last + 1, tuple("".join(pieces).split("\n")))
+
+
+def _by_lines(places: Sequence[_Place]) -> Iterator[list[_Place]]:
+    """Group places that share a line."""
+    group: list[_Place] = []
+    for place in places:
+        if group and place.first > group[-1].last:
+            yield group
+            group = []
+        group.append(place)
+    yield group

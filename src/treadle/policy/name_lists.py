@@ -1,0 +1,348 @@
+"""The names of control files and of secrets, in small letters; `*` stands for any text within a name.
+
+A word that is also an ordinary one, such as `token` or `pre-commit`, stands here only with what makes it telling: an
+ending, a leading dot, or the directory before it.
+"""
+
+from treadle.policy.marks import split_words
+
+
+def _sequences(text: str) -> tuple[tuple[str, ...], ...]:
+    """Read paths, one a line, as the names that follow each other."""
+    return tuple(tuple(line.strip().split("/")) for line in text.strip().splitlines())
+
+
+CONTROL_DIRECTORIES = split_words("""
+    .git *.git .hg .svn .jj .bzr _darcs .pijul .sl .git-hooks .githooks .git_hooks .husky .lefthook .overcommit
+    .treadle .claude .cursor .codex .gemini .cline .clinerules .roo .kilocode .continue .windsurf .opencode .kiro
+    .augment .qwen .goose .crush .factory .junie .trae .amp .agents .agent .aider .amazonq .openhands .warp .void
+    .copilot .cody .sourcegraph .codeium .tabnine .rovodev .qodo .plandex .gptme .iflow .codebuddy .lingma .zencoder
+    .forge .mcp .devin .jules .replit .pearai .antigravity .vscode .vscode-server .vscode-insiders .vscode-oss
+    .vscodium .idea .fleet .zed .vs .nova .run .settings .externaltoolbuilders .theia nbproject .emacs.d .vim .nvim
+    .doom.d .spacemacs.d .helix .kakrc.d .circleci .buildkite .woodpecker .teamcity .semaphore .tekton .harness
+    .builds .gitea .forgejo .gitpod .direnv .mise .devcontainer .ipython .jupyter .mvn .ssh .gnupg .aws .kube .azure
+    .password-store .bashrc.d .bash_profile.d .profile.d .zshrc.d .oh-my-zsh .oh-my-bash .bash_it .zprezto .fish .tmux
+    .xmonad launchagents launchdaemons cron.d cron.daily cron.hourly cron.weekly cron.monthly sudoers.d profile.d
+    init.d rc.local.d ld.so.conf.d modprobe.d environment.d pam.d
+""")
+"""Directories below which nothing is written unasked."""
+
+CONTROL_FILES = split_words("""
+    .gitmodules .gitconfig .gitconfig.* .gitconfig-* .lfsconfig .hgrc .mcp.json mcp.json .mcp.local.json
+    mcp_config.json mcp_settings.json mcp-config.json claude_desktop_config.json cline_mcp_settings.json .claude.json
+    .envrc .envrc.* .direnvrc .autoenv .autoenv.zsh *.code-workspace *.sublime-project *.sublime-workspace *.ipr *.iws
+    .bashrc .bashrc.* .bashrc_* .bash_profile .bash_profile.* .bash_login .bash_logout .bash_aliases .bash_functions
+    .bash_env .bash_completion .profile .zshrc .zshrc.* .zshenv .zprofile .zlogin .zlogout .zsh_aliases .aliases
+    .kshrc .mkshrc .shrc .shinit .cshrc .tcshrc .login .logout .xonshrc .elvishrc .inputrc .editrc .lessfilter
+    .lesskey .lessopen profile.ps1 *_profile.ps1 .xinitrc .xprofile .xserverrc .xsession .xsessionrc .xbindkeysrc
+    .pam_environment .vimrc .vimrc.* _vimrc .local.vimrc .gvimrc .ideavimrc .exrc .nvimrc .nvim.lua .lvimrc .emacs
+    .emacs.el .spacemacs .dir-locals.el .dir-locals-2.el .ycm_extra_conf.py .nanorc .kakrc .sublimelinterrc .tmux.conf
+    .tmux.conf.* .screenrc .wezterm.lua .hammerspoon .yabairc .skhdrc .bspwmrc .gdbinit .gdbearlyinit .lldbinit
+    .pythonrc .pythonrc.py .pythonstartup .pdbrc .pdbrc.py .irbrc .pryrc .rprofile .rprofile.site .renviron .ghci
+    .ocamlinit .sbclrc .clisprc .eclrc .iex.exs .erlang .octaverc .guile .luarc .psqlrc .sqliterc .duckdbrc .my.cnf
+    .mongorc.js .mongoshrc.js .mysqlshrc .curlrc _curlrc .wgetrc .ripgreprc .hushlogin .rhosts .shosts .forward
+    .procmailrc .mailcap .mailrc .muttrc .tigrc .npmrc .yarnrc .yarnrc.* .pnpmfile.cjs .pnpmfile.js .pnpmfile.mjs
+    .pnp.cjs .pnp.js .pnp.loader.mjs bunfig.toml .bunfig.toml .pypirc pip.conf pip.ini .pydistutils.cfg .netrc _netrc
+    .git-credentials .condarc .mambarc .gemrc .bazelrc .bazeliskrc .buckconfig .buckconfig.local .jvmopts .sbtopts
+    .mavenrc .antrc init.gradle init.gradle.kts .pre-commit-config.yaml .pre-commit-config.yml .pre-commit-hooks.yaml
+    prek.toml lefthook.yml .lefthook.yml lefthook.yaml .lefthook.yaml lefthook.toml .lefthook.toml lefthook.json
+    .lefthook.json lefthook-local.* .lefthook-local.* .overcommit.yml .huskyrc .huskyrc.* husky.config.js
+    .simple-git-hooks.* simple-git-hooks.* .lintstagedrc .lintstagedrc.* lint-staged.config.* captainhook.json
+    grumphp.yml grumphp.yaml .rusty-hook.toml .mise.toml .mise.*.toml mise.toml mise.*.toml .miserc.toml .rtx.toml
+    .asdfrc agents.md agents.*.md agent.md claude.md claude.*.md gemini.md qwen.md codex.md warp.md crush.md
+    opencode.md replit.md treadle.md copilot-instructions.md *.instructions.md *.prompt.md *.chatmode.md .rules
+    .cursorrules .cursorignore .windsurfrules .clinerules .roorules .traerules .junierules .goosehints .roomodes
+    .aider.conf.yml .aider.conf.yaml .aider.model.settings.yml .aiderignore .clineignore .agentignore .treadleignore
+    .codeiumignore .geminiignore .rooignore .claudeignore .windsurfignore sitecustomize.py usercustomize.py
+    opencode.json opencode.jsonc .crush.json crush.json .augment-guidelines .gitlab-ci.yml .gitlab-ci.yaml
+    .gitlab-ci.*.yml .travis.yml .travis.yaml .drone.yml .drone.yaml .drone.jsonnet .drone.star .woodpecker.yml
+    .woodpecker.yaml azure-pipelines.yml azure-pipelines.yaml azure-pipelines-*.yml azure-pipelines.*.yml
+    bitbucket-pipelines.yml bitbucket-pipelines.yaml jenkinsfile jenkinsfile.* *.jenkinsfile appveyor.yml
+    .appveyor.yml .cirrus.yml .cirrus.star .build.yml .semaphore.yml cloudbuild.yaml cloudbuild.yml cloudbuild.json
+    buildspec.yml buildspec.yaml codefresh.yml screwdriver.yaml wercker.yml shippable.yml codemagic.yaml bitrise.yml
+    .devcontainer.json .gitpod.yml .gitpod.dockerfile replit.nix authorized_keys authorized_keys2
+    authorized_principals known_hosts known_hosts2 ssh_config sshd_config .k5login crontab .crontab anacrontab sudoers
+    doas.conf shadow passwd ld.so.preload rc.local .selected_editor
+""")
+"""Files that are not written unasked."""
+
+CONTROL_SEQUENCES = _sequences("""
+    .github/workflows
+    .github/actions
+    .github/instructions
+    .github/prompts
+    .github/chatmodes
+    .github/agents
+    .github/skills
+    .github/hooks
+    .github/dependabot.yml
+    .github/dependabot.yaml
+    .gitlab/ci
+    .yarn/releases
+    .yarn/plugins
+    .config/alacritty
+    .config/autostart
+    .config/autostart-scripts
+    .config/awesome
+    .config/code
+    .config/containers
+    .config/cursor
+    .config/direnv
+    .config/elvish
+    .config/emacs
+    .config/fish
+    .config/gh
+    .config/git
+    .config/goose
+    .config/helix
+    .config/hypr
+    .config/i3
+    .config/jetbrains
+    .config/kitty
+    .config/mise
+    .config/nushell
+    .config/nvim
+    .config/opencode
+    .config/pip
+    .config/plasma-workspace
+    .config/powershell
+    .config/pypoetry
+    .config/sublime-text
+    .config/sway
+    .config/systemd
+    .config/tmux
+    .config/treadle
+    .config/uv
+    .config/vscodium
+    .config/wezterm
+    .config/xonsh
+    .config/yarn
+    .config/zed
+    .config/zsh
+    .docker/config.json
+    .docker/cli-plugins
+    .local/bin
+    .local/share/applications
+    .local/share/dbus-1
+    .local/share/systemd
+    .pip/pip.conf
+    .cargo/bin
+    .cargo/config
+    .cargo/config.toml
+    .cargo/env
+    .bundle/config
+    .bundle/plugin
+    .gradle/init.d
+    .gradle/gradle.properties
+    .m2/settings.xml
+    .m2/extensions.xml
+    .npm-global/bin
+    .vnc/xstartup
+    etc/systemd
+    systemd/system
+    systemd/user
+    spool/cron
+    xdg/autostart
+    gradle/wrapper/gradle-wrapper.jar
+    gradle/wrapper/gradle-wrapper.properties
+""")
+
+HOOK_DIRECTORIES = frozenset(split_words("hooks git-hooks githooks git_hooks template-hooks"))
+HOOKS = frozenset(
+    split_words("""
+    applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg
+    post-commit pre-rebase post-checkout post-merge pre-push pre-receive update proc-receive post-receive post-update
+    reference-transaction push-to-checkout pre-auto-gc post-rewrite sendemail-validate fsmonitor-watchman
+    p4-changelist p4-prepare-changelist p4-post-changelist p4-pre-submit post-index-change
+""")
+)
+"""Programs that git runs by their names, in whatever directory the settings name."""
+
+SECRET_DIRECTORIES = split_words("""
+    .ssh .aws .kube .gnupg .azure .password-store .mozilla .thunderbird .librewolf .1password .oci .envs .electrum
+    .bitcoin .ethereum .monero .near-credentials .cloudflared .aliyun .bluemix .ibmcloud .tccli .saml2aws .okta .chef
+    .vault.d .git-credential-cache .identityservice .databricks .heroku .fly .ngrok2 .minikube .pki keychains keyrings
+    kwalletd kwallet *.opvault *.agilekeychain *.1pif sudoers.d .kaggle .purple .subversion system-connections .irssi
+    .snowsql .huggingface .mutt
+""")
+"""Directories of which nothing is read unasked."""
+
+SECRET_FILES = split_words("""
+    .env .env.* .env-* .env_* *.env .envrc .envrc.* .dev.vars .dev.vars.* .prod.vars local.settings.json .netrc _netrc
+    .npmrc .pypirc .git-credentials .gitcookies .pgpass pgpass.conf .my.cnf .mylogin.cnf .cqlshrc .htpasswd htpasswd
+    .htdigest .s3cfg .boto .dockercfg .dockerconfigjson .authinfo .msmtprc .fetchmailrc .mbsyncrc .offlineimaprc
+    .smbcredentials smbcredentials .databrickscfg .modal.toml .sentryclirc .erlang.cookie .trc .passwd-s3fs
+    .rclone.conf rclone.conf .claude.json .ftppass .ftpconfig sftp-config.json .restic-password .borg_passphrase
+    clearml.conf kubeconfig kubeconfig.* kubeconfig-* kubeconfig_* *.kubeconfig *-kubeconfig *_kubeconfig
+    *-kubeconfig.y*ml *kube_config*.y*ml k3s.yaml rke2.yaml .terraformrc terraform.rc credentials.tfrc.json id_rsa
+    id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk id_xmss id_rsa* id_dsa* id_ecdsa* id_ed25519* ssh_host_*_key
+    *_rsa *_dsa *_ecdsa *_ed25519 private_key private-key privatekey deploy_key *_deploy_key *private_key.*
+    *private-key.* *privatekey.* *_private.der *.pem *.key *.p12 *.pfx *.p8 *.pk8 *.pkcs12 *.pvk *.snk *.jks
+    *.keystore *.bks *.bcfks *.ppk *.jwk *.kdbx *.kdb *.agekey *.gpg *.pgp *.sec *secret*.asc *private*.asc *.keytab
+    *.keychain *.keychain-db *.kwallet *.kwl *.psafe3 *.enpassdb *.ovpn *.openvpn *.nmconnection wg0.conf wg1.conf
+    wg-*.conf wireguard.conf wpa_supplicant.conf *.tfstate *.tfstate.* *.tfvars *.tfvars.json .vault-token
+    .vault_token .nomad-token .consul-token .vault_pass .vault_pass.* .vault-pass .vault-pass.* .vault-password
+    .vault_password .vault_password.* .vaultpass .ansible_vault_pass vault_pass vault-password-file vault.yml
+    vault.yaml secring.* credentials credentials.json credentials.db credentials.toml credentials.csv credentials.ini
+    credentials.cfg credentials.xml credentials.yml credentials.yaml credentials.properties credentials.plist
+    credentials.conf .credentials .credentials.* *_credentials.json *-credentials.json *_credentials.csv
+    *-credentials.csv *_credentials.y*ml *-credentials.y*ml aws_credentials aws-credentials .aws_credentials
+    .aws-credentials creds.json creds.y*ml creds.ini .creds accesskeys.csv *_accesskeys.csv *accesskey.csv rootkey.csv
+    accesstokens.json msal_token_cache.* token_cache.* client_secret*.json client-secret*.json service-account*.json
+    service_account*.json serviceaccount*.json application_default_credentials.json *firebase-adminsdk*.json
+    gcp-key*.json gcp_key*.json gcloud-key*.json gcloud_key*.json google-key*.json sa-key*.json key.json keyfile.json
+    kaggle.json oauth_creds.json publishprofile *.publishsettings *.pubxml.user token.json token.pickle *.token
+    .access_token .oauth_token .auth_token .api_token .github_token .gh_token .api_key .api-key .apikey *.apikey
+    api_keys.json apikeys.json api-keys.json secrets.yml secrets.yaml secrets.json secrets.toml secrets.ini
+    secrets.xml secrets.properties secrets.conf secrets.cfg secrets.env secrets.plist secret.yml secret.yaml
+    secret.json secret.toml secret.properties secrets.*.yml secrets.*.yaml secrets.*.json secrets.*.toml secrets-*.yml
+    secrets-*.yaml secrets-*.json *-secrets.yml *-secrets.yaml *-secrets.json *_secrets.yml *_secrets.yaml
+    *_secrets.json *.secrets.yml *.secrets.yaml *.secrets.json *-secret.yml *-secret.yaml .secrets .secrets.* .secret
+    .token .password .passwd .pass .passphrase .secret_key .secret_key_base keystore.properties key.properties
+    signing.properties .rediscli_auth .pip_credentials .yarnrc.yml.secret jupyter_cookie_secret notebook_cookie_secret
+    master.key passwords.json passwords.csv passwords.y*ml passwords.xlsx passwords.ods passwords.kdbx passwords.db
+    .*_history fish_history .*-history .history .zhistory .histfile .lesshst .viminfo *.shada .dbshell repl_history.jl
+    history.sqlite shadow shadow- gshadow gshadow- sudoers master.passwd opasswd smbpasswd
+    ntds.dit krb5cc_* .k5identity chap-secrets pap-secrets ipsec.secrets logins.json logins-backup.json key3.db
+    key4.db signons.sqlite cookies.sqlite cookies.binarycookies wallet.dat wallet.json *.wallet
+    *.wallet.json default_wallet utc--* ewallet.p12 cwallet.sso filezilla.xml sitemanager.xml recentservers.xml
+    winscp.ini credentials-config.json datasources.local.xml *.pkcs8 *.secret *.secrets *.credentials .mailrc
+    .xauthority .iceauthority .wget-hsts .rdebug_hist .claude.json debian.cnf .hg-credentials .cookies
+""")
+"""Files that are not read unasked."""
+
+SECRET_TEXTS = frozenset(
+    split_words("""
+    vault_pass.txt vault_password.txt api_key.txt api_keys.txt api-key.txt api-keys.txt apikey.txt apikeys.txt
+    token.txt tokens.txt access_token.txt auth_token.txt password.txt passwords.txt passwd.txt passphrase.txt
+    secret.txt secrets.txt secret_key.txt secret-key.txt client_secret.txt credentials.txt creds.txt db_password.txt
+    db-password.txt db_root_password.txt mysql_password.txt mysql_root_password.txt postgres_password.txt
+    redis_password.txt admin_password.txt root_password.txt openai_key.txt openai_api_key.txt anthropic_key.txt
+    github_token.txt jwt_secret.txt age-key.txt age_key.txt keys.txt mnemonic.txt seed.txt seed-phrase.txt
+    seed_phrase.txt recovery-codes.txt recovery_codes.txt backup-codes.txt backup_codes.txt cookies.txt
+    consolehost_history.txt db_password db_root_password wp-config.php
+""")
+)
+"""Names of plain texts: only a file that is there is one of them, a pattern such as `*.txt` is not."""
+
+SECRET_SEQUENCES = _sequences("""
+    .docker/config.json
+    .config/gh
+    .config/anthropic
+    .config/code/user/globalstorage
+    .config/composer/auth.json
+    .config/containers
+    .config/filezilla
+    .config/gcloud
+    .config/glab-cli
+    .config/helm/registry
+    .config/lftp
+    .config/msmtp
+    .config/openai
+    .config/pip
+    .config/pypoetry
+    .config/weechat
+    .config/github-copilot
+    .config/op
+    .config/hub
+    .config/tea
+    .config/google-chrome
+    .config/chromium
+    .config/bravesoftware
+    .config/microsoft-edge
+    .config/vivaldi
+    .config/opera
+    .config/discord
+    .config/slack
+    .config/signal
+    .config/bitwarden
+    .config/bitwarden cli
+    .config/keepassxc
+    .config/git/credentials
+    .config/configstore
+    .config/argocd
+    .config/doctl
+    .config/goose
+    .config/hcloud
+    .config/heroku
+    .config/linode-cli
+    .config/netlify
+    .config/neonctl
+    .config/ngrok
+    .config/rclone
+    .config/scw
+    .config/solana
+    .config/stripe
+    .config/supabase
+    .config/turso
+    .config/.wrangler
+    .config/treadle
+    .circleci/cli.yml
+    .travis/config.yml
+    .wrangler/config
+    .supabase/access-token
+    .netlify/config.json
+    .railway/config.json
+    .vercel/auth.json
+    .now/auth.json
+    .expo/state.json
+    .codex/auth.json
+    .composer/auth.json
+    composer/auth.json
+    containers/auth.json
+    opencode/auth.json
+    com.vercel.cli/auth.json
+    io.datasette.llm/keys.json
+    .gemini/oauth_creds.json
+    huggingface/token
+    huggingface/stored_tokens
+    .huggingface/token
+    .pulumi/credentials.json
+    .terraform.d/credentials.tfrc.json
+    .cargo/credentials
+    .cargo/credentials.toml
+    .gem/credentials
+    .mlflow/credentials
+    .snowsql/config
+    .snowflake/connections.toml
+    .dbt/profiles.yml
+    .cf/config.json
+    .mc/config.json
+    .ngc/config
+    .subversion/auth
+    .davfs2/secrets
+    .foundry/keystores
+    .brownie/accounts
+    .aptos/config.yaml
+    .dfx/identity
+    solana/id.json
+    sops/age
+    .m2/settings.xml
+    .m2/settings-security.xml
+    .gradle/gradle.properties
+    .local/share/keyrings
+    nushell/history.txt
+    atuin/history.db
+    application support/google/chrome
+    application support/bravesoftware
+    application support/microsoft edge
+    application support/firefox
+    library/cookies
+    chrome/default/login data
+    default/login data
+    default/cookies
+    .bundle/config
+    .cache/huggingface/token
+    .fly/config.yml
+    .nuget/nuget.config
+    .rancher/cli2.json
+    library/messages
+    library/safari
+    etc/kubernetes
+    etc/openvpn
+    etc/rancher
+    etc/ssl/private
+    etc/wireguard
+    run/secrets
+    secrets/kubernetes.io
+""")

@@ -1,0 +1,223 @@
+"""The formats that keys have, and what tells a key from a word.
+
+Looking for a literal is a hundred times as fast as trying an expression at every character. So each format has
+beginnings to look for, and its expression is tried only there.
+"""
+
+import re
+from dataclasses import dataclass
+
+LONGEST_TOKEN = 4096
+"""Characters of a key without a blank, at most."""
+
+_NAME = r"[A-Za-z0-9_-]"
+_APART = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"
+"""Nothing before that names are made of, unless it is the end of an escaped line."""
+_ALONE = r"(?:(?<![A-Za-z0-9_/+-])|(?<=\\[nrt]))"
+"""The same, nor what may stand in base64."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A form of key: literals that it begins with (or `at` characters before), its expression, and a name for it.
+
+    What is to be hidden is the group `secret`, or everything when there is none. With `words`, what consists of words
+    is none.
+    """
+
+    starts: tuple[str, ...]
+    shape: re.Pattern[str]
+    name: str = "key"
+    words: bool = False
+
+
+def _key(starts: str, rest: str, *, words: bool = False) -> Format:
+    """Describe a key of one word: beginnings, and what follows them; no key is endless."""
+    return Format(tuple(starts.split()), re.compile(rest.replace(",}", f",{LONGEST_TOKEN}}}")), words=words)
+
+
+FORMATS = (
+    _key("sk-", rf"{_APART}sk-{_NAME}{{20,}}", words=True),
+    _key("ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9]{36,}"),
+    _key("github_pat_", r"github_pat_[A-Za-z0-9_]{22,}"),
+    _key(
+        "glpat- gldt- glrt- glptt- glcbt- gloas- glft- glimt- glsoat- glagent- glffct-",
+        rf"{_APART}gl(?:[a-z]{{2,4}}|agent|ffct)-[A-Za-z0-9_.-]{{20,}}",
+        words=True,
+    ),
+    _key("GR1348941", rf"GR1348941{_NAME}{{20,}}"),
+    _key("ATBB", rf"{_APART}ATBB[A-Za-z0-9]{{32}}"),
+    _key("xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs-", r"xox[a-eoprs]-[A-Za-z0-9%.-]{10,}"),
+    _key("xoxe. xapp-", r"(?:xoxe\.|xapp-)[A-Za-z0-9.-]{10,}"),
+    _key("AKIA ASIA", rf"{_ALONE}A[KS]IA[A-Z0-9]{{16}}(?![A-Za-z0-9+/])"),
+    _key("LTAI", rf"{_APART}LTAI[A-Za-z0-9]{{12,24}}(?![A-Za-z0-9+/=])"),
+    _key("AKID", rf"{_APART}AKID[A-Za-z0-9]{{32}}(?![A-Za-z0-9+/=])"),
+    _key("AIza", rf"AIza{_NAME}{{35}}"),
+    _key("AQ.Ab", rf"AQ\.Ab{_NAME}{{30,}}"),
+    _key("ya29.", rf"ya29\.{_NAME}{{20,}}"),
+    _key("1//0", rf"{_ALONE}1//0{_NAME}{{30,}}"),
+    _key("GOCSPX-", rf"GOCSPX-{_NAME}{{20,}}"),
+    _key("npm_", r"npm_[A-Za-z0-9]{36}"),
+    _key("pypi-", rf"pypi-{_NAME}{{32,}}", words=True),
+    _key("rubygems_", r"rubygems_[a-f0-9]{48}"),
+    _key("oy2", rf"{_APART}oy2[a-z0-9]{{43}}(?![A-Za-z0-9])"),
+    _key("cio", rf"{_APART}cio[A-Za-z0-9]{{32}}(?![A-Za-z0-9_])", words=True),
+    _key("AKCp cmVmdGtu", rf"{_APART}(?:AKCp|cmVmdGtu)[A-Za-z0-9]{{50,}}"),
+    _key("hf_ api_org_", rf"{_APART}(?:hf|api_org)_[A-Za-z0-9]{{30,}}", words=True),
+    _key("gsk_", rf"{_APART}gsk_[A-Za-z0-9]{{40,}}"),
+    _key("xai-", r"xai-[A-Za-z0-9]{40,}"),
+    _key("csk-", rf"{_APART}csk-[a-z0-9]{{40,}}"),
+    _key("nvapi-", rf"nvapi-{_NAME}{{40,}}"),
+    _key("pplx-", r"pplx-[A-Za-z0-9]{40,}"),
+    _key("r8_", rf"{_APART}r8_[A-Za-z0-9]{{37}}(?![A-Za-z0-9_-])"),
+    _key("tvly-", rf"{_APART}tvly-{_NAME}{{20,}}", words=True),
+    _key("fw_", rf"{_APART}fw_[A-Za-z0-9]{{22,32}}(?![A-Za-z0-9_])", words=True),
+    _key("pcsk_", r"pcsk_[A-Za-z0-9_]{40,}"),
+    _key("lsv2_", r"lsv2_[ps][tk]_[a-f0-9]{32}_[a-f0-9]{10}"),
+    _key("e2b_ jina_", rf"{_APART}(?:e2b|jina)_[A-Za-z0-9]{{40,}}"),
+    _key("sk_", rf"{_APART}sk_[a-f0-9]{{48}}"),
+    _key("rk_live_ sk_live_ pk_live_ rk_test_ sk_test_ pk_test_", r"[rsp]k_(?:live|test)_[A-Za-z0-9]{16,}"),
+    _key("whsec_", r"whsec_[A-Za-z0-9+/=]{24,}"),
+    _key("SG.", rf"{_APART}SG\.{_NAME}{{16,}}\.{_NAME}{{16,}}", words=True),
+    _key("SK", rf"{_ALONE}SK[0-9a-f]{{32}}(?![A-Za-z0-9])"),
+    _key("key-", rf"{_APART}key-[0-9a-f]{{32}}(?![0-9a-f])"),
+    _key("dop_v1_ doo_v1_ dor_v1_", r"do[opr]_v1_[a-f0-9]{64}"),
+    _key("shpat_ shpss_ shpca_ shppa_", r"shp(?:at|ss|ca|pa)_[a-fA-F0-9]{32}"),
+    _key("AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
+    _key("dckr_pat_ dckr_oat_", rf"dckr_[po]at_{_NAME}{{20,}}"),
+    _key("sq0atp- sq0csp-", rf"sq0[ac][ts]p-{_NAME}{{22,}}"),
+    _key("lin_api_ lin_oauth_", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}"),
+    _key("ntn_ secret_", rf"{_APART}(?:ntn|secret)_[A-Za-z0-9]{{40,50}}(?![A-Za-z0-9_])", words=True),
+    _key("figd_", rf"figd_{_NAME}{{32,}}"),
+    _key("ATATT3 ATCTT3", r"AT[AC]TT3[A-Za-z0-9_=-]{40,}"),
+    _key("hvs. hvb. hvr.", rf"{_APART}hv[sbr]\.{_NAME}{{24,}}", words=True),
+    _key(".atlasv1.", rf"\.atlasv1\.(?P<secret>{_NAME}{{60,}})"),
+    _key("dapi", rf"{_APART}dapi[a-f0-9]{{32}}"),
+    _key(
+        "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.",
+        rf"{_APART}dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9.]{{32,}}",
+    ),
+    _key("glsa_ glc_", rf"{_APART}gl(?:sa|c)_[A-Za-z0-9_+/=]{{32,}}"),
+    _key("NRAK- NRAA- NRBR-", r"NR(?:AK|AA|BR)-[A-Za-z0-9]{20,}"),
+    _key("PMAK-", r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}"),
+    _key("pul-", rf"{_APART}pul-[a-f0-9]{{40}}"),
+    _key("sntrys_ sntryu_", r"sntry[su]_[A-Za-z0-9_+/=]{40,}"),
+    _key("sbp_ sb_secret_", rf"{_APART}(?:sbp_[a-f0-9]{{40}}|sb_secret_{_NAME}{{22,}})"),
+    _key("pscale_tkn_ pscale_pw_ pscale_oauth_", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9=_.-]{32,}"),
+    _key("tskey-", r"tskey-[a-z]{2,12}-[A-Za-z0-9]{8,}(?:-[A-Za-z0-9]{8,})?"),
+    _key("CFPAT-", rf"CFPAT-{_NAME}{{40,}}"),
+    _key("CCIPAT_ CCIPRJ_", r"CCIP(?:AT|RJ)_[A-Za-z0-9]{22}_[a-f0-9]{40}"),
+    _key("CLOJARS_", r"CLOJARS_[a-f0-9]{60}"),
+    _key("HRKU-", rf"HRKU-{_NAME}{{30,}}"),
+    _key("fo1_ fm2_", rf"{_APART}f[om][12]_[A-Za-z0-9_+/=-]{{40,}}"),
+    _key("EZAK EZTK", rf"{_APART}EZ[AT]K[A-Za-z0-9]{{54}}(?![A-Za-z0-9+/=])"),
+    _key("ops_eyJ", r"ops_eyJ[A-Za-z0-9_=-]{100,}"),
+    _key("pat", rf"{_APART}pat[A-Za-z0-9]{{14}}\.[a-f0-9]{{64}}"),
+    _key(":AA", rf"(?<=[0-9]{{8}}):(?P<secret>AA{_NAME}{{33}})(?!{_NAME})"),
+    _key(
+        "MT Mj Mz ND NT Nj Nz OD OT",
+        _ALONE
+        + r"[MNO][DTjz][AEIMQUYcgk][A-Za-z0-9_-]{20,24}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}(?![A-Za-z0-9_.-])",
+    ),
+    _key("Q~", r"(?<=[A-Za-z0-9_~.-]{3}[0-9])Q~[A-Za-z0-9_~.-]{31,34}"),
+    _key("sig=", r"(?<=[?&;])sig=(?P<secret>[A-Za-z0-9%+/=_-]{40,})"),
+    _key("hooks.slack.com/", r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9/]{20,})"),
+    _key("/api/webhooks/", rf"/api/webhooks/[0-9]{{15,22}}/(?P<secret>{_NAME}{{50,}})"),
+    _key(
+        "LS0tLS1CRUdJTi",
+        r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{0,28}(?:UFJJVkFURSBLRVk|QUklWQVRFIEtFWS|BSSVZBVEUgS0VZ)[A-Za-z0-9+/=]{0,12000}",
+    ),
+    _key(
+        "eyJ",
+        rf"eyJ{_NAME}{{10,{LONGEST_TOKEN}}}\.eyJ{_NAME}{{10,{LONGEST_TOKEN}}}\.{_NAME}{{10,{LONGEST_TOKEN}}}",
+    ),
+)
+"""Keys that are recognised wherever they stand."""
+
+URL = Format(
+    ("://",),
+    re.compile(r"://[^\s/:@]{0,256}:(?P<secret>(?![{$<*\[]|%[(s])[^\s/@]{3,256})@"),
+    "password",
+)
+"""An address with a password, which is no place to put one in."""
+
+_PRIVATE_KEY = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?[A-Z0-9 ]{0,9}"
+KEY_BLOCK = re.compile(rf"-----BEGIN {_PRIVATE_KEY}-----.*?(?:-----END {_PRIVATE_KEY}-----|\Z)", re.DOTALL)
+BLOCK_END = re.compile(rf"-----END {_PRIVATE_KEY}-----")
+BLOCK_START = "-----BEGIN "
+"""A private key in its usual frame, the end of the frame, and what is looked for."""
+
+HEADER = Format(
+    ("authorization",),
+    re.compile(
+        r"""(?ix) authorization ["']?+ [ \t]{0,4}+ [:=] [ \t]{0,4}+ \\{0,3}+["']?+ (?:bearer|basic|token|apikey|bot)
+        [ \t]{1,4}+ (?P<secret>(?![$<{])[A-Za-z0-9._~+/=-]{8,2048})"""
+    ),
+    "authorization",
+)
+"""A header of HTTP, also in JSON and code; looked for in small letters."""
+
+_PROMISING = """
+    secret token passw passphrase api_key apikey api-key access_key accesskey account_key accountkey private_key
+    privatekey credential encryption_key encryptionkey signing_key signingkey master_key masterkey app_key
+    "auth bearer cookie
+"""
+
+ASSIGNED = Format(
+    tuple(_PROMISING.split()),
+    re.compile(
+        r"""(?ix)
+        (?: (?: secret|token|passw(?:or)?d|passphrase|api[_-]?key|access_?key|account_?key|private_?key|credential
+            | (?:encryption|signing|master)_?key|app_key )
+          (?P<more>[A-Z0-9_]{0,32}+) \\{0,3}+["']?+ [ \t]{0,4}+ [=:]
+        | "auth\\{0,3}"\s{0,4}: | \bbearer[ \t] | \bcookie:[ \t]{0,4}+ [^\s=;]{1,64}= )
+        [ \t]{0,4}+ \\{0,3}+["']?+ (?P<secret>[^\s"',;]{12,512})
+        """
+    ),
+    "value",
+)
+"""A value that is given to a name which promises a secret; looked for in small letters."""
+
+_OF_A_NAME = re.compile(
+    r"(?i)i[sz](?:e|er|ers|ed|ing|ation)_?\w*|\w*(?:name|file|path|url|uri|type|kind|field|header|class|prefix|suffix|length"
+    r"|size|count|ttl|version|provider|endpoint|arn|ref|policy|format|limit|s_per_\w+)"
+)
+"""The rest of a name that promises only something about a secret, such as `token_type` and `tokenizer`."""
+
+_WORD = re.compile(
+    r"[a-z]{1,20}(?:[A-Z][a-z]{1,19}){0,8}[0-9]{0,3}|(?:[A-Z][a-z]{1,19}){1,8}[0-9]{0,3}|[A-Z]{1,16}[0-9]{0,3}|[0-9]{1,4}"
+)
+_BETWEEN_WORDS = re.compile(r"[-_./:@\\{}<>|&?=+%#]+")
+
+
+_NO_VALUES = (
+    *("[hidden", "$", "<", "{", "=", ">", "^", "process.env", "os.environ"),
+    *("http://", "https://", "./", "../", "~/", "/"),
+)
+"""How code, samples, versions and places begin."""
+_BETWEEN_CODE = re.compile(r"[./:\\{}]")
+
+
+def is_wordy(text: str) -> bool:
+    """Whether a text is put together from words and small numbers, as names in code are."""
+    pieces = [piece for piece in _BETWEEN_WORDS.split(text) if piece]
+    return all(map(_WORD.fullmatch, pieces))
+
+
+def is_value(found: re.Match[str]) -> bool:
+    """Whether what is given to a promising name is a secret: neither code, nor words, nor something about a secret."""
+    value, more = found["secret"], found["more"] or ""
+    if value.startswith(_NO_VALUES) or _OF_A_NAME.fullmatch(more):
+        return False
+    promise = found[0].lower()
+    if promise.startswith('"auth'):
+        return not is_wordy(value)
+    if not looks_random(value):
+        return False
+    return not is_wordy(value) or (promise.startswith("pass") and _BETWEEN_CODE.search(value) is None)
+
+
+def looks_random(value: str) -> bool:
+    """Whether a value is more like a key than like a word of code: long, and mixed of letters and digits."""
+    kinds = sum(bool(re.search(kind, value)) for kind in (r"[a-z]", r"[A-Z]", r"[0-9]"))
+    return kinds >= 2 and bool(re.search(r"[0-9]", value)) and not re.search(r"[()\[\]]", value)

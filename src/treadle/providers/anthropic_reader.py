@@ -1,0 +1,226 @@
+"""Reads a reply of the Anthropic Messages API."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from treadle.protocol.messages import WireData
+from treadle.protocol.models import (
+    ReplyStop,
+    StreamCallArguments,
+    StreamCallDone,
+    StreamCallStart,
+    StreamEvent,
+    StreamStop,
+    StreamText,
+    StreamThinking,
+    StreamThinkingDone,
+    Usage,
+)
+from treadle.providers.endpoint import Endpoint
+from treadle.providers.event_json import JsonEvents
+from treadle.providers.failures import CallFailedError, from_problem
+from treadle.providers.problems import problem_of
+from treadle.providers.sse import SseEvent
+from treadle.providers.web_search import BLOCKS, SearchReader
+from treadle.providers.wire import count, dump, newer, origin, own_number
+
+API = "anthropic_messages"
+_STOPS = {
+    "end_turn": ReplyStop.END_TURN,
+    "stop_sequence": ReplyStop.END_TURN,
+    "pause_turn": ReplyStop.END_TURN,
+    "tool_use": ReplyStop.TOOL_USE,
+    "max_tokens": ReplyStop.MAX_TOKENS,
+    "model_context_window_exceeded": ReplyStop.MAX_TOKENS,
+    "refusal": ReplyStop.REFUSAL,
+}
+
+
+class _ServerTools(msgspec.Struct):
+    web_search_requests: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    server_tool_use: _ServerTools | None = None
+
+
+class _Block(msgspec.Struct):
+    type: str = ""
+    id: str = ""
+    name: str = ""
+    text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    data: str = ""
+    input: dict[str, Any] | None = None
+
+
+class _Delta(msgspec.Struct):
+    type: str = ""
+    text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    partial_json: str = ""
+    stop_reason: str | None = None
+
+
+class _Start(msgspec.Struct):
+    usage: _Usage | None = None
+
+
+class _Event(msgspec.Struct):
+    type: str = ""
+    index: int = 0
+    message: _Start | None = None
+    content_block: _Block | None = None
+    delta: _Delta | None = None
+    usage: _Usage | None = None
+    error: Any = None
+
+
+_decoder = JsonEvents(_Event)
+
+
+class _Open(Struct):
+    """A block that is not finished. `number` is the provider's index, or another one where it gives that twice.
+
+    `ended` is a call without arguments: what comes next tells whether it has none, or was cut before them.
+    """
+
+    block: _Block
+    number: int
+    signature: str = ""
+    has_arguments: bool = False
+    ended: bool = False
+
+
+class AnthropicReader:
+    """Reads one reply."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._origin = origin(API, endpoint)
+        self._usage = _Usage()
+        self._open: dict[int, _Open] = {}
+        self._numbers: set[int] = set()
+        self._stop: str | None = None
+        self._searches = SearchReader(self._origin)
+
+    @property
+    def usage(self) -> Usage:
+        """What is known to have been billed so far."""
+        return Usage(
+            input_tokens=count(self._usage.input_tokens),
+            output_tokens=count(self._usage.output_tokens),
+            cache_read_tokens=count(self._usage.cache_read_input_tokens),
+            cache_write_tokens=count(self._usage.cache_creation_input_tokens),
+            searches=count((self._usage.server_tool_use or _ServerTools()).web_search_requests),
+        )
+
+    def read(self, event: SseEvent) -> Iterator[StreamEvent]:
+        """Take the next event; kinds that are not known are passed over."""
+        value = _decoder.decode(event.data)
+        match value.type or event.name:
+            case "content_block_delta" if value.delta is not None:
+                yield from self._delta(value.index, value.delta)
+            case "content_block_start" if value.content_block is not None and value.content_block.type in BLOCKS:
+                yield from self._searches.start(value.index, msgspec.json.decode(event.data)["content_block"])
+            case "content_block_start" if value.content_block is not None:
+                yield from self._start(value.index, value.content_block)
+            case "content_block_stop":
+                yield from self._end(value.index)
+            case "message_start" if value.message is not None:
+                self._usage = newer(value.message.usage, self._usage)
+            case "message_delta":
+                self._usage = newer(value.usage, self._usage)
+                if value.delta is not None and value.delta.stop_reason:
+                    self._stop = value.delta.stop_reason
+            case "message_stop":
+                yield from self._last()
+            case "error" | "" if value.error is not None or event.name == "error":
+                raise CallFailedError(from_problem(self._endpoint, problem_of(msgspec.json.decode(event.data))))
+            case _:
+                pass
+
+    def end(self) -> Iterator[StreamEvent]:
+        """The reply is whole with its stop reason; some servers leave out `message_stop`."""
+        if self._stop is not None:
+            yield from self._last()
+
+    def _last(self) -> Iterator[StreamEvent]:
+        """Finish what no event finished, but no call of a reply that was cut."""
+        reason = _STOPS.get(self._stop or "", ReplyStop.END_TURN)
+        cut = reason in (ReplyStop.MAX_TOKENS, ReplyStop.REFUSAL)
+        for index, one in list(self._open.items()):
+            if not (cut and one.block.type == "tool_use"):
+                yield from self._finish(index)
+        yield StreamStop(reason=reason, usage=self.usage)
+
+    def _start(self, index: int, block: _Block) -> Iterator[StreamEvent]:
+        for other, one in list(self._open.items()):
+            if one.ended or other == index:
+                yield from self._finish(other)
+        number = own_number(index, self._numbers)
+        self._open[index] = _Open(block, number, signature=block.signature)
+        match block.type:
+            case "tool_use":
+                yield StreamCallStart(index=number, name=block.name, wire_id=block.id)
+            case "text" if block.text:
+                yield StreamText(text=block.text)
+            case "thinking" if block.thinking:
+                yield StreamThinking(text=block.thinking)
+            case _:
+                pass
+
+    def _delta(self, index: int, delta: _Delta) -> Iterator[StreamEvent]:
+        match delta.type:
+            case "text_delta" if delta.text:
+                yield StreamText(text=delta.text)
+            case "thinking_delta" if delta.thinking:
+                yield StreamThinking(text=delta.thinking)
+            case "signature_delta" if index in self._open:
+                self._open[index].signature += delta.signature
+            case "input_json_delta" if delta.partial_json:
+                yield from self._arguments(index, delta.partial_json)
+            case _:
+                pass
+
+    def _arguments(self, index: int, text: str) -> Iterator[StreamEvent]:
+        one = self._open.get(index)
+        if one is None or one.block.type != "tool_use":
+            self._searches.arguments(index, text)
+            return
+        one.has_arguments = True
+        yield StreamCallArguments(index=one.number, text=text)
+
+    def _end(self, index: int) -> Iterator[StreamEvent]:
+        one = self._open.get(index)
+        if one is not None and one.block.type == "tool_use" and not one.has_arguments and not one.block.input:
+            one.ended = True
+        else:
+            yield from self._finish(index)
+
+    def _finish(self, index: int) -> Iterator[StreamEvent]:
+        self._searches.finish(index)
+        one = self._open.pop(index, None)
+        if one is None:
+            return
+        block, wire = one.block, WireData(api=self._origin, data={})
+        match block.type:
+            case "tool_use":
+                if not one.has_arguments:
+                    yield StreamCallArguments(index=one.number, text=dump(block.input or {}).decode())
+                yield StreamCallDone(index=one.number)
+            case "thinking":
+                yield StreamThinkingDone(signature=one.signature, wire=wire)
+            case "redacted_thinking":
+                yield StreamThinkingDone(redacted=block.data, wire=wire)
+            case _:
+                pass

@@ -1,0 +1,85 @@
+"""What the pieces of a reply need whatever the wire API: whole characters, and ids of calls that are not used yet."""
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import msgspec
+
+from treadle.protocol.messages import Message, ToolUse
+from treadle.protocol.models import (
+    StreamCallArguments,
+    StreamCallStart,
+    StreamEvent,
+    StreamText,
+    StreamThinking,
+    StreamThinkingDone,
+)
+from treadle.providers.wire import whole
+
+Words: TypeAlias = StreamText | StreamThinking | StreamCallArguments
+
+
+class Pieces:
+    """The pieces of one reply to a conversation."""
+
+    def __init__(self, messages: tuple[Message, ...]) -> None:
+        self._messages = messages
+        self._ids: set[str] | None = None
+        self._half: Words | None = None
+
+    def mend(self, piece: StreamEvent) -> Iterator[StreamEvent]:
+        """Give a piece as it can be shown, stored and sent back.
+
+        The first half of a character waits for its second one. An id that another call of the conversation has is
+        dropped: ours then stands for it, as a history with one id twice is refused.
+        """
+        match piece:
+            case StreamText() | StreamThinking() | StreamCallArguments():
+                yield from self._words(piece)
+                return
+            case StreamCallStart(wire_id=wire_id) if wire_id and self._is_used(wire_id):
+                piece = msgspec.structs.replace(piece, wire_id="")
+            case StreamThinkingDone(wire=wire) if wire is not None:
+                piece = msgspec.structs.replace(piece, wire=msgspec.structs.replace(wire, data=whole(wire.data)))
+            case _:
+                pass
+        yield from self._rest()
+        yield piece
+
+    def _words(self, piece: Words) -> Iterator[StreamEvent]:
+        if self._half is None and piece.text.isascii():
+            yield piece
+            return
+        text = piece.text
+        if self._half is not None and _goes_on(self._half, piece):
+            text, self._half = self._half.text + text, None
+        yield from self._rest()
+        if "\ud800" <= text[-1:] <= "\udbff":
+            self._half = msgspec.structs.replace(piece, text=text[-1])
+            text = text[:-1]
+        if text:
+            yield msgspec.structs.replace(piece, text=whole(text))
+
+    def _rest(self) -> Iterator[StreamEvent]:
+        """Give the half whose other one never came, as a replacement character."""
+        half, self._half = self._half, None
+        if half is not None:
+            yield msgspec.structs.replace(half, text=whole(half.text))
+
+    def _is_used(self, wire_id: str) -> bool:
+        """Whether a call before this one has the id; from now on one has."""
+        if self._ids is None:
+            blocks = (block for message in self._messages for block in message.content)
+            self._ids = {block.wire_id for block in blocks if isinstance(block, ToolUse)}
+        used = wire_id in self._ids
+        self._ids.add(wire_id)
+        return used
+
+
+def _goes_on(first: Words, second: Words) -> bool:
+    """Whether two pieces are of one text."""
+    match first, second:
+        case StreamCallArguments(index=one), StreamCallArguments(index=other):
+            return one == other
+        case _:
+            return type(first) is type(second)

@@ -1,0 +1,84 @@
+"""Files of long outputs, a folder for each session: how much there is, and which of them go."""
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+from msgspec import Struct
+
+from treadle.workspace.jobs import read_jobs
+
+DAYS = 30
+"""Days after which a session's outputs go, counted from the last one."""
+
+MOST_BYTES = 1024**3
+"""What all outputs may have together; above it those of the sessions go first whose last output is oldest."""
+
+_DAY = 24 * 3600
+_STAMP = ".tidied"
+
+
+class Outputs(Struct, frozen=True, kw_only=True):
+    """The outputs of one session; `used` is when the last one was written, in seconds since 1970."""
+
+    folder: Path
+    bytes: int
+    used: float
+
+
+def read_outputs(place: Path) -> list[Outputs]:
+    """Measure the folders in `place`, the one used last at the end; what cannot be read is left out."""
+    found = []
+    with contextlib.suppress(OSError):
+        found = [entry for entry in os.scandir(place) if entry.is_dir(follow_symlinks=False)]
+    return sorted((_measure(Path(entry.path)) for entry in found), key=lambda one: one.used)
+
+
+def _measure(folder: Path) -> Outputs:
+    size, used = 0, 0.0
+    with contextlib.suppress(OSError):
+        used = folder.stat().st_mtime
+        for path in folder.rglob("*"):
+            found = path.lstat()
+            size, used = size + found.st_blocks * 512, max(used, found.st_mtime)
+    return Outputs(folder=folder, bytes=size, used=used)
+
+
+def tidy(place: Path, running: Collection[str], *, now: float) -> int:
+    """Remove what is too old or too much, but nothing of sessions that run or left something running; gives the bytes.
+
+    `running` are names of folders. Looks once a day at most, since it may take long.
+    """
+    stamp = place / _STAMP
+    if not place.is_dir() or _age(stamp, now) < _DAY:
+        return 0
+    with contextlib.suppress(OSError):
+        stamp.touch(mode=0o600)
+        os.utime(stamp, (now, now))
+    found = read_outputs(place)
+    total, freed = sum(one.bytes for one in found), 0
+    for one in found:
+        old = now - one.used > DAYS * _DAY
+        if (old or total - freed > MOST_BYTES) and one.folder.name not in running and not _runs(one.folder):
+            shutil.rmtree(one.folder, ignore_errors=True)
+            freed += one.bytes
+    return freed
+
+
+def _age(stamp: Path, now: float) -> float:
+    try:
+        return abs(now - stamp.stat().st_mtime)
+    except OSError:
+        return float("inf")
+
+
+def _runs(folder: Path) -> bool:
+    return any(job.runs for job in read_jobs(folder))
+
+
+def tidy_now(place: Path, running: Collection[str]) -> int:
+    """Do it by the clock of this machine."""
+    return tidy(place, running, now=time.time())

@@ -1,0 +1,42 @@
+"""What fills the window, told to a person."""
+
+import pytest
+
+from treadle.context.transcript import Transcript
+from treadle.protocol.messages import ContentBlock, Image, Message, Role, Text, ToolResult, ToolUse
+
+BIG = "x" * 36_000
+
+
+def transcript(task: str, answer: ContentBlock, result: str, rounds: int = 1) -> Transcript:
+    told = Transcript()
+    told.add_user(results=(), prompts=((Text(text=task),),), notes=(), environment="")
+    for _ in range(rounds):
+        told.add_assistant(Message(role=Role.ASSISTANT, content=(answer,)))
+        results = (ToolResult(call_id="c", name="read_file", content=(Text(text=result),)),)
+        told.add_user(results=results, prompts=(), notes=(), environment="")
+    return told
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "result", "named"),
+    [
+        (BIG, Text(text="Yes."), "", "the text of a request (about 10,000 tokens)"),
+        ("Go.", Text(text=BIG), "", "an answer of the model (about 10,000 tokens)"),
+        ("Go.", Text(text="Yes."), BIG, "the result of read_file (about 10,000 tokens)"),
+        ("Go.", Image(media_type="image/png", data="x"), "", "an image or a document (about 1,667 tokens)"),
+    ],
+)
+def test_the_largest_part_is_named_with_its_size(task: str, answer: ContentBlock, result: str, named: str) -> None:
+    assert transcript(task, answer, result).largest() == named
+
+
+def test_what_leaves_anyway_is_not_named() -> None:
+    told = transcript("Go.", ToolUse(id="c", name="write_to_file", arguments={"content": BIG}), "")
+    assert told.largest().startswith("the call of write_to_file (about 10,00")
+    for _ in range(2):
+        told.add_assistant(Message(role=Role.ASSISTANT, content=(Text(text="Yes, of course."),)))
+        told.add_user(results=(), prompts=((Text(text="Go on."),),), notes=(), environment="")
+    assert told.droppable() == 4
+    assert told.largest() == "an answer of the model (about 4 tokens)"
+    assert Transcript().largest() == ""
