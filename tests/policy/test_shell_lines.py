@@ -65,10 +65,23 @@ def test_a_look_alike_letter_asks() -> None:
 @pytest.mark.parametrize(
     "line",
     ["foo " + " ".join(f"b{number}" for number in range(3000)), "(" * 20_000, "$((" * 3000, "echo " + "{a,b}" * 100,
-     "`\\" * 5000, "foo " + "'a b' " * 2000, "cd a;" * 600, "sort " + "*a?" * 2000, "a|b;" * 5000],
+     "`\\" * 5000, "foo " + "'a b' " * 2000, "cd a;" * 600, "sort " + "*a?" * 2000, "a|b;" * 5000,
+     "foo " + "a=b:c@d," * 6000, "x=a; " + "x=$x$x; " * 4000, "foo " + "--x='a;b' " * 4000],
 )  # fmt: skip
 def test_a_line_made_to_take_long_is_answered(line: str) -> None:
     assert _class(line) is not CommandClass.READ_ONLY
+
+
+@pytest.mark.parametrize("joint", ["; ", " && ", " | ", "\n"])
+def test_danger_behind_more_commands_than_are_followed_is_seen(joint: str) -> None:
+    assert _class(joint.join([*["true"] * 600, 'sh -c "$(cat a)"'])) is CommandClass.DANGEROUS
+
+
+def test_a_secret_among_very_many_words_is_seen() -> None:
+    filling = " a" * 2000
+    assert [_class(f"cat{filling}{name}{filling}") for name in (" .env", "")] == [
+        CommandClass.DANGEROUS, CommandClass.NEEDS_CONFIRMATION,
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Classifies shell lines: what may run unasked, what asks, and what no mode lets through."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from treadle.policy.context import FileFacts, FileView, PolicyContext
@@ -14,14 +15,15 @@ from treadle.policy.shell.outside import may_bring_text
 from treadle.policy.shell.parse import parse
 from treadle.policy.shell.precheck import has_lookalikes, hidden_characters
 from treadle.policy.shell.programs import MAX_NESTING, judge_command
-from treadle.policy.shell.scene import Scene, Trace
+from treadle.policy.shell.scene import Effort, Scene, Trace
 from treadle.policy.shell.sequences import judge_sequence
 from treadle.policy.shell.sweep import sweep
-from treadle.policy.shell.syntax import ShellSyntaxError
+from treadle.policy.shell.syntax import Script, ShellSyntaxError
 from treadle.policy.shell.walk import JudgedCommand, PartsBudgetError, Walk
 from treadle.protocol.tools import Risk
 
 MAX_LINE_BYTES = 64 * 1024
+MAX_LAST_COMMANDS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,17 +128,31 @@ def _walk(command: str, scene: Scene) -> tuple[list[JudgedCommand], list[Finding
     walk = Walk()
     try:
         script, joined = parse(command)
-        walk.script(script, scene)
     except ShellSyntaxError as failure:
         return walk.parts, [unfollowed("syntax", f"the line is not understood: {failure}"), *sweep(command, scene)]
+    try:
+        walk.script(script, scene)
     except (PartsBudgetError, ExpansionBudgetError):
-        return walk.parts, [unfollowed("budget", "the line holds too many commands or words"), *sweep(command, scene)]
+        found = [*_end(script, scene), *sweep(command, scene)]
+        return walk.parts, [unfollowed("budget", "the line holds too many commands or words"), *found]
     together = judge_sequence(walk.parts, scene)
     if not joined:
         return walk.parts, together
     # The shell takes the break out before it looks at words, so what stands around it may be one word.
     parts, findings = _walk(command.replace("\\\n", ""), scene)
     return [*walk.parts, *parts], [unfollowed("syntax", "a line break stands inside a word"), *together, *findings]
+
+
+def _end(script: Script, scene: Scene) -> list[Finding]:
+    """Look for danger in the last commands of a script that holds too many: what is to be hidden stands at an end."""
+    last = tuple(
+        replace(pipeline, commands=pipeline.commands[-MAX_LAST_COMMANDS:])
+        for pipeline in script.pipelines[-MAX_LAST_COMMANDS:]
+    )
+    walk = Walk()
+    with suppress(PartsBudgetError, ExpansionBudgetError):
+        walk.script(replace(script, pipelines=last), replace(scene, is_guess=True, effort=Effort()))
+    return [found for part in walk.parts for found in part.findings if found.risk is Risk.CRITICAL]
 
 
 def _judge_script(text: str, scene: Scene) -> list[Finding]:

@@ -23,6 +23,7 @@ from treadle.policy.shell.trimming import trimmed
 
 MAX_FIELDS = 256
 MAX_BRACES = 32
+MAX_VALUE = 4096
 
 _CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f]")
 _RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?")
@@ -54,8 +55,8 @@ class Variables:
         return " \t\n" if name == "IFS" else UNKNOWN
 
     def with_value(self, name: str, value: str) -> "Variables":
-        """Set one variable."""
-        return Variables(self.home, {**self.values, name: value})
+        """Set one variable; a value that grew very long, as `x=$x$x` makes it, is not followed further."""
+        return Variables(self.home, {**self.values, name: value if len(value) <= MAX_VALUE else UNKNOWN})
 
 
 def expand_words(words: Sequence[Word], variables: Variables, cwd: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, split_words
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.options import Arguments, Table, judge_arguments, read_arguments, read_table
 from treadle.policy.shell.scene import FREE_TARGETS, Scene
+from treadle.policy.shell.trees import judge_trees
 from treadle.protocol.tools import Risk
 
 _REGENERABLE = frozenset(
@@ -50,6 +51,14 @@ _WRITERS = {
     --reverse --directory> --output> --forward | WRITE READ
 """,
 }
+_OBEYS = {
+    **dict.fromkeys(("ed", "ex"), "obeys commands from its input"),
+    "patch": "changes the files that the patch names",
+    "unzip": "writes the files that the archive names",
+}
+"""Writers for which the line does not say which files are written."""
+
+_COMPRESSORS = frozenset({"gzip", "gunzip", "bzip2", "bunzip2", "xz", "zstd"})
 _COPY = read_table(
     """
     -abdfiHlLnNpPRrsTuvxZDcC -t> -S: -g: -m: -o: --archive --backup? --force --interactive --link --dereference
@@ -74,7 +83,14 @@ def judge_files(name: str, words: Sequence[str], scene: Scene) -> list[Finding] 
     if options is None:
         return None
     table = read_table(options)
-    return [Finding(Risk.WRITE, "writer", f"{name} changes files"), *_judge(name, table, words, scene)]
+    findings = [Finding(Risk.WRITE, "writer", f"{name} changes files"), *_judge(name, table, words, scene)]
+    if name in _OBEYS:
+        findings.append(unclear("unknown-writes", f"{name} {_OBEYS[name]}"))
+    if name in ("ed", "ex") and (scene.feed.is_pipe or "!" in (scene.feed.text or "")):
+        findings.append(dangerous("piped-script", f"what {name} reads may run commands"))
+    if name in _COMPRESSORS and any(re.fullmatch(r"-\w*r\w*|--recursive", word) for word in words):
+        findings.append(unclear("unknown-writes", f"{name} changes every file below"))
+    return findings
 
 
 def is_writer(name: str) -> bool:
@@ -139,6 +155,8 @@ def _copy(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         # Into a directory, a copy keeps its name: the name counts as a target too.
         for source in sources:
             findings.extend(_control_target(posixpath.join(target, posixpath.basename(source.rstrip("/"))), scene))
+    if name != "install" and (moves or arguments.has("-r", "-R", "-a", "--recursive", "--archive")):
+        findings.extend(judge_trees(sources, scene))
     if name == "install" and any(map(_is_dangerous_mode, arguments.values("-m", "--mode"))):
         findings.append(dangerous("mode", "gives a file dangerous rights"))
     return findings
@@ -240,6 +258,8 @@ def _archive(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         findings.append(dangerous("dangerous-option", "tar reaches another machine"))
     if not (lists or prints) or arguments.strange:
         findings.append(Finding(Risk.WRITE, "writer", "tar creates or changes files"))
+    if not (lists or prints) and "x" in letters + "".join(word for word in words if word in ("--extract", "--get")):
+        findings.append(unclear("unknown-writes", "tar writes the files that the archive names"))
     return findings
 
 

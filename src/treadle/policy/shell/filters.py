@@ -333,8 +333,14 @@ def _jq(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         findings.append(unclear("opaque-code", f"the {name} program or its input is not in place"))
     findings.extend(judge_arguments(name, table, arguments, scene))
     if name == "yq":
-        # Where a file has the name of the expression, yq takes it for the file.
+        # Where a file has the name of the expression, yq takes it for the file; a lone one is read then.
         findings.extend(found for word in arguments.operands[:1] for found in scene.mentions(word))
+        findings.extend(
+            found
+            for word in arguments.operands
+            if len(arguments.operands) == 1
+            for found in scene.path(word, PathOp.READ)
+        )
     match = _JQ_DANGER.search(" ".join(arguments.operands[:1]))
     if match is not None:
         findings.append(dangerous("opaque-code", f"the {name} program contains {match.group()!r}"))

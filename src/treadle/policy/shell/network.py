@@ -9,6 +9,7 @@ from treadle.policy.operations import PathOp
 from treadle.policy.shell.options import Arguments, Given, Role, read_arguments, read_table
 from treadle.policy.shell.outputs import judge_outputs
 from treadle.policy.shell.scene import Scene
+from treadle.policy.shell.trees import judge_trees
 from treadle.policy.shell.wrappers import suffixes
 from treadle.policy.urls import HostKind, check_url, host_kind
 from treadle.protocol.tools import Risk
@@ -179,6 +180,7 @@ def _remote_copy(name: str, words: Sequence[str], scene: Scene) -> list[Finding]
     if any(_REMOTE.fullmatch(operand) for operand in operands):
         scene.brings_text(name)
         findings.append(dangerous("upload", f"{name} copies from or to another machine"))
+    findings.extend(judge_trees(operands[:-1], scene))
     for operand in operands[:-1]:
         findings.extend(scene.path(operand, PathOp.READ) if not _REMOTE.fullmatch(operand) else [])
     for operand in operands[-1:]:

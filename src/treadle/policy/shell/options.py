@@ -207,6 +207,8 @@ def _judge_picked(text: str) -> list[Finding]:
             name = picks_secret(as_glob(piece.replace(".*", "*").strip("^$")))
             if name is not None:
                 return [dangerous("secret-read", f"reads {name}, which is protected")]
+    if UNKNOWN in text:
+        return [unclear("unknown-pattern", "the pattern that picks the files is unknown until it runs")]
     return []
 
 

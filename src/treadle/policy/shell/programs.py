@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear, unfollowed
 from treadle.policy.marks import is_glob, is_static, split_words
+from treadle.policy.names import control_name, secret_name
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.builtins import BUILTINS, judge_evaluated
 from treadle.policy.shell.danger_forms import dangerous_form
@@ -39,6 +40,8 @@ from treadle.policy.shell.wrappers import is_wrapper, suffixes, unwrap
 from treadle.protocol.tools import Risk
 
 MAX_NESTING = 12
+MAX_WORDS = 1000
+"""Words of a command; of a longer one only the beginning and the end are looked at, and it is asked."""
 
 _SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
 _TAKES_WORDS_FROM_FILES = frozenset({"strings", "nm", "objdump", "readelf", "size"})
@@ -58,6 +61,7 @@ _SMALL_V = frozenset(
 
 _MESSAGE_PROGRAMS = frozenset({"gh", "glab", "docker", "kubectl"})
 _LOADER = re.compile(r"ld(-linux|-musl|-lsb|\.so).*|ld64\.so.*")
+_READS_NAMES = frozenset({"cpio", "pax", "zip", "7z", "7za", "7zz", "afio"})
 _SENDS_ITS_INPUT = frozenset({"ssh", "sftp", "mosh"})
 _TELLS_OF_SECRETS = re.compile(r"token|secret|pass|key|cred|auth|api", re.IGNORECASE)
 _NUMBER_FORMAT = re.compile(r"%[-+ #0-9.*]*[diouxXeEfFgGaA]")
@@ -72,6 +76,8 @@ def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
         return [unfollowed("budget", "the line holds too many or too deeply nested commands to follow")]
     if not argv:
         return []
+    if len(argv) > MAX_WORDS:
+        return _judge_long(argv, scene)
     scene.trace.commands.append(argv)
     if not is_static(argv[0]):
         return [dangerous("unknown-program", "the program is unknown until it runs"), *suffixes(argv[1:], scene)]
@@ -86,6 +92,16 @@ def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
         # A file system that ignores case runs the same program: look for danger, allow nothing.
         found.extend(finding for finding in _by_name(folded, argv[1:], scene) if finding.risk is Risk.CRITICAL)
     return found
+
+
+def _judge_long(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
+    findings = [unfollowed("budget", f"the command has more than {MAX_WORDS} words")]
+    half = MAX_WORDS // 2
+    for word in dict.fromkeys(argv[half:-half]):
+        name = secret_name(word) or control_name(word)
+        if name is not None:
+            findings.append(dangerous("secret-read", f"names {name}, which is protected"))
+    return findings + judge_command((*argv[:half], *argv[-half:]), scene)
 
 
 def _program(word: str, scene: Scene) -> tuple[str, list[Finding]]:
@@ -254,6 +270,9 @@ def _judge_unknown(name: str, words: tuple[str, ...], scene: Scene) -> list[Find
     for word in () if scene.is_search else words:
         findings.extend(scene.mentions(word))
     findings.extend(judge_outputs(words, scene))
+    if name in _READS_NAMES:
+        fed = (scene.feed.text or "", *(word for command in scene.feed.upstream for word in command[1:]))
+        findings.extend(found for text in fed for word in text.split() for found in scene.mentions(word))
     if name in _SENDS_ITS_INPUT and (scene.feed.is_pipe or scene.feed.text is not None):
         findings.append(dangerous("upload", f"{name} sends what it reads to another machine"))
     if name in ("make", "gmake", "bmake") and scene.feed.is_pipe and not {"-f-", "-f", "--file=-"}.isdisjoint(words):

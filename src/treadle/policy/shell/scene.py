@@ -4,6 +4,7 @@ import posixpath
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from treadle.policy.context import PolicyContext
 from treadle.policy.findings import Finding, dangerous, unclear
@@ -15,6 +16,7 @@ from treadle.policy.shell.expand import Variables
 from treadle.protocol.tools import Risk
 
 MAX_GLOB_MATCHES = 200
+MAX_ENDS = 16
 
 MAX_NAMES = 10_000
 """As many names of a directory are seen at most; there may be more."""
@@ -164,8 +166,8 @@ def _pieces(text: str) -> list[str]:
     parts = re.split(r"[=:@,]", text)
     if len(parts) > 1:
         pieces.extend(parts)
-        pieces.extend(text[match.end() :] for match in re.finditer(r"[=:@]", text))
-    return [piece for piece in pieces if piece]
+        pieces.extend(text[match.end() :] for match in islice(re.finditer(r"[=:@]", text), MAX_ENDS))
+    return [piece for piece in dict.fromkeys(pieces) if piece]
 
 
 def _judge_path(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:

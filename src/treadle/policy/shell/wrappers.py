@@ -125,7 +125,7 @@ def unwrap(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         findings.append(unclear("wrapper", "timeout without a plain duration"))
     if not inner:
         return [*findings, unclear("wrapper", f"{name} without a command")]
-    if arguments.strange:
+    if arguments.strange or wrapper.skip:
         findings.extend(suffixes(words, scene))
     if name == "timeout" and inner[0] == "tail" and _SECONDS.fullmatch(skipped[0]):
         # What follows a file never ends, but for a time limit.
