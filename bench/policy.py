@@ -5,7 +5,7 @@ import string
 import time
 from pathlib import Path
 
-from treadle.app.file_view import DiskView
+from treadle.app.security.file_view import DiskView
 from treadle.policy.classify import classify_command
 from treadle.policy.context import PolicyContext
 from treadle.policy.decide import decide

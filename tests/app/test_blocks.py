@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle.app.blocks import block_spans, keep_blocks
+from treadle.app.session.blocks import block_spans, keep_blocks
 from treadle.editing.markers import parse_blocks
 from treadle.editing.results import EditError
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.providers.support import collect, failure_of, request
-from treadle.app.aws import AwsAccount, aws_account, aws_region
-from treadle.app.listing import provider_lines
-from treadle.app.models import Models
-from treadle.app.settings import ProviderSettings, Settings
+from treadle.app.config.settings import ProviderSettings, Settings
+from treadle.app.models.aws import AwsAccount, aws_account, aws_region
+from treadle.app.models.choosing import Models
+from treadle.app.models.listing import provider_lines
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ErrorKind, StreamStop, StreamText
 from treadle.providers.scripted.script import SayText, Script, Turn

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from treadle.app.config_edit import set_value
-from treadle.app.settings import load_settings
+from treadle.app.config.edit import set_value
+from treadle.app.config.settings import load_settings
 
 BEFORE = """\
 # the model

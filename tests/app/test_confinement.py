@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.confinement import Place, confine, home_secrets
-from treadle.app.judging import policy_context
+from treadle.app.security.confinement import Place, confine, home_secrets
+from treadle.app.session.judging import policy_context
 from treadle.policy.context import PolicyContext
 from treadle.protocol.permissions import Mode, Standing
 from treadle.protocol.tools import Right, SandboxDenial
@@ -27,7 +27,7 @@ def place(tmp_path: Path) -> Place:
 
 @pytest.fixture
 def unsandboxed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treadle.app.confinement.probe", lambda: NO_SANDBOX)
+    monkeypatch.setattr("treadle.app.security.confinement.probe", lambda: NO_SANDBOX)
 
 
 def context(place: Place, mode: Mode) -> PolicyContext:
@@ -149,7 +149,7 @@ def test_without_a_sandbox_no_command_has_one(place: Place, mode: Mode) -> None:
 
 def test_a_granted_right_is_added_and_plan_mode_grants_none(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     state = SandboxState(backend=Backend.BUBBLEWRAP, program="/usr/bin/bwrap")
-    monkeypatch.setattr("treadle.app.confinement.probe", lambda: state)
+    monkeypatch.setattr("treadle.app.security.confinement.probe", lambda: state)
 
     def inner(mode: Mode, right: SandboxDenial | None) -> tuple[str, ...]:
         return confine("make", right, place, context(place, mode)).wrapping.inner
@@ -170,7 +170,7 @@ def test_a_granted_right_is_added_and_plan_mode_grants_none(place: Place, monkey
 
 def test_what_is_treadles_own_is_never_offered(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     state = SandboxState(backend=Backend.BUBBLEWRAP, program="/usr/bin/bwrap")
-    monkeypatch.setattr("treadle.app.confinement.probe", lambda: state)
+    monkeypatch.setattr("treadle.app.security.confinement.probe", lambda: state)
     found = confine("cat x", None, place, context(place, Mode.AUTO))
     place.data.joinpath("keys.json").write_text("{}")
     assert found.find_denial(f"cat: {place.data}/keys.json: Permission denied") is None

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.diagnostic_settings import DiagnosticSettings
-from treadle.app.diagnostics import Around, diagnosed, open_diagnostics
-from treadle.app.settings import load_settings
+from treadle.app.config.diagnostic_settings import DiagnosticSettings
+from treadle.app.config.settings import load_settings
+from treadle.app.session.diagnostics import Around, diagnosed, open_diagnostics
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
 from treadle.tools.catalogue import builtin_tools

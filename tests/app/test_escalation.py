@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from treadle.app.compose import Opening, open_session
-from treadle.app.settings import Settings
+from treadle.app.config.settings import Settings
 from treadle.protocol.events import Answer, Prompt, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, TurnEnded

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.file_view import DiskView
+from treadle.app.security.file_view import DiskView
 
 
 def test_a_link_that_may_not_be_read_leads_to_itself(tmp_path: Path) -> None:

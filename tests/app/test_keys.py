@@ -6,8 +6,8 @@ from types import ModuleType
 
 import pytest
 
-from treadle.app import keys
-from treadle.app.keys import Key, find_key, forget_key, key_file, keyring_name, store_key
+from treadle.app.models import keys
+from treadle.app.models.keys import Key, find_key, forget_key, key_file, keyring_name, store_key
 from treadle.protocol.errors import ConfigError
 
 SECRET = "sk-test-3141592653589793"

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from treadle.app.ledger import Ledger, LedgerRow, choose_edit_tool, first_try_rates, ledger_rows
+from treadle.app.session.ledger import Ledger, LedgerRow, choose_edit_tool, first_try_rates, ledger_rows
 from treadle.protocol.events import CallFinished, Event, EventData, ReplyFinished, SetModel, Source
 from treadle.protocol.messages import Message, Role
 from treadle.protocol.models import ReplyStop, ToolProtocol, Usage

@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import replace
 
 from treadle.app.compose import Opening, check_workspace, open_session
-from treadle.app.settings import ModeSettings, Settings
+from treadle.app.config.settings import ModeSettings, Settings
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import SetMode, SetModel, Source
 from treadle.protocol.models import ToolProtocol

@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from tests.app.local_servers import http_server, ollama
-from treadle.app.keys import Key, key_file, store_key
-from treadle.app.listing import catalogue_models
-from treadle.app.models import Models
-from treadle.app.said import limits_for
-from treadle.app.settings import ModelSettings, ModeSettings, ProviderSettings, Settings
-from treadle.app.windows import LearningProvider, windows_file
+from treadle.app.config.settings import ModelSettings, ModeSettings, ProviderSettings, Settings
+from treadle.app.models.choosing import Models
+from treadle.app.models.keys import Key, key_file, store_key
+from treadle.app.models.listing import catalogue_models
+from treadle.app.models.said import limits_for
+from treadle.app.models.windows import LearningProvider, windows_file
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ModelRequest, ToolProtocol
@@ -159,7 +159,8 @@ async def test_no_server_is_asked_for_a_model_elsewhere_or_when_it_is_silent() -
 
 def test_choosing_a_model_loads_nothing_that_can_wait(tmp_path: Path) -> None:
     code = (
-        "import sys; from treadle.app.models import Models; from treadle.app.settings import load_settings;"
+        "import sys; from treadle.app.models.choosing import Models;"
+        "from treadle.app.config.settings import load_settings;"
         "Models(load_settings({'model': 'openai/gpt-5'}), {}).spec('openai/gpt-5');"
         "sys.exit(', '.join({'tomllib', 'tomlkit', 'httpx2', 'keyring', 'rapidfuzz'} & sys.modules.keys()) or 0)"
     )

@@ -10,7 +10,7 @@ from importlib.abc import MetaPathFinder
 import importlib.util
 known = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "playwright" else known(name, *rest)
-from treadle.app.offering import offering
+from treadle.app.session.offering import offering
 from treadle.store.sqlite import Store
 from pathlib import Path
 store = Store(Path(sys.argv[1]))

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app import own_tools as module
-from treadle.app.own_tools import OwnTools, own_tools
+from treadle.app.session import own_tools as module
+from treadle.app.session.own_tools import OwnTools, own_tools
 from treadle.protocol.errors import ConfigError
 from treadle.tools.functions import function_tool
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.policy_files import _IN_FORCE_STILL, FileState, FoundFile, Places, PolicyFiles, why_not_admin
+from treadle.app.security.policy_files import _IN_FORCE_STILL, FileState, FoundFile, Places, PolicyFiles, why_not_admin
 from treadle.policy.rules import Scope
 
 DENY = 'version = 1\n[[rule]]\nid = "{id}"\nverdict = "deny"\nargv = ["{id}"]\nmatch = ["{id} x"]\n'

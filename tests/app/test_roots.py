@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.known_values import session_redactor
-from treadle.app.roots import Roots, further_roots, past_roots
-from treadle.app.settings import Settings
-from treadle.app.trusting import session_trust, trust_store
+from treadle.app.config.settings import Settings
+from treadle.app.security.trusting import session_trust, trust_store
+from treadle.app.session.known_values import session_redactor
+from treadle.app.session.roots import Roots, further_roots, past_roots
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Event, Limits, SessionStarted, Source
 from treadle.protocol.models import ToolProtocol

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from treadle.app.compose import Opening, open_session
-from treadle.app.installation import installation_checks
-from treadle.app.sandbox_state import Confining, describe
-from treadle.app.settings import SandboxUse, Settings
+from treadle.app.config.settings import SandboxUse, Settings
+from treadle.app.reports.installation import installation_checks
+from treadle.app.security.sandbox_state import Confining, describe
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import SetMode, Source
 from treadle.protocol.permissions import Mode
@@ -20,8 +20,8 @@ LANDLOCK = SandboxState(backend=Backend.LANDLOCK, reason="bubblewrap is not inst
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("treadle.app.sandbox_state.probe", lambda: NONE)
-    monkeypatch.setattr("treadle.app.installation.probe", lambda: NONE)
+    monkeypatch.setattr("treadle.app.security.sandbox_state.probe", lambda: NONE)
+    monkeypatch.setattr("treadle.app.reports.installation.probe", lambda: NONE)
 
 
 def opening(tmp_path: Path, mode: Mode, use: SandboxUse = SandboxUse.AUTO) -> Opening:

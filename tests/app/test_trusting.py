@@ -8,10 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treadle.app.compose import Opening, open_session, session_workspace
-from treadle.app.live import LiveSession
-from treadle.app.rules import load_rules
-from treadle.app.settings import Settings
-from treadle.app.trusting import SessionTrust, session_trust, shown, trust_report, trust_store, trusted_by_variable
+from treadle.app.config.settings import Settings
+from treadle.app.security.trusting import (
+    SessionTrust,
+    session_trust,
+    shown,
+    trust_report,
+    trust_store,
+    trusted_by_variable,
+)
+from treadle.app.session.live import LiveSession
+from treadle.app.session.rules import load_rules
 from treadle.context.system import Rules
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Prompt, Source

@@ -11,7 +11,7 @@ SOURCE = ROOT / "src" / "treadle"
 DATA = SOURCE / "app" / "demo" / "project"
 
 CATCHES_EVERYTHING = {
-    "app/keys.py": "a keyring is other people's code, and a trace of it could show a key",
+    "app/models/keys.py": "a keyring is other people's code, and a trace of it could show a key",
     "cli/main.py": "the end of the program: a person reads it",
     "engine/perform.py": "the task owner",
     "engine/tool_call.py": "the tool boundary",

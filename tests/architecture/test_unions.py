@@ -7,7 +7,7 @@ import pytest
 
 from tests.architecture.samples import members, samples
 from treadle import tools
-from treadle.app import story
+from treadle.app.reports import story
 from treadle.cli.main import COMMANDS
 from treadle.engine.advance import advance
 from treadle.engine.state import State

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.cli.conftest import Command
-from treadle.app.extras import extra_of, extras
+from treadle.app.reports.extras import extra_of, extras
 from treadle.cli import main
 from treadle.cli.parser import CommandParser
 

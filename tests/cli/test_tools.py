@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from treadle.app import own_tools
-from treadle.app.tool_list import ToolLine
+from treadle.app.reports.tool_list import ToolLine
+from treadle.app.session import own_tools
 from treadle.cli.main import run
 
 SOURCE = '''

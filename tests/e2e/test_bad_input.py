@@ -13,8 +13,8 @@ import pytest
 from tests.e2e.process import TREADLE, Ended, Program
 from tests.e2e.running import log_of, model, running
 from treadle.app.compose import Opening, open_session
+from treadle.app.config.settings import Settings
 from treadle.app.exits import Exit
-from treadle.app.settings import Settings
 from treadle.protocol.events import Limits, SetLimits, Source
 from treadle.providers.scripted.script import MakeCall, Pace, Refuse, SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer

@@ -17,8 +17,8 @@ from tests.e2e.tool_cases import CASES, FILES, NO_YES, PAGES, Case, Step, lay_ou
 from tests.next_step import says_what_to_do
 from tests.tools.web_server import serving
 from treadle.app.compose import Opening, open_session, tool_specs
+from treadle.app.config.settings import Settings
 from treadle.app.exits import Exit
-from treadle.app.settings import Settings
 from treadle.context.system import describe_tool
 from treadle.parsing import validate_arguments
 from treadle.protocol.events import Answer, CallProposed, Prompt, Source

@@ -10,8 +10,8 @@ import pytest
 from tests.e2e.process import Program
 from tests.e2e.running import Running, left_of, log_of, model, running
 from treadle.app.compose import Opening, open_session
+from treadle.app.config.settings import Settings
 from treadle.app.exits import Exit
-from treadle.app.settings import Settings
 from treadle.engine.advance import advance
 from treadle.engine.state import State
 from treadle.protocol.events import Event, Interrupt, Prompt, Source

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.policy.views import ROOT, context
-from treadle.app.file_view import DiskView
+from treadle.app.security.file_view import DiskView
 from treadle.policy.context import PolicyContext
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path

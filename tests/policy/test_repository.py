@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.policy.views import ROOT, MemoryView, context
-from treadle.app.file_view import DiskView
+from treadle.app.security.file_view import DiskView
 from treadle.policy.classify import classify_command
 from treadle.policy.findings import CommandClass
 from treadle.policy.repository import setting_names, surprising_settings

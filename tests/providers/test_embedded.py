@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from tests.providers.support import READ, called, collect, failure_of, request, result, user
 
-from treadle.app.embedded import embedded_provider, embedded_spec, model_file
+from treadle.app.models.embedded import embedded_provider, embedded_spec, model_file
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.messages import Image, Message, Role
 from treadle.protocol.models import (

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.tools.calls import prepare, text
 
-from treadle.app.judging import policy_context
+from treadle.app.session.judging import policy_context
 from treadle.policy.decide import decide
 from treadle.policy.rules import Ruleset
 from treadle.protocol.errors import ToolError

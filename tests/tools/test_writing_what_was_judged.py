@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.tools.calls import prepare
 
-from treadle.app.judging import policy_context
+from treadle.app.session.judging import policy_context
 from treadle.engine.ports import Prepared
 from treadle.policy.decide import decide
 from treadle.policy.rules import Ruleset

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from treadle.app.live import LiveSession, ModelFinder
-from treadle.app.trusting import SessionTrust
+from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.live import LiveSession, ModelFinder
 from treadle.engine.history import read_past
 from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.session import Session

@@ -14,7 +14,7 @@ from prompt_toolkit.input.base import PipeInput
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from treadle.app.live import LiveSession
+from treadle.app.session.live import LiveSession
 from treadle.protocol.messages import Text
 from treadle.tui.main import run_interactive
 

@@ -1,4 +1,4 @@
-from treadle.app.live import Status
+from treadle.app.session.live import Status
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ToolProtocol, Usage
 from treadle.protocol.notifications import (

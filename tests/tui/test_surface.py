@@ -6,7 +6,7 @@ import pytest
 
 from tests.tui.session import DIFF, FOREVER, SESSION, Pause, Rig, calls, prompt, says, session, text
 from tests.tui.terminal import CTRL_C, CTRL_D, CTRL_S, ENTER, ESCAPE, SHIFT_TAB, terminal
-from treadle.app.trusting import session_trust
+from treadle.app.security.trusting import session_trust
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import StoreError
 from treadle.protocol.models import ErrorKind, ModelError, StreamFailure, ToolProtocol

@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from treadle.app.checklist_file import ChecklistFile
-from treadle.app.ledger import LedgerLog
-from treadle.app.live import LiveSession, ModelFinder
-from treadle.app.models import Choice, Models
-from treadle.app.offering import offering
-from treadle.app.own_tools import own_tools
+from treadle.app.config.settings import SandboxUse, Settings
+from treadle.app.models.choosing import Choice, Models
+from treadle.app.models.searching import with_searches
 from treadle.app.places import data_directory, outputs
-from treadle.app.policy_files import PolicyFiles, usual_places
 from treadle.app.prompts import load_parts
-from treadle.app.recall import recall
 from treadle.app.report import write_log
-from treadle.app.roots import Roots
-from treadle.app.rules import load_rules
-from treadle.app.searching import with_searches
-from treadle.app.settings import SandboxUse, Settings
-from treadle.app.traced_tool import TracedTool
-from treadle.app.trusting import SessionTrust
+from treadle.app.security.policy_files import PolicyFiles, usual_places
+from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.checklist_file import ChecklistFile
+from treadle.app.session.ledger import LedgerLog
+from treadle.app.session.live import LiveSession, ModelFinder
+from treadle.app.session.offering import offering
+from treadle.app.session.own_tools import own_tools
+from treadle.app.session.recall import recall
+from treadle.app.session.roots import Roots
+from treadle.app.session.rules import load_rules
+from treadle.app.session.traced_tool import TracedTool
 from treadle.context.system import system_prompt
 from treadle.engine.history import Past
 from treadle.engine.ports import Judge, Ports, Tool
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 def require_sandbox(mode: Mode, settings: Settings) -> None:
     """Raise `ConfigError` where there must be a sandbox and is none."""
     if mode is Mode.AUTO or settings.sandbox is SandboxUse.REQUIRED:
-        from treadle.app.sandbox_state import check_sandbox
+        from treadle.app.security.sandbox_state import check_sandbox
 
         check_sandbox(mode, settings.sandbox)
 
@@ -105,8 +105,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     running: list[Session] = []
 
     def confine_command(line: str, granted: SandboxDenial | None = None) -> Confinement:
-        from treadle.app.confinement import Place, confine
-        from treadle.app.judging import policy_context
+        from treadle.app.security.confinement import Place, confine
+        from treadle.app.session.judging import policy_context
 
         place = Place(root=workspace.root, roots=workspace.roots, data=data_directory(), private=private)
         now, trusted = standing(running[0].state), parts.trust.trusted
@@ -143,7 +143,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     tools: Mapping[str, Tool] = {tool.spec.name: tool for tool in (*built_in, *own.tools)}
     diagnostics: Diagnostics | None = None
     if parts.settings.diagnostics and parts.trust.trusted:
-        from treadle.app.diagnostics import Around, diagnosed, open_diagnostics
+        from treadle.app.session.diagnostics import Around, diagnosed, open_diagnostics
 
         around = Around(workspace=workspace, private=private, mode=lambda: running[0].state.mode)
         diagnostics = open_diagnostics(parts.settings.diagnostics, around)
@@ -206,7 +206,7 @@ class _Purse(Struct, frozen=True):
 
 
 def _remember(workspace: str, allowances: Sequence[Allowance]) -> None:
-    from treadle.app.approvals import remember
+    from treadle.app.security.approvals import remember
 
     remember(allowances, workspace)
 
@@ -227,7 +227,7 @@ def _redactor(parts: Parts) -> "Callable[[], SecretRedactor]":
 
     @cache
     def redactor() -> "SecretRedactor":
-        from treadle.app.known_values import session_redactor
+        from treadle.app.session.known_values import session_redactor
 
         return session_redactor(str(parts.trust.workspace), parts.settings, roots=parts.roots.folders)
 
@@ -240,8 +240,8 @@ def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], SecretRedac
     approved = frozenset(parts.settings.approve).difference(parts.trust.unapproved)
 
     def judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing) -> Decision:
-        from treadle.app.confinement import confines
-        from treadle.app.judging import policy_context
+        from treadle.app.security.confinement import confines
+        from treadle.app.session.judging import policy_context
         from treadle.policy.allowances import decide_and_offer, with_allowances
         from treadle.policy.disclosure import asked_for_secrets
 

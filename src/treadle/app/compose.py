@@ -9,14 +9,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from treadle.app.assembly import Parts, assemble, clock, model_for, require_sandbox, set_model
-from treadle.app.ledger import LedgerRow, ledger_rows
-from treadle.app.live import LiveSession
-from treadle.app.models import Models, process_circuits
+from treadle.app.config.settings import Settings, limits_of
+from treadle.app.models.choosing import Models, process_circuits
 from treadle.app.places import database
 from treadle.app.report import describe_mended, tell
-from treadle.app.roots import further_roots, past_roots
-from treadle.app.settings import Settings, limits_of
-from treadle.app.trusting import SessionTrust, session_trust
+from treadle.app.security.trusting import SessionTrust, session_trust
+from treadle.app.session.ledger import LedgerRow, ledger_rows
+from treadle.app.session.live import LiveSession
+from treadle.app.session.roots import further_roots, past_roots
 from treadle.engine.history import read_past
 from treadle.engine.ports import Tool
 from treadle.engine.state import State

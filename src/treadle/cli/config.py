@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Print the settings, or set one."""
     if arguments.verb == "set":
-        from treadle.app.config_edit import set_value
+        from treadle.app.config.edit import set_value
 
         sys.stdout.write(f"Saved in {set_value(arguments.key, arguments.value)}.\n")
         return 0
@@ -29,10 +29,10 @@ def execute(arguments: argparse.Namespace) -> int:
 def _show(arguments: argparse.Namespace) -> int:
     import msgspec
 
-    from treadle.app.origins import setting_lines
+    from treadle.app.config.settings import WORKSPACE_FILE, read_layers
     from treadle.app.places import config_file
-    from treadle.app.settings import WORKSPACE_FILE, read_layers
-    from treadle.app.trusting import session_trust, shown, trust_command, trusted_by_variable
+    from treadle.app.reports.origins import setting_lines
+    from treadle.app.security.trusting import session_trust, shown, trust_command, trusted_by_variable
 
     folder = arguments.directory.expanduser().resolve()
     trust = session_trust(folder, once=arguments.trust or trusted_by_variable())

@@ -26,7 +26,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
         sys.stdout.write(errors_page())
         return 0
-    from treadle.app.states import states_page
+    from treadle.app.reports.states import states_page
 
     sys.stdout.write(states_page())
     return 0

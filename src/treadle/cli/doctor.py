@@ -17,8 +17,8 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 async def _examine(*, offline: bool, as_json: bool) -> int:
-    from treadle.app.checks import CheckStatus
-    from treadle.app.doctor import examine
+    from treadle.app.reports.checks import CheckStatus
+    from treadle.app.reports.doctor import examine
     from treadle.protocol.codec import encode
 
     code = 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from treadle.app.jobs import JobLine
+    from treadle.app.reports.jobs import JobLine
 
 _CHUNK = 64 * 1024
 _PAUSE = 0.2
@@ -39,7 +39,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _list(*, every: bool, json: bool) -> int:
-    from treadle.app.jobs import list_jobs
+    from treadle.app.reports.jobs import list_jobs
     from treadle.protocol.codec import encode
 
     lines = list_jobs(now=int(time.time() * 1000), every=every)
@@ -60,7 +60,7 @@ def _shown(line: "JobLine") -> str:
 
 def _kill(wanted: str) -> int:
     from treadle.app.exits import Exit
-    from treadle.app.jobs import find_job, kill_job
+    from treadle.app.reports.jobs import find_job, kill_job
 
     line, job = find_job(wanted)
     if not line.running:
@@ -74,8 +74,8 @@ def _kill(wanted: str) -> int:
 
 
 def _output(wanted: str, *, follow: bool) -> int:
-    from treadle.app.jobs import find_job
-    from treadle.app.shown_output import ShownOutput
+    from treadle.app.reports.jobs import find_job
+    from treadle.app.session.shown_output import ShownOutput
 
     line, job = find_job(wanted)
     if not line.output:

@@ -17,8 +17,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Read the key, try it with one call, store it."""
-    from treadle.app.login import checked_name, clean_key, keep_key, try_key, winning_origin
-    from treadle.app.settings import load_settings
+    from treadle.app.config.settings import load_settings
+    from treadle.app.models.login import checked_name, clean_key, keep_key, try_key, winning_origin
 
     settings = load_settings({})
     provider = checked_name(settings, arguments.provider)

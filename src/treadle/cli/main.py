@@ -96,8 +96,8 @@ def _guarded(command: Callable[[], int]) -> int:
 
 def _describe_missing(error: ModuleNotFoundError) -> str:
     """Say which extra brings what is missing; without one it is a defect like any other."""
-    from treadle.app.extras import extra_of, install_command
     from treadle.app.report import describe, describe_crash
+    from treadle.app.reports.extras import extra_of, install_command
 
     extra = extra_of(error.name or "")
     if not extra:

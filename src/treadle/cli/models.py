@@ -10,8 +10,8 @@ from treadle.protocol.codec import encode
 from treadle.protocol.models import ModelSpec
 
 if TYPE_CHECKING:
-    from treadle.app.listing import LocalLine
-    from treadle.app.models import Models
+    from treadle.app.models.choosing import Models
+    from treadle.app.models.listing import LocalLine
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -23,8 +23,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the list."""
-    from treadle.app.models import Models
-    from treadle.app.settings import load_settings
+    from treadle.app.config.settings import load_settings
+    from treadle.app.models.choosing import Models
 
     models = Models(load_settings({}))
     if arguments.local:
@@ -33,7 +33,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _show_catalogue(models: "Models", query: str, *, as_json: bool) -> int:
-    from treadle.app.listing import catalogue_models, data_date
+    from treadle.app.models.listing import catalogue_models, data_date
 
     found = catalogue_models(models, query)
     for spec in found:
@@ -53,7 +53,7 @@ def _facts(spec: ModelSpec) -> Iterator[str]:
 
 
 def _show_local(models: "Models", *, as_json: bool) -> int:
-    from treadle.app.listing import local_lines, local_servers
+    from treadle.app.models.listing import local_lines, local_servers
 
     lines = list(local_lines(asyncio.run(local_servers(models))))
     for line in lines:

@@ -13,7 +13,7 @@ from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
 
 if TYPE_CHECKING:
-    from treadle.app.policy_past import Judged
+    from treadle.app.reports.policy_past import Judged
     from treadle.policy.context import PolicyContext
     from treadle.policy.rules import Rule
 
@@ -104,7 +104,7 @@ def _test(arguments: argparse.Namespace) -> int:
 def _explain(arguments: argparse.Namespace) -> int:
     from dataclasses import replace
 
-    from treadle.app.policy_explain import explain_access, explanation_lines, path_access
+    from treadle.app.reports.policy_explain import explain_access, explanation_lines, path_access
     from treadle.protocol.tools import FetchUrl, RunCommand
 
     if [arguments.command, arguments.path, arguments.url].count(None) != 2:
@@ -126,7 +126,7 @@ def _explain(arguments: argparse.Namespace) -> int:
 
 def _show(arguments: argparse.Namespace) -> int:
     """Show the rules; the exit code is 1 when a file cannot be used."""
-    from treadle.app.policy_show import policy_lines, read_policy
+    from treadle.app.security.policy_show import policy_lines, read_policy
 
     policy = read_policy(arguments.workspace.resolve(), trusted=_trusted(arguments))
     _show_either(arguments, policy, policy_lines(policy))
@@ -156,7 +156,7 @@ def _trusted(arguments: argparse.Namespace) -> bool:
 
 
 def _context(arguments: argparse.Namespace, *, trusted: bool) -> "PolicyContext":
-    from treadle.app.judging import policy_context
+    from treadle.app.session.judging import policy_context
     from treadle.protocol.permissions import Standing
 
     root, standing = os.path.realpath(arguments.workspace), Standing(mode=Mode(arguments.mode))
@@ -164,7 +164,7 @@ def _context(arguments: argparse.Namespace, *, trusted: bool) -> "PolicyContext"
 
 
 def _replay(arguments: argparse.Namespace) -> int:
-    from treadle.app.policy_past import Alternative, Replay, judged_calls, read_policy_file
+    from treadle.app.reports.policy_past import Alternative, Replay, judged_calls, read_policy_file
     from treadle.workspace.text import visible
 
     replay = Replay(
@@ -211,8 +211,8 @@ def _past(prefixes: Iterable[str], calls: "Callable[..., Iterable[Judged]]") -> 
 
 
 def _suggest(arguments: argparse.Namespace) -> int:
-    from treadle.app.approvals import bound_to
-    from treadle.app.policy_past import Alternative, Replay, approved_calls, suggestions
+    from treadle.app.reports.policy_past import Alternative, Replay, approved_calls, suggestions
+    from treadle.app.security.approvals import bound_to
     from treadle.policy.ruletext import HEAD
 
     found = suggestions(_past((), approved_calls), Replay(Alternative()), bound_to)
@@ -232,8 +232,8 @@ def _suggest(arguments: argparse.Namespace) -> int:
 
 
 def _add(arguments: argparse.Namespace, offered: "Mapping[str, Rule]") -> int:
-    from treadle.app.approvals import write_rules
-    from treadle.app.policy_files import usual_places
+    from treadle.app.security.approvals import write_rules
+    from treadle.app.security.policy_files import usual_places
 
     ids = arguments.add or list(offered)
     unknown = [one for one in ids if one not in offered]
@@ -254,7 +254,7 @@ def _add(arguments: argparse.Namespace, offered: "Mapping[str, Rule]") -> int:
 
 
 def _revoke(arguments: argparse.Namespace) -> int:
-    from treadle.app.approvals import revoke_rule
+    from treadle.app.security.approvals import revoke_rule
 
     for file in revoke_rule(arguments.id):
         sys.stdout.write(f"took {arguments.id} out of {file}\n")

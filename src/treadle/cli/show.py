@@ -13,7 +13,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Print the session."""
     from treadle.app.compose import read_session
-    from treadle.app.story import story_lines
+    from treadle.app.reports.story import story_lines
     from treadle.protocol.codec import encode
 
     row, events = read_session(arguments.id)

@@ -14,8 +14,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Start what fits."""
-    from treadle.app.models import Models
-    from treadle.app.settings import load_settings
+    from treadle.app.config.settings import load_settings
+    from treadle.app.models.choosing import Models
 
     if Models(load_settings(work.flags(arguments))).configured():
         return work.interactive(arguments)

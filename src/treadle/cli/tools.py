@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from treadle.cli import work
 
 if TYPE_CHECKING:
-    from treadle.app.tool_list import ToolLine, ToolList
+    from treadle.app.reports.tool_list import ToolLine, ToolList
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -19,8 +19,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the list, or one tool."""
-    from treadle.app.settings import load_settings
-    from treadle.app.tool_list import find_tool, list_tools
+    from treadle.app.config.settings import load_settings
+    from treadle.app.reports.tool_list import find_tool, list_tools
     from treadle.protocol.codec import encode
 
     found = list_tools(load_settings(work.flags(arguments)))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from treadle.app.trusting import SessionTrust
+    from treadle.app.security.trusting import SessionTrust
     from treadle.store.trust import Trust, TrustStore
 
 _LEAST_ROWS = 10
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """List, and trust or take trust back."""
     from treadle.app.compose import check_workspace
-    from treadle.app.trusting import trust_store
+    from treadle.app.security.trusting import trust_store
     from treadle.store.trust import TrustState
 
     store = trust_store()
@@ -84,7 +84,7 @@ def _decide(store: "TrustStore", trust: "Trust", *, yes: bool, ask: bool) -> "Tr
 
 def settle(trust: "SessionTrust") -> "SessionTrust":
     """Ask the person at the terminal, before a session opens, where that is needed; what they say then counts."""
-    from treadle.app.trusting import session_trust, trust_store
+    from treadle.app.security.trusting import session_trust, trust_store
 
     while trust.asks:
         _introduce(trust.trust)
@@ -103,7 +103,7 @@ def settle(trust: "SessionTrust") -> "SessionTrust":
 
 
 def _introduce(trust: "Trust") -> None:
-    from treadle.app.trusting import shown
+    from treadle.app.security.trusting import shown
     from treadle.store.trust import TrustState
 
     what = "is in a git repository, and you have not said that you trust it."
@@ -139,8 +139,8 @@ def _answer(trust: "Trust") -> _Said:
 
 def _what_acts(trust: "Trust") -> tuple[list[str], list[str]]:
     """Give the lines for the files that would act, and those for what the folder's rules would let run unasked."""
-    from treadle.app.trusted_rules import allow_lines
-    from treadle.app.trusting import item_lines
+    from treadle.app.security.trusted_rules import allow_lines
+    from treadle.app.security.trusting import item_lines
 
     return list(item_lines(trust)), list(allow_lines(trust))
 
@@ -168,7 +168,7 @@ def _write_lines(lines: Sequence[str], most: int) -> None:
 
 
 def _show(trust: "Trust") -> None:
-    from treadle.app.trusting import shown
+    from treadle.app.security.trusting import shown
 
     refused = " (you said no to it)" if trust.refused else ""
     sys.stdout.write(f"{shown(str(trust.workspace))}: {trust.state}{refused}\n")
@@ -186,7 +186,7 @@ def _at_terminal() -> bool:
 
 
 def _list(store: "TrustStore", *, as_json: bool) -> int:
-    from treadle.app.trusting import session_trust, shown
+    from treadle.app.security.trusting import session_trust, shown
 
     folders = store.folders()
     for folder in folders:
@@ -201,7 +201,7 @@ def _list(store: "TrustStore", *, as_json: bool) -> int:
 
 
 def _write(trust: "Trust") -> None:
-    from treadle.app.trusted_rules import allow_rules
+    from treadle.app.security.trusted_rules import allow_rules
     from treadle.protocol.codec import encode
 
     told = {

@@ -13,7 +13,7 @@ from treadle.protocol.permissions import Mode
 
 if TYPE_CHECKING:
     from treadle.app.compose import Opening
-    from treadle.app.trusting import SessionTrust
+    from treadle.app.security.trusting import SessionTrust
     from treadle.protocol.messages import UserContent
 
 
@@ -150,7 +150,7 @@ async def _headless(arguments: argparse.Namespace, task: str) -> int:
 
 def _content(arguments: argparse.Namespace, task: str) -> "tuple[UserContent, ...]":
     """Give the task as a message: its text, and what goes along."""
-    from treadle.app.attachments import attach
+    from treadle.app.session.attachments import attach
     from treadle.protocol.messages import Text
 
     return (*((Text(text=task),) if task else ()), *attach(arguments.file))
@@ -177,9 +177,9 @@ def interactive(arguments: argparse.Namespace, task: str = "") -> int:
 
 def _offer_demo(arguments: argparse.Namespace, missing: ConfigError) -> int:
     """Say how to get a model, and offer the demo to whoever has none yet."""
+    from treadle.app.config.settings import load_settings
     from treadle.app.exits import Exit
-    from treadle.app.first_start import first_start_text
-    from treadle.app.settings import load_settings
+    from treadle.app.reports.first_start import first_start_text
     from treadle.cli.demo import run_demo
 
     text = asyncio.run(first_start_text(load_settings(flags(arguments)), missing))
@@ -202,7 +202,7 @@ async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]") -
 def _session_trust(arguments: argparse.Namespace) -> "SessionTrust":
     """Find the folder of the session, and the user's word on it as it was given before or for this run."""
     from treadle.app.compose import check_workspace, session_workspace
-    from treadle.app.trusting import session_trust, trusted_by_variable
+    from treadle.app.security.trusting import session_trust, trusted_by_variable
 
     folder = session_workspace(arguments.resume) if arguments.resume else check_workspace(arguments.directory)
     return session_trust(folder, once=arguments.trust or trusted_by_variable())
@@ -211,8 +211,8 @@ def _session_trust(arguments: argparse.Namespace) -> "SessionTrust":
 def _asked_trust(arguments: argparse.Namespace) -> "SessionTrust":
     """Ask the person about the folder where that is needed; not before there is a model, or a session to go on with."""
     from treadle.app.compose import last_session
-    from treadle.app.models import Models
-    from treadle.app.settings import load_settings
+    from treadle.app.config.settings import load_settings
+    from treadle.app.models.choosing import Models
     from treadle.cli.trust import settle
 
     trust = _session_trust(arguments)
@@ -223,7 +223,7 @@ def _asked_trust(arguments: argparse.Namespace) -> "SessionTrust":
 
 def _opening(arguments: argparse.Namespace, task: str, trust: "SessionTrust", *, user_present: bool) -> "Opening":
     from treadle.app.compose import Opening, last_session
-    from treadle.app.settings import load_settings
+    from treadle.app.config.settings import load_settings
 
     given = flags(arguments)
     return Opening(

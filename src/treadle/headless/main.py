@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Protocol, Self
 
 from treadle.app.exits import Exit, exit_code
-from treadle.app.live import LiveSession
 from treadle.app.report import describe_model_error, harmless
+from treadle.app.session.live import LiveSession
 from treadle.headless.progress import progress_lines, summary_lines
 from treadle.headless.records import result_record, session_record
 from treadle.protocol.codec import encode

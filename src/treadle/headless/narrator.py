@@ -4,8 +4,8 @@ import uuid
 from collections.abc import Iterator
 
 from treadle.app.exits import exit_code
-from treadle.app.live import LiveSession
 from treadle.app.report import describe_model_error, harmless
+from treadle.app.session.live import LiveSession
 from treadle.headless.main import Writer
 from treadle.headless.progress import progress_lines, summary_lines
 from treadle.protocol.events import Answer, Prompt, Source

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import assert_never
 
-from treadle.app.checklist_file import summary_of
+from treadle.app.session.checklist_file import summary_of
 from treadle.protocol.messages import Text, text_of
 from treadle.protocol.notifications import (
     AllowancesChanged,

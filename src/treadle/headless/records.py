@@ -1,6 +1,6 @@
 """The records of JSON output that are not notifications."""
 
-from treadle.app.live import LiveSession
+from treadle.app.session.live import LiveSession
 from treadle.protocol.base import Tagged
 from treadle.protocol.models import ModelError, Usage
 from treadle.protocol.notifications import TurnOutcome, TurnStop

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.blocks import block_spans, keep_blocks
+from treadle.app.session.blocks import block_spans, keep_blocks
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import AllowScope, OptionKind, Question, QuestionKind
 

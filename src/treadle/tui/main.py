@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from treadle.app.borrowed_terminal import borrowed_terminal
 from treadle.app.exits import Exit
-from treadle.app.live import LiveSession
 from treadle.app.places import data_directory
+from treadle.app.session.borrowed_terminal import borrowed_terminal
+from treadle.app.session.live import LiveSession
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from treadle.app.live import LiveSession
+from treadle.app.session.live import LiveSession
 from treadle.protocol.errors import ConfigError, RefusedError
 from treadle.protocol.events import Op, Source
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from treadle.app.live import Status
+from treadle.app.session.live import Status
 from treadle.protocol.notifications import Notification
 from treadle.tui.items import CallDone, Item, Notice, Prose, Said, TurnDone
 from treadle.tui.view import View, update

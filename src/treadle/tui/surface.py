@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from prompt_toolkit.history import History
 
 from treadle import __version__
-from treadle.app.live import LiveSession
-from treadle.app.trusting import trust_report
+from treadle.app.security.trusting import trust_report
+from treadle.app.session.live import LiveSession
 from treadle.protocol.errors import ConfigError, RefusedError
 from treadle.protocol.events import (
     Answer,

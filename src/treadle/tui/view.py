@@ -5,7 +5,7 @@ from typing import assert_never
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from treadle.app.checklist_file import summary_of
+from treadle.app.session.checklist_file import summary_of
 from treadle.protocol.messages import text_of
 from treadle.protocol.models import ModelError
 from treadle.protocol.notifications import (

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from treadle.app.policy_files import FileState, FoundFile, InForce, PolicyFiles, usual_places
+from treadle.app.security.policy_files import FileState, FoundFile, InForce, PolicyFiles, usual_places
 from treadle.policy.operations import PathOp
 from treadle.policy.rules import Rule, Scope
 from treadle.protocol.base import Record

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from treadle.app.config_lines import leaves, nested
+from treadle.app.config.lines import leaves, nested
+from treadle.app.config.settings import Settings, read_layers, wrong_value
 from treadle.app.places import config_file
-from treadle.app.settings import Settings, read_layers, wrong_value
 from treadle.protocol.errors import ConfigError
 from treadle.workspace.private_file import write_private
 

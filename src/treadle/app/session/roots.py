@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from treadle.app.places import config_file, data_directory
-from treadle.app.trusting import session_trust, shown
+from treadle.app.security.trusting import session_trust, shown
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Event, SessionStarted
 

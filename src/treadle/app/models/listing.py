@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from treadle.app.models import LOCAL, Models
-from treadle.app.windows import learned_windows
+from treadle.app.models.choosing import LOCAL, Models
+from treadle.app.models.windows import learned_windows
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelSpec

@@ -4,10 +4,10 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from treadle.app.file_view import DiskView
 from treadle.app.places import config_file, data_directory
-from treadle.app.policy_files import PolicyFiles, usual_places
-from treadle.app.roots import Roots
+from treadle.app.security.file_view import DiskView
+from treadle.app.security.policy_files import PolicyFiles, usual_places
+from treadle.app.session.roots import Roots
 from treadle.policy.context import PolicyContext
 from treadle.policy.rules import Ruleset
 from treadle.policy.urls import check_url

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from treadle.app.config_lines import entries, leaves
-from treadle.app.listing import without_secrets
-from treadle.app.settings import Layer, Settings, overlay
+from treadle.app.config.lines import entries, leaves
+from treadle.app.config.settings import Layer, Settings, overlay
+from treadle.app.models.listing import without_secrets
 from treadle.protocol.base import Record
 
 _HIDDEN = "(hidden)"

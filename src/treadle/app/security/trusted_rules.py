@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from treadle.app.policy_files import PROJECT_FILE
-from treadle.app.policy_show import RuleLine, read_policy
+from treadle.app.security.policy_files import PROJECT_FILE
+from treadle.app.security.policy_show import RuleLine, read_policy
 from treadle.policy.rules import Scope
 from treadle.store.trust import Trust
 from treadle.workspace.text import visible

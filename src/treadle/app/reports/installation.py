@@ -11,10 +11,10 @@ from contextlib import closing
 from pathlib import Path
 
 from treadle import __version__
-from treadle.app.checks import Check, fail, ok, warn
-from treadle.app.extras import extras, install_command, missing_packages
 from treadle.app.places import config_file, data_directory, database, outputs
-from treadle.app.sandbox_state import FIX, describe
+from treadle.app.reports.checks import Check, fail, ok, warn
+from treadle.app.reports.extras import extras, install_command, missing_packages
+from treadle.app.security.sandbox_state import FIX, describe
 from treadle.workspace.retention import DAYS, MOST_BYTES, read_outputs
 from treadle.workspace.sandbox import probe
 from treadle.workspace.search import find_ripgrep

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from treadle.app.listing import local_servers
-from treadle.app.models import Models
-from treadle.app.settings import Settings
+from treadle.app.config.settings import Settings
+from treadle.app.models.choosing import Models
+from treadle.app.models.listing import local_servers
 from treadle.protocol.errors import ConfigError
 from treadle.providers.local import LocalServer
 from treadle.providers.local_advice import window_fix, window_problem

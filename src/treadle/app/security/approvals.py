@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from treadle.app.policy_files import Places, usual_places
+from treadle.app.security.policy_files import Places, usual_places
 from treadle.policy.allowances import rule_of
 from treadle.policy.rulefile import RuleFile, RuleFileError, read_rules
 from treadle.policy.rules import Rule, Scope

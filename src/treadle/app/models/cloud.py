@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from treadle.app.aws import AwsAccount, aws_account, aws_region
+from treadle.app.models.aws import AwsAccount, aws_account, aws_region
 from treadle.protocol.errors import ConfigError
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.provider_rows import Proof, ProviderRow

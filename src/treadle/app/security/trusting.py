@@ -134,7 +134,7 @@ def shown(path: str) -> str:
 def trust_report(trust: SessionTrust) -> str:
     """Say how a session stands to its folder, and what has changed in the folder since it opened."""
     state = "trusted for this session" if trust.once else "trusted" if trust.trusted else "not trusted"
-    from treadle.app.trusted_rules import allow_lines
+    from treadle.app.security.trusted_rules import allow_lines
 
     lines = [f"{shown(str(trust.workspace))} is {state}.", *item_lines(trust.trust), *allow_lines(trust.trust)]
     if not trust.items:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from treadle.app.cloud import address_variables, find_authorizer, proof_origin
-from treadle.app.embedded import PROVIDER as EMBEDDED
-from treadle.app.embedded import embedded_provider, embedded_spec
-from treadle.app.keys import Key, find_key
-from treadle.app.said import as_found, as_spoken_elsewhere, checked_url, limits_for, own_row, with_settings
-from treadle.app.settings import ModelSettings, ProviderSettings, Settings
-from treadle.app.windows import LearningProvider, learn_window, learned_windows
+from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
+from treadle.app.models.cloud import address_variables, find_authorizer, proof_origin
+from treadle.app.models.embedded import PROVIDER as EMBEDDED
+from treadle.app.models.embedded import embedded_provider, embedded_spec
+from treadle.app.models.keys import Key, find_key
+from treadle.app.models.said import as_found, as_spoken_elsewhere, checked_url, limits_for, own_row, with_settings
+from treadle.app.models.windows import LearningProvider, learn_window, learned_windows
 from treadle.engine.ports import Provider
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError

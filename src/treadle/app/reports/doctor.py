@@ -5,15 +5,15 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import assert_never
 
-from treadle.app.call_check import CallCheck, Outcome, check_call
-from treadle.app.checks import Check, fail, failed, ok, warn
-from treadle.app.installation import installation_checks
-from treadle.app.keys import check_stored, keyring_name
-from treadle.app.listing import local_lines, local_servers, provider_lines
-from treadle.app.models import LOCAL, Models
-from treadle.app.policy_files import FileState, PolicyFiles, usual_places
-from treadle.app.settings import Settings, load_settings
-from treadle.app.trusting import session_trust, trust_command
+from treadle.app.config.settings import Settings, load_settings
+from treadle.app.models.call_check import CallCheck, Outcome, check_call
+from treadle.app.models.choosing import LOCAL, Models
+from treadle.app.models.keys import check_stored, keyring_name
+from treadle.app.models.listing import local_lines, local_servers, provider_lines
+from treadle.app.reports.checks import Check, fail, failed, ok, warn
+from treadle.app.reports.installation import installation_checks
+from treadle.app.security.policy_files import FileState, PolicyFiles, usual_places
+from treadle.app.security.trusting import session_trust, trust_command
 from treadle.protocol.errors import ConfigError
 
 

@@ -1,9 +1,9 @@
 """Storing a provider's key after one call showed that it works."""
 
-from treadle.app.call_check import CallCheck, Outcome, check_call
-from treadle.app.keys import forget_key, store_key
-from treadle.app.models import Models
-from treadle.app.settings import Settings
+from treadle.app.config.settings import Settings
+from treadle.app.models.call_check import CallCheck, Outcome, check_call
+from treadle.app.models.choosing import Models
+from treadle.app.models.keys import forget_key, store_key
 from treadle.protocol.errors import ConfigError
 
 _STORED = (Outcome.WORKS, Outcome.LIMITED)

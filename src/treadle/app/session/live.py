@@ -9,7 +9,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from treadle.app.trusting import SessionTrust
+from treadle.app.security.trusting import SessionTrust
 from treadle.engine.session import Session
 from treadle.engine.state import phase
 from treadle.protocol.errors import RefusedError, TreadleError

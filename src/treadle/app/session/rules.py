@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from treadle.app.trusting import SessionTrust
+from treadle.app.security.trusting import SessionTrust
 from treadle.context.system import Rules
 from treadle.store.activation import Item, ItemKind
 from treadle.store.trust import read_item

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from treadle.app.diagnostic_settings import DiagnosticSettings
+from treadle.app.config.diagnostic_settings import DiagnosticSettings
 from treadle.app.places import config_file
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
@@ -258,7 +258,7 @@ def _read_file(file: Path) -> Layer:
     try:
         msgspec.convert(values, Settings)
     except msgspec.ValidationError as error:
-        from treadle.app.config_lines import first_wrong_line
+        from treadle.app.config.lines import first_wrong_line
 
         line, why = first_wrong_line(file.read_text(), Settings) or (0, str(error))
         raise wrong_value(f"{file}, line {line}," if line else str(file), why) from error
@@ -324,7 +324,7 @@ def _limits(wanted: Settings, users: Settings) -> Iterator[tuple[str, float | No
 
 
 def _not_here(file: Path, key: str, why: str) -> ConfigError:
-    from treadle.app.config_lines import line_of
+    from treadle.app.config.lines import line_of
 
     place = f"{file}, line {line_of(file.read_text(), key)}"
     fix = f"Remove it there; if you want it, set it in your own file: {config_file()}."

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from treadle.app.models import Models
-from treadle.app.offering import left_out
-from treadle.app.own_tools import own_tools
+from treadle.app.config.settings import Settings
+from treadle.app.models.choosing import Models
 from treadle.app.places import database
-from treadle.app.settings import Settings
+from treadle.app.session.offering import left_out
+from treadle.app.session.own_tools import own_tools
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.tools import ToolSpec

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from treadle.app.settings import ModelSettings, ProviderSettings
+from treadle.app.config.settings import ModelSettings, ProviderSettings
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelSpec, Prices
 from treadle.providers.endpoint import StreamLimits

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from importlib.util import find_spec
 
-from treadle.app.ledger import EDIT_TOOLS, choose_edit_tool
+from treadle.app.session.ledger import EDIT_TOOLS, choose_edit_tool
 from treadle.store.sqlite import Store
 
 

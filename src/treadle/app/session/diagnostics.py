@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from treadle.app.confinement import Place, confine_server
-from treadle.app.diagnostic_settings import DiagnosticSettings
+from treadle.app.config.diagnostic_settings import DiagnosticSettings
 from treadle.app.places import data_directory
+from treadle.app.security.confinement import Place, confine_server
 from treadle.engine.ports import Tool
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from treadle.app.models import Models
+from treadle.app.models.choosing import Models
 from treadle.protocol.models import ModelSpec
 
 

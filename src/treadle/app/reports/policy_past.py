@@ -9,8 +9,8 @@ from typing import TypeVar
 import msgspec
 
 from treadle.app.compose import tool_specs
-from treadle.app.judging import policy_context
-from treadle.app.roots import Roots
+from treadle.app.session.judging import policy_context
+from treadle.app.session.roots import Roots
 from treadle.engine.advance import advance
 from treadle.engine.state import State
 from treadle.policy.context import PolicyContext

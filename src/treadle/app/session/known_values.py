@@ -6,8 +6,8 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from treadle.app.keys import stored_values
-from treadle.app.settings import Settings
+from treadle.app.config.settings import Settings
+from treadle.app.models.keys import stored_values
 from treadle.policy.credentials import IN_HOME, values_of
 from treadle.policy.names import secret_name
 from treadle.policy.secrets import Redactor, known_secrets

@@ -1,0 +1,1 @@
+"""The settings: their layers, where each value stands in a file, and how one is set."""

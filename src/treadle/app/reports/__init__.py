@@ -1,0 +1,1 @@
+"""What a person or a script is told: checks, lists, explanations, past sessions."""
