@@ -214,6 +214,19 @@ def test_the_number_of_retries_is_a_setting_and_else_the_usual_one() -> None:
     assert [limits_of(Settings(max_retries=number)).max_retries for number in (None, 0, 2)] == [6, 0, 2]
 
 
+@pytest.mark.parametrize(
+    ("name", "why"), [("A=b", "not the name of a variable"), ("OPENAI_API_KEY", "never handed to a command")]
+)
+def test_a_command_is_passed_what_the_user_names_and_no_key(tmp_path: Path, name: str, why: str) -> None:
+    file = tmp_path / "user.toml"
+    file.write_text('pass_variables = ["PYTHONPATH"]\n')
+    assert load_settings({}, file).pass_variables == ("PYTHONPATH",)
+    file.write_text(f'pass_variables = ["{name}"]\n')
+    with pytest.raises(ConfigError, match="wrong") as caught:
+        load_settings({}, file)
+    assert why in caught.value.why
+
+
 def test_a_folder_of_every_workspace_is_named_absolutely_and_by_the_user_alone(tmp_path: Path) -> None:
     file = tmp_path / "user.toml"
     file.write_text('add_dirs = ["~/a", "/b"]\n')

@@ -33,6 +33,7 @@ def test_each_value_is_shown_with_its_origin(treadle: Command, home: Path, monke
         "mode": ("edits", "TREADLE_MODE"),
         "model": ("e/f", "the command line"),
         "modes.plan.thinking_budget": (5, f"{file}:9"),
+        "pass_variables": ([], "default"),
         "providers.openai.base_url": ("https://h/v1", f"{file}:5"),
         "providers.openai.headers.X-Secret": ("(hidden)", f"{file}:6"),
         "sandbox": ("auto", "default"),

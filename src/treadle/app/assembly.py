@@ -121,6 +121,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     workspace = open_workspace(
         parts.trust.workspace,
         roots=parts.roots.folders,
+        pass_on=parts.settings.pass_variables,
         spool=private,
         confine=confine_command,
         records=records,

@@ -137,3 +137,12 @@ async def test_the_keys_of_the_program_are_not_in_the_environment_of_a_command(t
     seen = (tmp_path / "ws" / "seen.txt").read_text()
     assert "PATH=" in seen
     assert [text for text in ("API_KEY", "PASSWORD", "sk-ant", "not-for-children") if text in seen] == []
+
+
+async def test_a_command_gets_the_variables_that_the_user_passes_on(tmp_path: Path) -> None:
+    settings = tmp_path / "home" / "config.toml"
+    settings.parent.mkdir()
+    settings.write_text('pass_variables = ["MY_TOOL"]\n')
+    await work(tmp_path, run("env > seen.txt"), extra={"MY_TOOL": "here", "MY_OTHER": "there"})
+    seen = (tmp_path / "ws" / "seen.txt").read_text().splitlines()
+    assert ("MY_TOOL=here" in seen, "MY_OTHER=there" in seen) == (True, False)

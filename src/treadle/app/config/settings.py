@@ -88,6 +88,7 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     anybody being asked, `max_seconds` the time of a turn. With `checklist` the model keeps one. `approve` names
     classes of risk that run without asking in every mode but plan, beyond what the mode lets run. With `web_search` the
     provider may search the web by itself, where it can. `add_dirs` are further folders that belong to the workspace.
+    `pass_variables` names variables that commands get besides the harmless ones.
     """
 
     model: str = ""
@@ -102,6 +103,7 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     budget: BudgetSettings = BudgetSettings()
     approve: tuple[Risk, ...] = ()
     add_dirs: tuple[str, ...] = ()
+    pass_variables: tuple[str, ...] = ()
     checklist: bool = True
     web_search: bool = False
     sandbox: SandboxUse = SandboxUse.AUTO
@@ -118,6 +120,8 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
         for path in self.add_dirs:
             if not path.startswith(("/", "~/")):
                 raise ValueError(f"add_dirs holds {path!r}, which is neither absolute nor begins with '~/'")
+        if self.pass_variables:
+            _check_variables(self)
 
     def in_mode(self, mode: Mode) -> ModeSettings:
         """Give the model and thinking budget that count in a mode."""
@@ -126,6 +130,18 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
             model=said.model or self.model,
             thinking_budget=self.thinking_budget if said.thinking_budget is None else said.thinking_budget,
         )
+
+
+def _check_variables(settings: Settings) -> None:
+    """Raise `ValueError` for what no command may get, whoever says so."""
+    from treadle.providers.provider_rows import ROWS
+
+    keys = {key for row in ROWS for key in row.keys} | {one.api_key_env for one in settings.providers.values()}
+    for name in settings.pass_variables:
+        if not name.isidentifier() or not name.isascii():
+            raise ValueError(f"pass_variables holds {name!r}, which is not the name of a variable")
+        if name in keys:
+            raise ValueError(f"pass_variables holds {name!r}: a provider's key is never handed to a command")
 
 
 def limits_of(settings: Settings, given: Collection[str] | None = None, base: Limits | None = None) -> Limits:
@@ -171,6 +187,7 @@ _USERS_OWN = {
     "add_dirs": "Which folders may be read and changed is the user's word.",
     "approve": "What runs without asking is the user's word.",
     "base_url": "An address decides who reads your files and your key.",
+    "pass_variables": "What commands see of your environment is your word.",
     "providers": "Addresses, headers and key variables decide who reads your files and your key.",
     "sandbox": "Whether commands must be confined is the user's word.",
     "web_search": "A search costs money, and words of yours go to whom the provider asks.",
