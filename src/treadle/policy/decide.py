@@ -33,7 +33,8 @@ def decide(
 ) -> Decision:
     """Decide about one call: the strictest of its parts wins; a call that touches nothing is judged by its tool."""
     judged = [_judge(access, spec, context) for access in accesses]
-    parts = [part for several, _ in judged for part in several] or [_judge_tool(spec, context)]
+    # What a loop does is judged once more with what it may have changed; that it is the same is not worth telling.
+    parts = list(dict.fromkeys(part for several, _ in judged for part in several)) or [_judge_tool(spec, context)]
     verdict = max((part.verdict for part in parts), key=_STRICTNESS.index)
     # Where a part is not allowed, what speaks for the others explains nothing.
     telling = [part for part in parts if verdict is Verdict.ALLOW or part.verdict is not Verdict.ALLOW]
