@@ -13,7 +13,7 @@ from treadle.app.exits import Exit
 from treadle.engine.advance import fold
 from treadle.engine.state import phase
 from treadle.protocol.notifications import Phase
-from treadle.providers.scripted.script import MakeCall
+from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
 KEYS = "[y] yes"
@@ -102,3 +102,18 @@ def changed_line(name: str) -> tuple[str, str]:
             return f"{ending}.strip", ending
         case _:
             return "from decimal import ROUND_HALF_EVEN, Decimal", "from decimal import ROUND_HALF_EVEN, ROUND_UP"
+
+
+async def test_what_a_kill_left_open_is_told_when_the_session_is_taken_up(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    sleeps = Turn(items=(MakeCall(name="execute_command", arguments={"command": "sleep 600"}),))
+    async with ScriptedServer(Script(turns=(sleeps, Turn(items=(SayText(text="I see."),))))) as server:
+        chosen, program = model(server), Program(tmp_path / "home")
+        async with on_terminal(program, *chosen, "--mode", "full", "--directory", str(project), "Go.") as terminal:
+            await terminal.until_shown("running  Run sleep 600")
+            terminal.process.kill()
+        # The address is said anew, as no log keeps it; the model stays the session's own.
+        async with on_terminal(program, "--continue", *chosen[2:], "--directory", str(project)) as again:
+            await again.until_shown("? Run sleep 600  unknown", "I see.", "ready", f" · {chosen[1]} · ")
+    assert server.violations == []

@@ -4,6 +4,8 @@ from treadle.protocol.models import ToolProtocol, Usage
 from treadle.protocol.notifications import (
     MessageDone,
     ModeChanged,
+    ModelChanged,
+    Notification,
     Phase,
     PromptDelivered,
     QueuedPrompt,
@@ -41,7 +43,7 @@ def turn(number: int) -> tuple[PromptDelivered, MessageDone, TurnEnded]:
 
 
 def test_the_view_takes_its_money_from_the_past_and_the_rest_from_the_status() -> None:
-    view, items = first_view([*turn(1), ModeChanged(mode=Mode.FULL)], STATUS, ("/ws",))
+    view, items = first_view([*turn(1), ModeChanged(mode=Mode.FULL)], (), STATUS, ("/ws",))
     assert view == View(
         roots=("/ws",),
         phase=Phase.ASSEMBLING_CONTEXT,
@@ -56,8 +58,20 @@ def test_the_view_takes_its_money_from_the_past_and_the_rest_from_the_status() -
     assert items == (Said("prompt 1"), Prose("answer 1"), TurnDone(OUTCOME))
 
 
+def test_what_was_told_while_the_session_was_taken_up_is_shown_whole() -> None:
+    opening: list[Notification] = [ModelChanged(model="p/m", why="the other is gone"), *turn(2)]
+    _, items = first_view([told for number in range(10) for told in turn(number)], opening, STATUS, ("/ws",))
+    assert items[-4:] == (
+        Notice("Model: p/m (the other is gone)"),
+        Said("prompt 2"),
+        Prose("answer 2"),
+        TurnDone(OUTCOME),
+    )
+    assert len(items) == 17
+
+
 def test_only_the_end_of_a_long_story_is_shown() -> None:
-    _, items = first_view([told for number in range(10) for told in turn(number)], STATUS, ("/ws",))
+    _, items = first_view([told for number in range(10) for told in turn(number)], (), STATUS, ("/ws",))
     assert items[0] == Notice("… 18 earlier items of this session …")
     assert items[1] == Said("prompt 6")
     assert len(items) == 13

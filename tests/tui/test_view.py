@@ -119,7 +119,7 @@ def test_output_is_bounded() -> None:
 
 
 def test_a_failed_call_says_why() -> None:
-    assert tell(finished(Outcome.FAILED, "no such file\nat all"))[1] == [
+    assert tell(finished(Outcome.FAILED, "no such file at all\nsome more"))[1] == [
         CallDone(title="Run ls", kind=ToolKind.EXECUTE, outcome=Outcome.FAILED, note="no such file at all")
     ]
 

@@ -3,10 +3,11 @@
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.app.assembly import Parts, assemble, clock, model_for, require_sandbox, set_model
 from treadle.app.config.settings import Settings, limits_of
@@ -29,6 +30,7 @@ from treadle.protocol.events import (
     SetFallback,
     SetLimits,
     SetMode,
+    SetModel,
     SetPresence,
 )
 from treadle.protocol.permissions import Mode
@@ -151,8 +153,8 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
     return assemble(parts, first)
 
 
-_MODEL_FLAGS = {"model", "base_url", "tool_protocol", "thinking_budget"}
-"""Settings on the command line that choose the model of a session that is resumed."""
+_MODEL_FLAGS = {"model", "tool_protocol", "thinking_budget"}
+"""Settings on the command line that change the model of a session that is resumed, or how it is used."""
 
 
 async def _resume(opening: Opening, store: Store) -> LiveSession:
@@ -162,7 +164,7 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     history = store.read(row.id)
     past = read_past(history)
     state = past.state
-    await models.ask_local("" if _MODEL_FLAGS & opening.given else state.model)
+    await models.ask_local("" if "model" in opening.given else state.model)
     wanted = opening.settings.mode if "mode" in opening.given else state.mode
     mode, trust = _trust(opening, workspace).begin(
         wanted, said=_said(opening, wanted), approve=opening.settings.approve
@@ -205,7 +207,7 @@ def _changed_settings(opening: Opening, models: Models, state: State) -> Iterato
     """Give what the command line changes of a session that is resumed, but its mode; its model must still be there."""
     given = opening.given
     if _MODEL_FLAGS & given:
-        yield set_model(models)
+        yield _changed_model(given, models, state)
     else:
         models.provider(state.model)
     limits = limits_of(opening.settings, given, state.limits)
@@ -213,6 +215,14 @@ def _changed_settings(opening: Opening, models: Models, state: State) -> Iterato
         yield SetLimits(limits=limits)
     if opening.settings.fallback and models.fallback() != state.fallback:
         yield SetFallback(choice=models.fallback())
+
+
+def _changed_model(given: Collection[str], models: Models, state: State) -> SetModel:
+    """Choose the model that the command line names; without a name the session's own, used as it says."""
+    if "model" in given:
+        return set_model(models)
+    kept = {name: getattr(state, name) for name in ("tool_protocol", "thinking_budget") if name not in given}
+    return replace(set_model(models, state.model), **kept)
 
 
 def check_workspace(path: Path) -> Path:

@@ -53,6 +53,12 @@ class Feed:
         self._closed = True
         self._arrived.set()
 
+    def taken(self) -> tuple[Notification, ...]:
+        """Take what waits in it now."""
+        waiting = tuple(self._waiting)
+        self._waiting.clear()
+        return waiting
+
     async def __aiter__(self) -> AsyncIterator[Notification]:
         while True:
             while self._waiting:

@@ -6,19 +6,27 @@ from msgspec.structs import replace
 
 from treadle.app.session.live import Status
 from treadle.protocol.notifications import Notification
-from treadle.tui.items import CallDone, Item, Notice, Prose, Said, TurnDone
+from treadle.tui.items import CallDone, Card, Item, Notice, Prose, Said, TurnDone
 from treadle.tui.view import View, update
 
 _SHOWN = 12
 
 
-def first_view(past: Sequence[Notification], status: Status, roots: tuple[str, ...]) -> tuple[View, tuple[Item, ...]]:
-    """Build the view from the past, and the present status; gives the last items of the story."""
-    view, items = View(roots=roots), []
+def first_view(
+    past: Sequence[Notification], opening: Sequence[Notification], status: Status, roots: tuple[str, ...]
+) -> tuple[View, tuple[Item, ...]]:
+    """Build the view from the past, what was told while the session was taken up, and the present status.
+
+    Gives the last items of the story; the question that is open is asked by whoever shows them.
+    """
+    view, items = View(roots=roots), list[Item]()
     for told in past:
         view, shown = update(view, told)
         items += [item for item in shown if isinstance(item, Said | Prose | CallDone | TurnDone)]
     left_out = len(items) - _SHOWN
+    for told in opening:
+        view, shown = update(view, told)
+        items += [item for item in shown if not isinstance(item, Card)]
     view = replace(
         view,
         phase=status.phase,
@@ -32,4 +40,4 @@ def first_view(past: Sequence[Notification], status: Status, roots: tuple[str, .
     )
     if left_out <= 0:
         return view, tuple(items)
-    return view, (Notice(f"… {left_out:,} earlier items of this session …"), *items[-_SHOWN:])
+    return view, (Notice(f"… {left_out:,} earlier items of this session …"), *items[left_out:])

@@ -95,7 +95,7 @@ class Surface:
     def __init__(self, live: LiveSession, history: History) -> None:
         self._live = live
         self._loop = asyncio.get_running_loop()
-        self._view, past = first_view(live.past, live.status, (str(live.workspace), *live.roots))
+        self._view, past = first_view(live.past, live.opening, live.status, (str(live.workspace), *live.roots))
         self._unprinted: list[Item] = [_greeting(live), *_warnings(live), *past]
         self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
         self._editing = ""

@@ -313,7 +313,7 @@ def _call_done(view: View, told: CallChanged, result: CallResult) -> Changed:
         title=title_of(told),
         kind=told.kind,
         outcome=result.outcome,
-        note=note_of(told.kind, result, output_shown=bool(output.strip())),
+        note=note_of(told.kind, result),
         output=output,
         diff=told.preview.text if told.preview is not None and shows_diff else "",
     )

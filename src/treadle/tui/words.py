@@ -55,7 +55,8 @@ def title_of(changed: CallChanged) -> str:
     if preview is None:
         return call_title(changed.call)
     text = preview.title
-    if preview.text and not preview.is_diff:
+    # What an edit shows in place of a diff is why it is refused; that is the reason of its failure.
+    if preview.text and not preview.is_diff and changed.kind is not ToolKind.EDIT:
         text = f"{text} {preview.text}"
     return printable(clip(text, _SHOWN_TITLE))
 
@@ -66,16 +67,13 @@ def call_title(call: ToolCall) -> str:
     return printable(clip(f"{call.name} {first}", _SHOWN_TITLE))
 
 
-def note_of(kind: ToolKind, result: CallResult, *, output_shown: bool = False) -> str:
-    """Say how a call went: the reason it failed, or how much came back.
-
-    Where the output of a failed call is shown by itself, its first line, the exit status, is all there is to add.
-    """
+def note_of(kind: ToolKind, result: CallResult) -> str:
+    """Say how a call went: the first line of why it failed, or how much came back."""
     text = plain(result.content).strip()
     if result.outcome in (Outcome.INTERRUPTED, Outcome.SKIPPED):
         return ""
     if result.outcome is not Outcome.OK:
-        return printable(clip(text.partition("\n")[0] if output_shown else text, _SHOWN_REASON))
+        return printable(clip(text.partition("\n")[0], _SHOWN_REASON))
     if kind in (ToolKind.READ, ToolKind.SEARCH) and text:
         count = text.count("\n") + 1
         return "1 line" if count == 1 else f"{count:,} lines"

@@ -78,11 +78,17 @@ class LiveSession:
         self._clean_up = clean_up
         self._tasks: list[asyncio.Task[None]] = []
         self._failure_told = False
+        self._opening: Sequence[Notification] = ()
 
     @property
     def past(self) -> Sequence[Notification]:
         """What surfaces were told before this process took the session up."""
         return self._engine.past
+
+    @property
+    def opening(self) -> Sequence[Notification]:
+        """What was told while the session was taken up: who listens from here on has not heard it."""
+        return self._opening
 
     @property
     def resumed(self) -> bool:
@@ -155,9 +161,12 @@ class LiveSession:
             asyncio.create_task(self._run(), name="session"),
             asyncio.create_task(self._beat(), name="lease"),
         ]
+        begun = self._engine.follow()
         try:
             for event in self._first:
                 await self._engine.post(event)
+            self._opening = begun.taken()
+            self._engine.unfollow(begun)
         except BaseException as error:
             await self.__aexit__(type(error), error, error.__traceback__)
             raise
