@@ -26,9 +26,9 @@ from treadle.policy.shell.changes import (
     stands_alone,
 )
 from treadle.policy.shell.computed import names_secret
+from treadle.policy.shell.conditions import FILE_TESTS
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS, VARIABLES_SAFE_TO_SHOW, VARIABLES_SECRET
 from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words, only_calculates
-from treadle.policy.shell.filters import FILE_TESTS
 from treadle.policy.shell.listing import SHOWS_LITTLE, Use, listed_by
 from treadle.policy.shell.outline import command_names
 from treadle.policy.shell.programs import judge_command
