@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+from treadle.policy.shell.cursor import Cursor
 from treadle.policy.shell.syntax import (
     Assignment,
     Block,
@@ -19,7 +20,7 @@ from treadle.policy.shell.syntax import (
     Simple,
     Word,
 )
-from treadle.policy.shell.words import BLANKS, Cursor, read_here_documents, read_word, try_arithmetic
+from treadle.policy.shell.words import BLANKS, read_here_documents, read_word, try_arithmetic
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[^\]]*\])?(\+?)=")
 _REDIRECT = re.compile(r"([0-9]*|\{[A-Za-z_][A-Za-z0-9_]*\})(<<<|<<-|<<|<>|<&|>>|>\||>&|<|>)|()(&>>|&>)")
