@@ -16,8 +16,7 @@ from treadle.policy.shell.syntax import (
     Word,
 )
 
-BLANKS = " \t"
-METACHARACTERS = frozenset(" \t\n;&|()<>")
+_METACHARACTERS = frozenset(" \t\n;&|()<>")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
@@ -63,7 +62,7 @@ def read_word(cursor: Cursor, extra: str = "") -> Word:
             builder.add(ProcessSubstitution(_nested(cursor, ")"), is_output))
             continue
         char = cursor.peek()
-        if char in METACHARACTERS and char not in extra:
+        if char in _METACHARACTERS and char not in extra:
             break
         _read_piece(cursor, builder)
     return Word(cursor.text[start : cursor.pos], builder.finish())
