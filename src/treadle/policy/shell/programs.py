@@ -246,7 +246,7 @@ def _judge_search(name: str, words: tuple[str, ...], arguments: Arguments, scene
         return [dangerous("prints-environment", f"{name} picks secret variables out of the environment")]
     without = arguments.has("-e", "-f", "--regexp", "--file", "--files", "--type-list")
     operands = arguments.operands if without else arguments.operands[1:]
-    strange = tuple(word for word in arguments.strange if without or word != arguments.operands[0])
+    strange = tuple(word for word in arguments.strange if without or word not in arguments.operands[:1])
     if not without and arguments.operands and arguments.operands[0] in arguments.strange and "--" not in words:
         strange = arguments.strange
     if not operands and not scene.feed.is_pipe and (name == "rg" or arguments.has("-r", "--recursive")):
