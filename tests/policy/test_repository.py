@@ -1,5 +1,6 @@
 """A repository's own settings are read before git runs in it."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -8,9 +9,12 @@ import pytest
 from tests.policy.views import ROOT, MemoryView, context
 from treadle.app.security.file_view import DiskView
 from treadle.policy.classify import classify_command
+from treadle.policy.context import PolicyContext
 from treadle.policy.findings import CommandClass
 from treadle.policy.repository import setting_names, surprising_settings
+from treadle.protocol.permissions import Mode
 
+_LOCAL = ("-c", "protocol.file.allow=always")
 _PLAIN = """
 [core]
 \trepositoryformatversion = 0
@@ -111,6 +115,43 @@ def test_the_settings_of_a_repository_in_the_index_count(tmp_path: Path, init: t
     _git(inner, "config", setting, "./x")
     assert surprising_settings(str(outer), DiskView()) == [setting]
     assert surprising_settings(str(outer / "deps"), DiskView()) == [setting]
+
+
+@pytest.fixture
+def with_submodules(tmp_path: Path) -> Path:
+    """A repository with a submodule whose name has a slash, and one in that."""
+    deep, middle = _make(tmp_path / "deep"), _make(tmp_path / "middle")
+    _git(middle, *_LOCAL, "submodule", "add", "-q", str(deep), "inner/deep")
+    _git(middle, "commit", "-q", "-m", "two")
+    outer = _make(tmp_path / "outer")
+    _git(outer, *_LOCAL, "submodule", "add", "-q", str(middle), "libs/middle")
+    _git(outer, *_LOCAL, "submodule", "update", "-q", "--init", "--recursive")
+    return outer
+
+
+@pytest.mark.parametrize("kept", ["libs/middle", "libs/middle/modules/inner/deep"])
+@pytest.mark.parametrize("checked_out", [True, False])
+def test_the_settings_of_a_submodule_are_read_before_git_looks_into_it(
+    with_submodules: Path, kept: str, checked_out: bool
+) -> None:
+    outer, files = with_submodules, DiskView()
+    assert set(surprising_settings(str(outer), files)) == {"core.worktree"}
+    if not checked_out:
+        shutil.rmtree(outer / "libs")
+    config = outer / ".git" / "modules" / kept / "config"
+    _git(outer, "config", "--file", str(config), "core.fsmonitor", "./x")
+    _git(outer, "config", "--file", str(config.with_name("config.worktree")), "filter.x.clean", "./x")
+    assert set(surprising_settings(str(outer), files)) == {"core.worktree", "core.fsmonitor", "filter.x.clean"}
+    here = PolicyContext(mode=Mode.ASK, roots=(str(outer),), files=files, trusted=True)
+    for line in ("git submodule", "git submodule status", "git status"):
+        judgement = classify_command(line, str(outer), here)
+        assert judgement.command_class is CommandClass.NEEDS_CONFIRMATION
+        assert "the repository sets core.fsmonitor" in [found.text for found in judgement.parts[0].findings]
+
+
+def test_more_places_for_submodules_than_are_looked_at_ask() -> None:
+    many = {f"{ROOT}/.git/modules/{number}/HEAD": "" for number in range(1001)}
+    assert surprising_settings(ROOT, _view(_PLAIN, **many)) == ["? (which repositories are in it cannot be found out)"]
 
 
 def test_a_repository_that_is_in_no_index_does_not_count(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from tests.policy.views import HOME, ROOT, MemoryView, context
 from treadle.policy.classify import classify_command
 from treadle.policy.context import FileFacts, FileKind
 from treadle.policy.findings import CommandClass
+from treadle.policy.shell.readers import readers
 
 _LINES = Path(__file__).parent / "lines"
 
@@ -186,3 +187,8 @@ def test_a_program_of_the_system_that_others_can_change_asks() -> None:
         CommandClass.READ_ONLY,
         CommandClass.NEEDS_CONFIRMATION,
     )
+
+
+@pytest.mark.parametrize("name", [name for name, table in readers().items() if table.operands[:1] == ("PATTERN",)])
+def test_a_search_with_an_unknown_option_and_nothing_else_asks(name: str) -> None:
+    assert _class(f"{name} --no-such-option") is CommandClass.NEEDS_CONFIRMATION

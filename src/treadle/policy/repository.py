@@ -25,6 +25,7 @@ _KEY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=|$|#|;)")
 
 _HEAD = re.compile(r"ref:\s*refs/.*|[0-9a-f]{40,}\s*", re.DOTALL)
 _MOST_REPOSITORIES = 64
+_MOST_KEPT = 1000
 _MOST_LINKS = 20_000
 _MOST_NAMES = 10_000
 _UNREADABLE = "? (its settings cannot be read)"
@@ -57,15 +58,33 @@ def hooks(cwd: str, files: FileView) -> list[str]:
 
 
 def _surprising(repository: _Repository, files: FileView) -> Iterator[str]:
-    base = repository.common
-    modules = [posixpath.join(base, "modules", name) for name in files.names(posixpath.join(base, "modules"))]
-    paths = [posixpath.join(directory, "config") for directory in (base, *modules)]
-    for path in (*paths, posixpath.join(repository.git, "config.worktree")):
+    kept = _kept(repository, files)
+    if kept is None:
+        yield _UNSEEN
+    paths = [posixpath.join(repository.common, "config"), posixpath.join(repository.git, "config.worktree")]
+    paths += [posixpath.join(each, name) for each in kept or () for name in ("config", "config.worktree")]
+    for path in paths:
         text = files.read_config(path)
         if text is not None:
             yield from (key for key in setting_names(text) if not _INERT.fullmatch(key.lower()))
         elif files.facts(path) is not None:
             yield _UNREADABLE
+
+
+def _kept(repository: _Repository, files: FileView) -> list[str] | None:
+    """List where submodules may be kept, checked out or not; a name may have slashes. None where there are too many."""
+    kept: list[str] = []
+    waiting = [posixpath.join(each, "modules") for each in dict.fromkeys((repository.common, repository.git))]
+    while waiting:
+        folder = waiting.pop()
+        for name in files.names(folder):
+            inner = posixpath.join(folder, name)
+            kept.append(inner)
+            if len(kept) > _MOST_KEPT:
+                return None
+            is_repository = files.facts(posixpath.join(inner, "HEAD")) is not None
+            waiting.append(posixpath.join(inner, "modules") if is_repository else inner)
+    return kept
 
 
 def _obeyed(cwd: str, files: FileView) -> tuple[list[_Repository], list[str]]:

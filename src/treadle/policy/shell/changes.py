@@ -1,11 +1,9 @@
 """What a part of a line may change for what comes after it: variables, the directory, and the order of its steps."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import assert_never
 
-from treadle.policy.marks import UNKNOWN
-from treadle.policy.shell.expand import Variables
 from treadle.policy.shell.syntax import (
     Arithmetic,
     Block,
@@ -148,34 +146,6 @@ def read_name(block: Block) -> str | None:
     texts = [word.text for word in condition.words]
     plain = texts[1:-1] in ([], ["-r"]) and len(texts) > 1 and _NAME.fullmatch(texts[-1]) is not None
     return texts[-1] if plain else None
-
-
-def agreed(*states: Variables) -> Variables:
-    """Keep what is the same in all states, one of which holds; what differs is not known any more."""
-    first, *others = states
-    if not others:
-        return first
-    same = {
-        name: value
-        for name, value in first.values.items()
-        if all(name in other.values and other.values[name] == value for other in others)
-    }
-    return Variables(first.home, same)
-
-
-def forget(variables: Variables, names: Iterable[str]) -> Variables:
-    """Forget the values of variables; that they belong to the line stays known."""
-    unsure = frozenset(names)
-    return Variables(
-        variables.home, {name: UNKNOWN if name in unsure else value for name, value in variables.values.items()}
-    )
-
-
-def after_loop(before: Variables, after: Variables, names: Iterable[str]) -> Variables:
-    """Give what is known behind a loop that may have run any number of times, `names` being set in it."""
-    unsure = frozenset(names)
-    kept: Mapping[str, str] = {name: value for name, value in after.values.items() if name not in unsure}
-    return Variables(before.home, {**kept, **{name: UNKNOWN for name in unsure if name in before.values}})
 
 
 def _commands(scripts: Iterable[Script]) -> Iterator[Command]:

@@ -9,6 +9,7 @@ from treadle.policy.marks import is_glob, is_static, split_words
 from treadle.policy.names import control_name, secret_name
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.builtins import BUILTINS, judge_evaluated
+from treadle.policy.shell.conditions import judge_test
 from treadle.policy.shell.danger_forms import dangerous_form
 from treadle.policy.shell.dangers import (
     PRINTS_SECRETS,
@@ -20,6 +21,7 @@ from treadle.policy.shell.dangers import (
 )
 from treadle.policy.shell.files import is_writer, judge_files
 from treadle.policy.shell.filters import FILTERS
+from treadle.policy.shell.find import judge_find
 from treadle.policy.shell.git import judge_git
 from treadle.policy.shell.interpreters import (
     SHELLS,
@@ -29,6 +31,7 @@ from treadle.policy.shell.interpreters import (
     judge_interpreter,
     judge_shell,
 )
+from treadle.policy.shell.machine import judge_date, judge_ps
 from treadle.policy.shell.network import NETWORK
 from treadle.policy.shell.options import Arguments, judge_arguments, read_arguments
 from treadle.policy.shell.outputs import judge_outputs
@@ -243,7 +246,7 @@ def _judge_search(name: str, words: tuple[str, ...], arguments: Arguments, scene
         return [dangerous("prints-environment", f"{name} picks secret variables out of the environment")]
     without = arguments.has("-e", "-f", "--regexp", "--file", "--files", "--type-list")
     operands = arguments.operands if without else arguments.operands[1:]
-    strange = tuple(word for word in arguments.strange if without or word != arguments.operands[0])
+    strange = tuple(word for word in arguments.strange if without or word not in arguments.operands[:1])
     if not without and arguments.operands and arguments.operands[0] in arguments.strange and "--" not in words:
         strange = arguments.strange
     if not operands and not scene.feed.is_pipe and (name == "rg" or arguments.has("-r", "--recursive")):
@@ -295,6 +298,12 @@ _JUDGES: dict[str, Judge] = {
     **FILTERS,
     **NETWORK,
     **BUILTINS,
+    "find": judge_find,
+    "gfind": judge_find,
+    "test": judge_test,
+    "[": judge_test,
+    "ps": judge_ps,
+    "date": judge_date,
     "git": judge_git,
     "hub": judge_git,
     "printenv": _printenv,

@@ -13,6 +13,7 @@ from treadle.policy.names import control_name, could_be_secret, pattern_hits, se
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path
 from treadle.policy.shell.expand import Variables
+from treadle.policy.shell.syntax import Script
 from treadle.protocol.tools import Risk
 
 MAX_GLOB_MATCHES = 200
@@ -156,6 +157,10 @@ class Scene:
             elif (control := control_name(piece)) is not None:
                 findings.append(dangerous("control-write", f"names {control}, which is protected from being changed"))
         return findings
+
+
+Follow = Callable[[Script, Scene], Scene]
+"""Judges a script and gives the scene as it is afterwards."""
 
 
 def _pieces(text: str) -> list[str]:

@@ -1,12 +1,11 @@
 """Reads words: quotes, escapes and expansions, the way bash does."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
 
+from treadle.policy.shell.cursor import Cursor
+from treadle.policy.shell.escapes import read_escaped
 from treadle.policy.shell.syntax import (
     Arithmetic,
-    HereDocument,
     Literal,
     Parameter,
     ProcessSubstitution,
@@ -17,75 +16,11 @@ from treadle.policy.shell.syntax import (
     Word,
 )
 
-BLANKS = " \t"
-METACHARACTERS = frozenset(" \t\n;&|()<>")
-MAX_DEPTH = 40
+_METACHARACTERS = frozenset(" \t\n;&|()<>")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
 _SPECIALS = frozenset("@*#?$!-0123456789")
-_SIMPLE_ESCAPES = {
-    "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
-    "\\": "\\", "'": "'", '"': '"', "?": "?",
-}  # fmt: skip
-_NUMBER_ESCAPES = (
-    (re.compile(r"x([0-9A-Fa-f]{1,2})"), 16),
-    (re.compile(r"u([0-9A-Fa-f]{1,4})"), 16),
-    (re.compile(r"U([0-9A-Fa-f]{1,8})"), 16),
-    (re.compile(r"([0-7]{1,3})"), 8),
-)
-
-
-@dataclass(slots=True)
-class Cursor:
-    """A place in the text. `nested` parses a script up to a closing character; `pending` are open here-documents.
-
-    `not_arithmetic` are places that turned out to be something else: tried once, or nesting would double the work.
-    """
-
-    text: str
-    nested: "Callable[[Cursor, str], Script]"
-    pos: int = 0
-    depth: int = 0
-    joined: bool = False
-    pending: list[HereDocument] = field(default_factory=list)
-    not_arithmetic: set[int] = field(default_factory=set)
-
-    def peek(self, offset: int = 0) -> str:
-        """Give the character ahead, or an empty string at the end."""
-        index = self.pos + offset
-        return self.text[index] if index < len(self.text) else ""
-
-    def looking_at(self, text: str) -> bool:
-        """Whether `text` stands at the cursor."""
-        return self.text.startswith(text, self.pos)
-
-    def take(self, text: str) -> bool:
-        """Step over `text` if it stands here."""
-        if not self.looking_at(text):
-            return False
-        self.pos += len(text)
-        return True
-
-    def expect(self, text: str) -> None:
-        """Step over `text`; raises `ShellSyntaxError` when something else stands here."""
-        if not self.take(text):
-            raise ShellSyntaxError(f"{text!r} is missing at character {self.pos}")
-
-    def enter(self) -> None:
-        """Go one level deeper; raises `ShellSyntaxError` beyond the depth budget."""
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise ShellSyntaxError(f"nested deeper than {MAX_DEPTH} levels")
-
-    def leave(self) -> None:
-        """Come one level up."""
-        self.depth -= 1
-
-    def skip_joins(self) -> None:
-        """Step over line continuations inside a word and remember that there were some."""
-        while self.take("\\\n"):
-            self.joined = True
 
 
 class _Builder:
@@ -127,7 +62,7 @@ def read_word(cursor: Cursor, extra: str = "") -> Word:
             builder.add(ProcessSubstitution(_nested(cursor, ")"), is_output))
             continue
         char = cursor.peek()
-        if char in METACHARACTERS and char not in extra:
+        if char in _METACHARACTERS and char not in extra:
             break
         _read_piece(cursor, builder)
     return Word(cursor.text[start : cursor.pos], builder.finish())
@@ -219,7 +154,7 @@ def _read_expansion(cursor: Cursor, builder: _Builder, *, quoted: bool) -> None:
 
 def _read_dollar_quote(cursor: Cursor, builder: _Builder) -> None:
     if cursor.peek() == "'":
-        builder.add_text(_ansi_quoted(cursor), quoted=True)
+        builder.add_text(read_escaped(cursor), quoted=True)
         return
     cursor.pos += 1
     for segment in _until(cursor, '"', quoted=True):
@@ -269,46 +204,6 @@ def _backticks(cursor: Cursor) -> Script:
     cursor.joined |= inside.joined
     cursor.leave()
     return script
-
-
-def _ansi_quoted(cursor: Cursor) -> str:
-    """Decode `$'…'`."""
-    pos = cursor.pos + 1
-    out: list[str] = []
-    while pos < len(cursor.text):
-        char = cursor.text[pos]
-        if char == "'":
-            cursor.pos = pos + 1
-            return _as_utf8("".join(out))
-        if char != "\\":
-            out.append(char)
-            pos += 1
-            continue
-        decoded, pos = _decode_escape(cursor.text, pos + 1)
-        out.append(decoded)
-    raise ShellSyntaxError("a $' quote is not closed")
-
-
-def _decode_escape(text: str, pos: int) -> tuple[str, int]:
-    if pos < len(text) and text[pos] in _SIMPLE_ESCAPES:
-        return _SIMPLE_ESCAPES[text[pos]], pos + 1
-    for pattern, base in _NUMBER_ESCAPES:
-        if match := pattern.match(text, pos):
-            code = int(match.group(1), base)
-            if code == 0 or code > 0x10FFFF:
-                raise ShellSyntaxError("a $' quote holds a character that ends the word early")
-            return chr(code & 0xFF if base == 8 else code), match.end()
-    if text[pos : pos + 1] == "c":
-        return chr(ord(text[pos + 1 : pos + 2] or "@") & 0x1F), pos + 2
-    return "\\", pos
-
-
-def _as_utf8(text: str) -> str:
-    """Join bytes that were written as escapes into the characters they encode."""
-    try:
-        return text.encode("latin-1").decode("utf-8")
-    except UnicodeError:
-        return text
 
 
 def _arithmetic_or_script(cursor: Cursor, *, quoted: bool) -> Segment:
