@@ -15,6 +15,7 @@ CATCHES_EVERYTHING = {
     "cli/main.py": "the end of the program: a person reads it",
     "engine/perform.py": "the task owner",
     "engine/tool_call.py": "the tool boundary",
+    "policy/classify.py": "a line that trips the analysis is asked, not lost",
     "tools/plugins.py": "a package that cannot be loaded must not keep Treadle from starting",
 }
 IMPORTS_LATE = {

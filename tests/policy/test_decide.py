@@ -334,3 +334,25 @@ def test_the_user_may_let_classes_of_risk_run_beyond_the_mode_but_never_what_is_
     assert _run("git push", approved=approved) is ASK
     assert _run("rm -rf ~", approved=approved) is ASK
     assert _run("npm test", Mode.PLAN, approved=approved) is DENY
+
+
+class _BrokenView(MemoryView):
+    """Files that cannot be listed, as an error of the analysis would have it."""
+
+    def names(self, path: str) -> tuple[str, ...]:
+        raise RuntimeError(path)
+
+
+@pytest.mark.parametrize("mode", [mode for mode in Mode if mode is not Mode.PLAN])
+def test_a_line_that_the_analysis_trips_over_is_asked_in_every_mode(mode: Mode) -> None:
+    broken = _decide(RunCommand(command="cat *.txt", cwd=ROOT), mode, files=_BrokenView())
+    assert (broken.verdict, broken.risk) == (ASK, Risk.CRITICAL)
+    assert broken.reasons[0] == Reason(
+        rule="error", text="the analysis of this line failed (RuntimeError): it may do anything"
+    )
+
+
+def test_a_rule_that_denies_counts_for_a_line_that_the_analysis_trips_over() -> None:
+    rules = _rules('[[rule]]\nid = "no"\nverdict = "deny"\nargv = ["frobnicate"]\nmatch = ["frobnicate"]\n')
+    line = RunCommand(command="frobnicate now; cat *.txt", cwd=ROOT)
+    assert _decide(line, Mode.FULL, files=_BrokenView(), rules=rules).verdict is DENY

@@ -43,13 +43,36 @@ class CommandJudgement:
 
 def classify_command(command: str, cwd: str, context: PolicyContext) -> CommandJudgement:
     """Judge a line for bash in `cwd`. Never raises; what cannot be followed is searched for danger and asked."""
-    scene = Scene(
+    try:
+        return _classified(command, cwd, context)
+    except Exception as error:  # noqa: BLE001 - a line that trips the analysis may be made to do so
+        return _unjudged(command, cwd, context, error)
+
+
+def _unjudged(command: str, cwd: str, context: PolicyContext, error: Exception) -> CommandJudgement:
+    """Ask about a line that could not be judged; where it can be searched, rules that deny still see what it names."""
+    scene = _scene(cwd, context)
+    found: list[Finding] = []
+    with suppress(Exception):
+        found = sweep(command[:MAX_LINE_BYTES], scene)
+    failed = dangerous("error", f"the analysis of this line failed ({type(error).__name__}): it may do anything")
+    return CommandJudgement(
+        command_class=CommandClass.DANGEROUS, parts=(), findings=(failed, *found), trace=scene.trace, outside=True
+    )
+
+
+def _scene(cwd: str, context: PolicyContext) -> Scene:
+    return Scene(
         context=context,
         cwds=(cwd,),
         variables=Variables(context.home, {"PWD": cwd}),
         judge_script=_judge_script,
         judge_argv=judge_command,
     )
+
+
+def _classified(command: str, cwd: str, context: PolicyContext) -> CommandJudgement:
+    scene = _scene(cwd, context)
     findings = _precheck(command, cwd, context)
     parts: list[JudgedCommand] = []
     if len(command.encode(errors="replace")) > MAX_LINE_BYTES:
