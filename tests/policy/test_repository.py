@@ -135,18 +135,34 @@ def test_the_settings_of_a_submodule_are_read_before_git_looks_into_it(
     with_submodules: Path, kept: str, checked_out: bool
 ) -> None:
     outer, files = with_submodules, DiskView()
-    assert set(surprising_settings(str(outer), files)) == {"core.worktree"}
+    assert surprising_settings(str(outer), files) == []
     if not checked_out:
         shutil.rmtree(outer / "libs")
     config = outer / ".git" / "modules" / kept / "config"
     _git(outer, "config", "--file", str(config), "core.fsmonitor", "./x")
     _git(outer, "config", "--file", str(config.with_name("config.worktree")), "filter.x.clean", "./x")
-    assert set(surprising_settings(str(outer), files)) == {"core.worktree", "core.fsmonitor", "filter.x.clean"}
+    expected = {"core.fsmonitor", "filter.x.clean"} | (set() if checked_out else {"core.worktree"})
+    assert set(surprising_settings(str(outer), files)) == expected
     here = PolicyContext(mode=Mode.ASK, roots=(str(outer),), files=files, trusted=True)
     for line in ("git submodule", "git submodule status", "git status"):
         judgement = classify_command(line, str(outer), here)
         assert judgement.command_class is CommandClass.NEEDS_CONFIRMATION
         assert "the repository sets core.fsmonitor" in [found.text for found in judgement.parts[0].findings]
+
+
+def test_git_reads_unasked_in_a_repository_with_a_plain_submodule(with_submodules: Path) -> None:
+    here = PolicyContext(mode=Mode.ASK, roots=(str(with_submodules),), files=DiskView(), trusted=True)
+    for folder in (with_submodules, with_submodules / "libs" / "middle"):
+        for line in ("git submodule status", "git status", "git log --oneline"):
+            assert classify_command(line, str(folder), here).command_class is CommandClass.READ_ONLY
+
+
+@pytest.mark.parametrize("elsewhere", ["/", "..", "../../../..", '"../../../../libs/middle"', "../../../../libs # x"])
+def test_a_submodule_whose_files_are_said_to_be_elsewhere_asks(with_submodules: Path, elsewhere: str) -> None:
+    config = with_submodules / ".git" / "modules" / "libs" / "middle" / "config"
+    lines = [line for line in config.read_text().splitlines() if "worktree" not in line]
+    config.write_text("\n".join([*lines, f"[core]\n\tworktree = {elsewhere}", ""]))
+    assert surprising_settings(str(with_submodules), DiskView()) != []
 
 
 def test_more_places_for_submodules_than_are_looked_at_ask() -> None:

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -22,6 +22,10 @@ _INERT = re.compile(
 _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]\s*(.*)')
 _KEY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=|$|#|;)")
 
+
+_WORKTREE = "core.worktree"
+_WORKTREE_LINE = re.compile(r"(?mi)^\s*(?:\[core\]\s*)?worktree\s*=[ \t]*([\w./+-]+)[ \t]*$")
+"""Where the files of a repository are, spelled as git does it: nothing quoted, nothing after it."""
 
 _HEAD = re.compile(r"ref:\s*refs/.*|[0-9a-f]{40,}\s*", re.DOTALL)
 _MOST_REPOSITORIES = 64
@@ -47,7 +51,8 @@ def surprising_settings(cwd: str, files: FileView) -> list[str]:
     These are the settings of the repository around `cwd` and of every repository in it that git looks into.
     """
     repositories, found = _obeyed(cwd, files)
-    return [*found, *(name for each in repositories for name in _surprising(each, files))]
+    homes = {each.git: files.resolve(each.folder) for each in repositories}
+    return [*found, *(name for each in repositories for name in _surprising(each, homes, files))]
 
 
 def hooks(cwd: str, files: FileView) -> list[str]:
@@ -57,18 +62,28 @@ def hooks(cwd: str, files: FileView) -> list[str]:
     return [name for name in dict.fromkeys(names) if not name.endswith(".sample")]
 
 
-def _surprising(repository: _Repository, files: FileView) -> Iterator[str]:
+def _surprising(repository: _Repository, homes: Mapping[str, str], files: FileView) -> Iterator[str]:
     kept = _kept(repository, files)
     if kept is None:
         yield _UNSEEN
-    paths = [posixpath.join(repository.common, "config"), posixpath.join(repository.git, "config.worktree")]
-    paths += [posixpath.join(each, name) for each in kept or () for name in ("config", "config.worktree")]
-    for path in paths:
+    places = [(repository.common, "config"), (repository.git, "config.worktree")]
+    places += [(each, name) for each in kept or () for name in ("config", "config.worktree")]
+    for git, name in places:
+        path = posixpath.join(git, name)
         text = files.read_config(path)
         if text is not None:
-            yield from (key for key in setting_names(text) if not _INERT.fullmatch(key.lower()))
+            surprising = [key for key in setting_names(text) if not _INERT.fullmatch(key.lower())]
+            if _WORKTREE in surprising and _leads_home(text, git, homes, files):
+                surprising.remove(_WORKTREE)
+            yield from surprising
         elif files.facts(path) is not None:
             yield _UNREADABLE
+
+
+def _leads_home(text: str, git: str, homes: Mapping[str, str], files: FileView) -> bool:
+    """Whether the files of a git directory are said to be where it was found from, as git says it of a submodule."""
+    named = _WORKTREE_LINE.findall(text)
+    return len(named) == 1 and files.resolve(posixpath.join(git, named[0])) == homes.get(git)
 
 
 def _kept(repository: _Repository, files: FileView) -> list[str] | None:
