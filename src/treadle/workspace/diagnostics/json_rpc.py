@@ -25,6 +25,7 @@ _MOST_UNASKED = 20_000
 
 _METHOD_NOT_FOUND = -32601
 _GRACE_SECONDS = 1.0
+_CHUNK = 1 << 16
 
 Handler = Callable[[str, Any], Any]
 """Takes the method and parameters of what the program sends; its value answers a request, `NotImplemented` refuses."""
@@ -84,6 +85,14 @@ class JsonRpc:
         await self._process.wait()
         self._reading.cancel()
         await asyncio.gather(self._reading, return_exceptions=True)
+        await self._drain()
+
+    async def _drain(self) -> None:
+        """Read what was left unread, as a pipe is given back at its end only; what got away may keep it open."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE_SECONDS):
+                while await _pipe(self._process.stdout).read(_CHUNK):
+                    pass
 
     def _kill(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
