@@ -24,13 +24,13 @@ class DiskView:
 
         Links of a process below /proc are not followed: they lead elsewhere for each process that opens them.
         """
-        found = _through_process(path)
-        if found is not None:
-            return found
+        plain = os.path.normpath(path)
         try:
-            return os.path.realpath(path)
+            real = os.path.realpath(path)
         except OSError:  # a link that may not be read
-            return os.path.normpath(path)
+            return _through_process(path) or plain
+        met_no_link = real == plain and ".." not in path.split("/")
+        return real if met_no_link else _through_process(path) or real
 
     def facts(self, path: str) -> FileFacts | None:
         """Look at an absolute path without following a link at its end; None where there is nothing."""

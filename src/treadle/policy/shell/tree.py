@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from treadle.policy.context import FileKind
 from treadle.policy.gitindex import tracked_names
 from treadle.policy.operations import PathOp
-from treadle.policy.paths import Where, check_path
+from treadle.policy.paths import all_inside
 from treadle.policy.shell.scene import MAX_NAMES, Scene
 
 MAX_ENTRIES = 3000
@@ -80,6 +80,4 @@ def are_plain(names: Sequence[str], *, ends_in_nul: bool = False) -> bool:
 def may_be_read(names: Sequence[str], scene: Scene) -> bool:
     """Whether every name leads to a file of the workspace that is not protected."""
     scene.effort.files -= len(names)
-    return len(names) <= MAX_READ and all(
-        check_path(name, PathOp.READ, scene.cwd, scene.context).where is Where.INSIDE for name in names
-    )
+    return len(names) <= MAX_READ and all_inside(names, PathOp.READ, scene.cwd, scene.context)
