@@ -207,3 +207,9 @@ async def test_a_window_that_a_refusal_names_is_kept_said_and_listed() -> None:
     assert Models(told, {}).spec(ref).context_window == 1000
     windows_file().write_text("{")
     assert Models(settings, {}).spec(ref).context_window is None
+
+
+def test_a_model_at_an_address_of_your_own_searches_nothing_by_itself() -> None:
+    own = Models(Settings(model="openai/gpt-5", base_url="http://localhost:1/v1"), {})
+    assert own.searches("openai/gpt-5") is None
+    assert Models(Settings(model="openai/gpt-5"), {}).searches("openai/gpt-5") is not None

@@ -87,6 +87,15 @@ def test_a_pattern_made_to_take_for_ever_does_not() -> None:
     assert patterns.hides(["a"] * 300, is_directory=False) is None
 
 
+def test_a_tree_may_be_as_deep_as_a_path_can_be_long(tmp_path: Path) -> None:
+    (tmp_path / ".treadleignore").write_text("*.log\n")
+    deep = "d/" * 1_900
+    ignoring = Ignoring(str(tmp_path), str(tmp_path), (OWN_IGNORE_FILES,))
+    assert [ignoring.hides_file(f"{deep}{name}") for name in ("a.log", "a.txt")] == [True, False]
+    below = Ignoring(str(tmp_path), f"{tmp_path}/{deep}", (OWN_IGNORE_FILES,))
+    assert [below.hides_file(name) for name in ("a.log", "a.txt")] == [True, False]
+
+
 def test_what_is_named_is_shown_but_not_what_is_hidden_in_it(tmp_path: Path) -> None:
     (tmp_path / ".agentignore").write_text("/private/\n*.log\n")
     ignoring = Ignoring(str(tmp_path), f"{tmp_path}/private", (OWN_IGNORE_FILES,))

@@ -107,11 +107,7 @@ def last_session(workspace: Path) -> str:
 
 async def _start(opening: Opening, store: Store) -> LiveSession:
     workspace = check_workspace(opening.workspace)
-    wanted = opening.settings.mode
-    mode, trust = _trust(opening, workspace).begin(
-        wanted, said=_said(opening, wanted), approve=opening.settings.approve
-    )
-    require_sandbox(mode, opening.settings)
+    mode, trust = _begin(opening, workspace, opening.settings.mode)
     roots = further_roots(workspace, opening.settings.add_dirs)
     models = Models(opening.settings, circuits=process_circuits())
     await models.ask_local(mode=mode)
@@ -165,18 +161,15 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     past = read_past(history)
     state = past.state
     await models.ask_local("" if "model" in opening.given else state.model)
-    wanted = opening.settings.mode if "mode" in opening.given else state.mode
-    mode, trust = _trust(opening, workspace).begin(
-        wanted, said=_said(opening, wanted), approve=opening.settings.approve
-    )
-    require_sandbox(mode, opening.settings)
+    mode, trust = _begin(opening, workspace, opening.settings.mode if "mode" in opening.given else state.mode)
     roots = past_roots(workspace, history, opening.settings.add_dirs if "add_dirs" in opening.given else None)
-    first: list[EventData] = [*_changed_settings(opening, models, state), Resumed(user_present=opening.user_present)]
+    first = [*_changed_settings(opening, models, state)]
     if mode is not state.mode or "mode" in opening.given:
-        first.insert(-1, SetMode(mode=mode))
+        first.append(SetMode(mode=mode))
+    own = None
     if mode is not state.mode and not _MODEL_FLAGS & opening.given:
         own = await model_for(models, opening.settings, mode)
-        first[-1:] = [*([own] if own is not None else []), first[-1]]
+    first += [*([own] if own is not None else []), Resumed(user_present=opening.user_present)]
     parts = Parts(
         row=row,
         trust=trust,
@@ -189,6 +182,15 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
         past=past,
     )
     return assemble(parts, first)
+
+
+def _begin(opening: Opening, workspace: Path, wanted: Mode) -> tuple[Mode, SessionTrust]:
+    """Settle the mode to begin with, by trust and by what the system has; raises `ConfigError`."""
+    mode, trust = _trust(opening, workspace).begin(
+        wanted, said=_said(opening, wanted), approve=opening.settings.approve
+    )
+    require_sandbox(mode, opening.settings)
+    return mode, trust
 
 
 def _trust(opening: Opening, workspace: Path) -> SessionTrust:
@@ -213,8 +215,8 @@ def _changed_settings(opening: Opening, models: Models, state: State) -> Iterato
     limits = limits_of(opening.settings, given, state.limits)
     if limits != state.limits:
         yield SetLimits(limits=limits)
-    if opening.settings.fallback and models.fallback() != state.fallback:
-        yield SetFallback(choice=models.fallback())
+    if opening.settings.fallback and (fallback := models.fallback()) != state.fallback:
+        yield SetFallback(choice=fallback)
 
 
 def _changed_model(given: Collection[str], models: Models, state: State) -> SetModel:

@@ -96,14 +96,17 @@ def _classified(command: str, cwd: str, context: PolicyContext) -> CommandJudgem
 
 
 def only_reads(command: str, cwd: str, context: PolicyContext) -> bool:
-    """Whether a line does nothing but read, were its repository a plain one: no part of it needs programs of git's."""
+    """Whether a line does nothing but read, were its repository a plain one: no part of it needs programs of git's.
+
+    It tells what git can be kept from, never a verdict: settings and the index count as if they were not there.
+    """
     plain = replace(context, trusted=True, untrusted=(), files=_WithoutSettings(context.files))
     return classify_command(command, cwd, plain).command_class is CommandClass.READ_ONLY
 
 
 @dataclass(frozen=True, slots=True)
 class _WithoutSettings:
-    """Files as they are, but for the settings of repositories."""
+    """Files as they are, but for what is named like a part of a repository, and for what is staged."""
 
     files: FileView
 

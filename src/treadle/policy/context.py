@@ -8,6 +8,9 @@ from treadle.policy.rules import Ruleset
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
 
+MAX_NAMES = 10_000
+"""As many names of a directory are seen at most; where there are so many there may be more."""
+
 
 class FileKind(StrEnum):
     """What a name in a directory stands for."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from treadle.policy.context import FileKind, FileView
+from treadle.policy.context import MAX_NAMES, FileKind, FileView
 from treadle.policy.gitlinks import SHARED, gitlinks
 
 _INERT = re.compile(
@@ -31,7 +31,6 @@ _HEAD = re.compile(r"ref:\s*refs/.*|[0-9a-f]{40,}\s*", re.DOTALL)
 _MOST_REPOSITORIES = 64
 _MOST_KEPT = 1000
 _MOST_LINKS = 20_000
-_MOST_NAMES = 10_000
 _UNREADABLE = "? (its settings cannot be read)"
 _UNSEEN = "? (which repositories are in it cannot be found out)"
 
@@ -202,7 +201,7 @@ def _nested(repository: _Repository, files: FileView) -> list[str] | None:
         for directory in dict.fromkeys((repository.git, repository.common)):
             names = files.names(directory)
             shared = [files.read_index(posixpath.join(directory, name)) for name in names if "sharedindex." in name]
-            if len(names) >= _MOST_NAMES or None in shared:
+            if len(names) >= MAX_NAMES or None in shared:
                 return None
             indexes += filter(None, shared)
     links: list[str] = []

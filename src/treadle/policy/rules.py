@@ -84,13 +84,13 @@ class Places:
     home: str = ""
 
 
-_STRICTEST_FIRST = (Verdict.DENY, Verdict.REQUIRE_USER_CONFIRMATION, Verdict.ALLOW)
+STRICTEST_FIRST = (Verdict.DENY, Verdict.REQUIRE_USER_CONFIRMATION, Verdict.ALLOW)
 
 
 def apply_rules(rules: Iterable[Rule], subject: Subject, places: Places, *, trusted: bool) -> Rule | None:
     """Give the rule that decides about a part: deny before ask before allow, whatever its order, scope or detail."""
     matching = [rule for rule in rules if _counts(rule, places, trusted=trusted) and matches(rule, subject, places)]
-    return min(matching, key=lambda rule: _STRICTEST_FIRST.index(rule.verdict), default=None)
+    return min(matching, key=lambda rule: STRICTEST_FIRST.index(rule.verdict), default=None)
 
 
 def reason_of(rule: Rule) -> Reason:

@@ -178,7 +178,7 @@ class GeminiReader:
         call = self._asked.pop(str((part.tool_response or {}).get("id")), None)
         if call is not None:
             yield from self._end_thinking()
-            self._queries.update(gemini_queries(call))
+            self._queries.update(gemini_queries(call) or [str(call["toolCall"].get("id"))])
             yield from read_gemini(call, {"toolResponse": part.tool_response, **signature}, self._origin)
 
     def _part(self, part: _Part) -> Iterator[StreamEvent]:

@@ -38,6 +38,8 @@ def searches_of(row: ProviderRow, model: str) -> Searches | None:
     """What is known of the searches of a model's provider; None where there are none."""
     if not row.quirks.web_search or (row.wire is Wire.GEMINI and not gemini_searches(model)):
         return None
+    if row.wire is Wire.OPENAI_CHAT and not row.quirks.search_tool:
+        return None
     return Searches(price=row.search_price, most=MOST if row.wire in _BOUNDED and row.quirks.search_bound else None)
 
 
@@ -135,17 +137,15 @@ class Found(Struct):
 
 
 def gemini_queries(call: dict[str, Any]) -> list[str]:
-    """What a search of the Gemini API asks; a name for it where it does not say."""
+    """What a search of the Gemini API asks; nothing where it does not say."""
     arguments = call["toolCall"].get("args")
     queries = arguments.get("queries") if isinstance(arguments, dict) else None
-    found = [one for one in queries if isinstance(one, str) and one] if isinstance(queries, list) else []
-    return found or [str(call["toolCall"].get("id"))]
+    return [one for one in queries if isinstance(one, str) and one] if isinstance(queries, list) else []
 
 
 def read_gemini(call: dict[str, Any], answer: dict[str, Any], origin: str) -> Iterator[StreamEvent]:
     """Read a search of the Gemini API: two parts that go back as they came."""
-    asked = "; ".join(gemini_queries(call)) if call["toolCall"].get("args") else ""
-    yield StreamThinking(text=_told(asked, None))
+    yield StreamThinking(text=_told("; ".join(gemini_queries(call)), None))
     yield StreamThinkingDone(wire=WireData(api=origin, data={_KEPT: [call, answer]}), searched=True)
 
 

@@ -185,12 +185,6 @@ class Store:
             )
         )
 
-    async def set_title(self, session_id: str, title: str) -> None:
-        """Name a session."""
-        await self.write(
-            lambda connection: connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session_id))
-        )
-
     async def count_edits(self, counts: Sequence[EditCount]) -> None:
         """Add to the ledger of edits."""
         rows = [(one.model, one.format, one.code, one.repair, one.count, one.tokens) for one in counts]

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 
 from treadle.workspace.ignore_patterns import Patterns
@@ -47,10 +48,15 @@ class Ignoring:
         self._rules_in = rules(self._read_rules)
         hidden: Callable[[Callable[[str], bool]], Callable[[str], bool]] = lru_cache(_REMEMBERED)
         self._is_hidden = hidden(self._decide)
+        for each in accumulate(self._above.split("/")[:-1], "{}/{}".format):
+            self._rules_in(each)
 
     def hides_directory(self, path: str) -> bool:
         """Whether a directory is hidden, or one that it lies in; `shown` itself, by an empty path, never is."""
-        return bool(path) and self._is_hidden(path)
+        if not path:
+            return False
+        # From the top, so that each directory finds what holds above it known, however deep it lies.
+        return any(self._is_hidden(each) for each in accumulate(path.split("/"), "{}/{}".format))
 
     def hides_file(self, path: str) -> bool:
         """Whether a file is hidden, or a directory that it lies in."""
@@ -74,7 +80,7 @@ class Ignoring:
         yield from filter(self.hides_directory, names)
 
     def _decide(self, directory: str) -> bool:
-        return self.hides_directory(directory.rpartition("/")[0]) or self._matches(directory, is_directory=True)
+        return self._matches(directory, is_directory=True)
 
     def _matches(self, path: str, *, is_directory: bool) -> bool:
         full = self._above + path

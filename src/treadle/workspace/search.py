@@ -99,9 +99,10 @@ class Search(Struct, frozen=True, kw_only=True):
     async def any_file(self, path: str, pattern: str) -> bool:
         """Whether any file that is searched below a directory matches a glob. Raises `ToolError`."""
         globs = [f"--glob={glob}" for glob in globs_of(pattern)]
-        async with contextlib.aclosing(self._run([*_LIST, *globs], self._ignoring(path), b"\0")) as found:
+        ignoring = self._ignoring(path)
+        async with contextlib.aclosing(self._run([*_LIST, *globs], ignoring, b"\0")) as found:
             async for some in found:
-                if some:
+                if any(not self._is_closed(os.fsdecode(raw), path, ignoring) for raw in some):
                     return True
         return False
 

@@ -183,7 +183,7 @@ class Models:
     def searches(self, ref: str) -> Searches | None:
         """Tell what is known of the searches that a model's provider makes by itself; None where it makes none."""
         row, name = self._parse(ref)
-        found = None if row is None else searches_of(row, name)
+        found = None if row is None else searches_of(self._spoken(row), name)
         price = self._override(ref).search_price
         return found if found is None or price is None else msgspec.structs.replace(found, price=price)
 
@@ -289,10 +289,15 @@ class Models:
             proxy=said.proxy,
             ca_file=str(Path(said.ca_file).expanduser()) if said.ca_file else "",
         )
-        spoken = as_spoken_elsewhere(row) if own_address and not said.wire_api else row
-        inner = provider_for(spoken, endpoint, None if authorizer is None else authorizer(endpoint))
+        inner = provider_for(self._spoken(row), endpoint, None if authorizer is None else authorizer(endpoint))
         guarded = GuardedProvider(inner, self._circuits, name=row.name, place=base_url)
         return LearningProvider(guarded, lambda name, window: self._learn(f"{row.name}/{name}", window))
+
+    def _spoken(self, row: ProviderRow) -> ProviderRow:
+        """Give the row as it is spoken at the address that the user says."""
+        said = self._said(row)
+        own_address = self._settings.base_url or said.base_url
+        return as_spoken_elsewhere(row) if own_address and not said.wire_api else row
 
     def _learn(self, ref: str, window: int) -> None:
         """Keep a window that a refusal named, if nothing else is known of it."""

@@ -111,7 +111,7 @@ def _chosen(models: Models, settings: Settings) -> frozenset[str]:
 
 
 def _named(settings: Settings) -> Iterator[str]:
-    yield from filter(None, (settings.model, *(said.model for said in settings.modes.values())))
+    yield from dict.fromkeys(filter(None, (settings.model, *(said.model for said in settings.modes.values()))))
 
 
 def _provider(ref: str) -> str:
@@ -119,7 +119,7 @@ def _provider(ref: str) -> str:
 
 
 def _refs(models: Models, settings: Settings) -> Iterator[str]:
-    """Name a model of each provider with a key, and those that the settings choose; each provider once."""
+    """Name each model that the settings choose, once, and one of each other provider with a key."""
     yield from _named(settings)
     seen = {_provider(ref) for ref in _named(settings)}
     for line in provider_lines(models):

@@ -5,9 +5,8 @@ import re
 import stat
 from dataclasses import dataclass
 
-from treadle.policy.context import FileFacts, FileKind
+from treadle.policy.context import MAX_NAMES, FileFacts, FileKind
 
-_MOST_NAMES = 10_000
 _LARGEST_CONFIG = 64 * 1024
 _LARGEST_INDEX = 32 * 1024 * 1024
 _MOST_LINKS = 40
@@ -53,7 +52,7 @@ class DiskView:
             with os.scandir(path) as entries:
                 for entry in entries:
                     found.append(entry.name)
-                    if len(found) >= _MOST_NAMES:
+                    if len(found) >= MAX_NAMES:
                         break
         except (OSError, ValueError):
             return ()

@@ -5,12 +5,11 @@ from pathlib import Path
 
 from treadle.app.security.policy_files import FileState, FoundFile, InForce, PolicyFiles, usual_places
 from treadle.policy.operations import PathOp
-from treadle.policy.rules import Rule, Scope
+from treadle.policy.rules import STRICTEST_FIRST, Rule, Scope
 from treadle.protocol.base import Record
 from treadle.protocol.permissions import Verdict
 from treadle.workspace.text import visible
 
-_ORDER = (Verdict.DENY, Verdict.REQUIRE_USER_CONFIRMATION, Verdict.ALLOW)
 _WORDS = {Verdict.DENY: "deny", Verdict.REQUIRE_USER_CONFIRMATION: "ask", Verdict.ALLOW: "allow"}
 _NOT_TRUSTED = "the folder is not trusted"
 _CHANGED = "the file has changed since the folder was trusted"
@@ -69,7 +68,7 @@ def _file(found: FoundFile) -> FileLine:
 
 
 def _rules(found: InForce, workspace: str, *, trusted: bool) -> Iterator[RuleLine]:
-    for rule in sorted(found.ruleset.rules, key=lambda rule: _ORDER.index(rule.verdict)):
+    for rule in sorted(found.ruleset.rules, key=lambda rule: STRICTEST_FIRST.index(rule.verdict)):
         why = ""
         if rule.workspace not in ("", workspace):
             why = _ELSEWHERE

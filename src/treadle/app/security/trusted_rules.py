@@ -6,7 +6,7 @@ from treadle.app.security.policy_files import PROJECT_FILE
 from treadle.app.security.policy_show import RuleLine, read_policy
 from treadle.policy.rules import Scope
 from treadle.store.trust import Trust
-from treadle.workspace.text import visible
+from treadle.workspace.text import visible_name
 
 
 def allow_rules(trust: Trust) -> Sequence[RuleLine]:
@@ -20,8 +20,4 @@ def allow_rules(trust: Trust) -> Sequence[RuleLine]:
 def allow_lines(trust: Trust) -> Iterator[str]:
     """List these rules: what they match in full, and where they stand."""
     for rule in allow_rules(trust):
-        yield f"  allow  {_in_one_line(f'{rule.matches}  [{rule.source}]')}"
-
-
-def _in_one_line(text: str) -> str:
-    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+        yield f"  allow  {visible_name(f'{rule.matches}  [{rule.source}]')}"

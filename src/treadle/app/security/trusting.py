@@ -14,7 +14,7 @@ from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
 from treadle.store.activation import Item, ItemKind, changes
 from treadle.store.trust import Trust, TrustState, TrustStore, repository_of
-from treadle.workspace.text import visible
+from treadle.workspace.text import visible, visible_name
 
 VARIABLE = "TREADLE_TRUST"
 """The environment variable that says yes for a run: 1."""
@@ -127,7 +127,7 @@ def trust_command(workspace: Path) -> str:
 
 def shown(path: str) -> str:
     """Write a path in one harmless line."""
-    line = visible(path.encode(errors="backslashreplace").decode()).replace("\n", "\\n").replace("\t", "\\t")
+    line = visible_name(path.encode(errors="backslashreplace").decode())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]}…{line[-(_LONGEST // 2 - 1) :]}"
 
 

@@ -94,7 +94,7 @@ _READ_FORMS = {
     "iwconfig": {""},
     "rfkill": {"", "list"},
     "resolvectl": {"", "status", "statistics"},
-    "tc": {"-s"},
+    "tc": {"qdisc", "qdisc show", "-s qdisc", "-s qdisc show"},
     "bootctl": {"", "status", "list"},
     "efibootmgr": {"", "-v"},
     "tmutil": {"listbackups", "destinationinfo", "status"},
@@ -102,10 +102,13 @@ _READ_FORMS = {
     "btrfs": {"--version"},
     "loginctl": {"", "list-sessions"},
     "localectl": {"", "status"},
-    "nmcli": {"", "general"},
+    "nmcli": {"", "general", "general status"},
     "domainname": {""},
 }
 """First arguments with which an otherwise dangerous program only tells something; it is asked all the same."""
+
+_SAID_WHOLE = frozenset({"arp", "iw", "nmcli", "route", "tc"})
+"""Of these all arguments count: behind the same first one they change something."""
 
 VARIABLES_HARMLESS = re.compile(
     r"LC_[A-Z]+|LANG|LANGUAGE|TZ|NO_COLOR|FORCE_COLOR|CLICOLOR|CLICOLOR_FORCE|CI|COLUMNS|LINES|TERM|COLORTERM"
@@ -204,4 +207,5 @@ def only_tells(name: str, arguments: Sequence[str]) -> bool:
     """Whether a program from `ALWAYS` is used in a form that only tells something."""
     if arguments and arguments[0] in ("--version", "--help", "-V") and len(arguments) == 1:
         return True
-    return (arguments[0] if arguments else "") in _READ_FORMS.get(name, ())
+    said = " ".join(arguments if name in _SAID_WHOLE else arguments[:1])
+    return said in _READ_FORMS.get(name, ())

@@ -8,9 +8,8 @@ from itertools import pairwise
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_static, split_words
-from treadle.policy.names import picks_secret
 from treadle.policy.operations import PathOp
-from treadle.policy.shell.listing import SEARCHES, Use, listed_by
+from treadle.policy.shell.listing import SEARCHES, Use, listed_by, name_like, names_no_secret
 from treadle.policy.shell.readers import CONTENT_FREE, readers
 from treadle.policy.shell.scene import Feed, Scene
 from treadle.protocol.tools import Risk
@@ -164,9 +163,9 @@ def _reads_found(inner: list[str], search: _Search, scene: Scene) -> list[Findin
     if inner[0] not in CONTENT_FREE:
         if not search.is_plain or not search.names or inner[0] not in readers():
             return []
-        if not all(map(_names_no_secret, search.names)):
+        if not all(map(names_no_secret, search.names)):
             return []
-    name = search.names[0].translate({ord("*"): "x", ord("?"): "x"}) if search.names else "x"
+    name = name_like(search.names[0]) if search.names else "x"
     found = [
         finding
         for start in starts
@@ -197,12 +196,6 @@ def _takes_whole_names(inner: Sequence[str]) -> bool:
 
 def _only_reading(found: list[Finding]) -> list[Finding]:
     return found if all(finding.risk in (Risk.NONE, Risk.READ) for finding in found) else []
-
-
-def _names_no_secret(pattern: str) -> bool:
-    """Whether a name pattern says enough to tell that no protected file fits it."""
-    says_something = pattern.strip("*?.") != "" and "[" not in pattern and "\\" not in pattern
-    return says_something and picks_secret(as_glob(pattern)) is None
 
 
 def _reaches_out(search: _Search, scene: Scene) -> list[Finding]:

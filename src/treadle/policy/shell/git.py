@@ -292,10 +292,6 @@ def _clone(words: Sequence[str], scene: Scene) -> list[Finding]:
     return [Finding(Risk.REMOTE, "download", "git clone fetches from the network"), *found, *critical]
 
 
-def _init(words: Sequence[str], scene: Scene) -> list[Finding]:
-    return [found for word in words if not word.startswith("-") for found in scene.path(word, PathOp.WRITE)]
-
-
 def _bundle(words: Sequence[str], scene: Scene) -> list[Finding]:
     plain = [word for word in words[1:] if not word.startswith("-")]
     return scene.path(plain[0], PathOp.WRITE) if words[:1] and words[0] == "create" and plain else []
@@ -385,7 +381,7 @@ _SPECIAL: dict[str, Callable[[Sequence[str], Scene], list[Finding]]] = {
     "symbolic-ref": _symbolic_ref,
     "var": _var,
     "clone": _clone,
-    "init": _init,
+    "init": _change_files,
     "bundle": _bundle,
     **dict.fromkeys(("fetch", "pull", "ls-remote"), _over_network),
 }

@@ -48,7 +48,7 @@ class Listing:
         """A name as those that are listed are, also where there are none."""
         if self.names:
             return self.names[0]
-        return "./" + self.picks[0].translate({ord("*"): "x", ord("?"): "x"}) if self.picks else "./x"
+        return "./" + name_like(self.picks[0]) if self.picks else "./x"
 
 
 SEARCHES = frozenset({"grep", "egrep", "fgrep", "rg"})
@@ -191,7 +191,7 @@ def _picked(names: Sequence[str], patterns: Sequence[str], *, is_nul: bool) -> L
     """Give the names that fit one of the patterns, where those say enough; None where one asks for protected files."""
     if any(picks_secret(as_glob(_last(pattern))) for pattern in patterns):
         return None
-    if not patterns or not all(map(_names_no_secret, patterns)):
+    if not patterns or not all(map(names_no_secret, patterns)):
         return Listing(tuple(names), is_nul=is_nul)
     folded = [as_glob(pattern.casefold()) for pattern in patterns]
     kept = (name for name in names if any(fits(pattern, _last(name).casefold()) for pattern in folded))
@@ -301,14 +301,19 @@ def _passed(listing: Listing | None, argv: tuple[str, ...]) -> Listing | None:
     endings = [shorter, f"{shorter}{ending['letter']}"] if shorter else (ending["one"] or ending["several"]).split("|")
     kept = tuple(one for one in listing.names if one.endswith(tuple(f".{end}" for end in endings)))
     picks = tuple(f"*.{one}" for one in endings)
-    return Listing(kept, picks if all(map(_names_no_secret, picks)) else ())
+    return Listing(kept, picks if all(map(names_no_secret, picks)) else ())
 
 
 def _last(path: str) -> str:
     return path.rsplit("/", 1)[-1]
 
 
-def _names_no_secret(pattern: str) -> bool:
+def name_like(pattern: str) -> str:
+    """Give a name that a pattern fits."""
+    return pattern.translate({ord("*"): "x", ord("?"): "x"})
+
+
+def names_no_secret(pattern: str) -> bool:
     """Whether a pattern says enough of a name to tell that no protected file fits it."""
     says_something = pattern.strip("*?.") != "" and "[" not in pattern and "\\" not in pattern
     return says_something and picks_secret(as_glob(pattern)) is None

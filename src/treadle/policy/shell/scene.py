@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from treadle.policy.context import PolicyContext
+from treadle.policy.context import MAX_NAMES, PolicyContext
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import ANY, PIPE, STAR, UNKNOWN, as_glob, fits, is_glob, is_static, shown
 from treadle.policy.names import control_name, could_be_secret, pattern_hits, secret_name
@@ -18,9 +18,6 @@ from treadle.protocol.tools import Risk
 
 MAX_GLOB_MATCHES = 200
 MAX_ENDS = 16
-
-MAX_NAMES = 10_000
-"""As many names of a directory are seen at most; there may be more."""
 
 FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 """What may be written to wherever a command runs."""

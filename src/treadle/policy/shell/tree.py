@@ -4,11 +4,11 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from treadle.policy.context import FileKind
+from treadle.policy.context import MAX_NAMES, FileKind
 from treadle.policy.gitindex import tracked_names
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import all_inside
-from treadle.policy.shell.scene import MAX_NAMES, Scene
+from treadle.policy.shell.scene import Scene
 
 MAX_ENTRIES = 3000
 """As many files are looked at; where there are more, nothing is said about any."""

@@ -8,12 +8,12 @@ from treadle.policy.marks import UNKNOWN, is_static
 from treadle.policy.names import control_name, secret_name
 from treadle.policy.shell.scene import Scene
 
-MAX_NAMES = 400
+MAX_COPIED = 400
 
 
 def judge_trees(sources: Sequence[str], scene: Scene) -> list[Finding]:
-    """Ask where a folder holds protected names, or more than `MAX_NAMES` names to look at."""
-    left = MAX_NAMES
+    """Ask where a folder holds protected names, or more than `MAX_COPIED` names to look at."""
+    left = MAX_COPIED
     for source in sources:
         if not is_static(source) or scene.cwd == UNKNOWN:
             continue

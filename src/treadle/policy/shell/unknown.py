@@ -8,8 +8,8 @@ _WHY = {
         "can run code of the project or of packages, whatever it is asked": """
             npm npx yarn pnpm bun bunx corepack pip pip3 pipx uv uvx poetry pdm hatch tox nox conda mamba cargo go
             mvn gradle ant sbt make gmake cmake ninja meson bazel pytest jest vitest mocha eslint gem bundle rake
-            rails composer dotnet mix rebar3 lein flutter swift xcodebuild terraform tofu pulumi just task pre-
-            commit vite webpack turbo nx lerna
+            rails composer dotnet mix rebar3 lein flutter swift xcodebuild terraform tofu pulumi just task
+            pre-commit vite webpack turbo nx lerna
         """,
         "talks to the network with your credentials": "gh glab aws az gcloud kubectl helm heroku vercel netlify doctl",
         "waits for a person at the terminal; cat, head or sed -n print the same": "less more most man info vim nano",
