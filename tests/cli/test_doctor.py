@@ -106,3 +106,13 @@ async def test_a_small_window_of_a_local_server_is_a_warning(treadle: Command, h
     assert said.code == 0
     assert "ok    local ollama: 3 models" in said.out
     assert "warn  local ollama/gemma3:4b: gemma3:4b holds 4,096 tokens" in said.out
+
+
+def test_the_doctor_finds_the_browser_that_the_tool_would_take(
+    treadle: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "my-browser"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("TREADLE_CHROMIUM", str(program))
+    assert f"ok    chromium: {program}" in treadle("doctor").out

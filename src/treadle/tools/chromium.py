@@ -4,7 +4,6 @@ import asyncio
 import base64
 import contextlib
 import os
-import shutil
 from collections.abc import AsyncIterator, Mapping
 from typing import assert_never
 from urllib.parse import urlsplit
@@ -14,6 +13,7 @@ from treadle.protocol.errors import ToolError
 from treadle.tools.browser_steps import HEIGHT, WIDTH, ClickAt, ClickOn, Launch, Look, Press, Scroll, Step, Type, View
 from treadle.workspace.gateway import REFUSED, Gateway
 from treadle.workspace.network import Place, Resolver, resolve
+from treadle.workspace.programs import CHROMIUM, chromium_program
 from treadle.workspace.text import visible
 from treadle.workspace.variables import child_variables
 
@@ -25,7 +25,6 @@ except ModuleNotFoundError as missing:
         "`pip install 'treadle[browser]'`. Until then use web_fetch, or curl with execute_command."
     ) from missing
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _OPTIONS = (
     "--disable-gpu",
     "--disable-quic",
@@ -59,11 +58,12 @@ _EVENT_WIDTH = 500
 
 def find_chromium(variables: Mapping[str, str]) -> str:
     """Find the program: `TREADLE_CHROMIUM`, or a usual name on the PATH. Raises `ToolError`."""
+    if found := chromium_program(variables):
+        return found
     named = variables.get("TREADLE_CHROMIUM", "")
-    for name in (named,) if named else _NAMES:
-        if found := shutil.which(name, path=variables.get("PATH")):
-            return found
-    what = f"TREADLE_CHROMIUM names {named}, which is no program" if named else f"none of {', '.join(_NAMES)} is there"
+    what = (
+        f"TREADLE_CHROMIUM names {named}, which is no program" if named else f"none of {', '.join(CHROMIUM)} is there"
+    )
     raise ToolError(
         f"There is no Chromium: {what}. Tell the user to install one (such as `apt install chromium`) or to set "
         "TREADLE_CHROMIUM to its path. Until then use web_fetch, or curl with execute_command."

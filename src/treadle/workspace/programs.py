@@ -1,15 +1,26 @@
-"""Treadle's own small programs: started with pipes, and never left behind."""
+"""Programs that Treadle uses itself: small ones, started with pipes and never left behind, and where Chromium is."""
 
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 from treadle.workspace.variables import child_variables
 
 _BUFFER = 1024 * 1024
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+"""The names under which it is installed."""
+
+
+def chromium_program(variables: Mapping[str, str]) -> str:
+    """Find Chromium: what `TREADLE_CHROMIUM` names, or a usual name on the PATH; empty where there is none."""
+    named = variables.get("TREADLE_CHROMIUM", "")
+    found = (shutil.which(name, path=variables.get("PATH")) for name in ((named,) if named else CHROMIUM))
+    return next(filter(None, found), "")
 
 
 @contextlib.asynccontextmanager

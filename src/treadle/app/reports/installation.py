@@ -15,6 +15,7 @@ from treadle.app.places import config_file, data_directory, database, outputs
 from treadle.app.reports.checks import Check, fail, ok, warn
 from treadle.app.reports.extras import extras, install_command, missing_packages
 from treadle.app.security.sandbox_state import FIX, describe
+from treadle.workspace.programs import chromium_program
 from treadle.workspace.retention import DAYS, MOST_BYTES, read_outputs
 from treadle.workspace.sandbox import probe
 from treadle.workspace.search import find_ripgrep
@@ -23,7 +24,6 @@ _OLDEST_PYTHON = (3, 11)
 _PROGRAM_SECONDS = 5.0
 _NAMED = 3
 """Missing packages that are named; of more, how many."""
-_CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def installation_checks() -> Iterator[Check]:
@@ -106,9 +106,10 @@ def _sandbox() -> Check:
 
 
 def _chromium() -> Check:
-    program = next(filter(None, map(shutil.which, _CHROMIUM)), None)
-    if program is None:
-        return warn("chromium", "not found", "Install Chromium if the agent is to use a browser.")
+    program = chromium_program(os.environ)
+    if not program:
+        fix = "Install Chromium if the agent is to use a browser, or set TREADLE_CHROMIUM to its path."
+        return warn("chromium", "not found", fix)
     return ok("chromium", program)
 
 
