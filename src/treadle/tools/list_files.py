@@ -26,7 +26,7 @@ from treadle.tools.words import result_of
 from treadle.workspace.files import missing
 from treadle.workspace.judged import Judged, judge_path
 from treadle.workspace.search import Listing
-from treadle.workspace.text import visible_name
+from treadle.workspace.names import shown_name
 from treadle.workspace.workspace import Workspace
 
 _LIMIT = 500
@@ -74,7 +74,7 @@ class ListFiles(Struct, frozen=True):
             hint = " but hidden or ignored files; list it without recursive" if flat.entries else ""
             return result_of(Origin.WORKSPACE, Outcome.OK, f"[{name} has no entries{hint}]")
         more = [f"[only the first {_LIMIT} entries; list a directory further down]"] if listing.more else []
-        return result_of(Origin.WORKSPACE, Outcome.OK, "\n".join([*map(visible_name, listing.entries), *more]))
+        return result_of(Origin.WORKSPACE, Outcome.OK, "\n".join([*map(shown_name, listing.entries), *more]))
 
 
 def _entries(place: Judged, name: str) -> Listing:

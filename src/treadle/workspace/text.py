@@ -14,7 +14,7 @@ _SEQUENCE = re.compile(
 
 _LONGEST = 4200
 _UNFINISHED = re.compile(rf"(?:{_CSI}|{_TITLE}\x1b?|{_STRING}\x1b?|\x1b[ -/]{{0,2}}|\r)\Z")
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]")
 
 _OVERWRITING = ("\r", "\b")
 _OVERWRITES = re.compile("([\r\b])")
@@ -23,7 +23,10 @@ _PLAIN = bytes([*range(0x20, 0x7F), 0x09, 0x0A])
 
 
 def visible(text: str) -> str:
-    """Show control and direction-changing characters, except tab and line feed, as escapes such as `\\x1b`."""
+    """Show control and direction-changing characters, except tab and line feed, as escapes such as `\\x1b`.
+
+    So are halves of characters, which no encoding takes.
+    """
     return _CONTROL.sub(lambda found: _escape(found[0]), text)
 
 
@@ -34,6 +37,8 @@ def visible_name(name: str) -> str:
 
 @cache
 def _escape(character: str) -> str:
+    if "\udc80" <= character <= "\udcff":
+        return f"\\x{ord(character) - 0xDC00:02x}"  # a byte that is no UTF-8
     return character.encode("unicode_escape").decode("ascii")
 
 
