@@ -35,6 +35,11 @@ def visible_name(name: str) -> str:
     return visible(name).replace("\n", "\\n").replace("\t", "\\t")
 
 
+def size_of(text: str) -> int:
+    """Count the bytes that a text has in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))
+
+
 @cache
 def _escape(character: str) -> str:
     if "\udc80" <= character <= "\udcff":
