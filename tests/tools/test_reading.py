@@ -13,6 +13,7 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Image, text_of
 from treadle.protocol.tools import Origin, Outcome, ReadPath
 from treadle.tools.words import result_of
+from treadle.workspace.conversation import Conversation
 from treadle.workspace.files import sha256
 from treadle.workspace.workspace import Workspace, open_workspace
 
@@ -226,12 +227,51 @@ async def test_several_files_come_with_one_call_and_a_missing_one_spoils_nothing
 
 
 async def test_several_files_share_the_room_of_one_call(workspace: Workspace) -> None:
-    for name in ("a", "b", "c"):
-        _write(workspace, name, "x" * 999 + "\n" + ("y" * 999 + "\n") * 99)
+    for name, lines in (("a", 45), ("b", 99), ("c", 99)):
+        _write(workspace, name, ("y" * 999 + "\n") * lines)
     said = await text(workspace, "read_file", path="a", other_paths=["b", "c"])
-    assert len(said) < 140_000
-    assert "lines 1-3" in said.partition("=== b")[2]
-    assert said.endswith("=== c\n[not read: the other files fill this call]")
+    assert len(said) < 50_300
+    assert "[lines 1-4 of 99; read on with start_line=5]" in said.partition("=== b")[2]
+    assert said.endswith("=== c\n[not read: the other files fill this result. Read it with a call of its own.]")
+
+
+async def test_one_read_has_at_most_50_kb_in_whole_lines_and_the_next_goes_on(workspace: Workspace) -> None:
+    _write(workspace, "wide", "".join(f"{n} {'ä' * 200}\n" for n in range(1, 501)))
+    read, start = "", 1
+    while start:
+        page = await text(workspace, "read_file", path="wide", start_line=start)
+        assert len(page.encode()) <= 50_000
+        lines, _, note = page.rpartition("\n[lines")
+        read += f"{lines or page}\n"
+        start = int(note.rpartition("start_line=")[2][:-1]) if lines else 0
+    assert read == "".join(f"{n} | {n} {'ä' * 200}\n" for n in range(1, 501))
+
+
+async def test_a_small_window_gets_less_and_never_nothing(tmp_path: Path) -> None:
+    for room in (0, 100, 1_000, 6_000):
+        (root := tmp_path / str(room)).mkdir()
+        workspace = open_workspace(root, conversation=Conversation(room=lambda room=room: room))
+        _write(workspace, "a", "x" * 99_999 + "\n" + "short line\n" * 999)
+        for name in ("b", "c"):
+            _write(workspace, name, "y\n" * 999)
+        said = []
+        for name, arguments in (
+            ("read_file", {"path": "a"}),
+            ("read_file", {"path": "b", "start_line": 10}),
+            ("read_file", {"path": "a", "start_line": 2, "other_paths": ["b", "c"]}),
+            ("search_files", {"path": ".", "regex": "y"}),
+            ("list_files", {"path": "."}),
+        ):
+            said.append(await text(workspace, name, **arguments))
+        assert all(0 < len(each) <= max(room, 400) + 300 for each in said)
+        await workspace.close()
+
+
+async def test_a_line_number_of_any_size_is_past_the_end(workspace: Workspace) -> None:
+    _write(workspace, "a", "1\n2\n")
+    for start in (10**12, 10**30):
+        with pytest.raises(ToolError, match="only 2 lines; start_line 1000000000000 is past its end"):
+            await call(workspace, "read_file", path="a", start_line=start, end_line=10**31)
 
 
 async def test_a_call_of_which_no_file_can_be_read_fails(workspace: Workspace) -> None:

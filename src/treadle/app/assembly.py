@@ -47,6 +47,7 @@ from treadle.store.sqlite import SessionLog, SessionRow, Store
 from treadle.tools.browser_action import BrowserSession, open_chromium
 from treadle.tools.catalogue import builtin_tools
 from treadle.workspace.confinement import Confinement
+from treadle.workspace.conversation import Conversation
 from treadle.workspace.environment import Surroundings
 from treadle.workspace.jobs import JobBook
 from treadle.workspace.retention import tidy_now
@@ -56,6 +57,11 @@ from treadle.workspace.workspace import Records, open_workspace
 if TYPE_CHECKING:
     from treadle.policy.secrets import Redactor as SecretRedactor
     from treadle.workspace.diagnostics.checks import Diagnostics
+
+
+_SHARE, _BYTES_OF_TOKEN = 4, 3
+"""One result of a tool may take a quarter of the model's window; a token of code or prose has three bytes or more."""
+_WHATEVER = 2**40
 
 
 def require_sandbox(mode: Mode, settings: Settings) -> None:
@@ -114,7 +120,14 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         context = policy_context(workspace.root, now, trusted=trusted, further=parts.roots, rules=rules)
         return confine(line, granted, place, context)
 
+    def room() -> int:
+        window = parts.models.spec(running[0].state.model).context_window
+        return _WHATEVER if window is None else window // _SHARE * _BYTES_OF_TOKEN
+
     redactor = _redactor(parts)
+    conversation = Conversation(
+        room=room, holds=lambda text: running[0].transcript.holds(redactor().redact(text))
+    )
     strays = Strays(str(data_directory() / "saving"))
     strays.sweep()
     records = Records(strays=strays, jobs=JobBook(private, lambda text: redactor().redact(text)))
@@ -127,6 +140,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         records=records,
         hide=lambda: redactor().stream(),
         is_secret=_is_secret,
+        conversation=conversation,
     )
     recall(parts.history, workspace.seen)
     policy_files = PolicyFiles(usual_places(parts.trust.workspace))
