@@ -203,7 +203,7 @@ def test_without_its_grammar_the_extra_to_install_is_named(monkeypatch: pytest.M
 async def test_without_the_extra_python_is_outlined_and_the_tool_says_what_is_not(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    monkeypatch.setattr(outlines, "find_spec", lambda name: None)  # noqa: ARG005 - nothing is installed
+    monkeypatch.setattr(outlines, "find_spec", lambda name: None)
     outlines.languages.cache_clear()
     request.addfinalizer(outlines.languages.cache_clear)
     assert outlines.languages().startswith("Python. JavaScript, TypeScript, Go, ")

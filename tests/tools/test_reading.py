@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -250,7 +251,7 @@ async def test_one_read_has_at_most_50_kb_in_whole_lines_and_the_next_goes_on(wo
 async def test_a_small_window_gets_less_and_never_nothing(tmp_path: Path) -> None:
     for room in (0, 100, 1_000, 6_000):
         (root := tmp_path / str(room)).mkdir()
-        workspace = open_workspace(root, conversation=Conversation(room=lambda room=room: room))
+        workspace = open_workspace(root, conversation=Conversation(room=partial(int, room)))
         _write(workspace, "a", "x" * 99_999 + "\n" + "short line\n" * 999)
         for name in ("b", "c"):
             _write(workspace, name, "y\n" * 999)

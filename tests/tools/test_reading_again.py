@@ -43,8 +43,8 @@ def talk() -> Talk:
 @pytest.fixture
 async def workspace(tmp_path: Path, talk: Talk) -> AsyncIterator[Workspace]:
     (tmp_path / "root").mkdir()
-    holds = lambda text: talk.transcript.holds(text)  # noqa: E731 - the transcript may be another one by then
-    workspace = open_workspace(tmp_path / "root", spool=tmp_path / "spool", conversation=Conversation(holds=holds))
+    conversation = Conversation(holds=talk.transcript.holds)
+    workspace = open_workspace(tmp_path / "root", spool=tmp_path / "spool", conversation=conversation)
     Path(workspace.root, "a.py").write_text(LINES)
     yield workspace
     await workspace.close()

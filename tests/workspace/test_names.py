@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from treadle.workspace.names import existing_path, logged_path, shown_name
 from treadle.workspace.text import visible
 
-_PIECES = st.sampled_from([b"\\", b"\\x", b"e9", b"\\n", b"\n", b" ", b"~", b"\xe9", b"\xc3\xa9", b"\xe2\x80\xae", b"a"])
+_PIECES = st.sampled_from(
+    [b"\\", b"\\x", b"e9", b"\\n", b"\n", b" ", b"~", b"\xe9", b"\xc3\xa9", b"\xe2\x80\xae", b"a"]
+)
 NAMES = (st.binary(min_size=1, max_size=12) | st.lists(_PIECES, min_size=1, max_size=6).map(b"".join)).map(
     lambda raw: os.fsdecode(raw.replace(b"/", b"_").replace(b"\0", b"_"))
 )

@@ -34,12 +34,13 @@ def test_a_page_ends_early_when_its_room_is_used_up(tmp_path: Path) -> None:
 
 
 @given(
-    st.lists(st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\r\n"), max_size=60), max_size=30),
+    st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n"), max_size=60), max_size=30),
     st.integers(100, 2000),
 )
 def test_pages_are_bounded_in_bytes_and_together_give_every_line(lines: list[str], size: int) -> None:
     text = "".join(f"{line}\n" for line in lines)
-    first, pages = 1, []
+    first = 1
+    pages: list[str] = []
     while first <= len(lines):
         page = page_of(text, "", first=first, limits=PageLimits(size=size))
         assert page.lines

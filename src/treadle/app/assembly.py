@@ -125,9 +125,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         return _WHATEVER if window is None else window // _SHARE * _BYTES_OF_TOKEN
 
     redactor = _redactor(parts)
-    conversation = Conversation(
-        room=room, holds=lambda text: running[0].transcript.holds(redactor().redact(text))
-    )
+    conversation = Conversation(room=room, holds=lambda text: running[0].transcript.holds(redactor().redact(text)))
     strays = Strays(str(data_directory() / "saving"))
     strays.sweep()
     records = Records(strays=strays, jobs=JobBook(private, lambda text: redactor().redact(text)))

@@ -1,4 +1,4 @@
-"""Outlines of source files: what they define, and on which line. All but Python need the grammars of the extra `code`."""
+"""Outlines of source files: what they define, on which line. All but Python need the grammars of the extra `code`."""
 
 import importlib
 from collections.abc import Iterator

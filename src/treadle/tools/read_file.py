@@ -106,11 +106,11 @@ class ReadFile(Struct, frozen=True):
             return CallResult(outcome=Outcome.OK, origin=Origin.WORKSPACE, content=await self._read(wanted[0], room))
         content: list[ResultContent] = []
         failed = 0
-        for number, each in enumerate(wanted):
+        for each in wanted:
             gap = "\n\n" if content else ""
             content.append(Text(text=f"{gap}=== {self.workspace.paths.display(each.place.asked)}\n"))
             try:
-                section = await self._read(each, room) if room >= _LIMITS.width or number == 0 else _NO_ROOM
+                section = await self._read(each, room) if room >= _LIMITS.width or each is wanted[0] else _NO_ROOM
             except ToolError as error:
                 section = (Text(text=f"[{error.text}]"),)
                 failed += 1

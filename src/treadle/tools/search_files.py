@@ -115,12 +115,13 @@ def _fitting(files: Iterable[tuple[str, Iterable[tuple[str, bool]]]], room: int)
     for name, lines in files:
         title = f"\n{name}" if kept else name
         room -= size_of(title) + 1
-        for number, (line, matches) in enumerate(lines):
+        for line, matches in lines:
             room -= size_of(line) + 1
             if room < 0 and kept:
                 return kept, shown, in_files
-            if number == 0:
+            if title:
                 kept.append(title)
+                title = ""
                 in_files += 1
             kept.append(line)
             shown += matches

@@ -73,7 +73,12 @@ def options_of(query: Query) -> list[str]:
         if "\0" in given or not _can_be_sent(given):
             raise ToolError(f"The {what} holds a character that cannot be searched for. Write it without.")
     options = ["--null", "--line-number", "--with-filename", "--no-heading", "--color=never"]
-    options += [f"--context={query.context}", r"--context-separator=\x00", f"--max-columns={_WIDTH}", "--max-columns-preview"]
+    options += [
+        f"--context={query.context}",
+        r"--context-separator=\x00",
+        f"--max-columns={_WIDTH}",
+        "--max-columns-preview",
+    ]
     options += [f"--glob={glob}" for glob in globs_of(query.pattern)]
     over_lines = _OVER_LINES.search(query.regex) is not None
     options += ["--multiline"] if over_lines else []

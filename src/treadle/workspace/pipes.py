@@ -13,7 +13,7 @@ _WORDS = 3
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _ENDS = frozenset(";&()\n")
 _REDIRECTS = frozenset("<>")
-_KEYWORDS = frozenset("if then else elif while until do ! time {".split())
+_KEYWORDS = frozenset(["if", "then", "else", "elif", "while", "until", "do", "!", "time", "{"])
 _WIDTH = 60
 
 
@@ -33,13 +33,13 @@ def _pipes(line: str) -> list[list[str]]:
     scanner.whitespace, scanner.commenters, scanner.whitespace_split = " \t", "", True
     pipes: list[list[list[str]]] = [[[]]]
     try:
-        for token in scanner:
-            if token in ("|", "|&"):
+        for word in scanner:
+            if word in ("|", "|&"):
                 pipes[-1].append([])
-            elif token == "||" or (_ENDS & set(token) and not _REDIRECTS & set(token)):
+            elif word == "||" or (_ENDS & set(word) and not _REDIRECTS & set(word)):
                 pipes.append([[]])
             else:
-                pipes[-1][-1].append(token)
+                pipes[-1][-1].append(word)
     except ValueError:  # a quote that is not closed: bash says so
         return []
     return [[_name(words) for words in parts] for parts in pipes]

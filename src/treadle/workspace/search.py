@@ -80,9 +80,7 @@ class Search(Struct, frozen=True, kw_only=True):
         status, found = await self._lines(query)
         if status == _OUT_OF_MEMORY:  # a line of a hundred million characters, or a place in it for each of them
             status, found = await self._lines(replace(query, frugal=True))
-        return found.matches(
-            lambda path: self._absolute(path, query.path), unread=status in (_NOT_ALL, _OUT_OF_MEMORY)
-        )
+        return found.matches(lambda path: self._absolute(path, query.path), unread=status in (_NOT_ALL, _OUT_OF_MEMORY))
 
     async def _lines(self, query: Query) -> tuple[int, Gathered]:
         ignoring = self._ignoring(query.path)
@@ -119,7 +117,9 @@ class Search(Struct, frozen=True, kw_only=True):
         """Whether any file that is searched below a directory matches a glob. Raises `ToolError`."""
         globs = [f"--glob={glob}" for glob in globs_of(pattern)]
         ignoring = self._ignoring(path)
-        async with contextlib.aclosing(self._run([*_LIST, "--no-messages", *globs], ignoring, b"\0", _Ended())) as found:
+        async with contextlib.aclosing(
+            self._run([*_LIST, "--no-messages", *globs], ignoring, b"\0", _Ended())
+        ) as found:
             async for some in found:
                 if any(not self._is_closed(os.fsdecode(raw), path, ignoring) for raw in some):
                     return True
