@@ -61,7 +61,7 @@ async def run_line(
     outcome, report = _outcome(command), _report(number, command, advice=advice)
     denial = confinement.find_denial(report) if outcome is Outcome.FAILED and not command.why_stopped else None
     if denial is None:
-        return result_of(Origin.COMMAND, outcome, report)
+        return replace(result_of(Origin.COMMAND, outcome, report), running=command.running)
     return replace(result_of(Origin.COMMAND, outcome, f"{report}\n[{describe(denial)}]"), denial=denial)
 
 
@@ -76,7 +76,7 @@ async def look_at(workspace: Workspace, number: int, seconds: float, *, stop: bo
         await command.stop("you asked for it")
     else:
         await command.ended(seconds)
-    result = result_of(Origin.COMMAND, Outcome.OK, _report(number, command))
+    result = replace(result_of(Origin.COMMAND, Outcome.OK, _report(number, command)), running=command.running)
     if not command.alive:
         await _forget(workspace, number, command)
     return result
