@@ -61,7 +61,7 @@ async def run_line(
     outcome, report = _outcome(command), _report(number, command, advice=advice)
     denial = confinement.find_denial(report) if outcome is Outcome.FAILED and not command.why_stopped else None
     if denial is None:
-        return replace(result_of(Origin.COMMAND, outcome, report), running=command.running)
+        return result_of(Origin.COMMAND, outcome, report)
     return replace(result_of(Origin.COMMAND, outcome, f"{report}\n[{describe(denial)}]"), denial=denial)
 
 
