@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.engine.world import check_messages
 from treadle.engine.effects import Notify, Remember, RunTool
 from treadle.engine.explore import World, decision
 from treadle.engine.reader import Piece, ReplyReader
@@ -341,3 +342,17 @@ def test_a_conversation_that_stays_too_long_whatever_left_says_what_fills_it() -
         f"The model says: too long. Making room did not help. The largest part of it is {largest}."
     )
     assert phase(world.state) is Phase.WAITING_FOR_EVENT
+
+
+def test_a_call_that_is_read_while_the_turn_is_cancelled_has_a_result_in_the_history() -> None:
+    world = World(limits=Limits()).begin()
+    world.take(Prompt(id="p", content=(Text(text="do it"),)))
+    world.take(ContextReady(step=1))
+    world.take(Interrupt())
+    proposed = world.new_call("look")
+    assert proposed is not None
+    world.take(proposed)
+    world.take(world.reply(1, 1))
+    world.take(Prompt(id="q", content=(Text(text="go on"),)))
+    world.take(ContextReady(step=2))
+    check_messages(world.transcript.messages(ToolProtocol.NATIVE))

@@ -138,6 +138,10 @@ def propose(state: State, data: CallProposed) -> Moved:
     state = replace(state, calls=(*state.calls, call))
     if data.outside and state.turn is not None:
         state = replace(state, turn=replace(state.turn, tainted=True))
+    if state.cancelling:  # its reply may still be whole before the cancel hits: then every call in it needs a result
+        return put(
+            state, replace(call, status=CallStatus.FINISHED, result=result_text(Outcome.INTERRUPTED, texts.NOT_STARTED))
+        )
     if data.call.problem:
         return put(
             state, replace(call, status=CallStatus.FINISHED, result=result_text(Outcome.INVALID, data.call.problem))
