@@ -77,7 +77,8 @@ async def look_at(workspace: Workspace, number: int, seconds: float, *, stop: bo
         await command.stop("you asked for it")
     else:
         await command.ended(seconds)
-    result = result_of(Origin.COMMAND, Outcome.OK, _report(workspace, number, command))
+    said = _report(workspace, number, command)
+    result = replace(result_of(Origin.COMMAND, Outcome.OK, said), running=command.running)
     if not command.alive:
         await _forget(workspace, number, command)
     return result
