@@ -33,6 +33,7 @@ from treadle.engine.history import Past
 from treadle.engine.ports import Judge, Ports, Tool
 from treadle.engine.session import Session
 from treadle.engine.state import standing
+from treadle.engine.window import most_of_one_result
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import (
     Event,
@@ -57,11 +58,6 @@ from treadle.workspace.workspace import Records, open_workspace
 if TYPE_CHECKING:
     from treadle.policy.secrets import Redactor as SecretRedactor
     from treadle.workspace.diagnostics.checks import Diagnostics
-
-
-_SHARE, _BYTES_OF_TOKEN = 4, 3
-"""One result of a tool may take a quarter of the model's window; a token of code or prose has three bytes or more."""
-_WHATEVER = 2**40
 
 
 def require_sandbox(mode: Mode, settings: Settings) -> None:
@@ -121,8 +117,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         return confine(line, granted, place, context)
 
     def room() -> int:
-        window = parts.models.spec(running[0].state.model).context_window
-        return _WHATEVER if window is None else window // _SHARE * _BYTES_OF_TOKEN
+        # What a tool says below its lines must fit too.
+        return most_of_one_result(parts.models.spec(running[0].state.model)) * 9 // 10
 
     redactor = _redactor(parts)
     conversation = Conversation(room=room, holds=lambda text: running[0].transcript.holds(redactor().redact(text)))

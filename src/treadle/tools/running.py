@@ -61,9 +61,9 @@ async def run_line(
     advice = _ADVICE if command.why_stopped else ""
     outcome, report = _outcome(command), _report(workspace, number, command, advice=advice)
     denial = confinement.find_denial(report) if outcome is Outcome.FAILED and not command.why_stopped else None
-    if denial is None:
-        return result_of(Origin.COMMAND, outcome, report)
-    return replace(result_of(Origin.COMMAND, outcome, f"{report}\n[{describe(denial)}]"), denial=denial)
+    if denial is not None:
+        report = f"{report}\n[{describe(denial)}]"
+    return replace(result_of(Origin.COMMAND, outcome, report), denial=denial, full_output=command.output_file)
 
 
 async def look_at(workspace: Workspace, number: int, seconds: float, *, stop: bool) -> CallResult:
@@ -78,7 +78,8 @@ async def look_at(workspace: Workspace, number: int, seconds: float, *, stop: bo
     else:
         await command.ended(seconds)
     said = _report(workspace, number, command)
-    result = replace(result_of(Origin.COMMAND, Outcome.OK, said), running=command.running)
+    result = result_of(Origin.COMMAND, Outcome.OK, said)
+    result = replace(result, running=command.running, full_output=command.output_file)
     if not command.alive:
         await _forget(workspace, number, command)
     return result

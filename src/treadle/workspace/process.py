@@ -51,6 +51,7 @@ class _Spool:
         self._early: list[bytes] = []
         self._file: IO[bytes] | None = None
         self._failed = False
+        self._closed = False
         self._at_once = False
         self.size = 0
 
@@ -89,6 +90,8 @@ class _Spool:
         except OSError:
             self._failed = True
         self._early.clear()
+        if self._closed:
+            self.close()
 
     def flush(self) -> None:
         """Make the file readable up to here."""
@@ -97,6 +100,7 @@ class _Spool:
                 self._file.flush()
 
     def close(self) -> None:
+        self._closed = True
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.close()
@@ -263,6 +267,11 @@ class Command:
         except asyncio.CancelledError:
             await asyncio.shield(self.stop("it was cancelled", grace=_GRACE_ON_CANCEL))
             raise
+
+    @property
+    def output_file(self) -> str:
+        """The path of the file with all output; empty while there is none, since little was printed."""
+        return "" if self._spool.path is None else str(self._spool.path)
 
     def take_output(self, size: int = _NO_BOUND) -> str:
         """Give the output since the last time, its middle left out when it has more bytes (UTF-8) than `size`."""
