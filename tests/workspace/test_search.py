@@ -74,7 +74,7 @@ async def test_a_line_of_any_length_is_searched_in_bounded_memory(tmp_path: Path
         file.write(b"needle\n")
     (tmp_path / "other").write_text("x needle\n")
     bounded = tmp_path / "rg"
-    bounded.write_text(f'#!/bin/sh\nulimit -d 200000\nexec "{_RIPGREP}" "$@"\n')
+    bounded.write_text(f'#!/bin/sh\nulimit -d 100000\nexec "{_RIPGREP}" "$@"\n')
     bounded.chmod(0o755)
     found = await Search(ripgrep=str(bounded)).lines(Query(path=str(tmp_path), regex=regex, pattern="{line,other}"))
     assert (found.count, found.in_files, found.unread) == (2, 2, False)

@@ -233,7 +233,7 @@ class Shallowest:
         self._ignoring = ignoring
         self._entries: set[str] = set()
         self._slack = _SLACK
-        self._deepest = 0
+        self._last = (sys.maxsize, "")
         self._count = 0
         self._more = False
 
@@ -244,18 +244,19 @@ class Shallowest:
         names = _in(names, seen, directories)
         self._count += len(names)
         near = {directory for directory in seen if self._is_near(f"{directory}/" if directory else "")}
-        self._entries.update(self._ignoring.shown_of(_in(names, near, seen), near))
+        shown = self._ignoring.shown_of(_in(names, near, seen), near)
+        self._entries.update(name for name in shown if _depth_and_name(name) < self._last)
         for directory in directories:
             self._add_directory(directory)
         if len(self._entries) > 4 * self._limit + self._slack:
             self._more = True
             kept = self._ordered()
             self._entries = set(kept)
-            self._deepest = _depth_and_name(kept[-1])[0]
+            self._last = _depth_and_name(kept[-1])
 
     def _is_near(self, beginning: str) -> bool:
         """Whether what is directly below a beginning of paths may still be among the first."""
-        return not self._more or beginning.count("/") <= self._deepest
+        return beginning.count("/") <= self._last[0]
 
     def _add_directory(self, directory: str) -> None:
         """Take a directory and those that it lies in; where one is, those around it are."""
