@@ -2,21 +2,28 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import msgspec
 
 from treadle.context.focus import PROGRESS, has_progress
 from treadle.parsing import (
     Block,
     CallComplete,
     CallStarted,
+    InventedResults,
     Malformation,
     NativeReader,
     ParameterDelta,
     ReasoningDelta,
     ReasoningSplitter,
     XmlReader,
+    coerced,
+    foreign_call,
     grammar_of,
-    typed_arguments,
+    meant_calls,
+    near_tool,
+    own_parameters,
     validate_arguments,
 )
 from treadle.parsing import (
@@ -53,8 +60,8 @@ class ReplyReader:
         self._tools = tools
         self._step = step
         self._attempt = attempt
-        grammars = [grammar_of(spec.name, spec.parameters) for spec in tools.values()]
-        self._xml = XmlReader(grammars, reasoning_tags=True) if protocol is ToolProtocol.XML else None
+        self._grammars = [grammar_of(spec.name, spec.parameters, aliases=True) for spec in tools.values()]
+        self._xml = XmlReader(self._grammars, reasoning_tags=True) if protocol is ToolProtocol.XML else None
         self._splitter = ReasoningSplitter()
         self._native = NativeReader()
         self._content: list[ContentBlock] = []
@@ -64,6 +71,9 @@ class ReplyReader:
         self._positions: dict[int, int] = {}
         self._calls = 0
         self._searched = False
+        self._invented = InventedResults(tuple(tools))
+        self._ended = False
+        """Whether the model went on with a result that it invented: nothing from there on is part of the reply."""
 
     def feed(self, piece: Piece) -> list[Delta | CallProposed]:
         """Take the next piece of the stream."""
@@ -77,9 +87,11 @@ class ReplyReader:
                 self._end_thinking(piece.signature, piece.redacted, piece.wire, searched=piece.searched)
                 return []
             case StreamCallStart(index=index, name=name, wire_id=wire_id):
+                if self._ended:
+                    return []
                 return self._start_native(index, name, wire_id)
             case StreamCallArguments(index=index, text=text):
-                return self._take(self._native.feed(index, text))
+                return [] if self._is_dropped(index) else self._take(self._native.feed(index, text))
             case StreamCallDone(index=index, wire=wire):
                 return self._end_native(index, wire)
 
@@ -88,6 +100,7 @@ class ReplyReader:
         found = self._take(self._xml.finish() if self._xml else self._splitter.finish())
         found += self._take(self._native.finish())
         self._end_thinking("", "", None)
+        found += self._foreign()
         self._end_text()
         return found
 
@@ -104,10 +117,14 @@ class ReplyReader:
     def _take(self, blocks: Sequence[Block]) -> list[Delta | CallProposed]:
         found: list[Delta | CallProposed] = []
         for block in blocks:
+            if self._ended and (self._xml is not None or isinstance(block, ParsedText | ReasoningDelta)):
+                break
             match block:
                 case ParsedText(text=text):
                     self._end_thinking("", "", None)
                     self._text.append(text)
+                    if self._calls or self._positions:
+                        self._cut(self._invented.feed(text))
                     found.append(TextDelta(text=text))
                 case ReasoningDelta(text=text):
                     self._end_text()
@@ -123,6 +140,27 @@ class ReplyReader:
                 case Malformation():
                     found.append(self._malformed(block))
         return found
+
+    def _cut(self, characters: int) -> None:
+        """Take the last characters of the text back, if any, and what comes behind them."""
+        if characters:
+            self._ended = True
+            self._text = ["".join(self._text)[:-characters]]
+
+    def _is_dropped(self, index: int) -> bool:
+        """Whether the call came behind the end of the reply."""
+        return self._ended and index not in self._positions
+
+    def _foreign(self) -> list[Delta | CallProposed]:
+        """Take a call in a notation that is not read as a call that cannot run, so that the model reads why."""
+        if self._xml is None or self._calls:
+            return []
+        text = "".join(self._text)
+        call = foreign_call(text, self._grammars)
+        if call is None:
+            return []
+        self._text = [text[: call.start]]
+        return [self._malformed(Malformation("notation", call.hint, name=call.tool, source=text[call.start :]))]
 
     def _end_text(self) -> None:
         text = "".join(self._text)
@@ -156,16 +194,28 @@ class ReplyReader:
         return found
 
     def _complete(self, block: CallComplete) -> CallProposed:
-        spec = self._tools.get(block.name)
-        arguments, problems = dict(block.arguments), []
-        progress = arguments.pop(PROGRESS, "") if spec is not None and has_progress(spec) else ""
+        name, given = self._meant(block.name, block.arguments)
+        spec = self._tools.get(name)
         if spec is None:
-            problems = [self._unknown(block.name)]
-        else:
-            if self._xml is not None:
-                arguments, problems = typed_arguments(spec.parameters, arguments)
-            problems = problems or validate_arguments(spec.parameters, arguments)
-        return self._propose(block, arguments, " ".join(problems), progress)
+            return self._propose(block, dict(given), self._unknown(name))
+        arguments = self._own(spec, given)
+        progress = arguments.pop(PROGRESS, "") if has_progress(spec) else ""
+        problem = " ".join(validate_arguments(spec.parameters, arguments))
+        return self._propose(msgspec.structs.replace(block, name=name), arguments, problem, progress)
+
+    def _own(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Give the arguments as the tool declares them, wherever it is certain what was meant."""
+        return coerced(spec.parameters, own_parameters(spec.parameters, arguments))
+
+    def _meant(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+        """Find the tool that is called. By another name the call has to be right as a call of the tool it means."""
+        if name in self._tools:
+            return name, arguments
+        for tool, given in meant_calls(name, arguments, tuple(self._tools)):
+            spec = self._tools[tool]
+            if not validate_arguments(spec.parameters, self._own(spec, given)):
+                return tool, given
+        return name, arguments
 
     def _malformed(self, block: Malformation) -> CallProposed:
         return self._propose(block, {}, block.message)
@@ -199,6 +249,14 @@ class ReplyReader:
         )
 
     def _unknown(self, name: str) -> str:
-        near = difflib.get_close_matches(name, self._tools, n=3)
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"Use one of: {', '.join(self._tools)}."
+        near = near_tool(name, tuple(self._tools))
+        if near:
+            return f"There is no tool named {name!r}. Use {near}, whose parameters are: {self._usage(near)}."
+        close = difflib.get_close_matches(name, self._tools, n=3)
+        hint = f"Did you mean {' or '.join(close)}?" if close else f"Use one of: {', '.join(self._tools)}."
         return f"There is no tool named {name!r}. {hint}"
+
+    def _usage(self, tool: str) -> str:
+        grammar = next(grammar for grammar in self._grammars if grammar.name == tool)
+        optional = (f'"{name}" (optional)' for name in grammar.parameters if name not in (*grammar.required, PROGRESS))
+        return ", ".join((*(f'"{name}"' for name in grammar.required), *optional)) or "none"
