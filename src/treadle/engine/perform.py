@@ -9,6 +9,7 @@ from treadle.context.transcript import Transcript
 from treadle.engine import tool_call
 from treadle.engine.budgets import Send, bounded, room_for
 from treadle.engine.calls import find
+from treadle.engine.cancelling import end_in_time
 from treadle.engine.effects import (
     Assemble,
     CallModel,
@@ -31,6 +32,7 @@ from treadle.engine.ports import Ports, Prepared, RedactedOutput
 from treadle.engine.reader import ReplyReader
 from treadle.engine.requests import Tools, build_request, cost, offered_tools, room, terms_of
 from treadle.engine.state import State, replace, standing
+from treadle.engine.texts import INTERRUPTED
 from treadle.protocol.errors import RefusedError, StoreError
 from treadle.protocol.events import (
     Budget,
@@ -48,6 +50,9 @@ from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import CallOutput, Notice, Notification
 from treadle.protocol.permissions import Allowance
 from treadle.protocol.tools import CallResult, Outcome, ToolCall, result_text
+
+_LONGEST_END = 3.0
+"""Seconds that cancelled work has to end; then its outcome is posted without it."""
 
 
 class Desk(Protocol):
@@ -97,7 +102,7 @@ class Performer:
                     model_work(step, attempt),
                     lambda: self._call_model(step, attempt),
                     broken=lambda error: _broken_reply(step, attempt, self._redact(error)),
-                    unstarted=lambda: cancelled_reply(step, attempt),
+                    cut=lambda: cancelled_reply(step, attempt),
                 )
             case Compact(step=step):
                 transcript = self._desk.transcript
@@ -114,6 +119,7 @@ class Performer:
                     call_work(call.id),
                     lambda: self._run(effect),
                     broken=partial(self._broken_call, call.id),
+                    cut=partial(_cut_call, call.id),
                 )
             case Remember(allowances=allowances):
                 self._own("remember", lambda: self._remember(allowances))
@@ -139,16 +145,17 @@ class Performer:
         run: Callable[[], Coroutine[None, None, None]],
         *,
         broken: Callable[[Exception], EventData] | None = None,
-        unstarted: Callable[[], EventData] | None = None,
+        cut: Callable[[], EventData] | None = None,
     ) -> None:
-        """Run a task that reports: `broken` when it fails, `unstarted` when it is cancelled before its first step."""
-        begun = False
+        """Run a task that reports: `broken` when it fails, `cut` when it is cancelled.
+
+        A cancel may hit it anywhere, before its first step too, so the outcome is posted here, after the task has
+        ended; what it has reported by itself comes first, and the second report is then refused.
+        """
 
         async def guard() -> None:
-            nonlocal begun
-            begun = True
             try:
-                await run()
+                await end_in_time(run(), _LONGEST_END)
             except RefusedError:
                 pass  # it came too late: the state has moved on
             except Exception as error:
@@ -159,8 +166,8 @@ class Performer:
         def done(task: asyncio.Task[None]) -> None:
             if self._tasks.get(work) is task:
                 del self._tasks[work]
-            if not begun and unstarted is not None:
-                self._desk.post_soon(unstarted())
+            if cut is not None and task.cancelled():
+                self._desk.post_soon(cut())
 
         task = self._group.create_task(guard(), name=work)
         self._tasks[work] = task
@@ -271,6 +278,10 @@ class Performer:
     async def _wait(self, timer: str, seconds: float) -> None:
         await asyncio.sleep(seconds)
         await self._desk.post(TimerFired(timer=timer))
+
+
+def _cut_call(call_id: str) -> CallFinished:
+    return CallFinished(call_id=call_id, result=result_text(Outcome.INTERRUPTED, INTERRUPTED))
 
 
 class _Live(tool_call.LiveOutput):

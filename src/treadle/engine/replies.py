@@ -1,12 +1,12 @@
 """The model's side: context, request, reply, failure, retry, overflow."""
 
-from treadle.engine import checklist
+from treadle.engine import checklist, texts
 from treadle.engine.budgets import Ask, Send, Stop, add, room_for, spent_by, worst_of
 from treadle.engine.calls import Moved
 from treadle.engine.effects import Assemble, CallModel, Compact, Effect, Notify, StartTimer
 from treadle.engine.interruptions import drop_unfinished_reply
 from treadle.engine.state import Assembling, AwaitingReply, Compacting, Held, Idle, Retrying, State, replace, with_model
-from treadle.engine.turns import end_turn
+from treadle.engine.turns import end_turn, mistaken
 from treadle.protocol.events import Answer, Compacted, ContextExceeded, ContextReady, ReplyFailed, ReplyFinished
 from treadle.protocol.messages import Thinking, text_of
 from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, Spent, Usage
@@ -25,6 +25,8 @@ _FIRST_DELAY = 1.0
 _LONGEST_DELAY = 60.0
 _BEFORE_FALLBACK = 2
 """Failures in a row after which the fallback model takes over."""
+_EMPTY_RETRIES = 1
+"""How often a request is sent again, as it was, after a reply with nothing in it; then the model is told."""
 _LONGEST_WAIT = 10.0
 """Seconds; a provider that wants a longer pause is replaced at once where there is a fallback."""
 
@@ -101,7 +103,7 @@ def reply_finished(state: State, data: ReplyFinished) -> Moved:
     turn = replace(state.turn, text=text) if text.strip() else state.turn
     if any(isinstance(block, Thinking) and block.searched for block in data.message.content):
         turn = replace(turn, tainted=True)
-    state = replace(state, activity=Idle(), reply=data.stop, turn=turn)
+    state = replace(state, activity=Idle(), reply=data.stop, hint=data.hint, turn=turn)
     done = MessageDone(step=data.step, message=data.message, usage=data.usage, cost=data.cost)
     return state, [Notify(notification=done)]
 
@@ -124,6 +126,9 @@ def reply_failed(state: State, data: ReplyFailed) -> Moved:
         state, more = _stand_in(state, state.fallback, error)
         state, sent = send(state, data.step, data.attempt + 1)
         return state, [*effects, *more, *sent]
+    if error.kind is ErrorKind.EMPTY_REPLY and failures > _EMPTY_RETRIES:
+        state, more = mistaken(state, texts.EMPTY_REPLY)
+        return state, effects + more
     if error.retryable and failures <= state.limits.max_retries:
         return _retry(state, data, failures, effects)
     if error.kind is ErrorKind.CONTEXT_TOO_LONG:
