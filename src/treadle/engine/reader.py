@@ -30,7 +30,17 @@ from treadle.parsing import (
     TextDelta as ParsedText,
 )
 from treadle.protocol.events import CallProposed
-from treadle.protocol.messages import ContentBlock, Message, RedactedThinking, Role, Text, Thinking, ToolUse, WireData
+from treadle.protocol.messages import (
+    ContentBlock,
+    Message,
+    RedactedThinking,
+    Role,
+    Text,
+    Thinking,
+    ToolUse,
+    WireData,
+    text_of,
+)
 from treadle.protocol.models import (
     StreamCallArguments,
     StreamCallDone,
@@ -100,13 +110,17 @@ class ReplyReader:
         found = self._take(self._xml.finish() if self._xml else self._splitter.finish())
         found += self._take(self._native.finish())
         self._end_thinking("", "", None)
-        found += self._foreign()
         self._end_text()
         return found
 
     def message(self) -> Message:
         """Give the whole message; only after `finish`."""
         return Message(role=Role.ASSISTANT, content=tuple(self._content))
+
+    def hint(self) -> str:
+        """Say how to write the call that a reply without calls holds in another notation; only after `finish`."""
+        text = "" if self._calls else text_of(tuple(self._content))
+        return foreign_call(text, self._grammars, native=self._xml is None) if text else ""
 
     def partial(self) -> Message | None:
         """Give the text that was read so far, for a reply that is cut by the user."""
@@ -150,17 +164,6 @@ class ReplyReader:
     def _is_dropped(self, index: int) -> bool:
         """Whether the call came behind the end of the reply."""
         return self._ended and index not in self._positions
-
-    def _foreign(self) -> list[Delta | CallProposed]:
-        """Take a call in a notation that is not read as a call that cannot run, so that the model reads why."""
-        if self._xml is None or self._calls:
-            return []
-        text = "".join(self._text)
-        call = foreign_call(text, self._grammars)
-        if call is None:
-            return []
-        self._text = [text[: call.start]]
-        return [self._malformed(Malformation("notation", call.hint, name=call.tool, source=text[call.start :]))]
 
     def _end_text(self) -> None:
         text = "".join(self._text)
@@ -224,6 +227,7 @@ class ReplyReader:
         self, block: CallComplete | Malformation, arguments: dict[str, object], problem: str, progress: object = ""
     ) -> CallProposed:
         self._calls += 1
+        self._invented.begin()
         call_id = f"call_{self._step}_{self._attempt}_{self._calls}"
         self._place(block, call_id, {**arguments, PROGRESS: progress} if progress else arguments)
         spec = self._tools.get(block.name)

@@ -17,7 +17,7 @@ from treadle.parsing.chunks import CallFragment, ParsedReply, parse_chunks
 from treadle.parsing.coercion import coerced
 from treadle.parsing.invented import InventedResults
 from treadle.parsing.native import NativeReader
-from treadle.parsing.notation import ForeignCall, foreign_call
+from treadle.parsing.notation import foreign_call
 from treadle.parsing.reasoning import ReasoningSplitter
 from treadle.parsing.xml import XmlReader
 
@@ -26,7 +26,6 @@ __all__ = [
     "CallComplete",
     "CallFragment",
     "CallStarted",
-    "ForeignCall",
     "InventedResults",
     "Malformation",
     "NativeReader",

@@ -179,9 +179,8 @@ def _block(edit: Any) -> str:
 def meant_calls(name: str, arguments: Mapping[str, Any], known: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The calls of tools of `known` that a call of a tool with another name can mean, the likeliest first."""
     bare = _bare(name)
-    for tool in known:
-        if folded(tool) == bare:
-            yield tool, dict(arguments)
+    if same := own_tool(name, known):
+        yield same, dict(arguments)
     words = arguments.get("command")
     if isinstance(words, list) and len(words) == 2 and words[0] in _APPLY:
         tool, given = "apply_patch", {"patch": words[1]}
@@ -215,5 +214,11 @@ def _arranged(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
 def near_tool(name: str, known: Sequence[str]) -> str:
     """Name the tool of `known` that comes nearest to one of another agent; empty if none does."""
     bare = _bare(name)
-    tool = next((tool for tool in known if folded(tool) == bare), "") or _BY_TOOL.get(bare) or _NEAR_TOOL.get(bare, "")
+    tool = own_tool(name, known) or _BY_TOOL.get(bare) or _NEAR_TOOL.get(bare, "")
     return tool if tool in known else ""
+
+
+def own_tool(name: str, known: Sequence[str]) -> str:
+    """Find the tool of `known` that has this name, spelt or qualified in another way; empty if none does."""
+    bare = _bare(name)
+    return next((tool for tool in known if folded(tool) == bare), "")

@@ -6,6 +6,10 @@ from collections.abc import Sequence
 _LONGEST_HEAD = 400
 """Characters of a line in which the head of a result can end."""
 
+_HEAD_BEGUN = re.compile(r"[ \t]{0,8}(?:[\[<]|\Z)")
+_OTHER = "\0"
+"""Stands for the beginning of a line that is no head."""
+
 _TAGS = "function_results?|tool_results?|tool_response|tool_output|function_response|observation|environment_details"
 
 
@@ -32,10 +36,12 @@ class InventedResults:
 
     def feed(self, text: str) -> int:
         """Take the next piece; gives how many characters before its end an invented result began, 0 if none did."""
+        if self._line == _OTHER and "\n" not in text:
+            return 0
         data = self._line + text
         found = self._head.search(data)
         if found is not None:
             return len(data) - found.start()
         line = data[data.rfind("\n") + 1 :]
-        self._line = line if len(line) <= _LONGEST_HEAD else "\0"
+        self._line = line if len(line) <= _LONGEST_HEAD and _HEAD_BEGUN.match(line) else _OTHER
         return 0

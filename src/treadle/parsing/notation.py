@@ -1,11 +1,10 @@
 """Calls that a reply holds in a notation that is not read: found, and answered with an example of the right one."""
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
-
-from treadle.parsing.aliases import folded, near_tool
+from treadle.parsing.aliases import folded, near_tool, own_tool
 from treadle.parsing.blocks import ToolGrammar
 
 _NAME = r"[A-Za-z_][\w.:-]{0,63}"
@@ -18,7 +17,7 @@ _MARKUP = re.compile(
     rf"""<(?:antml:)?invoke\s{{1,9}}name=["']?({_NAME})["'>]"""
     rf"""|<function[\s=]{{1,9}}(?:name=)?["']?({_NAME})["'>]"""
     rf"""|<tool_name>\s{{0,9}}({_NAME})\s{{0,9}}</tool_name>"""
-    rf"""|\bto=(?:functions\.)?({_NAME})"""
+    rf"""|\bto=functions\.({_NAME})"""
 )
 """Notations that name the tool in tags of their own."""
 
@@ -26,50 +25,42 @@ _JSON = re.compile(
     r"<(?:\|?tool_calls?\|?|tool_use|function_calls?|tool_code|\|python_tag\|)>\s*(?=[\[{])"
     r"|\[TOOL_CALLS\]\s*(?=[\[{])"
     r"|<｜tool▁call▁begin｜>"
-    r"|^[ \t]*`{3,}[ \t]*(?:json|tool_calls?|tool_code|tool_use)?[ \t]*\r?\n[ \t]*(?=[\[{])"
+    r"|^[ \t]{0,9}`{3,}(?:json|tool_calls?|tool_code|tool_use)?[ \t]{0,9}\r?\n[ \t]{0,9}(?=[\[{])"
     r"|^(?=[\[{])",
     re.MULTILINE,
 )
 """Where JSON may begin that is a call."""
 
-_TAG = re.compile(r"^[ \t]*<([A-Za-z_][\w.:-]{1,63})(?=[\s/>])", re.MULTILINE)
+_TAG = re.compile(r"<([A-Za-z_][\w.:-]{1,63})(?=[\s/>])")
+_ENDS = (">", "}", "]", "`")
+"""How a text ends that ends with a call."""
 
 
-class ForeignCall(Struct, frozen=True):
-    """A call in another notation: where its text begins, the tool that it means, and what to say to the model."""
+def foreign_call(text: str, tools: Sequence[ToolGrammar], *, native: bool) -> str:
+    """Say how to write the call that the text of a reply without calls holds in a notation of other agents.
 
-    start: int
-    tool: str
-    hint: str
-
-
-def foreign_call(text: str, tools: Sequence[ToolGrammar], *, native: bool = False) -> ForeignCall | None:
-    """Find the first call in the text of a reply without calls that is written in a notation of other agents.
-
-    `native`: calls are made through the provider's interface, so that none belongs into the text; a tag alone is a
-    call there only with a parameter inside. Otherwise calls are tags, and what is found is a near miss of them. Only
-    calls of `tools`, whatever the name they go by, are found. Time is linear in the text.
+    `native`: calls are made through the provider's interface, and text is an answer unless it ends with a call of one
+    of the `tools`. Otherwise calls are tags and a reply without one is wrong anyway, so that near misses and other
+    names of tools are taken, too. Empty if there is no such call. Time is linear in the text.
     """
     known = {tool.name: tool for tool in tools}
-    found = (
-        (start, known[meant])
-        for candidates in (_markup(text), _json(text), _tags(text, known, native=native))
-        for start, name in candidates
-        if (meant := near_tool(name, tuple(known)))
-    )
-    first = next(found, None)
-    if first is None:
-        return None
-    start, tool = first
-    return ForeignCall(start, tool.name, _native_hint(tool) if native else _tags_hint(tool))
+    if native and not text.rstrip().endswith(_ENDS):
+        return ""
+    names = tuple(known)
+    called = itertools.chain(_markup(text), _json(text), _tags(text, known, native=native))
+    meant = (own_tool(name, names) if native else near_tool(name, names) for name in called)
+    tool = next((known[name] for name in meant if name), None)
+    if tool is None:
+        return ""
+    return _native_hint(tool) if native else _tags_hint(tool)
 
 
-def _markup(text: str) -> Iterator[tuple[int, str]]:
+def _markup(text: str) -> Iterator[str]:
     for found in _MARKUP.finditer(text):
-        yield found.start(), next(filter(None, found.groups()))
+        yield next(filter(None, found.groups()))
 
 
-def _json(text: str) -> Iterator[tuple[int, str]]:
+def _json(text: str) -> Iterator[str]:
     reached = 0
     for found in _JSON.finditer(text):
         if found.end() < reached:
@@ -81,15 +72,15 @@ def _json(text: str) -> Iterator[tuple[int, str]]:
             name = _NAMED.search(text, found.end(), reached)
             name = name if _WITH_ARGUMENTS.search(text, found.end(), reached) else None
         if name is not None:
-            yield found.start(), name[1]
+            yield name[1]
 
 
-def _tags(text: str, known: dict[str, ToolGrammar], *, native: bool) -> Iterator[tuple[int, str]]:
+def _tags(text: str, known: dict[str, ToolGrammar], *, native: bool) -> Iterator[str]:
     names = {folded(name): name for name in known}
     for found in _TAG.finditer(text):
         tool = names.get(folded(found[1].rpartition(":")[2]))
         if tool is not None and not (native and not _has_parameter(text, found.end(), known[tool])):
-            yield found.start(), tool
+            yield tool
 
 
 def _has_parameter(text: str, at: int, tool: ToolGrammar) -> bool:
