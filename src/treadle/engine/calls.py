@@ -1,5 +1,6 @@
 """The life of a call: proposed, judged, confirmed, running, finished."""
 
+from treadle.context.left_out import Ran, remember_run
 from treadle.engine import texts
 from treadle.engine.effects import Effect, JudgeCall, Notify, RunTool
 from treadle.engine.state import CallState, State, replace
@@ -22,6 +23,7 @@ from treadle.protocol.tools import (
     Flow,
     Outcome,
     Risk,
+    RunCommand,
     ToolKind,
     result_text,
 )
@@ -87,8 +89,9 @@ def _count(state: State, call: CallState, result: CallResult) -> State:
     if state.turn is not None and result.changes:
         changes = _merge(state.turn.changes, result.changes)
         state = replace(state, turn=replace(state.turn, changes=changes, worked=True))
+        state = replace(state, changed=_merge(state.changed, result.changes))
     if state.turn is not None and _ran_something(call, result):
-        state = replace(state, turn=replace(state.turn, worked=True))
+        state = replace(state, turn=replace(state.turn, worked=True), runs=_with_run(state, call, result))
     if state.turn is not None and _from_outside(call, result):
         urls = (access.url for access in call.accesses if isinstance(access, FetchUrl))
         fetched = tuple(dict.fromkeys((*state.turn.fetched, *urls)))
@@ -98,6 +101,14 @@ def _count(state: State, call: CallState, result: CallResult) -> State:
 
 def _ran_something(call: CallState, result: CallResult) -> bool:
     return call.traits.kind is ToolKind.EXECUTE and call.traits.flow is Flow.RUN and result.outcome in _RAN
+
+
+def _with_run(state: State, call: CallState, result: CallResult) -> tuple[Ran, ...]:
+    command = next((access.command for access in call.accesses if isinstance(access, RunCommand)), None)
+    if command is None:
+        return state.runs
+    said = "".join(block.text for block in result.content if isinstance(block, Text))
+    return remember_run(state.runs, Ran(command=command, said=said, full_output=result.full_output))
 
 
 def _from_outside(call: CallState, result: CallResult) -> bool:
@@ -127,6 +138,10 @@ def propose(state: State, data: CallProposed) -> Moved:
     state = replace(state, calls=(*state.calls, call))
     if data.outside and state.turn is not None:
         state = replace(state, turn=replace(state.turn, tainted=True))
+    if state.cancelling:  # its reply may still be whole before the cancel hits: then every call in it needs a result
+        return put(
+            state, replace(call, status=CallStatus.FINISHED, result=result_text(Outcome.INTERRUPTED, texts.NOT_STARTED))
+        )
     if data.call.problem:
         return put(
             state, replace(call, status=CallStatus.FINISHED, result=result_text(Outcome.INVALID, data.call.problem))

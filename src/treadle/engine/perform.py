@@ -30,15 +30,24 @@ from treadle.engine.effects import (
 from treadle.engine.model_call import ModelCall, call_model, cancelled_reply
 from treadle.engine.ports import Ports, Prepared, RedactedOutput
 from treadle.engine.reader import ReplyReader
-from treadle.engine.requests import Tools, build_request, cost, offered_tools, room, terms_of
+from treadle.engine.requests import Tools, build_request, cost, offered_tools, prompt_bytes, terms_of
 from treadle.engine.state import State, replace, standing
 from treadle.engine.texts import INTERRUPTED
+from treadle.engine.window import (
+    bounded_content,
+    make_room,
+    most_of_one_result,
+    most_room,
+    new_bytes,
+    room,
+    shorten_environment,
+    tokens_of,
+)
 from treadle.protocol.errors import RefusedError, StoreError
 from treadle.protocol.events import (
     Budget,
     CallFinished,
     CallStarted,
-    Compacted,
     ContextExceeded,
     ContextReady,
     EventData,
@@ -105,9 +114,8 @@ class Performer:
                     cut=lambda: cancelled_reply(step, attempt),
                 )
             case Compact(step=step):
-                transcript = self._desk.transcript
-                left = Compacted(step=step, dropped=transcript.droppable(), largest=transcript.largest())
-                self._desk.post_soon(left)
+                state = self._desk.state
+                self._desk.post_soon(make_room(state, self._desk.transcript, self._ports.model(state.model), step))
             case JudgeCall(call=call):
                 self._own(
                     call_work(call.id),
@@ -176,21 +184,26 @@ class Performer:
     async def _assemble(self, step: int) -> None:
         desk = self._desk
         described = await self._ports.environment.describe(first=desk.transcript.is_empty)
-        environment = f"{described}\nMode: {desk.state.mode}".strip()
-        tokens, spec = desk.transcript.tokens, self._ports.model(desk.state.model)
-        window = room(spec)
+        state, transcript = desk.state, desk.transcript
+        spec = self._ports.model(state.model)
+        environment = shorten_environment(f"{described}\nMode: {state.mode}".strip(), spec)
+        new = new_bytes(state, transcript, environment)
+        if not transcript.is_measured:
+            new += prompt_bytes(self._ports, state, self._tools(state.model))
+        tokens = transcript.tokens + tokens_of(new)
+        window = most_room(spec) if state.compactions else room(spec)
         if window is not None and tokens > window:
             await desk.post(ContextExceeded(step=step, tokens=tokens, window=window))
         else:
-            terms = await self._terms()
+            terms = await self._terms(new)
             await desk.post(ContextReady(step=step, environment=environment, tokens=tokens, terms=terms))
 
-    async def _terms(self) -> Terms | None:
+    async def _terms(self, new: int) -> Terms | None:
         """Say what the step's request can cost where a budget is set, and reserve it where one holds for the day."""
         state = self._desk.state
         if not bounded(state.limits):
             return None
-        terms = terms_of(self._ports, state, self._desk.transcript, self._tools(state.model))
+        terms = terms_of(self._ports, state, self._desk.transcript, new)
         room = room_for(state, terms)
         if state.limits.day == Budget() or not isinstance(room, Send):
             return terms
@@ -272,7 +285,8 @@ class Performer:
             self._desk.post_soon(CallFinished(call_id=effect.call.id, result=tool_call.interrupted(output)))
             raise
         output.finish()
-        result = tool_call.redacted(result, redactor)
+        most = most_of_one_result(self._ports.model(self._desk.state.model))
+        result = tool_call.redacted(replace(result, content=bounded_content(result.content, most)), redactor)
         return tool_call.mark_rerun(result) if effect.rerun else result
 
     async def _wait(self, timer: str, seconds: float) -> None:

@@ -4,6 +4,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from treadle.context.left_out import Ran
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.events import Limits, Prompt, Source, Terms
 from treadle.protocol.models import ModelChoice, ReplyStop, Spent, ToolProtocol, Usage
@@ -134,7 +135,8 @@ class State(Record, frozen=True, kw_only=True):
     without anybody being asked; `asked` names what the user has agreed to spend; `reply_tokens` bounds the next reply;
     `stopping` is why the turn is being cancelled if it was not the user. `recent` are fingerprints of the last replies
     with their results, `polls` the looks in a row at a running command that showed nothing new. `hint` tells the model
-    how to write what its reply seems to have meant.
+    how to write what its reply seems to have meant. `compactions` counts how often room was made for this step, as it
+    would have taken `exceeded` tokens. `changed` are the files that the session changed, `runs` its last commands.
     """
 
     session_id: str = ""
@@ -171,7 +173,10 @@ class State(Record, frozen=True, kw_only=True):
     recent: tuple[str, ...] = ()
     polls: int = 0
     looping: bool = False
-    compacted: bool = False
+    compactions: int = 0
+    exceeded: int = 0
+    changed: tuple[FileChange, ...] = ()
+    runs: tuple[Ran, ...] = ()
     largest: str = ""
     cancelling: bool = False
     stopping: TurnStop | None = None

@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from treadle.protocol.base import Record, Tagged
-from treadle.protocol.messages import Message, UserContent
+from treadle.protocol.messages import Message, ResultContent, UserContent
 from treadle.protocol.models import ModelChoice, ModelError, ReplyStop, Spent, ToolProtocol, Usage
 from treadle.protocol.permissions import AllowScope, Decision, Mode, OptionKind
 from treadle.protocol.tools import Access, CallResult, Preview, ToolCall, ToolTraits
@@ -210,15 +210,25 @@ class ContextExceeded(Tagged, frozen=True, kw_only=True, tag="context_exceeded")
     window: int
 
 
+class Shortened(Record, frozen=True, kw_only=True):
+    """What the model reads of a call's result from now on; the log keeps the whole."""
+
+    call_id: str
+    content: tuple[ResultContent, ...]
+
+
 class Compacted(Tagged, frozen=True, kw_only=True, tag="compacted"):
     """The `dropped` oldest messages after the first left the prompt; the log keeps them.
 
-    `largest` names the largest part of what stays.
+    `summary` stands in their place. `shortened` are the newest results, cut. `largest` names the largest part of what
+    always stays.
     """
 
     step: int
     dropped: int
     largest: str = ""
+    summary: str = ""
+    shortened: tuple[Shortened, ...] = ()
 
 
 class CallProposed(Tagged, frozen=True, kw_only=True, tag="call_proposed"):
