@@ -119,18 +119,29 @@ class ShortLines:
 
     def feed(self, text: str) -> str:
         """Take the next piece, and give the lines that it ends."""
-        first, *others = text.split("\n")
+        first, ended, rest = text.partition("\n")
         self._add(first)
-        if not others:
+        if not ended:
             return ""
-        done = [self._end()]
-        for line in others[:-1]:
-            if len(line) > self._width or "\r" in line or "\b" in line:
-                self._add(line)
-                line = self._end()  # noqa: PLW2901 - what is left of it
-            done.append(line)
-        self._add(others[-1])
-        return "\n".join([*done, ""])
+        done = self._end()
+        body, ended, last = rest.rpartition("\n")
+        if ended:
+            done += "\n" + (body if self._is_plain(body) else "\n".join(map(self._short, body.split("\n"))))
+        self._add(last)
+        return done + "\n"
+
+    def _is_plain(self, lines: str) -> bool:
+        """Whether these lines are short and nothing in them was overwritten: nearly always, and told fast."""
+        begin = 0
+        while begin + self._width < len(lines):
+            begin = lines.rfind("\n", begin, begin + self._width + 1) + 1
+            if not begin:
+                return False
+        return "\r" not in lines and "\b" not in lines
+
+    def _short(self, line: str) -> str:
+        self._add(line)
+        return self._end()
 
     def finish(self) -> str:
         """Give what there is of the last line; what comes next begins another one."""
