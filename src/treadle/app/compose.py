@@ -53,7 +53,6 @@ class Opening(Struct, frozen=True, kw_only=True):
     user_present: bool
     given: frozenset[str] = frozenset()
     resume: str = ""
-    title: str = ""
     trust: SessionTrust | None = None
     tools: tuple[Tool, ...] = ()
 
@@ -92,7 +91,7 @@ def last_session(workspace: Path) -> str:
     """Find the session of this workspace that was used last; raises `SessionError`."""
     store = open_store()
     try:
-        rows = store.sessions(str(workspace))
+        rows = [row for row in store.sessions(str(workspace)) if row.title]
     finally:
         store.close()
     if not rows:
@@ -118,7 +117,7 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
         id=session_id,
         workspace=str(workspace),
         model=choice.spec.ref,
-        title=opening.title,
+        title="",
         created_at=now,
         updated_at=now,
         events=0,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from treadle.protocol.errors import StoreError
 from treadle.store.chain import Row, beginning, link
+from treadle.store.titles import give_titles
 
 Work = str | Callable[[sqlite3.Connection], None]
 """A statement, or what SQL cannot say."""
@@ -90,6 +91,16 @@ STEPS: tuple[tuple[Work, ...], ...] = (
             tokens INTEGER NOT NULL
         ) STRICT
         """,
+    ),
+    (
+        """
+        CREATE TABLE summaries (
+            session_id TEXT PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+            seq INTEGER NOT NULL,
+            data BLOB NOT NULL
+        ) STRICT
+        """,
+        give_titles,
     ),
 )
 

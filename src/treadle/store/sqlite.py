@@ -5,7 +5,7 @@ import os
 import socket
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -21,18 +21,22 @@ from treadle.store import spending
 from treadle.store.chain import Row, beginning, first_break, link
 from treadle.store.damage import unread, unwritten
 from treadle.store.opening import Mended, open_database
+from treadle.store.titles import give_title
 
 T = TypeVar("T")
 
 Head = tuple[int, bytes]
 """The number and the hash of a session's last row."""
 
+Summary = tuple[int, bytes]
+"""The number of the last event that a summary covers, and the summary."""
+
 LEASE_SECONDS = 30.0
 """How long a lease counts after its last heartbeat when its owner cannot be looked at."""
 
 
 class SessionRow(Struct, frozen=True, kw_only=True):
-    """A session as it is listed. Times are milliseconds since 1970, UTC."""
+    """A session as it is listed. Times are milliseconds since 1970, UTC. `title` is empty before the first prompt."""
 
     id: str
     workspace: str
@@ -103,6 +107,7 @@ class Store:
 
         def keep(connection: sqlite3.Connection) -> Head:
             spending.count(connection, session_id, events)
+            give_title(connection, session_id, events)
             return _insert(connection, session_id, rows, self._heads.get(session_id))
 
         def insert() -> None:
@@ -184,6 +189,31 @@ class Store:
                 values,
             )
         )
+
+    async def discard_empty(self, session_id: str) -> None:
+        """Delete a session that never had a prompt; any other stays."""
+        await self.write(
+            lambda connection: connection.execute("DELETE FROM sessions WHERE id = ? AND title = ''", (session_id,))
+        )
+
+    def summaries(self) -> dict[str, Summary]:
+        """Read what was kept of sessions by `keep_summaries`, by their ids."""
+        rows = self._query("SELECT session_id, seq, data FROM summaries")
+        return {session_id: (seq, data) for session_id, seq, data in rows}
+
+    def keep_summaries(self, summaries: Mapping[str, Summary]) -> None:
+        """Keep what the logs of sessions say in short, up to an event: reading a log anew takes longer."""
+        rows = [(session_id, seq, data) for session_id, (seq, data) in summaries.items()]
+
+        def keep(connection: sqlite3.Connection) -> None:
+            connection.executemany(
+                "INSERT INTO summaries (session_id, seq, data) SELECT ?1, ?2, ?3 WHERE EXISTS "
+                "(SELECT 1 FROM sessions WHERE id = ?1) ON CONFLICT DO UPDATE SET seq = excluded.seq, "
+                "data = excluded.data",
+                rows,
+            )
+
+        self._writer.submit(self._transact, keep).result()
 
     async def count_edits(self, counts: Sequence[EditCount]) -> None:
         """Add to the ledger of edits."""

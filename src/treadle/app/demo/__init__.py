@@ -40,7 +40,7 @@ async def open_demo(folder: Path, *, tool_protocol: ToolProtocol = ToolProtocol.
             tool_protocol=tool_protocol,
             models={MODEL: ModelSettings(context_window=200_000, input_price=3.0, output_price=15.0)},
         )
-        opening = Opening(workspace=folder, settings=settings, user_present=True, title="Demo")
+        opening = Opening(workspace=folder, settings=settings, user_present=True)
         live = await open_session(opening)
         async with live:
             yield Demo(live=live, violations=server.violations)

@@ -96,6 +96,12 @@ class LiveSession:
         return any(isinstance(event, Resumed) for event in self._first)
 
     @property
+    def empty(self) -> bool:
+        """Whether there was no prompt yet: such a session is not kept."""
+        state = self._engine.state
+        return not (state.turns or state.turn or state.queue)
+
+    @property
     def closed(self) -> bool:
         """Whether the loop has ended, by itself or by leaving: everything is refused."""
         return self._engine.closed
@@ -188,6 +194,8 @@ class LiveSession:
                 raise
         finally:
             await self._clean_up()
+            with suppress(TreadleError):
+                await self._store.discard_empty(self.id)
             with suppress(TreadleError):
                 await self._store.release(self.id)
             self._store.close()
