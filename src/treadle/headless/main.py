@@ -143,17 +143,21 @@ class _Console:
         else:
             self._record(result_record(self._live, outcome, code))
         self._say(summary_lines(outcome))
+        self._says_how_to_go_on &= outcome.stop is not TurnStop.END_TURN or self._err.isatty()
+        self._say(self._how_to_go_on())
         if outcome.error is not None:
             self._say([describe_model_error(outcome.error, self._live.status.model)])
-        self._says_how_to_go_on &= outcome.stop is not TurnStop.END_TURN or self._err.isatty()
         return code
 
     def end(self) -> None:
         """Write what was held back when nothing concluded the turn, and how to go on with the session."""
         with suppress(OSError):
-            self._say(self._progress.finish())
-            if self._says_how_to_go_on and not self._live.empty:
-                self._say([resume_line(self._live.id)])
+            self._say([*self._progress.finish(), *self._how_to_go_on()])
+
+    def _how_to_go_on(self) -> list[str]:
+        """Say it once, and only where there is something to go on with."""
+        wanted, self._says_how_to_go_on = self._says_how_to_go_on and not self._live.empty, False
+        return [resume_line(self._live.id)] if wanted else []
 
     def _was_seen(self, outcome: TurnOutcome) -> bool:
         """Whether the text of a turn that was stopped is that of an earlier step, which is on the same screen."""

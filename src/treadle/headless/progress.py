@@ -148,7 +148,8 @@ def summary_lines(outcome: TurnOutcome) -> Iterator[str]:
     steps = "1 step" if outcome.steps == 1 else f"{outcome.steps} steps"
     yield f"# {outcome.stop}: {steps}, {tokens}, {usage.output_tokens} out, {money}"
     if outcome.denied:
-        calls = "1 call was" if outcome.denied == 1 else f"{outcome.denied} calls were"
-        yield f"# {calls} denied because nobody was there to approve; see --mode"
+        one = outcome.denied == 1
+        calls, them = ("1 call was", "it") if one else (f"{outcome.denied} calls were", "them")
+        yield f"# {calls} denied because nobody was there to approve {them}; see --mode"
     if outcome.why:
         yield f"# stopped by {outcome.why}"
