@@ -2,8 +2,7 @@
 
 import io
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -45,7 +44,7 @@ class Place:
     """A folder and a home, and what was written."""
 
     folder: Path
-    settings: dict[str, object] = field(default_factory=dict)
+    max_steps: int | None = None
     session: str = ""
 
     async def run(
@@ -63,8 +62,8 @@ class Place:
             known = ModelSettings(context_window=200_000, input_price=1.0, output_price=1.0)
             model = "anthropic-compatible/scripted"
             settings = Settings(
-                model=model, base_url=server.base_url, models={model: known}, mode=Mode.EDITS, **self.settings
-            )  # type: ignore[arg-type]
+                model=model, base_url=server.base_url, models={model: known}, mode=Mode.EDITS, max_steps=self.max_steps
+            )
             opening = Opening(workspace=self.folder, settings=settings, user_present=False, resume=resume)
             live = await open_session(opening)
             self.session = live.id
@@ -111,9 +110,9 @@ async def test_a_text_beside_the_completion_is_progress(place: Place) -> None:
 
 
 async def test_a_text_that_was_shown_before_the_step_limit_is_not_shown_again_on_the_same_screen(place: Place) -> None:
-    place.settings["max_steps"] = 1
-    screen = {"out": Stream(is_terminal=True), "err": Stream(is_terminal=True)}
-    code, out, err = await place.run(says(SayText(text="Let me look."), LOOK), **screen)
+    place.max_steps = 1
+    out_stream, err_stream = Stream(is_terminal=True), Stream(is_terminal=True)
+    code, out, err = await place.run(says(SayText(text="Let me look."), LOOK), out=out_stream, err=err_stream)
     assert (code, out, err.count("Let me look.")) == (Exit.STEPS, "", 1)
     code, out, err = await place.run(says(SayText(text="Let me look."), LOOK))
     assert (code, out) == (Exit.STEPS, "Let me look.\n"), "a script still gets it"
@@ -133,7 +132,7 @@ async def test_how_to_go_on_is_said_once_after_an_error_and_before_its_four_line
 
 @pytest.mark.parametrize("output", [OutputFormat.JSON, OutputFormat.STREAM_JSON])
 async def test_json_output_names_the_session_in_its_records_alone(place: Place, output: OutputFormat) -> None:
-    place.settings["max_steps"] = 1
+    place.max_steps = 1
     code, out, err = await place.run(says(LOOK), output=output, err=Stream(is_terminal=True))
     last = json.loads(out.splitlines()[-1])
     assert (code, last["session_id"], last["stop"]) == (Exit.STEPS, place.session, "max_turn_requests")
@@ -145,8 +144,8 @@ async def test_a_stream_that_is_gone_ends_the_task_and_keeps_the_session(place: 
     gone = OSError(number, "gone")
     with pytest.raises(OSError, match="gone"):
         await place.run(says(LOOK), says(SayText(text=ANSWER)), err=Stream(gone=gone))
-    code, out, _ = await place.run(says(LOOK), says(SayText(text=ANSWER)), resume=place.session)
-    assert (code, out) == (Exit.DONE, f"{ANSWER}\n")
+    code, out, err = await place.run(says(LOOK), says(SayText(text=ANSWER)), resume=place.session, task="")
+    assert (code, out) == (Exit.DONE, f"{ANSWER}\n"), err
 
 
 async def test_a_resumed_session_with_nothing_to_do_says_so_and_how_to_go_on(place: Place) -> None:
@@ -165,19 +164,15 @@ async def test_one_denied_call_is_one_call(place: Place) -> None:
     )
 
 
-def stopped_as(sessions: Sequence[object]) -> list[tuple[SessionState, str | None]]:
-    return [(one.state, one.ended) for one in sessions]  # type: ignore[attr-defined]
-
-
 async def test_the_list_says_how_each_session_stands_and_what_it_has_cost(place: Place) -> None:
     await place.run(says(SayText(text=ANSWER)), task="First\n  of all")
-    place.settings["max_steps"] = 1
+    place.max_steps = 1
     await place.run(says(LOOK), task="Second")
     await place.run(Turn(items=(Refuse(status=400),)), task="Third")
     for _ in range(2):  # read, and then as it was kept
         sessions = listed_sessions(place.folder)
         assert [one.title for one in sessions] == ["Third", "Second", "First of all"]
-        assert stopped_as(sessions) == [
+        assert [(one.state, one.ended) for one in sessions] == [
             (SessionState.STOPPED, "error"),
             (SessionState.STOPPED, "max_turn_requests"),
             (SessionState.DONE, None),

@@ -94,9 +94,9 @@ def _guarded(command: Callable[[], int]) -> int:
     except SystemExit as end:
         return int(end.code or 0)
     except OSError as error:
-        from treadle.cli.streams import is_gone
+        from treadle.cli.streams import is_unwritable
 
-        return _lost(error) if is_gone(error) else _crash(error)
+        return _lost(error) if is_unwritable(error) else _crash(error)
     except TreadleError as error:
         from treadle.app.report import describe
 
@@ -128,10 +128,12 @@ def _lost(error: OSError) -> int:
     """Give the exit code of a program whose reader has left, or whose terminal is gone."""
     from treadle.app.exits import Exit
     from treadle.app.report import four_lines
-    from treadle.cli.streams import is_gone, is_hangup
+    from treadle.cli.streams import is_full, is_hangup
 
-    if not is_gone(error):
-        return _report(four_lines("The output cannot be written.", str(error), "Write it to another place."), 1)
+    if is_full(error):
+        return _report(
+            four_lines("The output cannot be written.", str(error), "Write it to another place."), Exit.FAILED
+        )
     return Exit.HANGUP if is_hangup(error) else Exit.FAILED
 
 

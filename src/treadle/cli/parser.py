@@ -1,8 +1,12 @@
 """The parser of one command."""
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -18,6 +22,10 @@ class CommandParser(argparse.ArgumentParser):
     def format_help(self) -> str:
         """Write the help."""
         return super().format_help() + (self.after() if self.after is not None else "")
+
+    def _print_message(self, message: str, file: "SupportsWrite[str] | None" = None) -> None:
+        """Write what argparse would swallow the failure of."""
+        (file or sys.stderr).write(message)
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """Take the words of the command line; ends the program, with the nearest flag, for one that there is not."""

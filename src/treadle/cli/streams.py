@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TextIO
 
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _GONE = frozenset({errno.EPIPE, errno.EIO, errno.ENXIO, errno.EBADF})
 
 
@@ -34,9 +35,14 @@ def _open(number: int, mode: str) -> "TextIO":
     return os.fdopen(number, mode, encoding="utf-8", closefd=False)  # type: ignore[return-value]
 
 
-def is_gone(error: OSError) -> bool:
-    """Whether it says that a stream has nobody at its other end; an error about a file names the file."""
-    return error.filename is None and error.errno in _GONE
+def is_unwritable(error: OSError) -> bool:
+    """Whether it is about a stream: the other end has left, or its disk is full. An error about a file names the file."""
+    return error.filename is None and error.errno in _GONE | _FULL
+
+
+def is_full(error: OSError) -> bool:
+    """Whether there was no room for what was written."""
+    return error.errno in _FULL
 
 
 def is_hangup(error: OSError) -> bool:
