@@ -36,7 +36,7 @@ def _open(number: int, mode: str) -> "TextIO":
 
 
 def is_unwritable(error: OSError) -> bool:
-    """Whether it is about a stream: the other end has left, or its disk is full. An error about a file names the file."""
+    """Whether it is about a stream: nobody is there any more, or its disk is full. One about a file names the file."""
     return error.filename is None and error.errno in _GONE | _FULL
 
 

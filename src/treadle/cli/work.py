@@ -186,10 +186,12 @@ def _offer_demo(arguments: argparse.Namespace, missing: ConfigError) -> int:
     from treadle.app.config.settings import load_settings
     from treadle.app.exits import Exit
     from treadle.app.reports.first_start import first_start_text
+    from treadle.app.wrapping import say
     from treadle.cli.demo import run_demo
 
     text = asyncio.run(first_start_text(load_settings(flags(arguments)), missing))
-    sys.stdout.write(f"{text}\n\nStart the demo now? [y/N] ")
+    say(sys.stdout, f"{text}\n")
+    sys.stdout.write("Start the demo now? [y/N] ")
     sys.stdout.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         return Exit.CONFIG
