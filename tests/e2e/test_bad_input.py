@@ -63,7 +63,7 @@ CASES = {
     "no task": Case(("-p", " \n", *NOWHERE), "The task is empty", "-p was given no text"),
     "no task on standard input": Case(("-p", "-", *NOWHERE), "The task is empty", "Standard input held no text"),
     "two tasks": Case(("-p", "Hi.", "Ho.", *NOWHERE), "The task was given twice", "'Ho.' follows it"),
-    "no terminal": Case(("Hi there.", *NOWHERE), "needs a terminal", "Standard input or output is not one"),
+    "no terminal": Case(("Hi.", *NOWHERE), "needs a terminal", "Standard input or output is not one"),
     "settings that are no TOML": Case(
         ("-p", "Hi."),
         "The settings file {}/home/config.toml is not valid TOML",

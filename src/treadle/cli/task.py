@@ -33,6 +33,9 @@ _WITHOUT_BLANKS = 0x0E00
 """From this character on (Thai) there are scripts that put no blanks between words: one word may be a whole task."""
 
 
+_SENTENCE_ENDS = frozenset(".!?")
+"""No command ends so: `Go on!` may be one word in another language."""
+
 _AS_TEXT = "To send it as text, put another word before it."
 
 _NOT_SENT = "Words without quotes may be a mistyped command, so nothing was sent to a model."
@@ -43,7 +46,7 @@ def task_of(words: Sequence[str], commands: Collection[str]) -> str:
 
     A task is one argument, in quotes. So no command that is mistyped, or given behind its flags, is sent to a model.
     """
-    if not words or (len(words) == 1 and _is_task(words[0])):
+    if not words or (len(words) == 1 and _is_task(words[0], commands)):
         return words[0] if words else ""
     first = words[0]
     if first in commands:
@@ -57,8 +60,10 @@ def task_of(words: Sequence[str], commands: Collection[str]) -> str:
     raise ConfigError("task-unquoted", "A task is one argument: put it in quotes.", why=_NOT_SENT, fix=fix)
 
 
-def _is_task(word: str) -> bool:
-    return not word or any(char.isspace() or ord(char) >= _WITHOUT_BLANKS for char in word.strip())
+def _is_task(word: str, commands: Collection[str]) -> bool:
+    if not word or any(char.isspace() or ord(char) >= _WITHOUT_BLANKS for char in word.strip()):
+        return True
+    return word[-1] in _SENTENCE_ENDS and word[0].isalpha() and not _nearest(word[:-1], commands)
 
 
 def unknown_command(word: str, commands: Collection[str], *, why: str = "") -> ConfigError:
@@ -72,7 +77,8 @@ def _nearest(word: str, commands: Collection[str]) -> str:
     """Give the command that a word is most like, empty when it is like none."""
     from difflib import get_close_matches
 
-    near = get_close_matches(word.lower(), [*commands, *_MEANT], n=1, cutoff=0.65)
+    word = word.lower().rstrip("".join(_SENTENCE_ENDS))
+    near = get_close_matches(word, [*commands, *_MEANT], n=1, cutoff=0.65)
     return _MEANT.get(near[0], near[0]) if near else ""
 
 
