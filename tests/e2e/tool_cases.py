@@ -241,8 +241,10 @@ CASES: Mapping[str, Case] = {
         ),
     ),
     "ask_followup_question": Case(
-        works=(Step({"question": "Which one?", "options": ["a", "b"]}, "No user is here to answer."),),
-        refused=(invalid("The question is empty.", question=" "),),
+        refused=(
+            invalid("Nobody is here to answer.", question="Which one?", options=["a", "b"]),
+            invalid("The question is empty.", question=" "),
+        ),
     ),
     "plan_mode_respond": Case(
         refused=(invalid("The response is empty.", response=""),),
