@@ -93,6 +93,19 @@ async def test_a_closed_terminal_is_a_hangup_and_keeps_the_session(tmp_path: Pat
     assert (ended.code, ended.out.count("word")) == (Exit.DONE, 200 if state == "stopped" else 0), ended.err
 
 
+@pytest.mark.parametrize("shell_line", ['exec "$0" -m treadle "$@"', 'trap \'\' HUP; exec "$0" -m treadle "$@"'])
+async def test_a_closed_terminal_ends_an_interactive_session_as_a_hangup(tmp_path: Path, shell_line: str) -> None:
+    program = Program(tmp_path / "home")
+    async with ScriptedServer(SLOW) as server:
+        command = ("sh", "-c", shell_line, sys.executable)
+        async with on_terminal(program, "go on and on", *model(server), command=command) as terminal:
+            await terminal.until_shown("word word")
+            terminal.close()
+            assert await terminal.ended() == Exit.HANGUP
+    (session,) = map(json.loads, (await program.run("sessions", "--json", cwd=tmp_path)).out.splitlines())
+    assert (session["title"], session["state"], session["ended"]) == ("go on and on", "stopped", "unfinished")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 async def test_every_signal_says_how_to_go_on(tmp_path: Path, number: signal.Signals) -> None:
     program = Program(tmp_path / "home")

@@ -98,7 +98,7 @@ class LiveSession:
 
     @property
     def empty(self) -> bool:
-        """Whether there was no prompt yet: such a session is not listed, and not kept if nothing else was done in it."""
+        """Whether there was no prompt yet: it is not listed, and not kept if nothing else was done in it."""
         state = self._engine.state
         return not (state.turns or state.turn or state.queue)
 
