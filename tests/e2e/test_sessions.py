@@ -53,6 +53,14 @@ async def test_a_session_of_the_terminal_is_named_after_its_first_prompt_and_its
     assert (session["title"], session["state"], session["ended"]) == ("say hello, please", "done", None)
 
 
+async def test_a_task_of_a_script_on_a_terminal_shows_its_answer_once_and_how_to_go_on(tmp_path: Path) -> None:
+    program = Program(tmp_path / "home")
+    async with ScriptedServer(HELLO) as server, on_terminal(program, "-p", "Say hello.", *model(server)) as terminal:
+        assert await terminal.ended() == Exit.DONE
+        await terminal.until_shown("Go on with: treadle --resume 20")
+        assert terminal.shown.count("Hello to you.") == 1
+
+
 async def test_what_goes_on_elsewhere_is_listed_as_it_stands(tmp_path: Path) -> None:
     program = Program(tmp_path / "home")
     flags = ("--directory", str(tmp_path))

@@ -1,4 +1,4 @@
-"""List the sessions of a folder, the last used first, with how each stands and what it has cost."""
+"""List the sessions of a folder, the last used first, with the state and the cost of each."""
 
 import argparse
 import sys

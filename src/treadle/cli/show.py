@@ -14,7 +14,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Print the session."""
     from treadle.app.compose import read_session
     from treadle.app.report import harmless
-    from treadle.app.reports.story import story_lines
+    from treadle.app.reports.session_text import session_lines
     from treadle.app.wrapping import say
     from treadle.protocol.codec import encode
 
@@ -23,5 +23,5 @@ def execute(arguments: argparse.Namespace) -> int:
         for event in events:
             sys.stdout.write(f"{encode(event).decode()}\n")
         return 0
-    say(sys.stdout, harmless("\n".join(story_lines(row, events))))
+    say(sys.stdout, harmless("\n".join(session_lines(row, events))))
     return 0

@@ -1,4 +1,4 @@
-"""A task told as it goes, with every approval shown and answered with yes: the demo without a terminal."""
+"""A task shown as it goes, with every approval answered with yes: the demo without a terminal."""
 
 import uuid
 from collections.abc import Iterator

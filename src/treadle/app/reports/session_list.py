@@ -1,4 +1,4 @@
-"""The sessions as they are listed: how each stands, what it has cost, and why it stopped."""
+"""The sessions as they are listed: their state, cost, and why they stopped."""
 
 from collections.abc import Sequence
 from contextlib import suppress
