@@ -210,23 +210,19 @@ def _names(operation: FileOperation, file_name: str | None) -> bool:
 
 
 def _exact_block(edit: Edit) -> Block:
-    """An exact string as lines; a newline at the end of both, or before nothing, means whole lines."""
-    old, new = edit.old, edit.new
+    """An exact string, also as lines: a newline at the end of both, or before nothing, means whole lines."""
+    old, new = (text.removeprefix("\ufeff").replace("\r\n", "\n") for text in (edit.old, edit.new))
+    exact = Edit(old, new)
     if old.endswith("\n") or not old:
-        old, new = old.removesuffix("\r\n").removesuffix("\n"), new.removesuffix("\r\n").removesuffix("\n")
-    lines = _split(old)
+        old, new = old.removesuffix("\n"), new.removesuffix("\n")
+    lines = tuple(old.split("\n"))
     keeps_blank = is_blank(lines[0]) or is_blank(lines[-1])
     return Block(
         lines,
-        _split(new) if edit.new or keeps_blank else (),
-        ends_line=edit.old.endswith("\n"),
+        tuple(new.split("\n")) if exact.new or keeps_blank else (),
+        exact=exact,
         everywhere=edit.replace_all,
     )
-
-
-def _split(text: str) -> tuple[str, ...]:
-    lines = text.removeprefix("\ufeff").split("\n")
-    return tuple(line.removesuffix("\r") for line in lines)
 
 
 def _touched(hunks: Sequence[Hunk]) -> LineRange:

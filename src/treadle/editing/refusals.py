@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from treadle.editing.keys import TextViews
 from treadle.editing.regions import Alignment, Conflict
 from treadle.editing.results import Block, EditError, ErrorCode, LineRange
@@ -46,6 +48,11 @@ def refuse(code: ErrorCode, block: Block, views: TextViews, line: int | None = N
         window = (line, line + 1)
     message = _SAYS[code].format(line=None if line is None else line + 1)
     return EditError(code, message, nearest=None if window is None else numbered(views.lines, *window))
+
+
+def at_lines(error: EditError, views: TextViews, start: int, end: int) -> EditError:
+    """The refusal with lines `start` to `end` (from 0, excluded) of a text instead of what it showed."""
+    return replace(error, nearest=numbered(views.lines, start, max(start + 1, end)), candidates=())
 
 
 def refuse_conflict(conflict: Conflict, block: Block, views: TextViews) -> EditError:

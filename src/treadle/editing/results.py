@@ -72,8 +72,8 @@ class Block(Struct, frozen=True):
 
     `hint` is the line (from 1) at which the model believes `search` to start. `anchors` are lines that stand
     above it, outermost first. `at_end` says that it ends the file. `lines_only` marks the diff formats,
-    where a line is never part of a longer one. `ends_line` says that the exact string ended in
-    a line end, `everywhere` that every place is meant.
+    where a line is never part of a longer one. `exact` is the exact string that was given instead of lines.
+    `everywhere` says that every place is meant.
     """
 
     search: tuple[str, ...]
@@ -82,8 +82,13 @@ class Block(Struct, frozen=True):
     anchors: tuple[str, ...] = ()
     at_end: bool = False
     lines_only: bool = False
-    ends_line: bool = False
+    exact: Edit | None = None
     everywhere: bool = False
+
+    @property
+    def ends_line(self) -> bool:
+        """Whether an exact string ends in a line end."""
+        return self.exact is not None and self.exact.old.endswith("\n")
 
 
 class Section(Struct, frozen=True):
