@@ -8,7 +8,7 @@ from typing import assert_never
 
 import msgspec
 
-from treadle.editing import Edit, EditError, EditFormat, EditResult, apply_edit
+from treadle.editing import Edit, EditError, EditFormat, EditResult, apply_edit, explain
 from treadle.editing.show import display_diff
 from treadle.protocol.base import Record
 from treadle.protocol.codec import encode
@@ -112,8 +112,8 @@ def _edit_file(file: Path, edit: str, form: EditFormat, *, write: bool) -> int:
         before = read_text(name, name)
         outcome = apply_edit(form, before.text, edit, file_name=file.name)
         if isinstance(outcome, EditError):
-            what = f"The edit of {file} is refused ({outcome.code})."
-            raise TreadleError(f"edit-{outcome.code}", what, why=outcome.message, fix=outcome.nearest or "")
+            what = f"The edit of {file} is refused."
+            raise TreadleError(f"edit-{outcome.code}", what, why=explain(outcome, name))
         if write:
             save(name, before.encode(outcome.text), expected=before.digest, name=name)
     except ToolError as error:

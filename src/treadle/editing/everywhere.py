@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from msgspec.structs import replace
+
 from treadle.editing.elision import expand_replace
 from treadle.editing.exact import Place, find_places, is_whole_lines, reads_already
 from treadle.editing.foreign import escaped_sign
 from treadle.editing.keys import TextViews, is_blank
-from treadle.editing.refusals import numbered, refuse, refuse_escaped
+from treadle.editing.refusals import at_lines, refuse, refuse_escaped
 from treadle.editing.results import Block, EditError, ErrorCode, LineRange
 from treadle.editing.source import Hunk, WorkingText
 
@@ -33,7 +35,7 @@ def replace_everywhere(block: Block, work: WorkingText) -> tuple[tuple[Hunk, ...
 def _changes(block: Block, views: TextViews, places: Sequence[Place]) -> tuple[tuple[Hunk, ...], int] | EditError:
     hunks = tuple(_hunks(block, views, places))
     sign = escaped_sign([line for hunk in hunks for line in hunk.lines], block.search, views)
-    return (hunks, len(places)) if sign is None else refuse_escaped(sign, block)
+    return (hunks, len(places)) if sign is None else refuse_escaped(sign)
 
 
 def _places(block: Block, views: TextViews) -> Iterator[Place]:
@@ -58,7 +60,7 @@ def _refusal(block: Block, work: WorkingText, places: Sequence[Place]) -> EditEr
     if inner in new:
         done = [place for place in places if reads_already(text, inner, new, place)]
         if done:
-            said = "The replacement, which holds the search text, stands already"
+            said = "The replacement, which holds the search text, is there already"
             return _refuse(ErrorCode.ALREADY_APPLIED, said, done, work.views)
     alone = [place for place in places if is_whole_lines(text, place)]
     if not block.replace and 0 < len(alone) < len(places):
@@ -73,12 +75,9 @@ def _refuse(code: ErrorCode, said: str, places: Sequence[Place], views: TextView
     rows = sorted({place.first + 1 for place in places})
     more = f" and {len(rows) - _MOST_NAMED} more" if len(rows) > _MOST_NAMED else ""
     where = ", ".join(map(str, rows[:_MOST_NAMED])) + more
-    return EditError(
-        code,
-        f"{said} at line {where}. Add neighbouring text so that only what is meant fits.",
-        nearest=numbered(views.lines, places[0].first, places[0].last + 1),
-        candidates=tuple(LineRange(place.first + 1, place.last + 1) for place in places[:_MOST_NAMED]),
-    )
+    error = EditError(code, f"{said} at line {where}. Add neighbouring text so that only what is meant fits.")
+    candidates = tuple(LineRange(place.first + 1, place.last + 1) for place in places[:_MOST_NAMED])
+    return replace(at_lines(error, views, places[0].first, places[0].last + 1), candidates=candidates)
 
 
 def _hunks(block: Block, views: TextViews, places: Sequence[Place]) -> Iterator[Hunk]:

@@ -112,7 +112,8 @@ def _place_string(block: Block, edit: Edit, views: TextViews, ends: Sequence[str
     found = in_file(find_places(text, edit.old), views, ends) if edit.old else iter(())
     places = list(islice(found, MAX_PLACES))
     if len(places) > 1 and block.exact is not None and not edit.old.isspace():
-        return refuse_places([LineRange(place.first + 1, max(place.first, place.last) + 1) for place in places], views)
+        rows = [LineRange(place.first + 1, place.first + len(block.search)) for place in places]
+        return refuse_places(rows, block, views)
     if len(places) != 1 or (block.exact is None and not _is_string(block, text, places[0])):
         return None
     place, new = places[0], edit.new
@@ -129,7 +130,7 @@ def _place_string(block: Block, edit: Edit, views: TextViews, ends: Sequence[str
     sign = escaped_sign([line for hunk in hunks for line in hunk.lines], block.search, views)
     # What the new text has within a string of its own, or brings into one of the file, is no mistake.
     if sign is not None and escaped_sign(block.replace, block.search, views) is not None:
-        return refuse_escaped(sign, block)
+        return refuse_escaped(sign)
     return Placed(Tier.EXACT if is_whole_lines(text, place) else Tier.INLINE, hunks)
 
 
@@ -174,10 +175,10 @@ def _first_found(attempts: Iterable[_Attempt], views: TextViews) -> Placing | No
 
 def _merge_found(tier: Tier | None, block: Block, found: list[Alignment], views: TextViews) -> Placing:
     if len(found) > 1:
-        return refuse_ambiguous(found, views)
+        return refuse_ambiguous(found, block, views)
     places = _also_inside_lines(block, found[0], views)
     if places:
-        return refuse_places(places, views)
+        return refuse_places(places, block, views)
     hunks = _merged(block, found[0], views)
     return hunks if isinstance(hunks, EditError) else Placed(tier or found[0].tier, tuple(hunks))
 
@@ -196,7 +197,7 @@ def _merged(block: Block, found: Alignment, views: TextViews) -> list[Hunk] | Ed
         return refuse(ErrorCode.ALREADY_APPLIED, block, views, hunks[0].start)
     sign = escaped_sign([line for hunk in hunks for line in hunk.lines], block.search, views)
     if sign is not None:
-        return refuse_escaped(sign, block)
+        return refuse_escaped(sign)
     return [replace(hunk, lines=_indented(block, hunk.lines, views)) for hunk in hunks]
 
 
@@ -245,13 +246,13 @@ def _place_loosely(block: Block, views: TextViews) -> Placing:
         return refuse(ErrorCode.ALREADY_APPLIED, block, views)
     places = [] if block.lines_only else _string_places(block, views)
     if len(places) > 1:
-        return refuse_places(places, views)
+        return refuse_places(places, block, views)
     if any(is_elision(line) for line in block.search):
         return _place_parts(block, views)
     for reading in (Reading(Tier.SIMILAR, block), *readings_without_drift(block)):
         found = narrowed(find_similar(reading.block, views), reading.block, views)
         if len(found) > 1:
-            return refuse_ambiguous(found, views)
+            return refuse_ambiguous(found, block, views)
         if found:
             return _merge_found(reading.tier, reading.block, found, views)
     return refuse(ErrorCode.NOT_FOUND, block, views)
@@ -296,7 +297,7 @@ def _place_parts(block: Block, views: TextViews) -> Placing:
         if not places:
             return refuse(ErrorCode.NOT_FOUND, block, views)
         if len(places) > 1:
-            return refuse_ambiguous(list(places.values()), views)
+            return refuse_ambiguous(list(places.values()), block, views)
         merged = _merged(part, next(iter(places.values())), views)
         if isinstance(merged, EditError):
             return merged

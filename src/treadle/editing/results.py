@@ -124,8 +124,9 @@ class EditResult(Struct, frozen=True):
 class EditError(Struct, frozen=True):
     """A refusal; the file stays as it is.
 
-    `message` tells the model what to do next. `block` counts from 1. `nearest` is the most similar real text,
-    each line with its number. `candidates` are the places of an ambiguous block.
+    `message` tells the model what to do next. `block` counts from 1, of `blocks` in all. `nearest` is the text of
+    the file that helps, each line with its number; `shown` says which lines these are. `candidates` are the places
+    of an ambiguous block. `others` are the refusals of further blocks of the same edit.
     """
 
     code: ErrorCode
@@ -133,6 +134,9 @@ class EditError(Struct, frozen=True):
     block: int | None = None
     nearest: str | None = None
     candidates: tuple[LineRange, ...] = ()
+    shown: tuple[LineRange, ...] = ()
+    blocks: int = 0
+    others: tuple["EditError", ...] = ()
 
 
 class AddFile(Struct, frozen=True):
