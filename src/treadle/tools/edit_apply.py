@@ -65,9 +65,10 @@ def replace_whole(pre: str, content: str, name: str) -> tuple[str, EditReport]:
 
 
 def _no_text(what: str, form: EditFormat, name: str) -> ToolError:
-    way = "Nothing was changed; write the whole text of the file, or change parts of it with your tool for edits."
-    report = EditReport(path=name, format=form.value, code=ErrorCode.MALFORMED.value)
-    return ToolError(f"{what} {way}", edit=report)
+    return ToolError(
+        f"{what} Nothing was changed; write the whole text of the file, or change parts of it with your tool for edits.",
+        edit=EditReport(path=name, format=form.value, code=ErrorCode.MALFORMED.value),
+    )
 
 
 def _outcome(
