@@ -66,7 +66,7 @@ def replace_whole(pre: str, content: str, name: str) -> tuple[str, EditReport]:
 
 def _no_text(what: str, form: EditFormat, name: str) -> ToolError:
     return ToolError(
-        f"{what} Nothing was changed; write the whole text of the file, or change parts of it with your tool for edits.",
+        f"{what} Nothing was changed; write the whole text of the file, or change parts of it with your edit tool.",
         edit=EditReport(path=name, format=form.value, code=ErrorCode.MALFORMED.value),
     )
 
