@@ -280,10 +280,10 @@ async def test_a_patch_names_every_file_and_hunk_that_fails(workspace: Workspace
         await call(workspace, "apply_patch", patch=patch)
     assert caught.value.text == (
         "Refused [not_found]: nothing was changed in a.txt. Hunk 2 of 3: Nothing like the text of the ` ` and `-` "
-        "lines is in the file, which has 3 lines. Copy the lines to change from it. Send all 3 hunks again. "
-        "The file has:\n1 | one\n2 | two\n3 | three\n\n"
+        "lines is in the file, which has 3 lines. Copy the lines to change from it. Send all 3 hunks again."
+        "\nThe file has:\n1 | one\n2 | two\n3 | three\n\n"
         "Refused [not_found]: nothing was changed in b.txt. Nothing like the text of the ` ` and `-` lines is in the "
-        "file, which has 2 lines. Copy the lines to change from it. The file has:\n1 | red\n2 | green\n\n"
+        "file, which has 2 lines. Copy the lines to change from it.\nThe file has:\n1 | red\n2 | green\n\n"
         "c.txt exists already. Nothing was changed; use `*** Update File:` for it.\n\n"
         "Nothing was changed: d.txt does not exist. Did you mean c.txt or b.txt or a.txt?"
     )

@@ -40,4 +40,4 @@ def _parts(failed: Sequence[EditError], part: str) -> Iterator[str]:
 
 def _with_text(error: EditError, again: str = "") -> str:
     text = f"{error.message}{again}"
-    return f"{text} The file has:\n{error.nearest}" if error.nearest else text
+    return f"{text}\nThe file has:\n{error.nearest}" if error.nearest else text
