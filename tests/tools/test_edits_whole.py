@@ -107,7 +107,7 @@ async def test_a_fence_around_code_is_taken_off(workspace: Workspace, before: st
     ],
 )
 async def test_a_placeholder_never_replaces_an_unread_file(workspace: Workspace, placeholder: str) -> None:
-    with pytest.raises(ToolError, match="stands for lines that are left out, and they would be lost"):
+    with pytest.raises(ToolError, match="stands for omitted lines, and they would be lost"):
         await written(workspace, "app.py", CODE, f"import re\n{placeholder}\n")
     assert Path(workspace.root, "app.py").read_text() == CODE
     assert await written(workspace, "app.py", CODE + placeholder + "\n", f"import re\n{placeholder}\n") != CODE
@@ -119,7 +119,7 @@ async def test_an_unread_file_may_be_replaced_by_a_whole_text(workspace: Workspa
 
 
 async def test_a_body_of_dots_below_a_known_function_is_no_whole_text(workspace: Workspace) -> None:
-    with pytest.raises(ToolError, match="stands for lines"):
+    with pytest.raises(ToolError, match="stands for omitted lines"):
         await written(workspace, "app.py", CODE, CODE.replace("    return open(path).read()", "    ..."))
     stub = CODE + "\n\ndef stub() -> int:\n    ...\n"
     assert await written(workspace, "app.py", CODE, stub) == stub

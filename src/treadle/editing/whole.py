@@ -27,7 +27,7 @@ def apply_whole(pre: str, text: str, file_name: str | None = None) -> EditResult
     if omitted:
         return EditError(
             ErrorCode.ELISION,
-            f"The line {new[min(omitted)].strip()!r} stands for lines that are left out, and they would be lost. "
+            f"The line {new[min(omitted)].strip()!r} stands for omitted lines, and they would be lost. "
             "Write the whole text, or change parts of the file with an edit.",
         )
     work = WorkingText(source)
