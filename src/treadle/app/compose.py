@@ -15,7 +15,7 @@ from treadle.app.models.choosing import Models, process_circuits
 from treadle.app.places import database
 from treadle.app.report import describe_mended, tell
 from treadle.app.security.trusting import SessionTrust, session_trust
-from treadle.app.session.ledger import LedgerRow, ledger_rows
+from treadle.app.session.ledger import LedgerRow, ledger_rows, today
 from treadle.app.session.live import LiveSession
 from treadle.app.session.roots import further_roots, past_roots
 from treadle.engine.history import read_past
@@ -282,6 +282,6 @@ def edit_ledger() -> list[LedgerRow]:
     """Sum up the ledger of edits, a row for each model and format."""
     store = open_store()
     try:
-        return ledger_rows(store.edit_counts())
+        return ledger_rows(store.edit_counts(), today())
     finally:
         store.close()

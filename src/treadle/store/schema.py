@@ -102,6 +102,24 @@ STEPS: tuple[tuple[Work, ...], ...] = (
         """,
         give_titles,
     ),
+    (
+        """
+        CREATE TABLE edits_by_day (
+            model TEXT NOT NULL,
+            format TEXT NOT NULL,
+            code TEXT NOT NULL,
+            repair INTEGER NOT NULL,
+            day TEXT NOT NULL,
+            count INTEGER NOT NULL,
+            tokens INTEGER NOT NULL,
+            PRIMARY KEY (model, format, code, repair, day)
+        ) STRICT, WITHOUT ROWID
+        """,
+        # What was counted until now is of no known day; as of today it is forgotten in time.
+        "INSERT INTO edits_by_day SELECT model, format, code, repair, date('now'), count, tokens FROM edits",
+        "DROP TABLE edits",
+        "ALTER TABLE edits_by_day RENAME TO edits",
+    ),
 )
 
 

@@ -48,15 +48,17 @@ class SessionRow(Struct, frozen=True, kw_only=True):
 
 
 class EditCount(Struct, frozen=True, kw_only=True):
-    """How often edits of one kind came out one way. `repair`: right after a refusal for the same file.
+    """How often edits of one kind came out one way on one day. `repair`: right after a refusal for the same file.
 
-    `tokens` are those that the model wrote for the replies with these edits.
+    `day` is a date of UTC, such as 2026-01-31. `tokens` are those that the model wrote for the replies with these
+    edits.
     """
 
     model: str
     format: str
     code: str
     repair: bool
+    day: str = ""
     count: int = 1
     tokens: int = 0
 
@@ -217,25 +219,25 @@ class Store:
 
     async def count_edits(self, counts: Sequence[EditCount]) -> None:
         """Add to the ledger of edits."""
-        rows = [(one.model, one.format, one.code, one.repair, one.count, one.tokens) for one in counts]
+        rows = [(one.model, one.format, one.code, one.repair, one.day, one.count, one.tokens) for one in counts]
         await self.write(
             lambda connection: connection.executemany(
-                "INSERT INTO edits (model, format, code, repair, count, tokens) VALUES (?, ?, ?, ?, ?, ?) "
+                "INSERT INTO edits (model, format, code, repair, day, count, tokens) VALUES (?, ?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT DO UPDATE SET count = count + excluded.count, tokens = tokens + excluded.tokens",
                 rows,
             )
         )
 
     def edit_counts(self, model: str | None = None) -> list[EditCount]:
-        """Read the ledger of edits; of one model if given."""
+        """Read the ledger of edits, by day; of one model if given."""
         condition, values = ("", ()) if model is None else (" WHERE model = ?", (model,))
         rows = self._query(
-            f"SELECT model, format, code, repair, count, tokens FROM edits{condition} ORDER BY 1, 2, 3, 4",  # noqa: S608
+            f"SELECT model, format, code, repair, day, count, tokens FROM edits{condition} ORDER BY 1, 2, 3, 4, 5",  # noqa: S608
             values,
         )
         return [
-            EditCount(model=model, format=form, code=code, repair=bool(repair), count=count, tokens=tokens)
-            for model, form, code, repair, count, tokens in rows
+            EditCount(model=model, format=form, code=code, repair=bool(repair), day=day, count=count, tokens=tokens)
+            for model, form, code, repair, day, count, tokens in rows
         ]
 
     async def reserve(self, session_id: str, at: int, worst: Spent) -> Spent:
