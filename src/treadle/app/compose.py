@@ -37,6 +37,7 @@ from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import ToolSpec
 from treadle.store.sqlite import SessionRow, Store
 from treadle.tools.catalogue import builtin_tools
+from treadle.workspace.names import logged_path
 from treadle.workspace.workspace import open_workspace
 
 
@@ -84,7 +85,7 @@ def session_workspace(prefix: str) -> Path:
         row = store.find(prefix)
     finally:
         store.close()
-    return check_workspace(Path(row.workspace))
+    return check_workspace(Path(logged_path(row.workspace)))
 
 
 def last_session(workspace: Path) -> str:
@@ -154,7 +155,7 @@ _MODEL_FLAGS = {"model", "tool_protocol", "thinking_budget"}
 
 async def _resume(opening: Opening, store: Store) -> LiveSession:
     row = store.find(opening.resume)
-    workspace = check_workspace(Path(row.workspace))
+    workspace = check_workspace(Path(logged_path(row.workspace)))
     models = Models(opening.settings, circuits=process_circuits())
     history = store.read(row.id)
     past = read_past(history)

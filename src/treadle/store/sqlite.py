@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from treadle.protocol.codec import decode_data, decode_source, encode
+from treadle.protocol.codec import decode_data, decode_source, encodable, encode
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import SCHEMA_VERSION, Event
 from treadle.protocol.models import Spent
@@ -149,7 +149,7 @@ class Store:
 
     def sessions(self, workspace: str | None = None) -> list[SessionRow]:
         """List sessions, the last used first; of one workspace if given."""
-        condition, values = ("", ()) if workspace is None else (" WHERE workspace = ?", (workspace,))
+        condition, values = ("", ()) if workspace is None else (" WHERE workspace = ?", (encodable(workspace),))
         rows = self._query(
             "SELECT id, workspace, model, title, created_at, updated_at, last_seq FROM sessions"  # noqa: S608
             f"{condition} ORDER BY updated_at DESC, id DESC",
@@ -183,6 +183,7 @@ class Store:
 
     async def create(self, row: SessionRow) -> None:
         """Add a session."""
+        row = encodable(row)
         values = (row.id, row.workspace, row.model, row.title, row.created_at, row.updated_at)
         await self.write(
             lambda connection: connection.execute(
