@@ -74,6 +74,11 @@ def describe_mended(mended: Mended) -> str:
     )
 
 
+def resume_line(session_id: str) -> str:
+    """Say how to go on with a session."""
+    return f"Go on with: treadle --resume {session_id}"
+
+
 def tell(notice: str) -> None:
     """Say something that a person should know but that stops nothing."""
     sys.stderr.write(f"treadle: {notice}\n")
