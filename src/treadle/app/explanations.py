@@ -74,9 +74,13 @@ _SETTINGS = {
     "base-url-invalid": Explanation(
         "A base URL has no http:// or https://.", "Write it like http://localhost:8000/v1."
     ),
+    "base-url-alone": Explanation(
+        "A base URL was given (--base-url, TREADLE_BASE_URL or base_url), and nothing says whose address it is.",
+        "Add --model PROVIDER/NAME, set model in your own settings, or write base_url under [providers.NAME].",
+    ),
     "base-url-missing": Explanation(
         "This provider is a server of your own; Treadle does not know where it is.",
-        "Give --base-url, or base_url under [providers.NAME] in the settings.",
+        "Give --model and --base-url, or base_url under [providers.NAME] in the settings.",
     ),
     "base-url-incomplete": Explanation(
         "The provider's address has a part of your own in it, such as a region or an account.",

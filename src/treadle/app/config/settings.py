@@ -164,11 +164,15 @@ def limits_of(settings: Settings, given: Collection[str] | None = None, base: Li
 
 
 class Layer(Record, frozen=True, kw_only=True):
-    """One source of settings as it came: nested values, and the file they were read from, if any."""
+    """One source of settings as it came: nested values, and the file they were read from, if any.
+
+    `of_workspace` says that the values came with the files of a project, not from the user.
+    """
 
     origin: str
     values: Mapping[str, Any]
     file: Path | None = None
+    of_workspace: bool = False
 
 
 WORKSPACE_FILE = Path(".treadle") / "config.toml"
@@ -200,9 +204,19 @@ def load_settings(
 ) -> Settings:
     """Put the layers together. `flags` holds only what was given; raises `ConfigError` with the place of a mistake.
 
-    The file of `workspace` is read only if the workspace is `trusted`.
+    The file of `workspace` is read only if the workspace is `trusted`. The top-level base URL becomes the address of
+    the provider that the user's own model names; the model of a workspace does not say whose it is.
     """
-    return merge(read_layers(flags, file, workspace=workspace, trusted=trusted))
+    layers = read_layers(flags, file, workspace=workspace, trusted=trusted)
+    settings = merge(layers)
+    if settings.base_url:
+        from treadle.app.config.addresses import bind_base_url, require_bound
+
+        own = merge([layer for layer in layers if not layer.of_workspace]).model
+        settings = bind_base_url(settings, own)
+        if settings.model:
+            require_bound(settings)
+    return settings
 
 
 def read_layers(
@@ -325,7 +339,7 @@ def _read_workspace(file: Path, users: Settings) -> Layer:
     for ref, said in wanted.models.items():
         if said.input_price is not None or said.output_price is not None:
             raise _not_here(file, "models", f"The prices of {ref} are what you are told that it costs.")
-    return layer
+    return msgspec.structs.replace(layer, of_workspace=True)
 
 
 def _limits(wanted: Settings, users: Settings) -> Iterator[tuple[str, float | None, float | None]]:

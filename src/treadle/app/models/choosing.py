@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from treadle.app.config.addresses import bind_base_url, require_bound
 from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
 from treadle.app.models.cloud import address_variables, find_authorizer, proof_origin
 from treadle.app.models.embedded import PROVIDER as EMBEDDED
@@ -100,7 +101,7 @@ class Models:
         circuits: Circuits | None = None,
     ) -> None:
         """`keys` are those of providers that are tried before they are stored; `circuits` are shared by sessions."""
-        self._settings = settings
+        self._settings = bind_base_url(settings, settings.model)
         self._circuits = Circuits(time.monotonic) if circuits is None else circuits
         self._keys = keys
         self._environment = os.environ if environment is None else environment
@@ -114,6 +115,7 @@ class Models:
 
         Raises `ConfigError`.
         """
+        require_bound(self._settings)
         said = self._settings.in_mode(self._settings.mode if mode is None else mode)
         ref = ref or said.model or self._first_with_key()
         spec = self.spec(ref)
@@ -189,6 +191,7 @@ class Models:
 
     def provider(self, ref: str) -> Provider:
         """Open the provider of a model, or give the open one; raises `ConfigError`."""
+        require_bound(self._settings)
         row, name = self._parse(ref)
         key = ref if row is None else row.name
         if key not in self._open:
@@ -236,11 +239,7 @@ class Models:
         return find_key(row.name, (said.api_key_env,) if said.api_key_env else row.keys, self._environment)
 
     def base_url(self, row: ProviderRow) -> str:
-        """Find the address of a model's provider; --base-url counts over the provider's own. Raises `ConfigError`."""
-        return checked_url(self._settings.base_url) if self._settings.base_url else self.provider_url(row)
-
-    def provider_url(self, row: ProviderRow) -> str:
-        """Find the address of a provider, without regard to --base-url; raises `ConfigError`."""
+        """Find the address of a provider; raises `ConfigError`."""
         variables = address_variables(row, self._environment)
         return checked_url(self._said(row).base_url or fill_base_url(row, variables))
 
@@ -267,11 +266,10 @@ class Models:
 
     def _open_row(self, row: ProviderRow) -> Provider:
         said = self._said(row)
-        own_address = self._settings.base_url or said.base_url
         key = self.key(row)
         authorizer = None if key is not None else find_authorizer(row, self._environment, said.token_command)
         base_url = self.base_url(row)
-        if key is None and authorizer is None and row.keys and not row.key_optional and not own_address:
+        if key is None and authorizer is None and row.keys and not row.key_optional and not said.base_url:
             names = said.api_key_env or " or ".join(row.keys)
             raise ConfigError(
                 "key-missing",
@@ -296,8 +294,7 @@ class Models:
     def _spoken(self, row: ProviderRow) -> ProviderRow:
         """Give the row as it is spoken at the address that the user says."""
         said = self._said(row)
-        own_address = self._settings.base_url or said.base_url
-        return as_spoken_elsewhere(row) if own_address and not said.wire_api else row
+        return as_spoken_elsewhere(row) if said.base_url and not said.wire_api else row
 
     def _learn(self, ref: str, window: int) -> None:
         """Keep a window that a refusal named, if nothing else is known of it."""
@@ -326,7 +323,7 @@ class Models:
 
     def _refuse_unknown(self, ref: str, row: ProviderRow, name: str) -> None:
         """Refuse a name that is probably mistyped; where the user names an address or facts, they know."""
-        if not model_names(row) or self._settings.base_url or self._said(row).base_url or ref in self._settings.models:
+        if not model_names(row) or self._said(row).base_url or ref in self._settings.models:
             return
         near = ", ".join(f"{row.name}/{one}" for one in nearest_models(row, name))
         raise ConfigError(

@@ -47,7 +47,7 @@ def provider_lines(models: Models) -> Iterator[ProviderLine]:
         proof = ""
         try:
             proof, problem = models.proof(row), ""
-            base_url = models.provider_url(row)
+            base_url = models.base_url(row)
         except ConfigError as error:
             base_url, problem = row.base_url, error.what
         if not problem and not proof and row.keys and not row.key_optional:
@@ -113,7 +113,7 @@ async def local_servers(models: Models) -> tuple[LocalServer, ...]:
     """Find the servers on this machine, at their usual places or where the settings say."""
     rows = [models.row(name) for name in LOCAL]
     keys = {row.name: key.value for row in rows if (key := models.key(row)) is not None}
-    return await find_servers({row.name: models.provider_url(row) for row in rows}, keys)
+    return await find_servers({row.name: models.base_url(row) for row in rows}, keys)
 
 
 def local_lines(servers: Iterable[LocalServer]) -> Iterator[LocalLine]:
