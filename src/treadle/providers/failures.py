@@ -1,8 +1,6 @@
 """Failed calls as `ModelError`s: for a person, without secrets, with the time to wait."""
 
-import re
 from collections.abc import Iterable, Mapping
-from datetime import UTC
 
 import msgspec
 
@@ -10,10 +8,9 @@ from treadle.protocol.models import ErrorKind, ModelError
 from treadle.providers.endpoint import Endpoint, split_url
 from treadle.providers.overflow import window_in
 from treadle.providers.problems import Problem, kind_of, kind_of_status, problem_in
+from treadle.providers.waits import retry_after, seconds
 
 MAX_MESSAGE = 2_000
-MAX_NUMBER = 1e14
-"""The largest number read as a time: milliseconds of some thousand years."""
 
 REQUEST_ID_HEADERS = ("request-id", "x-request-id", "apim-request-id", "x-amzn-requestid", "cf-ray")
 WHAT = {
@@ -33,7 +30,6 @@ WHAT = {
     ErrorKind.EMPTY_REPLY: "sent an empty reply",
     ErrorKind.CANCELLED: "was cancelled",
 }
-_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 
 
 class CallFailedError(Exception):
@@ -68,7 +64,7 @@ def from_problem(endpoint: Endpoint, problem: Problem, *, status: int | None = N
         message=error.message,
         status=error.status,
         request_id=clean(problem.request_id, endpoint.secrets),
-        retry_after=_seconds(problem.retry_delay, now=0.0) if error.retryable else None,
+        retry_after=seconds(problem.retry_delay, now=0.0) if error.retryable else None,
         window=_window(error.kind, problem.message),
     )
 
@@ -127,43 +123,3 @@ def without_query(url: str) -> str:
     """A URL as far as it may be shown: queries can hold keys, and so can the part before the host."""
     parts = split_url(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.netloc else parts.path
-
-
-def retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
-    """Seconds to wait as the response says, at least 0; None where it says nothing. `now` is seconds since 1970."""
-    milliseconds = headers.get("retry-after-ms", "")
-    if milliseconds.replace(".", "", 1).isdecimal():
-        return float(milliseconds) / 1000
-    if "retry-after" in headers:
-        return _seconds(headers["retry-after"], now=now)
-    waits = [_reset(headers, suffix, now) for suffix in ("", "-requests", "-tokens")]
-    known = [wait for wait in waits if wait is not None]
-    return max(known) if known else None
-
-
-def _reset(headers: Mapping[str, str], suffix: str, now: float) -> float | None:
-    """When the window of a limit that is used up begins anew."""
-    if headers.get(f"x-ratelimit-remaining{suffix}", "0").strip() != "0":
-        return None
-    return _seconds(headers.get(f"x-ratelimit-reset{suffix}", ""), now=now)
-
-
-def _seconds(text: str, *, now: float) -> float | None:
-    """Read a wait: seconds, unix time (seconds or milliseconds), a duration such as `1m30s`, or an HTTP date."""
-    text = text.strip()
-    if text.replace(".", "", 1).isdecimal():
-        value = min(float(text), MAX_NUMBER)
-        if value > 1e11:
-            value /= 1000
-        return max(0.0, value - now) if value > 1e9 else value
-    duration = _DURATION.fullmatch(text)
-    if text and duration:
-        hours, minutes, seconds, milliseconds = (float(part or 0) for part in duration.groups())
-        return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
-    from email.utils import parsedate_to_datetime
-
-    try:
-        moment = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - now)
