@@ -97,12 +97,35 @@ def test_a_refusal_says_who_what_and_why_with_its_request_id() -> None:
     body = b'{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}'
     assert from_response(PLACE, 529, {"retry-after": "3"}, body, now=NOW) == ModelError(
         kind=ErrorKind.OVERLOADED,
-        message="acme is overloaded: Overloaded",
+        message="acme is overloaded: Overloaded.",
         status=529,
         request_id="req_1",
         retry_after=3.0,
     )
     assert from_response(PLACE, 500, {"x-request-id": "r-2"}, b"", now=NOW).request_id == "r-2"
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_key_is_named_by_its_origin_and_its_end_with_what_to_do(status: int) -> None:
+    place = Endpoint(
+        name="acme",
+        base_url="https://api.example.org/v1",
+        api_key="sk-secret-0000-1234",
+        key_origin="ACME_KEY",
+        key_variable="ACME_KEY",
+    )
+    error = from_response(place, status, {}, b'{"error":{"message":"No: sk-secret-0000-1234"}}', now=NOW)
+    assert error.message.endswith(": No: [secret]. The key comes from ACME_KEY and ends in …1234.")
+    assert "`treadle login acme`. ACME_KEY is used before a stored key: change or unset it." in error.fix
+    stored = msgspec.structs.replace(place, key_origin="the system's keyring", key_variable="", api_key="short")
+    error = from_response(stored, status, {}, b"", now=NOW)
+    assert error.message.endswith(". The key comes from the system's keyring.")
+    assert error.fix.endswith("`treadle login acme`.")
+    account = msgspec.structs.replace(place, api_key="", key_origin="AWS_PROFILE", key_variable="")
+    error = from_response(account, status, {}, b"", now=NOW)
+    assert error.message.endswith(". The proof of who asks comes from AWS_PROFILE.")
+    assert error.fix == "Check AWS_PROFILE, or store a key: `treadle login acme`."
+    assert from_response(place, 500, {}, b"", now=NOW).fix == ""
 
 
 def test_messages_are_bounded_and_free_of_the_key() -> None:

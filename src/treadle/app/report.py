@@ -11,7 +11,8 @@ from treadle.store.opening import Mended
 from treadle.workspace.text import visible
 
 _FIXES: dict[ErrorKind, str] = {
-    ErrorKind.AUTHENTICATION: "Check the provider's key: `treadle config` shows where it came from.",
+    ErrorKind.AUTHENTICATION: "Store another key with `treadle login PROVIDER`; `treadle providers` shows where keys "
+    "come from.",
     ErrorKind.PERMISSION: "The key may not use this model: choose another with --model, or ask for access.",
     ErrorKind.BALANCE: "Top up the provider's account, or choose another provider with --model.",
     ErrorKind.RATE_LIMIT: "Wait a while and go on with --continue.",
@@ -48,13 +49,15 @@ def describe(error: TreadleError) -> str:
 
 def describe_model_error(error: ModelError, model: str) -> str:
     """Format the failure of a model call."""
-    facts = [error.message.strip()]
-    if error.status is not None:
-        facts.append(f"HTTP {error.status}")
-    if error.request_id:
-        facts.append(f"request {error.request_id}")
     what = f"The call of {model} failed ({error.kind})."
-    return four_lines(what, ", ".join(facts), _FIXES[error.kind])
+    return four_lines(what, facts_of(error), error.fix or _FIXES[error.kind])
+
+
+def facts_of(error: ModelError) -> str:
+    """Say why a model call failed, with what the provider gave to find it by."""
+    facts = [] if error.status is None else [f"HTTP {error.status}"]
+    facts += [f"request {error.request_id}"] if error.request_id else []
+    return f"{error.message.strip()} ({', '.join(facts)})" if facts else error.message.strip()
 
 
 def describe_crash(error: BaseException) -> str:

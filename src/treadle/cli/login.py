@@ -28,7 +28,7 @@ def execute(arguments: argparse.Namespace) -> int:
     said = "untried" if check is None else f"{check.ref}: {check.text}"
     sys.stdout.write(f"The key of {provider} is stored in {place} ({said}).\n")
     origin = winning_origin(settings, provider)
-    if origin and origin not in (place, "keyring"):
+    if origin and origin != place:
         sys.stdout.write(f"{origin} is set in the environment and counts before it.\n")
     return 0
 

@@ -11,6 +11,9 @@ from treadle.providers.problems import Problem, kind_of, kind_of_status, problem
 from treadle.providers.waits import retry_after, seconds
 
 MAX_MESSAGE = 2_000
+SHOWN_END = 4
+SHORTEST_SHOWN = 12
+"""Characters of a key that are shown, and how long a key must be for that."""
 
 REQUEST_ID_HEADERS = ("request-id", "x-request-id", "apim-request-id", "x-amzn-requestid", "cf-ray")
 WHAT = {
@@ -40,11 +43,37 @@ class CallFailedError(Exception):
         self.error = error
 
 
-def failure(endpoint: Endpoint, kind: ErrorKind, why: str, *, status: int | None = None) -> ModelError:
-    """Word an error: who, what, why."""
+def failure(endpoint: Endpoint, kind: ErrorKind, why: str, *, status: int | None = None, fix: str = "") -> ModelError:
+    """Word an error in sentences: who, what, why; with a refused key also whose it is, and what to do about it."""
     what = f"{endpoint.name or endpoint.host} {WHAT[kind]}"
-    message = clean(f"{what}: {why}" if why else f"{what}.", endpoint.secrets)
-    return ModelError(kind=kind, message=message, status=status)
+    message = sentence(clean(f"{what}: {why.strip()}" if why.strip() else what, endpoint.secrets))
+    if kind in (ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION) and endpoint.key_origin:
+        message = f"{message} {_whose_key(endpoint)}"
+        fix = fix or _other_key(endpoint, kind)
+    return ModelError(kind=kind, message=message, status=status, fix=fix)
+
+
+def sentence(text: str) -> str:
+    """End a text with a full stop unless it ends a sentence already."""
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
+def _whose_key(endpoint: Endpoint) -> str:
+    key = endpoint.api_key.strip()
+    end = f" and ends in …{key[-SHOWN_END:]}" if len(key) >= SHORTEST_SHOWN else ""
+    return f"The {'key' if key else 'proof of who asks'} comes from {endpoint.key_origin}{end}."
+
+
+def _other_key(endpoint: Endpoint, kind: ErrorKind) -> str:
+    if not endpoint.api_key:
+        return f"Check {endpoint.key_origin}, or store a key: `treadle login {endpoint.name}`."
+    first = (
+        f" {endpoint.key_variable} is used before a stored key: change or unset it." if endpoint.key_variable else ""
+    )
+    other = f"`treadle login {endpoint.name}`.{first}"
+    if kind is ErrorKind.PERMISSION:
+        return f"Choose another model with --model, ask the provider for access, or store another key: {other}"
+    return f"Store another key: {other}"
 
 
 def clean(text: str, secrets: Iterable[str]) -> str:
@@ -66,6 +95,7 @@ def from_problem(endpoint: Endpoint, problem: Problem, *, status: int | None = N
         request_id=clean(problem.request_id, endpoint.secrets),
         retry_after=seconds(problem.retry_delay, now=0.0) if error.retryable else None,
         window=_window(error.kind, problem.message),
+        fix=error.fix,
     )
 
 
@@ -87,6 +117,7 @@ def from_response(
         request_id=error.request_id or clean(request_id, endpoint.secrets),
         retry_after=(error.retry_after if wait is None else wait) if error.retryable else None,
         window=error.window or _window(error.kind, body[:MAX_MESSAGE].decode("utf-8", "replace")),
+        fix=error.fix,
     )
 
 

@@ -10,7 +10,7 @@ import httpx2
 import msgspec
 
 from treadle.protocol.models import ErrorKind, ModelError, ModelRequest, StreamEvent, StreamFailure, StreamStop
-from treadle.providers.certificates import system_certificates
+from treadle.providers.certificates import named_certificates, system_certificates
 from treadle.providers.endpoint import MEBIBYTE, Endpoint
 from treadle.providers.event_stream import DamagedFrameError
 from treadle.providers.failures import CallFailedError, clean, failure, from_problem, from_response, is_html
@@ -40,7 +40,7 @@ class HttpProvider:
         self._authorizer = authorizer
         self._client: httpx2.AsyncClient | None = None
         self._here = endpoint.host in LOOPBACK and not endpoint.proxy
-        self._needs_system = not (self._here or endpoint.ca_file) and endpoint.scheme == "https"
+        self._needs_system = endpoint.scheme == "https" and not endpoint.ca_file
         if self._needs_system:
             system_certificates()
 
@@ -139,28 +139,40 @@ class HttpProvider:
         )
 
     async def _connect(self) -> httpx2.AsyncClient:
-        """Build the client. Certificates are always checked, but not even read for plain HTTP to this machine."""
+        """Build the client. The time of each read is bounded by whoever reads."""
         endpoint = self._endpoint
-        verify: ssl.SSLContext | bool = not (self._here and endpoint.scheme == "http")
+        verify = await self._certificates()
         try:
-            if self._needs_system:
-                verify = await asyncio.shield(asyncio.wrap_future(system_certificates()))  # others wait for it, too
-            if endpoint.ca_file:
-                verify = ssl.create_default_context(cafile=endpoint.ca_file)
             self._client = httpx2.AsyncClient(
                 verify=verify,
                 proxy=endpoint.proxy or None,
                 trust_env=not self._here,
-                timeout=httpx2.Timeout(
-                    max(endpoint.limits.idle, endpoint.limits.first_byte), connect=endpoint.limits.connect
-                ),
+                timeout=httpx2.Timeout(None, connect=endpoint.limits.connect),
                 limits=httpx2.Limits(keepalive_expiry=60.0),
                 follow_redirects=False,
             )
         except (OSError, ValueError, httpx2.InvalidURL) as error:
-            why = "the CA file or the proxy of its configuration cannot be used"
-            raise CallFailedError(failure(endpoint, ErrorKind.BAD_REQUEST, why)) from error
+            fix = f"Check proxy under [providers.{endpoint.name}] in your settings, and HTTPS_PROXY in the environment."
+            why = "its proxy cannot be used"
+            raise CallFailedError(failure(endpoint, ErrorKind.BAD_REQUEST, why, fix=fix)) from error
         return self._client
+
+    async def _certificates(self) -> ssl.SSLContext | bool:
+        """Give what certificates are checked with: always checked, but not even read for plain HTTP to this machine."""
+        endpoint = self._endpoint
+        try:
+            if endpoint.ca_file:
+                return ssl.create_default_context(cafile=endpoint.ca_file)
+            if self._needs_system:
+                return await asyncio.shield(asyncio.wrap_future(system_certificates()))  # others wait for it, too
+        except OSError as error:
+            place = endpoint.ca_file or named_certificates() or "of the system"
+            why = f"the CA certificates {place} cannot be read ({error.strerror or error})"
+            fix = (
+                f"Correct ca_file under [providers.{endpoint.name}] in your settings, or SSL_CERT_FILE or SSL_CERT_DIR."
+            )
+            raise CallFailedError(failure(endpoint, ErrorKind.BAD_REQUEST, why, fix=fix)) from error
+        return not self._here or endpoint.scheme == "https"
 
     async def _chunks(self, response: httpx2.Response, pace: Pace) -> AsyncGenerator[bytes, None]:
         """Give the body as it arrives, within the limits of time and size."""
@@ -180,14 +192,14 @@ class HttpProvider:
 
     async def _next(self, body: AsyncIterator[bytes], pace: Pace) -> bytes:
         """Give the next bytes of a body, none at its end."""
-        patience = asyncio.timeout_at(pace.deadline)
+        idle = self._endpoint.limits.idle
+        silent = asyncio.get_running_loop().time() + idle
         try:
-            async with patience:
+            async with asyncio.timeout_at(min(silent, pace.deadline)):
                 return await anext(body, b"")
         except TimeoutError as late:
-            if not patience.expired():
-                raise
-            raise CallFailedError(failure(self._endpoint, ErrorKind.TIMEOUT, pace.complaint)) from late
+            why = f"nothing came for {idle:g} s (idle_timeout)" if silent < pace.deadline else pace.complaint
+            raise CallFailedError(failure(self._endpoint, ErrorKind.TIMEOUT, why)) from late
 
     async def _refusal(self, response: httpx2.Response, pace: Pace) -> ModelError:
         """Read the body of a response that is no stream, as far as it is worth reading."""

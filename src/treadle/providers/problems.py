@@ -196,4 +196,6 @@ def _retry_delay(details: object) -> str:
                 return delay
             case {"retryDelay": {"seconds": int() | str() as delay}}:
                 return f"{delay}s"
+            case _:
+                pass
     return ""

@@ -46,7 +46,10 @@ def _is_left(remaining: str) -> bool:
 
 
 def seconds(text: str, *, now: float) -> float | None:
-    """Read a wait (0 to `LONGEST` seconds): seconds, unix time, a duration such as `1m30s`, an RFC 3339 or HTTP date."""
+    """Read a wait (0 to `LONGEST` seconds); None for what cannot be read.
+
+    It is a number of seconds, unix time, a duration such as `1m30s`, or an RFC 3339 or HTTP date.
+    """
     text = text.strip()
     if _NUMBER.fullmatch(text):
         value = float(text)

@@ -234,7 +234,7 @@ class Models:
         Raises `ConfigError` where the stored keys cannot be read.
         """
         if row.name in self._keys:
-            return Key(value=self._keys[row.name], origin="given")
+            return Key(value=self._keys[row.name], origin="")
         said = self._said(row)
         return find_key(row.name, (said.api_key_env,) if said.api_key_env else row.keys, self._environment)
 
@@ -281,6 +281,8 @@ class Models:
             name=row.name,
             base_url=base_url,
             api_key=key.value if key else "",
+            key_origin=self.proof(row) if authorizer or (key and key.origin) else "",
+            key_variable=key.origin if key and key.origin in self._environment else "",
             headers=said.headers,
             limits=limits_for(row, said),
             quirks=row.quirks,
