@@ -9,7 +9,15 @@ from contextlib import aclosing, suppress
 import httpx2
 import msgspec
 
-from treadle.protocol.models import ErrorKind, ModelError, ModelRequest, StreamEvent, StreamFailure, StreamStop
+from treadle.protocol.models import (
+    ErrorKind,
+    ModelError,
+    ModelRequest,
+    ReplyStop,
+    StreamEvent,
+    StreamFailure,
+    StreamStop,
+)
 from treadle.providers.certificates import named_certificates, system_certificates
 from treadle.providers.endpoint import MEBIBYTE, Endpoint
 from treadle.providers.event_stream import DamagedFrameError
@@ -20,11 +28,13 @@ from treadle.providers.pace import Pace
 from treadle.providers.pieces import Pieces
 from treadle.providers.problems import problem_in
 from treadle.providers.sse import EventTooLargeError, SseEvent
-from treadle.providers.wire import Authorizer, HttpCall, ReplyReader, WireApi
+from treadle.providers.wire import Authorizer, HttpCall, ReplyPausedError, ReplyReader, WireApi
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 DRAIN_SECONDS = 0.05
 """How long to wait after the last event for the end of the body, so that the connection can be used again."""
+MOST_PARTS = 6
+"""Calls that one reply may take where the provider pauses it; then it ends as it is."""
 MAX_REFUSAL = 64 * 1024
 MAX_SHOWN = 300
 """Bytes of an event that cannot be understood which are shown."""
@@ -49,21 +59,18 @@ class HttpProvider:
         reader = self._api.reader()
         pieces = Pieces(request.messages)
         pace = Pace(self._endpoint.limits, asyncio.get_running_loop().time)
+        first = call = self._api.prepare(request)
         try:
-            async with aclosing(self._events(request, pace)) as events:
-                async for event in events:
-                    for item in self._read(reader, event, pieces):
-                        if isinstance(item, StreamStop):
-                            await _drain(events)
+            for _ in range(MOST_PARTS):
+                try:
+                    async with aclosing(self._part(call, reader, pieces, pace)) as items:
+                        async for item in items:
                             yield item
-                            return
-                        pace.add(item)
-                        yield item
-            for item in (mended for piece in reader.end() for mended in pieces.mend(piece)):
-                yield item
-                if isinstance(item, StreamStop):
                     return
-            error = failure(self._endpoint, ErrorKind.MALFORMED_STREAM, "the reply ended before it was whole")
+                except ReplyPausedError as paused:
+                    reader, call = paused.reader, paused.go_on(first)
+            yield StreamStop(reason=ReplyStop.END_TURN, usage=reader.usage)
+            return
         except CallFailedError as failed:
             error = failed.error
         except HTTP_ERRORS as broken:
@@ -71,6 +78,29 @@ class HttpProvider:
         if self._authorizer is not None:
             error = msgspec.structs.replace(error, message=clean(error.message, self._authorizer.secrets))
         yield StreamFailure(error=error, usage=reader.usage)
+
+    async def _part(
+        self, call: HttpCall, reader: ReplyReader, pieces: Pieces, pace: Pace
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """Give what one call brings: the reply up to its `StreamStop`.
+
+        Raises `CallFailedError`, an error of the HTTP client, or `ReplyPausedError` where it goes on with another call.
+        """
+        async with aclosing(self._events(call, pace)) as events:
+            async for event in events:
+                for item in self._read(reader, event, pieces):
+                    if isinstance(item, StreamStop):
+                        await _drain(events)
+                        yield item
+                        return
+                    pace.add(item)
+                    yield item
+        for item in (mended for piece in reader.end() for mended in pieces.mend(piece)):
+            yield item
+            if isinstance(item, StreamStop):
+                return
+        why = "the reply ended before it was whole"
+        raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, why))
 
     def _read(self, reader: ReplyReader, event: SseEvent, pieces: Pieces) -> Iterator[StreamEvent]:
         """Give what an event says; raises `CallFailedError` with the words of one that cannot be understood."""
@@ -90,11 +120,11 @@ class HttpProvider:
         if client is not None:
             await client.aclose()
 
-    async def _events(self, request: ModelRequest, pace: Pace) -> AsyncGenerator[SseEvent, None]:
+    async def _events(self, call: HttpCall, pace: Pace) -> AsyncGenerator[SseEvent, None]:
         """Send the request and give the events of the reply, as long as `pace` is content with it."""
         limits = self._endpoint.limits
         async with asyncio.timeout(limits.connect + limits.first_byte):
-            response = await self._send(self._api.prepare(request))
+            response = await self._send(call)
         try:
             if response.status_code != 200 or not self._may_be_events(response):
                 raise CallFailedError(await self._refusal(response, pace))
