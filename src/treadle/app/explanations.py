@@ -67,8 +67,12 @@ _SETTINGS = {
         "Mode auto runs commands unasked because they are confined, and nothing here can confine them.",
         "Install bubblewrap and let users make namespaces; `treadle doctor` says what is lacking. Or use --mode edits.",
     ),
+    "config-unset": Explanation(
+        "`treadle config unset` was given a key that your own settings file does not have.",
+        "`treadle config` shows each setting and where it comes from.",
+    ),
     "config-key": Explanation(
-        "`treadle config set` was given something that cannot be a key.",
+        "`treadle config` was given something that is not a key of the settings.",
         'Write it with dots, and quotes around names with slashes: models."openai/gpt-5".max_output.',
     ),
     "base-url-invalid": Explanation(

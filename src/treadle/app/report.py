@@ -32,13 +32,14 @@ _FIXES: dict[ErrorKind, str] = {
 
 
 def four_lines(what: str, why: str, fix: str) -> str:
-    """Format an error; `why` and `fix` may be empty."""
+    """Format an error; `why` and `fix` may be empty. The log is named if there is one."""
     lines = [f"treadle: {what}"]
     if why:
         lines.append(f"  why: {_one_line(why)}")
     if fix:
         lines.append(f"  fix: {_one_line(fix)}")
-    lines.append(f"  log: {program_log()}")
+    if program_log().is_file():
+        lines.append(f"  log: {program_log()}")
     return "\n".join(lines)
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SCRIPTED = "scripted"
 """The provider whose models are scripts: `scripted/path/to/script.toml` plays that file in process."""
 
-_DEFAULTS = {
+DEFAULTS = {
     "anthropic": "claude-sonnet-4-5",
     "openai": "gpt-5",
     "gemini": "gemini-2.5-pro",
@@ -222,8 +222,8 @@ class Models:
         """Name a model of a provider: that of the settings, the usual, or the cheapest one; empty for none."""
         if self._settings.model.partition("/")[0] in (row.name, *row.aliases):
             return self._settings.model
-        if row.name in _DEFAULTS:
-            return f"{row.name}/{_DEFAULTS[row.name]}"
+        if row.name in DEFAULTS:
+            return f"{row.name}/{DEFAULTS[row.name]}"
         specs = (model_spec(row, name) for name in model_names(row))
         priced = [(spec.prices.output, spec.ref) for spec in specs if spec.prices is not None and spec.native_tools]
         return min(priced)[1] if priced else ""
@@ -247,15 +247,13 @@ class Models:
         """Split a model's name; None stands for the models without a provider. Raises `ConfigError`."""
         provider, slash, name = ref.strip().partition("/")
         if not slash or not name:
-            raise ConfigError(
-                "model-name",
-                f"{ref!r} is not a model's name.",
-                why="A model is named by its provider, a slash and its own name there.",
-                fix="For example --model anthropic/claude-sonnet-4-5; `treadle models` lists them.",
-            )
+            raise _not_a_name(ref)
         if provider in (SCRIPTED, EMBEDDED):
             return None, name
-        return self.row(provider), name
+        try:
+            return self.row(provider), name
+        except ConfigError as error:
+            raise _placed(error, ref) from error
 
     def proof(self, row: ProviderRow) -> str:
         """Name where the proof of who asks comes from: a key, or what the provider takes in its place; else empty."""
@@ -308,12 +306,16 @@ class Models:
             learn_window(ref, window)
             self._learned = learned_windows()
 
+    def said(self, name: str) -> ProviderSettings:
+        """Give what the settings say under a provider's name."""
+        return self._settings.providers.get(name, ProviderSettings())
+
     def _said(self, row: ProviderRow) -> ProviderSettings:
         providers = self._settings.providers
         return next((providers[name] for name in (row.name, *row.aliases) if name in providers), ProviderSettings())
 
     def _first_with_key(self) -> str:
-        for name, model in _DEFAULTS.items():
+        for name, model in DEFAULTS.items():
             if self.key(resolve(name)) is not None:
                 return f"{name}/{model}"
         raise ConfigError(
@@ -328,12 +330,14 @@ class Models:
         if not model_names(row) or self._said(row).base_url or ref in self._settings.models:
             return
         near = ", ".join(f"{row.name}/{one}" for one in nearest_models(row, name))
-        raise ConfigError(
+        error = ConfigError(
             "model-unknown",
             f"The model {ref} is not known.",
             why=f"The nearest names are: {near}." if near else "No known name is like it.",
-            fix=f'If the name is right, say so in the settings: [models."{ref}"] with context_window = …',
+            fix="`treadle models` lists the known names. If this one is right, say how many tokens it holds: "
+            f"`treadle config set 'models.\"{ref}\".context_window' TOKENS`.",
         )
+        raise _placed(error, ref)
 
     def _clip(self, spec: ModelSpec, wanted: int | None) -> tuple[int | None, str]:
         """Bring a thinking budget to what the model can, and say so; a quarter of its output is left to the reply."""
@@ -354,6 +358,26 @@ class Models:
 
     def _override(self, ref: str) -> ModelSettings:
         return self._settings.models.get(ref, ModelSettings())
+
+
+def _not_a_name(ref: str) -> ConfigError:
+    from treadle.app.models.names import nearest_refs
+
+    near = " or ".join(nearest_refs(ref)) or "anthropic/claude-sonnet-4-5, for example"
+    error = ConfigError(
+        "model-name",
+        f"{ref!r} is not a model's name.",
+        why="A model is named by its provider, a slash and its own name there.",
+        fix=f"Write {near}; `treadle models` lists them.",
+    )
+    return _placed(error, ref)
+
+
+def _placed(error: ConfigError, ref: str) -> ConfigError:
+    """Say where a name that cannot be is written, if that is the user's file."""
+    from treadle.app.models.names import with_place
+
+    return with_place(error, ref)
 
 
 def _is_scripted(ref: str) -> bool:
