@@ -37,7 +37,7 @@ _SETTINGS = {
     ),
     "rules-broken": Explanation(
         "A rule file has a mistake: its form, or a rule that does not match its own examples.",
-        "Mend the line that the message names. docs/policy.md shows the form; `treadle policy show` tries it.",
+        "Correct the line that the message names. docs/policy.md shows the form; `treadle policy show` tries it.",
     ),
     "rule-unknown": Explanation(
         "There is no such rule of yours, or no such suggestion.",
@@ -45,15 +45,15 @@ _SETTINGS = {
     ),
     "config-syntax": Explanation(
         "A settings file is not valid TOML.",
-        "Mend the line that the message names. To start with the defaults, move the file away.",
+        "Correct the line that the message names. To start with the defaults, move the file away.",
     ),
     "config-unreadable": Explanation(
         "A settings file is there but cannot be read: its permissions, or it is not UTF-8.",
-        "Mend the permissions or the encoding, or move the file away.",
+        "Correct the permissions or the encoding, or move the file away.",
     ),
     "config-value": Explanation(
         "A setting has a name or a value that there is not. The message names the file and line, variable or flag.",
-        "docs/configuration.md lists the settings; `treadle config` shows those that count.",
+        "`treadle config set` and `unset` correct it; docs/configuration.md lists the settings.",
     ),
     "config-workspace": Explanation(
         "The settings of a workspace want what only you may set: where requests go, or a wider mode.",
@@ -131,7 +131,7 @@ _KEYS = {
     ),
     "aws-files": Explanation(
         "A file of AWS with profiles or keys cannot be read. Its content is not shown.",
-        "Mend the file that the message names.",
+        "Correct the file that the message names.",
     ),
     "aws-region": Explanation(
         "Signing a request for AWS needs a region, and none is set.",
@@ -143,13 +143,6 @@ _KEYS = {
     ),
     "key-refused": Explanation(
         "The provider refused the key, so it was not stored.", "Check that it is whole, of this provider, and active."
-    ),
-    "key-unchecked": Explanation(
-        "The call that tries a key did not come to its end, so the key was not stored.",
-        "Try again with a network; `--model NAME` calls another model; `--no-check` stores it untried.",
-    ),
-    "check-model": Explanation(
-        "To try a key a model is called, and none of this provider is known.", "Name one with --model NAME."
     ),
     "keys-exposed": Explanation(
         "Other users of this machine may read the file of keys. Treadle does not use it like that.",

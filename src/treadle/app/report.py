@@ -74,8 +74,13 @@ def describe_mended(mended: Mended) -> str:
     lost = f", {len(mended.shortened)} up to where they broke" if mended.shortened else ""
     return (
         f"The log was damaged and is kept as {mended.aside} ({_one_line(mended.why)}). "
-        f"{len(mended.whole)} sessions came over whole{lost}."
+        f"{counted(len(mended.whole), 'session')} came over whole{lost}."
     )
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun: `1 session`, `2 sessions`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def tell(notice: str) -> None:

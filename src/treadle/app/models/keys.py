@@ -136,7 +136,7 @@ def _read() -> _Stored:
             "keys-unreadable",
             f"The file of keys {file} cannot be read.",
             why="It is damaged, or its permissions are wrong; its content is not shown.",
-            fix="Mend its permissions, or remove it and store the keys again with `treadle login PROVIDER`.",
+            fix="Correct its permissions, or remove it and store the keys again with `treadle login PROVIDER`.",
         ) from None
 
 

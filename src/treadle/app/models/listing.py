@@ -81,9 +81,18 @@ def data_date() -> str:
     return model_data().date
 
 
+def usable_providers(models: Models) -> frozenset[str]:
+    """Name the providers that can be called with what is set."""
+    return frozenset(line.name for line in provider_lines(models) if line.configured)
+
+
 def catalogue_models(models: Models, query: str) -> Sequence[ModelSpec]:
-    """List the known models that a query means: names with all its words, else names that are like it."""
-    found = [*_catalogue(models.rows()), *_learned()]
+    """List the known models that a query means, those of usable providers first.
+
+    They are the names with all its words, else names that are like it.
+    """
+    usable = usable_providers(models)
+    found = sorted([*_catalogue(models.rows()), *_learned()], key=lambda spec: spec.provider not in usable)
     words = query.lower().split()
     holding = [spec for spec in found if all(word in spec.ref.lower() for word in words)]
     if holding or not words:
