@@ -76,6 +76,12 @@ def _other_key(endpoint: Endpoint, kind: ErrorKind) -> str:
     return f"Store another key: {other}"
 
 
+def started_over(endpoint: Endpoint) -> CallFailedError:
+    """The stream of a reply began anew in the middle: what came before was never ended, and must not be kept or run."""
+    why = "the reply was started over in the middle of the stream"
+    return CallFailedError(failure(endpoint, ErrorKind.MALFORMED_STREAM, why))
+
+
 def clean(text: str, secrets: Iterable[str]) -> str:
     """Take secrets out of a text and bound it."""
     for secret in secrets:
