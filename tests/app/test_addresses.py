@@ -12,6 +12,7 @@ import pytest
 
 from tests.app.local_servers import Asked, http_server
 from tests.e2e.process import Ended, Program
+from tests.providers.support import collect, request
 from treadle.app.config.addresses import bind_base_url
 from treadle.app.config.settings import ProviderSettings, Settings, load_settings
 from treadle.app.exits import Exit
@@ -184,6 +185,10 @@ async def test_a_session_that_goes_on_takes_the_address_for_the_model_that_is_na
         alone = await _run(place, "--base-url", given)
     assert [one.code for one in (first, own, other, named, alone)] == [*[Exit.DONE] * 4, Exit.CONFIG]
     assert "A base URL was given without a model. [base-url-alone]" in alone.err
+    assert (
+        f"--base-url is the address of openai, which your settings name; this session works with {REFS['groq']}."
+        in (other.err)
+    )
     assert [all_of_them.keys_at(name) for name in ("groq", "openai", "anthropic")] == [{"groq"}, set(), set()]
     # The second run is of the session's own provider; the third names another one, so the session keeps its address.
     assert [
@@ -210,3 +215,32 @@ async def test_a_redirect_carries_no_key_to_another_host(place: Path) -> None:
                 ended = await _run(place, "--model", REFS["groq"], "--base-url", f"{url}/v1")
             assert (ended.code, "which is not followed" in ended.err) == (Exit.FAILED, True)
     assert taken == []
+
+
+async def test_a_model_that_is_switched_to_in_the_session_is_called_at_its_own_address(place: Path) -> None:
+    async with servers() as all_of_them:
+        (place / "home" / "config.toml").write_text(all_of_them.settings)
+        models = Models(load_settings({"model": REFS["openai"], "base_url": f"{all_of_them.urls['given']}/v1"}), KEYS)
+        for name in ("openai", "groq", "anthropic", "openai"):
+            chosen = models.choose(REFS[name]).spec
+            await collect(models.provider(chosen.ref), request())
+        await models.close()
+    reached = {name: (all_of_them.keys_at(name), len(asked)) for name, asked in all_of_them.asked.items()}
+    assert reached == {
+        "given": ({"openai"}, 2),
+        "groq": ({"groq"}, 1),
+        "anthropic": ({"anthropic"}, 1),
+        "openai": (set(), 0),
+    }
+
+
+async def test_a_refused_key_is_named_with_the_way_to_another_and_without_its_text(place: Path) -> None:
+    def refuse(_: Asked) -> tuple[int, object]:
+        return 401, {"error": {"message": f"Incorrect API key provided: {KEYS['GROQ_API_KEY']}"}}
+
+    async with http_server(refuse) as url:
+        ended = await _run(place, "--model", REFS["groq"], "--base-url", f"{url}/v1")
+    assert "The key comes from GROQ_API_KEY and ends in …3333. (HTTP 401)" in ended.err
+    assert "Store another key: `treadle login groq`. GROQ_API_KEY is used before a stored key" in ended.err
+    assert KEYS["GROQ_API_KEY"] not in ended.err + ended.out
+    assert "log:" not in ended.err

@@ -182,8 +182,18 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
         roots=roots,
         history=history,
         past=past,
+        notices=_of_another_provider(opening, state.model),
     )
     return assemble(parts, first)
+
+
+def _of_another_provider(opening: Opening, model: str) -> tuple[str, ...]:
+    """Say that an address of the command line is not that of the session's own model, which it goes on with."""
+    named, own = (ref.partition("/")[0] for ref in (opening.settings.model, model))
+    if "base_url" not in opening.given or "model" in opening.given or named in ("", own):
+        return ()
+    text = f"--base-url is the address of {named}, which your settings name; this session works with {model}."
+    return (f"{text} To give it the address, add --model {model}.",)
 
 
 def _begin(opening: Opening, workspace: Path, wanted: Mode) -> tuple[Mode, SessionTrust]:
