@@ -7,7 +7,7 @@ import pytest
 
 from tests.architecture.samples import members, samples
 from treadle import tools
-from treadle.app.reports import story
+from treadle.app.reports import session_text
 from treadle.cli.main import COMMANDS
 from treadle.engine.advance import advance
 from treadle.engine.state import State
@@ -82,7 +82,7 @@ def test_every_notification_is_rendered_by_the_script_surface(record: type[Any])
 @pytest.mark.parametrize("record", members(Notification), ids=name_of)
 def test_every_notification_can_stand_in_a_story(record: type[Any]) -> None:
     for told in samples(record):
-        assert all(isinstance(line, str) for line in story._lines(told))  # type: ignore[arg-type]
+        assert all(isinstance(line, str) for line in session_text._lines(told))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("record", members(Notification), ids=name_of)

@@ -55,7 +55,7 @@ def _work_off(
     async def run() -> str:
         script = _script(work.parent / "script.json", commands)
         settings = load_settings({"model": f"scripted/{script}"})
-        live = await open_session(Opening(workspace=work, settings=settings, user_present=True, title="t"))
+        live = await open_session(Opening(workspace=work, settings=settings, user_present=True))
         feed, source = live.follow(), Source(kind="library")
         async with live:
             await live.post(Prompt(id="p", content=(Text(text="go"),)), source)

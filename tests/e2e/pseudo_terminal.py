@@ -22,8 +22,10 @@ ENTER, ESCAPE, CTRL_C, CTRL_D, CTRL_Z = "\r", "\x1b", "\x03", "\x04", "\x1a"
 class Terminal:
     """The screen and the keyboard of one process."""
 
-    def __init__(self, master: int, process: asyncio.subprocess.Process, modes: list[Any]) -> None:
+    def __init__(self, master: int, slave: int, process: asyncio.subprocess.Process, modes: list[Any]) -> None:
         self._master = master
+        self._slave = slave
+        self.closed = False
         self._screen = pyte.Screen(COLUMNS, ROWS)
         self._stream = pyte.ByteStream(self._screen)
         self._lines = [""] * ROWS
@@ -102,6 +104,13 @@ class Terminal:
         async with asyncio.timeout(PATIENCE):
             return await self.process.wait()
 
+    def close(self) -> None:
+        """Close the window."""
+        asyncio.get_running_loop().remove_reader(self._master)
+        os.close(self._slave)
+        os.close(self._master)
+        self.closed = True
+
     def restored(self) -> bool:
         """Whether the settings of the terminal are what they were in the beginning."""
         return termios.tcgetattr(self._master) == self._modes
@@ -124,7 +133,7 @@ async def on_terminal(program: Program, *arguments: str, command: Sequence[str] 
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )
-    terminal = Terminal(master, process, modes)
+    terminal = Terminal(master, slave, process, modes)
     asyncio.get_running_loop().add_reader(master, terminal.read)
     try:
         yield terminal
@@ -132,6 +141,5 @@ async def on_terminal(program: Program, *arguments: str, command: Sequence[str] 
         if process.returncode is None:
             process.kill()
             await process.wait()
-        asyncio.get_running_loop().remove_reader(master)
-        os.close(slave)
-        os.close(master)
+        if not terminal.closed:
+            terminal.close()

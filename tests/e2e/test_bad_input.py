@@ -12,10 +12,7 @@ import pytest
 
 from tests.e2e.process import TREADLE, Ended, Program
 from tests.e2e.running import log_of, model, running
-from treadle.app.compose import Opening, open_session
-from treadle.app.config.settings import Settings
 from treadle.app.exits import Exit
-from treadle.protocol.events import Limits, SetLimits, Source
 from treadle.providers.scripted.script import MakeCall, Pace, Refuse, SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
@@ -68,7 +65,7 @@ CASES = {
     ),
     "no task": Case(("-p", " \n", *NOWHERE), "The task is empty", "-p was given no text"),
     "no task on standard input": Case(("-p", "-", *NOWHERE), "The task is empty", "Standard input held no text"),
-    "two tasks": Case(("-p", "Hi.", "Ho.", *NOWHERE), "The task was given twice", "'Ho.' stands beside it"),
+    "two tasks": Case(("-p", "Hi.", "Ho.", *NOWHERE), "The task was given twice", "'Ho.' follows it"),
     "no terminal": Case(("Hi.", *NOWHERE), "needs a terminal", "Standard input or output is not one"),
     "settings that are no TOML": Case(
         ("-p", "Hi."),
@@ -135,25 +132,17 @@ async def test_a_provider_that_is_not_known_is_answered_with_the_nearest(tmp_pat
     assert "'anthropic'" in ended.err
 
 
-async def session_with_one_retry(home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Begin a session that tries each request only twice, so that a test need not wait for all of them."""
-    monkeypatch.setenv("TREADLE_HOME", str(home))
-    settings = Settings(model="openai-compatible/x", base_url="http://127.0.0.1:9")
-    live = await open_session(Opening(workspace=workspace, settings=settings, user_present=False))
-    async with live:
-        await live.post(SetLimits(limits=Limits(max_retries=1)), Source(kind="test"))
-
-
-async def test_a_server_that_does_not_answer_is_tried_again_and_ends_with_a_transient_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await session_with_one_retry(tmp_path / "home", tmp_path, monkeypatch)
-    ended = await Program(tmp_path / "home").run("-p", "Hi.", "--continue", *NOWHERE, cwd=tmp_path)
+async def test_a_server_that_does_not_answer_is_tried_again_and_ends_with_a_transient_code(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "config.toml").write_text("max_retries = 1\n")
+    ended = await Program(home).run("-p", "Hi.", *NOWHERE, cwd=tmp_path)
     said = four_lines(ended)
     assert ended.code == Exit.TRANSIENT
     assert "could not be reached" in said["why"]
     assert "base URL" in said["fix"]
     assert ended.err.count("(attempt 2 in ") == 1
+    assert "\nGo on with: treadle --resume 20" in ended.err
 
 
 @pytest.mark.parametrize("status", [200, 404])

@@ -33,6 +33,7 @@ from treadle.engine.history import Past
 from treadle.engine.ports import Judge, Ports, Tool
 from treadle.engine.session import Session
 from treadle.engine.state import standing
+from treadle.engine.window import most_of_one_result
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import (
     Event,
@@ -47,6 +48,7 @@ from treadle.store.sqlite import SessionLog, SessionRow, Store
 from treadle.tools.browser_action import BrowserSession, open_chromium
 from treadle.tools.catalogue import builtin_tools
 from treadle.workspace.confinement import Confinement
+from treadle.workspace.conversation import Conversation
 from treadle.workspace.environment import Surroundings
 from treadle.workspace.jobs import JobBook
 from treadle.workspace.retention import tidy_now
@@ -114,7 +116,12 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         context = policy_context(workspace.root, now, trusted=trusted, further=parts.roots, rules=rules)
         return confine(line, granted, place, context)
 
+    def room() -> int:
+        # What a tool says below its lines must fit too.
+        return most_of_one_result(parts.models.spec(running[0].state.model)) * 9 // 10
+
     redactor = _redactor(parts)
+    conversation = Conversation(room=room, holds=lambda text: running[0].transcript.holds(redactor().redact(text)))
     strays = Strays(str(data_directory() / "saving"))
     strays.sweep()
     records = Records(strays=strays, jobs=JobBook(private, lambda text: redactor().redact(text)))
@@ -127,6 +134,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         records=records,
         hide=lambda: redactor().stream(),
         is_secret=_is_secret,
+        conversation=conversation,
     )
     recall(parts.history, workspace.seen)
     policy_files = PolicyFiles(usual_places(parts.trust.workspace))

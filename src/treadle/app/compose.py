@@ -16,7 +16,7 @@ from treadle.app.models.choosing import Models, process_circuits
 from treadle.app.places import database
 from treadle.app.report import describe_mended, tell
 from treadle.app.security.trusting import SessionTrust, session_trust
-from treadle.app.session.ledger import LedgerRow, ledger_rows
+from treadle.app.session.ledger import LedgerRow, ledger_rows, today
 from treadle.app.session.live import LiveSession
 from treadle.app.session.roots import further_roots, past_roots
 from treadle.engine.history import read_past
@@ -38,6 +38,7 @@ from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import ToolSpec
 from treadle.store.sqlite import SessionRow, Store
 from treadle.tools.catalogue import builtin_tools
+from treadle.workspace.names import logged_path
 from treadle.workspace.workspace import open_workspace
 
 
@@ -54,7 +55,6 @@ class Opening(Struct, frozen=True, kw_only=True):
     user_present: bool
     given: frozenset[str] = frozenset()
     resume: str = ""
-    title: str = ""
     trust: SessionTrust | None = None
     tools: tuple[Tool, ...] = ()
 
@@ -86,14 +86,14 @@ def session_workspace(prefix: str) -> Path:
         row = store.find(prefix)
     finally:
         store.close()
-    return check_workspace(Path(row.workspace))
+    return check_workspace(Path(logged_path(row.workspace)))
 
 
 def last_session(workspace: Path) -> str:
     """Find the session of this workspace that was used last; raises `SessionError`."""
     store = open_store()
     try:
-        rows = store.sessions(str(workspace))
+        rows = [row for row in store.sessions(str(workspace)) if row.title]
     finally:
         store.close()
     if not rows:
@@ -119,7 +119,7 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
         id=session_id,
         workspace=str(workspace),
         model=choice.spec.ref,
-        title=opening.title,
+        title="",
         created_at=now,
         updated_at=now,
         events=0,
@@ -156,7 +156,7 @@ _MODEL_FLAGS = {"model", "tool_protocol", "thinking_budget"}
 
 async def _resume(opening: Opening, store: Store) -> LiveSession:
     row = store.find(opening.resume)
-    workspace = check_workspace(Path(row.workspace))
+    workspace = check_workspace(Path(logged_path(row.workspace)))
     history = store.read(row.id)
     past = read_past(history)
     state = past.state
@@ -295,6 +295,6 @@ def edit_ledger() -> list[LedgerRow]:
     """Sum up the ledger of edits, a row for each model and format."""
     store = open_store()
     try:
-        return ledger_rows(store.edit_counts())
+        return ledger_rows(store.edit_counts(), today())
     finally:
         store.close()

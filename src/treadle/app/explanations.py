@@ -22,6 +22,18 @@ _SETTINGS = {
         "A program that uses Treadle gives a tool whose name another tool has.",
         "Give it another name: function_tool(function, name=...).",
     ),
+    "command-unknown": Explanation(
+        "The first word of the command line is no command, or a command comes after its options.",
+        "`treadle --help` lists the commands. A task is one argument, in quotes; nothing was sent to a model.",
+    ),
+    "task-unquoted": Explanation(
+        "Several words were given without quotes: a task, or a mistyped command.",
+        'Put a task in quotes: treadle "make the tests pass". Nothing was sent to a model.',
+    ),
+    "task-sign": Explanation(
+        "A task begins with a slash command, with ! or with @ and a file, which mean nothing here.",
+        "Enter slash commands in the terminal; say what to run in words; attach a file with --file.",
+    ),
     "tool-unknown": Explanation("There is no tool of this name.", "`treadle tools` lists them."),
     "tool-plugin": Explanation(
         "An installed package offers something under the entry point `treadle.tools` that is no tool.",

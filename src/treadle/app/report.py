@@ -83,6 +83,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+def resume_line(session_id: str) -> str:
+    """Say how to go on with a session."""
+    return f"Go on with: treadle --resume {session_id}"
+
+
 def tell(notice: str) -> None:
     """Say something that a person should know but that stops nothing."""
     sys.stderr.write(f"treadle: {notice}\n")

@@ -17,6 +17,7 @@ from treadle.policy.rules import Places, Rule, Scope, Subject, apply_rules, reas
 from treadle.policy.shell.scene import Trace
 from treadle.policy.shell.walk import JudgedCommand
 from treadle.policy.urls import HostKind, check_url
+from treadle.protocol.codec import encode
 from treadle.protocol.permissions import Decision, Part, Reason, Verdict
 from treadle.protocol.tools import Access, FetchUrl, ReadPath, Risk, RunCommand, ToolSpec, WritePath
 
@@ -222,7 +223,7 @@ def _digest(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Acc
     """Name what was judged: the call, the files it names as they are now, and what it was judged by."""
     files = [_identity(access.path, context) for access in accesses if isinstance(access, ReadPath | WritePath)]
     judged_by = (_POLICY_VERSION, context.rules.version, context.roots, context.sandboxed, context.sandbox)
-    canonical = msgspec.json.encode((spec.name, arguments, tuple(accesses), files, judged_by), order="deterministic")
+    canonical = encode((spec.name, arguments, tuple(accesses), files, judged_by))
     return hashlib.sha256(canonical).hexdigest()
 
 

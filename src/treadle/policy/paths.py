@@ -83,14 +83,19 @@ def refusal(path: str) -> PathCheck | None:
     """Refuse a path by its form alone: empty, overlong, control, invisible or direction-changing characters."""
     if not path:
         return _answer(Where.OUTSIDE, "", "path-form", "the path is empty")
-    if any(unicodedata.category(char) in ("Cc", "Cs") for char in path):
+    if any(unicodedata.category(char) in ("Cc", "Cs") and not _is_byte(char) for char in path):
         return _answer(Where.OUTSIDE, "", "path-form", "the path holds control characters")
     if any(unicodedata.category(char) in ("Cf", "Zl", "Zp") for char in path):
         return _answer(Where.PROTECTED, "", "path-form", "the path holds invisible or direction-changing characters")
-    encoded = path.encode()
+    encoded = path.encode(errors="surrogateescape")
     if len(encoded) > MAX_PATH_BYTES or any(len(part) > MAX_NAME_BYTES for part in encoded.split(b"/")):
         return _answer(Where.OUTSIDE, "", "path-form", "the path is too long")
     return None
+
+
+def _is_byte(char: str) -> bool:
+    """Whether this stands for a byte that is no UTF-8, as Python reads names: old archives have such."""
+    return "\udc80" <= char <= "\udcff"
 
 
 def _expanded(path: str, context: PolicyContext) -> str:

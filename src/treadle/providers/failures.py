@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from treadle.protocol.base import SHORTEST_SECRET
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.providers.endpoint import Endpoint, split_url
 from treadle.providers.overflow import window_in
@@ -83,9 +84,10 @@ def started_over(endpoint: Endpoint) -> CallFailedError:
 
 
 def clean(text: str, secrets: Iterable[str]) -> str:
-    """Take secrets out of a text and bound it."""
+    """Take secrets out of a text and bound it; a short one stays, for it could be a part of any word."""
     for secret in secrets:
-        text = text.replace(secret, "[secret]")
+        if len(secret) >= SHORTEST_SECRET:
+            text = text.replace(secret, "[secret]")
     return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + " ..."
 
 

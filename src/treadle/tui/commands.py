@@ -6,23 +6,11 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from treadle.app.slash_commands import SLASH_COMMANDS
 from treadle.protocol.events import Delivery
 from treadle.protocol.permissions import Mode
 
-HELP = (
-    ("/steer TEXT", "say something at the next step instead of after the turn (Ctrl-S sends the line so)"),
-    ("/queue", "list the prompts that wait"),
-    ("/drop N", "drop a prompt that waits"),
-    ("/edit N", "take a prompt that waits into the input line to change it"),
-    ("/mode NAME", f"{', '.join(Mode)} (Shift-Tab: the next of plan, ask, edits)"),
-    ("/model NAME", "use another model from the next step on, as provider/name"),
-    ("/trust", "what would act in this folder, and whether it may"),
-    ("/todo", "show the task's checklist, and the file in which you can change it"),
-    ("/approvals", "list what you have allowed for this session"),
-    ("/revoke N", "take back what you have allowed"),
-    ("/help", "show this"),
-    ("/quit", "leave; the session is kept and can be resumed"),
-)
+HELP = SLASH_COMMANDS
 
 _NUMBERED = {
     "drop": ("a prompt that waits", "/queue"),

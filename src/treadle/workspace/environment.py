@@ -9,7 +9,8 @@ from pathlib import PurePath
 from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.text import visible, visible_name
+from treadle.workspace.names import shown_name
+from treadle.workspace.text import visible
 from treadle.workspace.workspace import Workspace
 
 _WIDTH = 80
@@ -62,7 +63,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
         if not listing.entries:
             return f"{title}: none yet"
         more = [f"[first {limit} entries; list_files shows more]"] if listing.more else []
-        return "\n".join([f"{title}:", *map(visible_name, listing.entries), *more])
+        return "\n".join([f"{title}:", *map(shown_name, listing.entries), *more])
 
     def _running(self) -> list[str]:
         return [

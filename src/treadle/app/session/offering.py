@@ -4,13 +4,13 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from importlib.util import find_spec
 
-from treadle.app.session.ledger import EDIT_TOOLS, choose_edit_tool
+from treadle.app.session.ledger import EDIT_TOOLS, choose_edit_tool, today
 from treadle.store.sqlite import Store
 
 
 def left_out(model: str, store: Store) -> Mapping[str, str]:
     """Give the tools that a model (`provider/name`) is not told of, each with the reason."""
-    edit_tool = choose_edit_tool(model, store.edit_counts(model))
+    edit_tool = choose_edit_tool(model, store.edit_counts(model), today())
     reasons = dict.fromkeys(EDIT_TOOLS - {edit_tool}, f"this model edits by {edit_tool}")
     if find_spec("playwright") is None:
         reasons["browser_action"] = "Playwright is not installed: pip install 'treadle[browser]'"

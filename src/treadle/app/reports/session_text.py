@@ -26,14 +26,14 @@ from treadle.store.sqlite import SessionRow
 
 
 def notifications(events: Sequence[Event]) -> Iterator[Notification]:
-    """Tell again what surfaces were told, as the log gives it."""
+    """Give again what surfaces were notified of, as the log says it."""
     state = State()
     for event in events:
         state, effects = replay(state, event)
         yield from (effect.notification for effect in effects if isinstance(effect, Notify))
 
 
-def story_lines(row: SessionRow, events: Sequence[Event]) -> Iterator[str]:
+def session_lines(row: SessionRow, events: Sequence[Event]) -> Iterator[str]:
     """Write a session as Markdown."""
     yield f"# {row.title or row.id}"
     yield ""
