@@ -102,7 +102,7 @@ async def test_keys_in_headers_and_urls_stay_out_of_messages() -> None:
 async def test_a_key_of_a_few_letters_makes_no_holes_in_messages(key: str) -> None:
     async with fixed_server("400 Bad Request", {"Content-Type": "text/plain"}, b"API key 1234567 not known") as url:
         failed = await failure_of(provider_at("chat", url, api_key=key), request())
-    assert failed.error.message == "chat refused the request: API key 1234567 not known"
+    assert failed.error.message == "chat refused the request: API key 1234567 not known."
 
 
 async def test_a_server_that_stays_silent_runs_into_the_first_limit() -> None:
