@@ -192,7 +192,7 @@ def test_an_error_says_what_to_do() -> None:
     assert items == [
         Problem(
             "The call of p/m failed (overloaded).",
-            "Too busy., HTTP 529, request r1",
+            "Too busy. (HTTP 529, request r1)",
             "Wait a while and say how to go on, or use another model: /model PROVIDER/NAME.",
         ),
         TurnDone(outcome),

@@ -1,6 +1,6 @@
 import pytest
 
-from treadle.protocol.models import ErrorKind
+from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import CallChanged, CallStatus, Phase, TurnStop
 from treadle.protocol.tools import FileChange, Outcome, Preview, ToolCall, ToolKind, result_text
 from treadle.tui.words import (
@@ -73,5 +73,7 @@ def test_changed_files_are_summed_up_and_named_from_the_workspace() -> None:
 
 
 def test_every_phase_stop_and_error_has_its_words() -> None:
-    said = [*map(doing, Phase), *map(ended, TurnStop), *map(advice, ErrorKind)]
+    helps = [advice(ModelError(kind=kind, message="")) for kind in ErrorKind]
+    said = [*map(doing, Phase), *map(ended, TurnStop), *helps]
     assert all(said)
+    assert advice(ModelError(kind=ErrorKind.BAD_REQUEST, message="", fix="Name the CA file.")) == "Name the CA file."

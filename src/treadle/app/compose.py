@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.assembly import Parts, assemble, clock, model_for, require_sandbox, set_model
+from treadle.app.config.addresses import bind_base_url
 from treadle.app.config.settings import Settings, limits_of
 from treadle.app.models.choosing import Models, process_circuits
 from treadle.app.places import database
@@ -156,10 +157,11 @@ _MODEL_FLAGS = {"model", "tool_protocol", "thinking_budget"}
 async def _resume(opening: Opening, store: Store) -> LiveSession:
     row = store.find(opening.resume)
     workspace = check_workspace(Path(logged_path(row.workspace)))
-    models = Models(opening.settings, circuits=process_circuits())
     history = store.read(row.id)
     past = read_past(history)
     state = past.state
+    settings = bind_base_url(opening.settings, opening.settings.model or state.model)
+    models = Models(settings, circuits=process_circuits())
     await models.ask_local("" if "model" in opening.given else state.model)
     mode, trust = _begin(opening, workspace, opening.settings.mode if "mode" in opening.given else state.mode)
     roots = past_roots(workspace, history, opening.settings.add_dirs if "add_dirs" in opening.given else None)
@@ -168,20 +170,30 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
         first.append(SetMode(mode=mode))
     own = None
     if mode is not state.mode and not _MODEL_FLAGS & opening.given:
-        own = await model_for(models, opening.settings, mode)
+        own = await model_for(models, settings, mode)
     first += [*([own] if own is not None else []), Resumed(user_present=opening.user_present)]
     parts = Parts(
         row=row,
         trust=trust,
-        settings=opening.settings,
+        settings=settings,
         models=models,
         store=store,
         tools=opening.tools,
         roots=roots,
         history=history,
         past=past,
+        notices=_of_another_provider(opening, state.model),
     )
     return assemble(parts, first)
+
+
+def _of_another_provider(opening: Opening, model: str) -> tuple[str, ...]:
+    """Say that an address of the command line is not that of the session's own model, which it goes on with."""
+    named, own = (ref.partition("/")[0] for ref in (opening.settings.model, model))
+    if "base_url" not in opening.given or "model" in opening.given or named in ("", own):
+        return ()
+    text = f"--base-url is the address of {named}, which your settings name; this session works with {model}."
+    return (f"{text} To give it the address, add --model {model}.",)
 
 
 def _begin(opening: Opening, workspace: Path, wanted: Mode) -> tuple[Mode, SessionTrust]:

@@ -5,6 +5,7 @@ from typing import assert_never
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from treadle.app.report import facts_of
 from treadle.app.session.checklist_file import summary_of
 from treadle.protocol.messages import text_of
 from treadle.protocol.models import ModelError
@@ -40,7 +41,7 @@ from treadle.protocol.permissions import Allowance, AllowScope, Mode, OptionKind
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
 from treadle.tui.items import CallDone, Card, Item, Notice, Problem, Prose, Said, Thought, Tone, TurnDone
 from treadle.tui.prose import Growing, grow
-from treadle.tui.words import advice, facts_of, note_of, plain, seen_from, title_of
+from treadle.tui.words import advice, note_of, plain, seen_from, title_of
 
 _KEPT_OUTPUT = 4_000
 _KEPT_THOUGHT = 600
@@ -369,7 +370,7 @@ def _turn_ended(view: View, told: TurnEnded, at: float | None) -> Changed:
         items = (*items, Prose(answer))
     if outcome.error is not None:
         what = f"The call of {view.model} failed ({outcome.error.kind})."
-        items = (*items, Problem(what, facts_of(outcome.error), advice(outcome.error.kind)))
+        items = (*items, Problem(what, facts_of(outcome.error), advice(outcome.error)))
     spending = Spending(
         ended=view.spending.ended + (view.spending.turn if outcome.cost is None else outcome.cost),
         unpriced=view.spending.unpriced or outcome.cost is None,

@@ -99,7 +99,7 @@ async def test_what_is_not_expected_is_refused_and_noted() -> None:
         "tools have 'read_file'; messages is 3, not 4"
     )
     assert failed.error == ModelError(
-        kind=ErrorKind.BAD_REQUEST, message=f"scripted refused the request: {problem}", status=400
+        kind=ErrorKind.BAD_REQUEST, message=f"scripted refused the request: {problem}.", status=400
     )
     assert provider.violations == [problem]
 
