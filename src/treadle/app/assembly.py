@@ -154,7 +154,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     ports = Ports(
         log=checklist,
         environment=checklist,
-        judge=_judge(parts, policy_files, redactor),
+        judge=_judge(parts, policy_files, redactor, workspace.shell),
         redactor=redactor,
         tools=tools,
         offered=offered,
@@ -235,13 +235,14 @@ def _redactor(parts: Parts) -> "Callable[[], SecretRedactor]":
     return redactor
 
 
-def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], SecretRedactor]") -> Judge:
+def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], SecretRedactor]", shell: str) -> Judge:
     """Bind the policy to a session; it is loaded with the first call that is judged, after the first request."""
     root, trusted = str(parts.trust.workspace), parts.trust.trusted
     approved = frozenset(parts.settings.approve).difference(parts.trust.unapproved)
 
     def judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing) -> Decision:
         from treadle.app.security.confinement import confines
+        from treadle.app.security.shell_syntax import refuse_broken_shell
         from treadle.app.session.judging import policy_context
         from treadle.policy.allowances import decide_and_offer, with_allowances
         from treadle.policy.disclosure import asked_for_secrets
@@ -256,6 +257,7 @@ def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], SecretRedac
             rules=with_allowances(files.ruleset(), standing.allowances),
         )
         decision = decide_and_offer(spec, arguments, accesses, context)
+        refuse_broken_shell(decision, accesses, shell)
         return asked_for_secrets(decision, spec, arguments, redactor())
 
     return judge

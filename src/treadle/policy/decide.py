@@ -36,8 +36,9 @@ def decide(
     # What a loop does is judged once more with what it may have changed; that it is the same is not worth telling.
     parts = list(dict.fromkeys(part for several, _ in judged for part in several)) or [_judge_tool(spec, context)]
     verdict = max((part.verdict for part in parts), key=_STRICTNESS.index)
-    # Where a part is not allowed, what speaks for the others explains nothing.
+    # Where a part is not allowed, what speaks for the others explains nothing. The part that decides comes first.
     telling = [part for part in parts if verdict is Verdict.ALLOW or part.verdict is not Verdict.ALLOW]
+    telling.sort(key=lambda part: (_STRICTNESS.index(part.verdict), _RISKS.index(part.risk)), reverse=True)
     return Decision(
         verdict=verdict,
         risk=max((part.risk for part in parts), key=_RISKS.index),
@@ -167,11 +168,8 @@ def _part(
     rule = _deciding_rule(subject, context)
     if rule is not None and rule.verdict is Verdict.ALLOW and not _may_lift(rule, worst(every), subject, context):
         around = every
-    verdict, answer = _verdict(every, around, rule, context)
-    reasons = tuple(Reason(rule=found.rule, text=found.text) for found in _telling(every))
-    if rule is not None:
-        reasons = (reason_of(rule), *reasons)
-    return Part(text=text, verdict=verdict, risk=worst(every), reasons=(*reasons, *answer))
+    verdict, reasons = _verdict(every, around, rule, context)
+    return Part(text=text, verdict=verdict, risk=worst(every), reasons=reasons)
 
 
 def _deciding_rule(subject: Subject, context: PolicyContext) -> Rule | None:
@@ -182,21 +180,31 @@ def _deciding_rule(subject: Subject, context: PolicyContext) -> Rule | None:
 def _verdict(
     every: Sequence[Finding], around: Sequence[Finding], rule: Rule | None, context: PolicyContext
 ) -> tuple[Verdict, tuple[Reason, ...]]:
+    """Answer for one part; of the reasons the first one decides."""
     risk = worst(every)
     verdict, why = verdict_for(risk, context)
-    if verdict is Verdict.DENY or (rule is not None and rule.verdict is Verdict.DENY):
-        return Verdict.DENY, (Reason(rule="mode", text=why),) if verdict is Verdict.DENY else ()
-    unfollowed = any(finding.always_asks for finding in every)
-    if risk is Risk.CRITICAL or unfollowed or (rule is not None and rule.verdict is Verdict.REQUIRE_USER_CONFIRMATION):
-        # Where the mode would allow it, the reason stands with what was found, or with the rule.
-        asked = (Reason(rule="mode", text=why),) if verdict is not Verdict.ALLOW else ()
-        return Verdict.REQUIRE_USER_CONFIRMATION, asked
+    found = tuple(Reason(rule=finding.rule, text=finding.text) for finding in _telling(every))
+    ruled = () if rule is None else (reason_of(rule),)
+    mode = (Reason(rule="mode", text=why),)
+    if rule is not None and rule.verdict is Verdict.DENY:
+        return Verdict.DENY, (*ruled, *found, *(mode if verdict is Verdict.DENY else ()))
+    if verdict is Verdict.DENY:
+        return Verdict.DENY, (*mode, *found, *ruled)
+    # Where the mode would allow it, the reason is what was found, or the rule.
+    asked = mode if verdict is not Verdict.ALLOW else ()
+    if rule is not None and rule.verdict is Verdict.REQUIRE_USER_CONFIRMATION:
+        return Verdict.REQUIRE_USER_CONFIRMATION, (*ruled, *found, *asked)
+    if risk is Risk.CRITICAL or any(finding.always_asks for finding in every):
+        return Verdict.REQUIRE_USER_CONFIRMATION, (*found, *ruled, *asked)
     if context.rules.problems and risk is not Risk.NONE:
         problem = Reason(rule="broken-rules", text=f"automatic approval is off: {context.rules.problems[0]}")
-        return Verdict.REQUIRE_USER_CONFIRMATION, (problem,)
-    if rule is not None:
-        verdict, why = verdict_for(worst(around), context)
-    return verdict, (Reason(rule="mode", text=why),) if rule is None or verdict is not Verdict.ALLOW else ()
+        return Verdict.REQUIRE_USER_CONFIRMATION, (problem, *ruled, *found)
+    if rule is None:
+        return verdict, (*found, *mode)
+    verdict, why = verdict_for(worst(around), context)
+    if verdict is Verdict.ALLOW:
+        return verdict, (*ruled, *found)
+    return verdict, (*found, *ruled, Reason(rule="mode", text=why))
 
 
 def _may_lift(rule: Rule, risk: Risk, subject: Subject, context: PolicyContext) -> bool:
@@ -213,9 +221,9 @@ def _may_lift(rule: Rule, risk: Risk, subject: Subject, context: PolicyContext) 
 
 
 def _telling(findings: Iterable[Finding]) -> list[Finding]:
-    """Keep what explains the answer: the findings that are more than reading, or else the first one."""
-    listed = list(findings)
-    return [found for found in listed if found.risk not in (Risk.NONE, Risk.READ)] or listed[:1]
+    """Keep what explains the answer, what decides first: the findings that are more than reading, or else one."""
+    listed = sorted(findings, key=lambda found: (_RISKS.index(found.risk), found.always_asks), reverse=True)
+    return [found for found in listed if found.always_asks or found.risk not in (Risk.NONE, Risk.READ)] or listed[:1]
 
 
 def _digest(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], context: PolicyContext) -> str:

@@ -221,7 +221,7 @@ def _static_path(text: str, op: PathOp, cwd: str, scene: Scene) -> Finding:
             return Finding(Risk.WRITE, "write-inside", f"changes {text}")
         return Finding(Risk.READ, "read-inside", f"reads {text}")
     if op is PathOp.WRITE:
-        return dangerous("write-outside", f"changes {reason}")
+        return dangerous("write-outside", f"{reason}, and the command changes it")
     return Finding(Risk.READ_OUTSIDE, "read-outside", reason)
 
 
