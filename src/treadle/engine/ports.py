@@ -36,13 +36,13 @@ class Prepared(Struct, frozen=True, kw_only=True):
     `run` does exactly what was prepared or raises `ToolError`; it checks by itself that files to change are still
     as they were. When its task is cancelled it ends within a second, leaves nothing running, and re-raises
     `CancelledError` after reporting what it has through the output. `escalated` gives the same call, with the same
-    accesses, to be run once with a right that the sandbox refused the first time; None where the call cannot use one.
+    accesses, to be run once with rights beyond the sandbox; None where the call cannot use any.
     """
 
     accesses: tuple[Access, ...]
     preview: Preview
     run: Callable[[Output], Awaitable[CallResult]]
-    escalated: Callable[[SandboxDenial], "Prepared"] | None = None
+    escalated: Callable[[tuple[SandboxDenial, ...]], "Prepared"] | None = None
 
 
 class Tool(Protocol):

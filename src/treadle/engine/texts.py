@@ -78,6 +78,12 @@ def _short(line: str) -> str:
     return line if len(line) <= _LONGEST_PART else f"{line[:_LONGEST_PART]}..."
 
 
+def asked(title: str, decision: Decision) -> str:
+    """Name what is asked about, with the rights that a yes gives."""
+    granted = next((reason.text for reason in decision.reasons if reason.rule == "grants"), "")
+    return f"{title}; {granted}" if granted else title
+
+
 def rejected(comment: str) -> str:
     """Say that the user said no, and what the user said about it."""
     if comment:
