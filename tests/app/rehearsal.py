@@ -43,7 +43,7 @@ def run(line: str) -> MakeCall:
     return call("execute_command", command=line)
 
 
-async def rehearse(  # noqa: PLR0913 - what a session is opened with
+async def rehearse(
     workspace: Path,
     calls: Sequence[MakeCall],
     *,

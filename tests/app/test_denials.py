@@ -27,15 +27,21 @@ async def test_a_denial_gives_one_reason_and_what_would_run_separately(folder: P
     assert [result.outcome for result in seen.results[:4]] == [Outcome.DENIED] * 4
     nobody = "This needs a person's yes, and nobody is here to give it."
     way_on = "Go on without it, or finish and say what could not be done."
-    assert seen.texts[:4] == [
+    make = "make can run code of the project or of packages, whatever it is asked."
+    env = ".env is protected from being read."
+    assert seen.texts[0] == (
         "Denied [no-user]: `git push origin main`: git push publishes commits. "
-        f"{nobody} Called separately, `cat src/a.py` would run without asking. {way_on}",
-        "Denied [no-user]: `make all`: make can run code of the project or of packages, whatever it is asked. "
-        f"{nobody} Called separately, `cd src && ls` would run without asking. {way_on}",
-        f"Denied [no-user]: `cat .env`: .env is protected from being read. {nobody} "
-        f"Called separately, `wc -l src/a.py` would run without asking. Do not try to get around this. {way_on}",
-        f"Denied [no-user]: .env is protected from being read. {nobody} Do not try to get around this. {way_on}",
-    ]
+        f"{nobody} Called separately, `cat src/a.py` would run without asking. {way_on}"
+    )
+    assert seen.texts[1] == (
+        f"Denied [no-user]: `make all`: {make} "
+        f"{nobody} Called separately, `cd src && ls` would run without asking. {way_on}"
+    )
+    assert seen.texts[2] == (
+        f"Denied [no-user]: `cat .env`: {env} {nobody} "
+        f"Called separately, `wc -l src/a.py` would run without asking. Do not try to get around this. {way_on}"
+    )
+    assert seen.texts[3] == f"Denied [no-user]: {env} {nobody} Do not try to get around this. {way_on}"
 
 
 async def test_what_is_said_to_run_separately_does(folder: Path) -> None:

@@ -104,7 +104,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     private = outputs() / parts.row.id
     running: list[Session] = []
 
-    def confine_command(line: str, granted: SandboxDenial | None = None) -> Confinement:
+    def confine_command(line: str, granted: tuple[SandboxDenial, ...] = ()) -> Confinement:
         from treadle.app.security.confinement import Place, confine
         from treadle.app.session.judging import policy_context
 

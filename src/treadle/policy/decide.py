@@ -10,6 +10,7 @@ import msgspec
 from treadle.policy.classify import CommandJudgement, classify_command
 from treadle.policy.context import FileFacts, FileKind, FileView, PolicyContext
 from treadle.policy.findings import Finding, dangerous, worst
+from treadle.policy.grants import granting, rights_beyond
 from treadle.policy.modes import verdict_for
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path, refusal
@@ -18,7 +19,16 @@ from treadle.policy.shell.scene import Trace
 from treadle.policy.shell.walk import JudgedCommand
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.permissions import Decision, Part, Reason, Verdict
-from treadle.protocol.tools import Access, FetchUrl, ReadPath, Risk, RunCommand, ToolSpec, WritePath
+from treadle.protocol.tools import (
+    Access,
+    FetchUrl,
+    ReadPath,
+    Risk,
+    RunCommand,
+    SandboxDenial,
+    ToolSpec,
+    WritePath,
+)
 
 __all__ = ["FileFacts", "FileKind", "FileView", "PolicyContext", "decide", "tool_digest", "without_user"]
 
@@ -33,19 +43,26 @@ def decide(
 ) -> Decision:
     """Decide about one call: the strictest of its parts wins; a call that touches nothing is judged by its tool."""
     judged = [_judge(access, spec, context) for access in accesses]
+    rights = tuple(dict.fromkeys(right for one in judged for right in one.rights))
+    if rights and all(part.verdict is Verdict.ALLOW for one in judged for part in one.parts):
+        # A right holds for all that the call runs, so none of it may be allowed for being in the sandbox.
+        beyond = dataclasses.replace(context, sandboxed=False)
+        judged = [_judge(access, spec, beyond) for access in accesses]
     # What a loop does is judged once more with what it may have changed; that it is the same is not worth telling.
-    parts = list(dict.fromkeys(part for several, _ in judged for part in several)) or [_judge_tool(spec, context)]
+    parts = list(dict.fromkeys(part for one in judged for part in one.parts)) or [_judge_tool(spec, context)]
     verdict = max((part.verdict for part in parts), key=_STRICTNESS.index)
+    rights = () if verdict is Verdict.DENY else rights
     # Where a part is not allowed, what speaks for the others explains nothing. The part that decides comes first.
     telling = [part for part in parts if verdict is Verdict.ALLOW or part.verdict is not Verdict.ALLOW]
     telling.sort(key=lambda part: (_STRICTNESS.index(part.verdict), _RISKS.index(part.risk)), reverse=True)
     return Decision(
         verdict=verdict,
         risk=max((part.risk for part in parts), key=_RISKS.index),
-        reasons=tuple(dict.fromkeys(reason for part in telling for reason in part.reasons)),
+        reasons=(*dict.fromkeys(reason for part in telling for reason in part.reasons), *_given(rights, verdict)),
         parts=tuple(parts),
         digest=_digest(spec, arguments, accesses, context),
-        outside=any(outside for _, outside in judged),
+        grants=rights,
+        outside=any(one.outside for one in judged),
     )
 
 
@@ -70,18 +87,34 @@ def _judge_tool(spec: ToolSpec, context: PolicyContext) -> Part:
     return _part(spec.name, (finding,), subject, context)
 
 
-def _judge(access: Access, spec: ToolSpec, context: PolicyContext) -> tuple[list[Part], bool]:
-    """Judge one access; gives its parts, and whether it is a command that brings text from outside."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Judged:
+    """One access: its parts, the rights beyond the sandbox that it needs, and whether it brings text from outside."""
+
+    parts: Sequence[Part]
+    rights: tuple[SandboxDenial, ...] = ()
+    outside: bool = False
+
+
+def _given(rights: tuple[SandboxDenial, ...], verdict: Verdict) -> tuple[Reason, ...]:
+    return granting(rights) if verdict is Verdict.REQUIRE_USER_CONFIRMATION else ()
+
+
+def _judge(access: Access, spec: ToolSpec, context: PolicyContext) -> _Judged:
+    """Judge one access."""
     match access:
         case ReadPath(path=path, listing=listing):
-            return [_judge_path(path, PathOp.LIST if listing else PathOp.READ, spec, context)], False
+            return _Judged([_judge_path(path, PathOp.LIST if listing else PathOp.READ, spec, context)])
         case WritePath(path=path):
-            return [_judge_path(path, PathOp.WRITE, spec, context)], False
+            return _Judged([_judge_path(path, PathOp.WRITE, spec, context)])
         case RunCommand(command=command, cwd=cwd):
             judgement = classify_command(command, cwd, context)
-            return _judge_command(judgement, command, spec, context), judgement.outside
+            every = [*judgement.findings, *(found for part in judgement.parts for found in part.findings)]
+            hosts = [*judgement.trace.hosts, *(host for part in judgement.parts for host in part.trace.hosts)]
+            parts = _judge_command(judgement, command, spec, context)
+            return _Judged(parts, rights_beyond(every, hosts, context), judgement.outside)
         case FetchUrl(url=url, method=method):
-            return [_judge_url(url, method, spec, context)], False
+            return _Judged([_judge_url(url, method, spec, context)])
         case _:
             assert_never(access)
 

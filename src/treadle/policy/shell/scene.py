@@ -215,14 +215,14 @@ def _static_path(text: str, op: PathOp, cwd: str, scene: Scene) -> Finding:
     if op is PathOp.READ and _holds_secrets(check.resolved, scene.context):
         return dangerous("secret-read", f"{check.resolved} holds protected files")
     if check.where is Where.PROTECTED:
-        return dangerous("control-write" if op is PathOp.WRITE else "secret-read", reason)
+        return dangerous("control-write" if op is PathOp.WRITE else "secret-read", reason, path=check.resolved)
     if check.where is Where.INSIDE:
         if op is PathOp.WRITE:
             return Finding(Risk.WRITE, "write-inside", f"changes {text}")
         return Finding(Risk.READ, "read-inside", f"reads {text}")
     if op is PathOp.WRITE:
-        return dangerous("write-outside", f"{reason}, and the command changes it")
-    return Finding(Risk.READ_OUTSIDE, "read-outside", reason)
+        return dangerous("write-outside", f"{reason}, and the command changes it", path=check.resolved)
+    return Finding(Risk.READ_OUTSIDE, "read-outside", reason, path=check.resolved)
 
 
 def _holds_secrets(path: str, context: PolicyContext) -> bool:
