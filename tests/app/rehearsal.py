@@ -1,8 +1,9 @@
 """A real session with a scripted model that makes one call after the other: what came of each, and what was asked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from treadle.app.compose import Opening, open_session
@@ -10,6 +11,7 @@ from treadle.app.config.settings import Settings
 from treadle.app.security.trusting import session_trust
 from treadle.protocol.events import Answer, Prompt, SetLimits, SetMode, Source
 from treadle.protocol.messages import Text
+from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, TurnEnded
 from treadle.protocol.permissions import Mode, OptionKind, Question
 from treadle.protocol.tools import CallResult
@@ -52,25 +54,32 @@ async def rehearse(
     option: OptionKind = OptionKind.ALLOW_ONCE,
     trusted: bool = True,
     events: Sequence[SetMode | SetLimits] = (),
+    later: Mapping[int, Mode] = MappingProxyType({}),
     **settings: Any,
 ) -> Rehearsal:
-    """Run one turn with one call a step; every question gets the same answer. `events` are posted before it."""
+    """Run one turn with one call a step; every question gets the same answer. `events` are posted before it.
+
+    `later` sets a mode before so many questions are answered.
+    """
     seen = Rehearsal()
     done = call("attempt_completion", result="Done.")
     turns = tuple(Turn(items=(one,)) for one in (*calls, done))
     trust = session_trust(workspace, once=trusted)
     async with ScriptedServer(Script(turns=turns)) as server:
-        chosen = Settings(model="anthropic-compatible/scripted", base_url=server.base_url, mode=mode, **settings)
+        told: dict[str, Any] = {"tool_protocol": ToolProtocol.NATIVE, **settings}
+        chosen = Settings(model="anthropic-compatible/scripted", base_url=server.base_url, mode=mode, **told)
         opening = Opening(workspace=workspace, settings=chosen, user_present=present, trust=trust)
         async with await open_session(opening) as live:
             feed = live.follow()
             for event in events:
                 await live.post(event, ME)
             await live.post(Prompt(id="p1", content=(Text(text="Try."),)), ME)
-            async for told in feed:
-                match told:
+            async for notification in feed:
+                match notification:
                     case QuestionAsked(question=question):
                         seen.asked.append(question)
+                        if len(seen.asked) in later:
+                            await live.post(SetMode(mode=later[len(seen.asked)]), ME)
                         await live.post(Answer(question_id=question.id, option=option), ME)
                     case CallChanged(status=CallStatus.FINISHED, result=CallResult() as result):
                         seen.results.append(result)

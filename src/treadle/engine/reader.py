@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeAlias
 
 from treadle.context.focus import PROGRESS, has_progress
@@ -47,10 +48,19 @@ _NAMELESS = "nameless_tool"
 
 
 class ReplyReader:
-    """Reads the stream of one reply in either tool protocol."""
+    """Reads the stream of one reply in either tool protocol. `refused` names tools that cannot be used now, and why."""
 
-    def __init__(self, tools: Mapping[str, ToolSpec], protocol: ToolProtocol, *, step: int, attempt: int) -> None:
+    def __init__(
+        self,
+        tools: Mapping[str, ToolSpec],
+        protocol: ToolProtocol,
+        *,
+        step: int,
+        attempt: int,
+        refused: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._tools = tools
+        self._refused = refused
         self._step = step
         self._attempt = attempt
         grammars = [grammar_of(spec.name, spec.parameters) for spec in tools.values()]
@@ -161,6 +171,8 @@ class ReplyReader:
         progress = arguments.pop(PROGRESS, "") if spec is not None and has_progress(spec) else ""
         if spec is None:
             problems = [self._unknown(block.name)]
+        elif block.name in self._refused:
+            problems = [f"{block.name} cannot be used now: {self._refused[block.name]}."]
         else:
             if self._xml is not None:
                 arguments, problems = typed_arguments(spec.parameters, arguments)
@@ -199,6 +211,7 @@ class ReplyReader:
         )
 
     def _unknown(self, name: str) -> str:
-        near = difflib.get_close_matches(name, self._tools, n=3)
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"Use one of: {', '.join(self._tools)}."
+        names = [known for known in self._tools if known not in self._refused]
+        near = difflib.get_close_matches(name, names, n=3)
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"Use one of: {', '.join(names)}."
         return f"There is no tool named {name!r}. {hint}"

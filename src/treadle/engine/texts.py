@@ -23,15 +23,15 @@ SKIPPED = (
 )
 NO_USER_TO_ASK = "No user is here to answer. Go on with the most sensible choice, and say which one you made."
 NO_TOOL_USED = (
-    "Your last reply used no tool. If the task is done, call attempt_completion; if you need something from the user, "
-    "call ask_followup_question; otherwise go on with the next step of the task by calling a tool."
+    "Your last reply used no tool. If the task is done, call attempt_completion. Otherwise go on with the next step of "
+    "the task by calling a tool."
 )
 CUT_REPLY = (
     "Your last reply was cut because it reached the output limit. Go on from where it ended, in smaller pieces: "
     "write long files in several steps."
 )
 PRESENTED_TOO_EARLY = (
-    "Not presented to the user: an earlier call of the same reply did not succeed. Read its result, mend what is "
+    "Not presented to the user: an earlier call of the same reply did not succeed. Read its result, fix what is "
     "wrong, and then finish."
 )
 RIGHT_REFUSED = (

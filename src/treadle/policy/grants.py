@@ -1,4 +1,4 @@
-"""The rights beyond the sandbox that a call needs by what it says: a yes gives them before it runs, not after it failed."""
+"""The rights beyond the sandbox that a call needs by what it says, so that a yes gives them before it runs."""
 
 import posixpath
 from collections.abc import Iterable, Iterator

@@ -100,6 +100,14 @@ class Standing(Record, frozen=True, kw_only=True):
     allowances: tuple[Allowance, ...] = ()
 
 
+class Situation(Record, frozen=True, kw_only=True):
+    """What the model works under: its mode, whether somebody can answer, and how many steps a turn may have."""
+
+    mode: Mode
+    user_present: bool
+    max_steps: int | None = None
+
+
 class OptionKind(StrEnum):
     """ACP's permission option kinds, and `answer` for a question that is no permission."""
 

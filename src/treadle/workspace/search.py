@@ -158,7 +158,7 @@ class Search(Struct, frozen=True, kw_only=True):
         except TimeoutError:
             raise ToolError(f"The search took longer than {_TIME_LIMIT:.0f} s. Narrow the path or pattern.") from None
         if complaint:
-            raise ToolError(f"The search failed: {why_failed(complaint)}. Mend the expression or the pattern.")
+            raise ToolError(f"The search failed: {why_failed(complaint)}. Correct the expression or the pattern.")
 
 
 _GLOB_SIGN = re.compile(r"[*?\[\]{}\\!]")
