@@ -66,8 +66,9 @@ async def rehearse(
     turns = tuple(Turn(items=(one,)) for one in (*calls, done))
     trust = session_trust(workspace, once=trusted)
     async with ScriptedServer(Script(turns=turns)) as server:
-        told: dict[str, Any] = {"tool_protocol": ToolProtocol.NATIVE, **settings}
-        chosen = Settings(model="anthropic-compatible/scripted", base_url=server.base_url, mode=mode, **told)
+        usual = {"model": "anthropic-compatible/scripted", "tool_protocol": ToolProtocol.NATIVE}
+        told: dict[str, Any] = {**usual, **settings}
+        chosen = Settings(base_url=server.base_url, mode=mode, **told)
         opening = Opening(workspace=workspace, settings=chosen, user_present=present, trust=trust)
         async with await open_session(opening) as live:
             feed = live.follow()

@@ -134,7 +134,7 @@ async def test_a_pipe_is_not_searched(workspace: Workspace) -> None:
 
 
 async def test_an_invalid_expression_is_explained_in_a_line(workspace: Workspace) -> None:
-    with pytest.raises(ToolError, match=r"^The search failed: .*\. Mend the expression or the pattern\.$"):
+    with pytest.raises(ToolError, match=r"^The search failed: .*\. Correct the expression or the pattern\.$"):
         await text(workspace, "search_files", path=".", regex="foo(")
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Situation
+from treadle.workspace.access_lists import access_files
 from treadle.workspace.situation import situation_lines
 from treadle.workspace.text import visible, visible_name
 from treadle.workspace.workspace import Workspace
@@ -62,7 +63,14 @@ class Surroundings(Struct, frozen=True, kw_only=True):
             f"System: {platform.system()} {platform.machine()}, shell {PurePath(self.workspace.shell).name}",
             f"Workspace: {visible(self.workspace.root)}",
             *(f"Also of the workspace, by absolute paths: {visible(root)}" for root in self.workspace.roots),
+            *self._listed(),
         ]
+
+    def _listed(self) -> list[str]:
+        """Name the ignore files for agents that a model should know of."""
+        roots = (self.workspace.root, *self.workspace.roots)
+        names = dict.fromkeys(name for root in roots for name in access_files(root))
+        return [f"Paths listed in {', '.join(names)} need a yes to be read or changed."] if names else []
 
     async def _files(self) -> list[str]:
         """List the files of each root; all of them share the entries that there are."""
