@@ -107,7 +107,7 @@ class Look:
 class Nowhere:
     """No surroundings."""
 
-    async def describe(self, *, first: bool, situation: Situation | None) -> str:
+    async def describe(self, *, first: bool, situation: Situation | None) -> str:  # noqa: ARG002 - nobody works here
         """Say nothing but the time's place."""
         return "Time: now" if not first else "Workspace: /bench"
 
