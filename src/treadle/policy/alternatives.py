@@ -1,6 +1,7 @@
 """Which commands of a line that may not simply run would run without asking if they were called by themselves."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from treadle.policy.context import PolicyContext
 from treadle.policy.decide import decide
@@ -8,6 +9,7 @@ from treadle.protocol.permissions import Decision, Part, Verdict
 from treadle.protocol.tools import Access, RunCommand, ToolSpec
 
 _MOST = 3
+_TRIED = 8
 _LONGEST = 200
 _SAYS_NOTHING = frozenset(
     {"cd", "echo", "printf", "true", "false", ":", "test", "[", "[[", "export", "set", "pwd", "&"}
@@ -24,9 +26,9 @@ def run_by_themselves(
             pass
         case _:
             return ()
-    lines = dict.fromkeys(_candidates(decision.parts, command))
+    lines = islice(dict.fromkeys(_candidates(decision.parts, command)), _TRIED)
     allowed = (line for line in lines if _runs(line, cwd, spec, context))
-    return tuple(line for line, _ in zip(allowed, range(_MOST), strict=False))
+    return tuple(islice(allowed, _MOST))
 
 
 def _candidates(parts: Sequence[Part], command: str) -> Iterator[str]:

@@ -25,6 +25,16 @@ class _AccessFiles(Struct, frozen=True):
     broken: str = ""
 
 
+class _Around(Struct, frozen=True):
+    """What counts in one folder: the files on the way to it, the innermost first, and why it is listed itself.
+
+    Each of the files comes with the depth and the path of its folder below the root.
+    """
+
+    files: tuple[tuple[int, str, _AccessFiles], ...] = ()
+    reason: str = ""
+
+
 class AccessLists:
     """The ignore files for agents in some folders, as they are now.
 
@@ -34,36 +44,39 @@ class AccessLists:
 
     def __init__(self, roots: Sequence[str]) -> None:
         self._roots = tuple(root.rstrip("/") for root in roots)
-        self._files: dict[str, _AccessFiles | None] = {}
-        self._reasons: dict[str, str] = {}
+        self._folders: dict[tuple[str, str], _Around] = {}
 
     def reason(self, path: str) -> str:
         """Say which file and line lists an absolute path, or a directory that it lies in; empty where none does."""
-        if path not in self._reasons:
-            self._reasons[path] = next(filter(None, (self._listed(root, path) for root in self._roots)), "")
-        return self._reasons[path]
+        return next(filter(None, (self._listed(root, path) for root in self._roots)), "")
 
     def _listed(self, root: str, path: str) -> str:
         if not path.startswith(f"{root}/"):
             return ""
-        spelled = path[len(root) + 1 :].split("/")
-        parts = unicodedata.normalize("NFC", path[len(root) + 1 :]).split("/")
-        folder = root
-        found: list[tuple[int, str, _AccessFiles]] = []
-        for end in range(1, len(parts) + 1):
-            files = self._in(folder)
-            if files is not None:
-                found.insert(0, (end - 1, folder[len(root) + 1 :], files))
-            kinds = (True,) if end < len(parts) else _kinds(path)
-            if found and (said := next(filter(None, (_said(found, parts[:end], kind) for kind in kinds)), "")):
-                return said
-            folder = f"{folder}/{spelled[end - 1]}"
-        return ""
+        around = self._around(root, path.rpartition("/")[0])
+        return around.reason or _said(around.files, _parts(root, path), _kinds(path) if around.files else ())
 
-    def _in(self, folder: str) -> _AccessFiles | None:
-        if folder not in self._files:
-            self._files[folder] = _read(folder)
-        return self._files[folder]
+    def _around(self, root: str, folder: str) -> _Around:
+        """Find what counts directly in a folder, from the root down: each folder is looked at once."""
+        todo: list[str] = []
+        while (root, folder) not in self._folders and len(folder) > len(root):
+            todo.append(folder)
+            folder = folder.rpartition("/")[0]
+        known = self._folders.get((root, folder)) or self._with_files(root, folder, _Around())
+        self._folders[root, folder] = known
+        for inner in reversed(todo):
+            reason = known.reason or _said(known.files, _parts(root, inner), (True,) if known.files else ())
+            known = _Around(known.files, reason) if reason else self._with_files(root, inner, known)
+            self._folders[root, inner] = known
+        return known
+
+    def _with_files(self, root: str, folder: str, around: _Around) -> _Around:
+        files = _read(folder)
+        if files is None:
+            return around
+        below = folder[len(root) + 1 :]
+        depth = below.count("/") + 1 if below else 0
+        return _Around(((depth, below, files), *around.files))
 
 
 def access_files(root: str) -> list[str]:
@@ -80,15 +93,24 @@ def _kinds(path: str) -> tuple[bool, ...]:
     return (os.path.isdir(path),) if os.path.lexists(path) else (False, True)  # noqa: PTH112 - paths are texts here
 
 
-def _said(found: Iterable[tuple[int, str, _AccessFiles]], parts: Sequence[str], is_directory: bool) -> str:  # noqa: FBT001
-    """Say what lists one path; the innermost file that is about it, which comes first, has the last word."""
+def _parts(root: str, path: str) -> list[str]:
+    return unicodedata.normalize("NFC", path[len(root) + 1 :]).split("/")
+
+
+def _said(files: Sequence[tuple[int, str, _AccessFiles]], parts: Sequence[str], kinds: Iterable[bool]) -> str:
+    """Say what lists one path; `kinds` are whether it is, or could be, a directory."""
+    return next(filter(None, (_said_of(files, parts, is_directory=kind) for kind in kinds)), "")
+
+
+def _said_of(files: Sequence[tuple[int, str, _AccessFiles]], parts: Sequence[str], *, is_directory: bool) -> str:
+    """Say what lists one path; the innermost file that is about it has the last word."""
     shown = "/".join(parts)
-    for depth, folder, files in found:
-        if files.broken:
-            return f"{shown} may be listed in {_place(folder, files.broken)}, which cannot be used"
-        line = files.patterns.last_word(parts[depth:], is_directory=is_directory)
+    for depth, folder, found in files:
+        if found.broken:
+            return f"{shown} may be listed in {_place(folder, found.broken)}, which cannot be used"
+        line = found.patterns.last_word(parts[depth:], is_directory=is_directory)
         if line is not None:
-            name, number = files.lines[line[0]]
+            name, number = found.lines[line[0]]
             return f"{shown} is listed in {_place(folder, name)}, line {number}" if line[1] else ""
     return ""
 
