@@ -238,7 +238,7 @@ def _allowed(state: State, call: CallState, decision: Decision) -> Moved:
     if call.traits.flow is not Flow.ASK:
         return start(state, call, decision)
     if not state.user_present:
-        return finish(state, call, result_text(Outcome.OK, texts.NO_USER_TO_ASK))
+        return finish(state, call, result_text(Outcome.INVALID, texts.NO_USER_TO_ASK))
     options = call.call.arguments.get("options", ())
     question = Question(
         id=f"q{state.seq}",

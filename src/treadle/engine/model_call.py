@@ -88,6 +88,7 @@ def _finished(call: ModelCall, stop: StreamStop) -> ReplyFinished | ReplyFailed:
         stop=stop.reason,
         usage=stop.usage,
         cost=call.price(stop.usage) if stop.usage.context_tokens else None,
+        hint=call.reader.hint(),
     )
 
 

@@ -21,7 +21,9 @@ UNKNOWN = (
 SKIPPED = (
     "Not run: the user rejected an earlier call of the same reply. Take that into account before you make it again."
 )
-NO_USER_TO_ASK = "No user is here to answer. Go on with the most sensible choice, and say which one you made."
+NO_USER_TO_ASK = (
+    "Nobody is here to answer. Go on with the most sensible choice, and say in the result which one you made."
+)
 NO_TOOL_USED = (
     "Your last reply used no tool. If the task is done, call attempt_completion. Otherwise go on with the next step of "
     "the task by calling a tool."
