@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.app.rehearsal import Rehearsal, call, rehearse
+from treadle.app.config.settings import ModelSettings
 from treadle.app.session.repository_state import describe_repository
 from treadle.protocol.events import Limits, SetLimits
 from treadle.protocol.permissions import Mode, Situation
@@ -84,6 +85,19 @@ async def test_a_limit_of_steps_is_told_at_first_and_when_it_changes(folder: Pat
 async def test_what_the_settings_approve_besides_is_told(folder: Path) -> None:
     first, *_ = blocks(await rehearse(folder, [], mode=Mode.EDITS, approve=(Risk.EXECUTE, Risk.REMOTE)))
     assert "These run without a yes too: execute, remote." in first.splitlines()
+
+
+async def test_after_room_was_made_the_situation_is_told_again(folder: Path) -> None:
+    for number in range(8):
+        (folder / f"f{number}.txt").write_text(f"line {number} of many words to fill the window\n" * 120)
+    looks = [call("read_file", path=f"f{number}.txt") for number in range(8)]
+    window = {"anthropic-compatible/scripted": ModelSettings(context_window=12_000, max_output=1_000)}
+    steps = [SetLimits(limits=Limits(max_steps=12))]  # the script goes by the messages that are left, and repeats
+    seen = await rehearse(folder, looks, mode=Mode.EDITS, models=window, events=steps)
+    first, *later = blocks(seen)
+    assert first.startswith(NOBODY)
+    assert any("left out" in str(request["messages"]) for request in seen.requests), "room was made"
+    assert any(block.startswith(NOBODY) for block in later)
 
 
 @pytest.mark.parametrize("present", [True, False])

@@ -255,8 +255,13 @@ def _may_lift(rule: Rule, risk: Risk, subject: Subject, context: PolicyContext) 
 
 def _telling(findings: Iterable[Finding]) -> list[Finding]:
     """Keep what explains the answer, what decides first: the findings that are more than reading, or else one."""
-    listed = sorted(findings, key=lambda found: (_RISKS.index(found.risk), found.always_asks), reverse=True)
+    listed = sorted(findings, key=_weight, reverse=True)
     return [found for found in listed if found.always_asks or found.risk not in (Risk.NONE, Risk.READ)] or listed[:1]
+
+
+def _weight(finding: Finding) -> tuple[bool, bool, int]:
+    """Order findings by what no mode takes away, then by risk."""
+    return finding.risk is Risk.CRITICAL, finding.always_asks, _RISKS.index(finding.risk)
 
 
 def _digest(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], context: PolicyContext) -> str:
