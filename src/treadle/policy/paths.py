@@ -23,6 +23,10 @@ _OTHER_ROOT = re.compile(r"(?:^|/)(?:[A-Za-z]:[\\/]|\\\\)")
 """A drive, or a share of another machine."""
 
 
+LISTED = "ignore-file"
+"""The rule by which a path is protected that an ignore file for agents lists."""
+
+
 class Where(StrEnum):
     """What a path is to the workspace, mildest first. A protected path needs a yes even inside."""
 
@@ -67,6 +71,9 @@ def _check(path: str, op: PathOp, cwd: str, context: PolicyContext, *, roots: tu
         if name is not None:
             text = f"{name} is protected from {'being changed' if op is PathOp.WRITE else 'being read'}"
             return _answer(Where.PROTECTED, resolved, "protected-path", text)
+    for spelling in dict.fromkeys((resolved, lexical)):
+        if listed := context.listed(spelling):
+            return _answer(Where.PROTECTED, resolved, LISTED, listed)
     if _leads_away(lexical) or not is_inside:
         return _answer(Where.OUTSIDE, resolved, "outside", f"{resolved} is outside the workspace")
     foreign = _folded(joined)

@@ -36,9 +36,9 @@ def preview(line: str) -> Preview:
 
 
 async def run_line(
-    workspace: Workspace, line: str, patience: Patience, output: Output, *, granted: SandboxDenial | None = None
+    workspace: Workspace, line: str, patience: Patience, output: Output, *, granted: tuple[SandboxDenial, ...] = ()
 ) -> CallResult:
-    """Run a line, perhaps with one more right than its sandbox gives; a status other than 0 is a failure.
+    """Run a line, perhaps with more rights than its sandbox gives; a status other than 0 is a failure.
 
     Raises `ToolError`; when cancelled, leaves nothing running.
     """

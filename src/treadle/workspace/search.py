@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace import scan
+from treadle.workspace.access_lists import AccessLists
 from treadle.workspace.ignoring import Ignoring, ignore_files
 from treadle.workspace.matches import Gathered, Matches, Query, globs_of, options_of, why_failed
 from treadle.workspace.programs import program, stream
@@ -84,7 +85,8 @@ class Search(Struct, frozen=True, kw_only=True):
 
     async def _lines(self, query: Query) -> tuple[int, Gathered]:
         ignoring = self._ignoring(query.path)
-        gathered = Gathered(query, lambda path: self._is_closed(path, query.path, ignoring))
+        is_listed = self._listed_below(query.path)
+        gathered = Gathered(query, lambda path: self._is_closed(path, query.path, ignoring) or is_listed(path))
         ended = _Ended()
         options = ["--no-messages", *options_of(query)]
         async with contextlib.aclosing(self._run(options, ignoring, b"\n", ended)) as lines:
@@ -93,6 +95,13 @@ class Search(Struct, frozen=True, kw_only=True):
                 if gathered.is_full:
                     break
         return ended.status, gathered
+
+    def _listed_below(self, searched: str) -> Callable[[str], bool]:
+        """Tell which files an ignore file keeps from being read; what is searched by its name was judged itself."""
+        lists = AccessLists(self.roots)
+        if lists.reason(searched):
+            return lambda _: False
+        return lambda path: bool(lists.reason(self._absolute(path, searched)))
 
     def _is_closed(self, path: str, searched: str, ignoring: Ignoring) -> bool:
         """Whether a file is not shown by a search; the path that is searched was judged itself."""
@@ -143,7 +152,8 @@ class Search(Struct, frozen=True, kw_only=True):
         """Choose those files directly in a directory that no ignore file hides."""
         base = self._root_of(directory) or directory
         ignoring = Ignoring(base, directory, ignore_files(base, git_is_known=False))
-        return list(ignoring.shown_of(names, ("",)))
+        is_listed = self._listed_below(directory)
+        return [name for name in ignoring.shown_of(names, ("",)) if not is_listed(f"{directory}/{name}")]
 
     def _ignoring(self, path: str) -> Ignoring:
         base = self._root_of(path) or path
