@@ -78,7 +78,7 @@ async def _check(root: Path, count: int) -> Workspace:
     flat = (await text(workspace, "list_files", path=".")).split("\n")
     deep = (await text(workspace, "list_files", path=".", recursive=True)).split("\n")
     found = (await text(workspace, "search_files", path=".", regex="needle")).split("\n\n")
-    told = (await Surroundings(workspace=workspace).describe(first=True)).split("\n")
+    told = (await Surroundings(workspace=workspace).describe(first=True, situation=None)).split("\n")
     files = [name for name in deep if not name.endswith("/")]
     assert (len(flat), len(files), len(found)) == (2 * count, 2 * count, 2 * count + 1)
     assert set(flat) <= set(deep) <= set(told)
