@@ -285,7 +285,8 @@ class Performer:
             result = result_text(Outcome.FAILED, tool_call.CHANGED_SINCE)
         else:
             result = await self._run_prepared(effect, prepared)
-        await self._desk.post(CallFinished(call_id=call.id, result=result))
+        # Not awaited: a tool that swallowed a cancel would wait here for a session that has closed.
+        self._desk.post_soon(CallFinished(call_id=call.id, result=result))
 
     async def _ready(self, effect: RunTool) -> Prepared | None:
         """Give what was judged; after a restart it is prepared anew and must be the same."""
