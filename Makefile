@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check format bench docs clean
+.PHONY: help run demo test soak check format bench docs clean
 
 help: ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -34,6 +34,9 @@ demo: $(VENV)/.run ## Set everything up and run the demo
 
 test: $(VENV)/.dev ## Set everything up and run the tests
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+soak: $(VENV)/.dev ## Run the tests that take minutes
+	@$(BIN)/python -m pytest -n $(JOBS) -m soak $(ARGS)
 
 check: $(VENV)/.dev ## Format, lint, strict types, import contracts
 	@$(BIN)/ruff format --check --quiet . || { echo "Run 'make format'."; exit 1; }

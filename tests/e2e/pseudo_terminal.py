@@ -13,10 +13,9 @@ import pyte
 
 from tests.e2e.process import TREADLE, Program
 from tests.e2e.running import PATIENCE
+from tests.person import ENTER
 
 ROWS, COLUMNS = 150, 140
-
-ENTER, ESCAPE, CTRL_C, CTRL_D, CTRL_Z = "\r", "\x1b", "\x03", "\x04", "\x1a"
 
 
 class Terminal:
@@ -75,6 +74,14 @@ class Terminal:
                 await asyncio.sleep(0)
         finally:
             os.set_blocking(self._master, True)
+
+    async def confirm(self, *keys: str) -> None:
+        """Move the choice of a question, wait as it wants it before a yes, and press Enter."""
+        for key in keys:
+            self.type(key)
+            await asyncio.sleep(0.2)
+        await asyncio.sleep(1.2)
+        self.type(ENTER)
 
     def resize(self, rows: int, columns: int) -> None:
         """Give the window another size; what it shows is of that size from here on."""

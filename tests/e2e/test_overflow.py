@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from tests.e2e.process import Program
-from tests.e2e.pseudo_terminal import ENTER, on_terminal
+from tests.e2e.pseudo_terminal import on_terminal
+from tests.person import ENTER
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import MakeCall, Match, Refuse, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.process import Program
-from tests.e2e.pseudo_terminal import CTRL_D, ENTER, ESCAPE, Terminal, on_terminal
+from tests.e2e.pseudo_terminal import Terminal, on_terminal
 from tests.e2e.running import log_of, model
 from tests.e2e.samples import NAMES, sample, tree
+from tests.person import CTRL_C, CTRL_D, ENTER
 from treadle.app.exits import Exit
 from treadle.engine.advance import fold
 from treadle.engine.state import phase
@@ -16,7 +17,7 @@ from treadle.protocol.notifications import Phase
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
-KEYS = "[y] yes"
+KEYS = "❯ Yes"
 DONE = "■ done · "
 
 
@@ -28,7 +29,7 @@ async def approve_until_done(terminal: Terminal) -> int:
         if DONE in terminal.shown:
             return questions
         questions += 1
-        terminal.type("y")
+        await terminal.confirm()
         await terminal.until(lambda shown: KEYS not in shown, "the question to be closed")
 
 
@@ -57,14 +58,14 @@ async def test_a_task_is_done_with_a_yes_to_each_change(tmp_path: Path, name: st
     assert (phase(state), state.turn) == (Phase.WAITING_FOR_EVENT, None)
 
 
-async def test_escape_at_a_question_interrupts_the_turn_and_nothing_was_done(tmp_path: Path) -> None:
+async def test_ctrl_c_at_a_question_is_no_and_stops_the_turn(tmp_path: Path) -> None:
     task = sample("demo")
     project = task.lay_out(tmp_path / "project")
     async with ScriptedServer(task.script) as server:
         flags = (*model(server), "--directory", str(project))
         async with on_terminal(Program(tmp_path / "home"), *flags, task.prompt) as terminal:
             await terminal.until_shown(KEYS)
-            terminal.type(ESCAPE)
+            terminal.type(CTRL_C)
             await terminal.until_shown("■ interrupted")
             terminal.type(CTRL_D)
             assert await terminal.ended() == Exit.DONE

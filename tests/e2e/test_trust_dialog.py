@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.process import Program
-from tests.e2e.pseudo_terminal import CTRL_C, ENTER, Terminal, on_terminal
+from tests.e2e.pseudo_terminal import Terminal, on_terminal
 from tests.e2e.running import model
+from tests.person import CTRL_C, ENTER
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer

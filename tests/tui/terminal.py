@@ -22,8 +22,6 @@ _ROWS = 200
 _COLUMNS = 100
 _PATIENCE = 20
 
-ENTER, ESCAPE, CTRL_C, CTRL_D, CTRL_S, SHIFT_TAB = "\r", "\x1b", "\x03", "\x04", "\x13", "\x1b[Z"
-
 
 class _Stream(io.StringIO):
     """Feeds what is written to the emulated terminal."""

@@ -1,5 +1,4 @@
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -7,20 +6,14 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from treadle.protocol.notifications import CallChanged, CallStatus, TurnOutcome, TurnStop
-from treadle.protocol.permissions import Decision, OptionKind, Part, Question, QuestionKind, Reason, Verdict
 from treadle.protocol.tools import (
-    FetchUrl,
     FileChange,
     Outcome,
     Preview,
-    ReadPath,
-    Risk,
-    RunCommand,
     ToolCall,
     ToolKind,
-    WritePath,
 )
-from treadle.tui.items import Block, CallDone, Card, FullText, Item, Notice, Problem, Prose, Said, Thought, TurnDone
+from treadle.tui.items import CallDone, Diff, Item, Notice, Problem, Prose, Said, Thought, TurnDone
 from treadle.tui.paint import Painter
 from treadle.tui.prose import Growing
 from treadle.tui.view import OpenCall, Reply, Thinking, View, Writing
@@ -30,14 +23,6 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 def plain(*items: Item, columns: int = 61) -> str:
     return ANSI.sub("", Painter(columns, colour=True).items(items))
-
-
-def permission(text: str, *, diff: bool = False, decision: Decision | None = None) -> Question:
-    preview = Preview(title="Run", text=text, is_diff=diff)
-    options = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
-    return Question(
-        id="q", kind=QuestionKind.PERMISSION, text="Run", options=options, preview=preview, decision=decision
-    )
 
 
 def test_markdown_starts_at_the_left_with_one_blank_line_before() -> None:
@@ -66,76 +51,12 @@ def test_the_end_of_a_turn_lists_the_files() -> None:
     )
 
 
-def test_a_permission_names_what_is_touched_outside_the_workspace(tmp_path: Path) -> None:
-    outside = tmp_path.resolve()
-    root = outside / "ws"
-    root.mkdir()
-    (root / "link").symlink_to(outside / "far")
-    question = Question(
-        id="q",
-        kind=QuestionKind.PERMISSION,
-        text="Do",
-        accesses=(
-            WritePath(path=f"{root}/in.py"),
-            WritePath(path="/etc/x\nrisk: none\u202e"),
-            WritePath(path=f"{root}/../gone", delete=True),
-            ReadPath(path=f"{root}/link"),
-            ReadPath(path="/srv", listing=True),
-            RunCommand(command="ls", cwd=str(root)),
-            FetchUrl(url="http://a/"),
-        ),
-    )
-    both = plain(Card(question, (str(root), "/srv")), columns=400)
-    assert "/srv" not in both
-    assert both.count("outside the workspace") == 3
-    assert plain(Card(question, (str(root),)), columns=400).split("\n")[2:] == [
-        r"  writes outside the workspace: /etc/x\x0arisk: none\u202e",
-        f"  deletes outside the workspace: {root}/../gone -> {outside}/gone",
-        f"  reads outside the workspace: {root}/link -> {outside}/far",
-        "  lists outside the workspace: /srv",
-        f"  runs in: {root}",
-        "  sends: GET http://a/",
-        "",
-    ]
-
-
-def test_a_block_is_shown_whole_with_hidden_characters_escaped() -> None:
-    assert plain(Block(number=1, count=2, text="a\x1b\nb\n")) == "\nBlock 1 of 2\n    a\\x1b\n    b\n"
-
-
 def test_an_error_has_its_reason_and_remedy() -> None:
     assert plain(Problem("It broke.", "full", "Make room.")) == "✗ It broke.\n  why: full\n  fix: Make room.\n"
 
 
-def test_a_permission_shows_risk_reasons_parts_and_the_exact_text() -> None:
-    reason = Reason(rule="r1", text="may delete", source="f:3")
-    parts = (
-        Part(text="cd a", verdict=Verdict.ALLOW, risk=Risk.NONE),
-        Part(text="rm b", verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=Risk.CRITICAL, reasons=(reason,)),
-    )
-    decision = Decision(verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=Risk.CRITICAL, reasons=(reason,), parts=parts)
-    assert plain(Card(permission("cd a && rm\u00a0b", decision=decision))) == (
-        "\n? Allow: Run\n  risk: critical\n  may delete [r1, f:3]\n"
-        "  · cd a  none\n  ! rm b  critical  may delete\n    cd a && rm\\xa0b\n"
-    )
-
-
-def test_a_long_text_is_cut_in_the_middle_and_shown_whole_on_demand() -> None:
-    lines = [f"line {number}" for number in range(100)]
-    short, whole = (plain(kind(permission("\n".join(lines)))) for kind in (Card, FullText))
-    shown = [line.strip() for line in short.splitlines()[2:]]
-    assert shown == [*lines[:24], "… 64 more lines v shows all …", *lines[-12:]]
-    assert [line.strip() for line in whole.splitlines()[2:]] == lines
-
-
-def test_a_long_line_shows_its_end() -> None:
-    shown = plain(Card(permission("x" * 10_000 + "; rm -rf y")))
-    assert "8,010morecharacters" in "".join(shown.split())
-    assert shown.rstrip().endswith("; rm -rf y")
-
-
 def test_a_diff_is_coloured_and_without_colour_it_is_not() -> None:
-    card = Card(permission("@@ -1 +1 @@\n-a\n+b\n", diff=True))
+    card = Diff("@@ -1 +1 @@\n-a\n+b\n")
     coloured = Painter(60, colour=True).items([card])
     assert "\x1b[31m-a" in coloured
     assert "\x1b[32m+b" in coloured
@@ -173,9 +94,8 @@ def test_the_living_part_shows_reply_thought_call_being_written_and_calls_that_r
     text=st.text(st.sampled_from("ab 日\n\t`*#|-[]()\x1b\x07🎉👩\u200d🚀"), max_size=200), columns=st.integers(20, 80)
 )
 def test_nothing_is_wider_than_the_terminal_or_steers_it(colour: bool, text: str, columns: int) -> None:
-    question = permission(text)
     done = CallDone(title="t", kind=ToolKind.EXECUTE, outcome=Outcome.OK, note="n", output=text, diff=text)
-    painted = Painter(columns, colour=colour).items([Said(text), Prose(text), Card(question), done, Notice(text)])
+    painted = Painter(columns, colour=colour).items([Said(text), Prose(text), Diff(text), done, Notice(text)])
     bare = ANSI.sub("", painted)
     assert "\x1b" not in bare
     assert "\x07" not in bare

@@ -4,18 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.session import DIFF, FOREVER, SESSION, Pause, Rig, calls, prompt, says, session, text
-from tests.tui.terminal import CTRL_C, CTRL_D, CTRL_S, ENTER, ESCAPE, SHIFT_TAB, terminal
+from tests.person import CTRL_C, CTRL_D, CTRL_G, CTRL_O, CTRL_S, DOWN, ENTER, ESCAPE, SHIFT_TAB, TAB
+from tests.tui.session import FOREVER, SESSION, Pause, Rig, calls, prompt, says, session, text
+from tests.tui.terminal import Terminal, terminal
 from treadle.app.security.trusting import session_trust
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import StoreError
+from treadle.protocol.events import Interrupt
 from treadle.protocol.models import ErrorKind, ModelError, StreamFailure, ToolProtocol
 from treadle.protocol.notifications import Phase
 from treadle.store.sqlite import Store
 from treadle.tui.outbox import SOURCE
 
 READY = "/help"
-ASKED = "[y] yes"
+ASKED = "ctrl-o"
 BLOCKS = "".join(f"------- SEARCH\n{name}\n=======\n{name}!\n+++++++ REPLACE\n" for name in ("first", "second"))
 
 
@@ -54,50 +56,84 @@ async def test_the_first_prompt_of_the_command_line_is_sent(tmp_path: Path) -> N
         await term.until("› are you there?", "yes", "■ done")
 
 
-async def test_an_approval_shows_reason_and_diff_and_y_allows_it(tmp_path: Path) -> None:
+async def confirm(term: Terminal, *keys: str) -> None:
+    """Move the choice, and press Enter as often as it takes: right after a key it confirms nothing."""
+    for key in keys:
+        term.type(key)
+        await asyncio.sleep(0.1)
+    await asyncio.sleep(1)
+    term.type(ENTER)
+
+
+async def test_an_edit_shows_its_diff_and_enter_allows_it(tmp_path: Path) -> None:
     replies = (calls("edit", "{}"), says(text("ok")))
     async with session(tmp_path, *replies) as rig, terminal(rig.live, "edit it") as (term, _):
-        await term.until("Allow: Edit x.py", "risk: write", "it changes something [test-rule]", "-old", "+new", ASKED)
-        term.type("y")
-        await term.until("Allowed once.", "✓ Edit x.py", "■ done")
+        await term.until("-old", "+new", "▎ Allow this: Edit x.py?", "❯ Yes", ASKED)
+        await confirm(term)
+        await term.until("✓ Edit x.py  you allowed it", "■ done")
         assert "as wanted" in sent(rig)
+        assert "Allow this" not in term.shown
 
 
-async def test_keys_typed_ahead_do_not_approve_but_go_to_the_input_line(tmp_path: Path) -> None:
+async def test_what_is_typed_goes_to_the_draft_and_the_question_waits_for_tab(tmp_path: Path) -> None:
     replies = (calls("edit", "{}"), says(text("ok")))
     async with session(tmp_path, *replies) as rig, terminal(rig.live) as (term, _):
         await term.until(READY)
         term.type(f"edit it{ENTER}")
-        await term.until("Allow: Edit x.py")
-        term.type("yyy")
-        await term.until("› yyy", "keys answer it as soon as you pause")
         await term.until(ASKED)
+        term.type("yyy")
+        await term.until("› yyy", "▎ Treadle needs an answer: Edit x.py?   tab to answer")
         assert rig.live.status.phase is Phase.AWAITING_USER_CONFIRMATION
-        term.type("y")
+        term.type(TAB)
+        await term.until(ASKED)
+        await confirm(term)
         await term.until("■ done", "› yyy")
 
 
-async def test_enter_rejects_and_a_comment_reaches_the_model(tmp_path: Path) -> None:
+async def test_no_goes_with_words_and_reaches_the_model(tmp_path: Path) -> None:
     replies = (calls("edit", "{}"), says(text("then not")))
     async with session(tmp_path, *replies) as rig, terminal(rig.live, "edit it") as (term, _):
         await term.until(ASKED)
-        term.type("c")
-        await term.until("Your comment")
-        term.type(f"use tabs{ENTER}")
-        await term.until("With the comment: use tabs")
+        await confirm(term, DOWN, DOWN, DOWN)
+        await term.until("No. Do this instead:")
+        term.type("use tabs")
+        await asyncio.sleep(0.1)
         term.type(ENTER)
-        await term.until("Rejected.", "⊘ Edit x.py", "then not")
+        await term.until("⊘ Edit x.py", "you said no: use tabs", "then not")
         assert "rejected this call and said: use tabs" in sent(rig)
+
+
+async def test_a_comment_goes_with_yes(tmp_path: Path) -> None:
+    replies = (calls("edit", "{}"), says(text("ok")))
+    async with session(tmp_path, *replies) as rig, terminal(rig.live, "edit it") as (term, _):
+        await term.until(ASKED)
+        await asyncio.sleep(0.7)
+        term.type(TAB)
+        await term.until("❯ Yes, and tell Treadle:")
+        term.type("be quick")
+        await confirm(term)
+        await term.until("✓ Edit x.py  you allowed it", "■ done")
+        assert "the user said: be quick" in sent(rig)
 
 
 async def test_pasted_text_answers_no_question(tmp_path: Path) -> None:
     async with session(tmp_path, calls("edit", "{}")) as rig, terminal(rig.live, "edit it") as (term, _):
         await term.until(ASKED)
-        term.type("\x1b[200~yyy\x1b[201~").type("z")
-        await asyncio.sleep(0)
-        term.type("v")
-        await term.when(lambda: term.shown.count("Allow: Edit x.py") == 2, "the card a second time")
+        term.type("\x1b[200~yyy\r\x1b[201~")
+        await term.until("› yyy", "tab to answer")
         assert rig.live.status.questions != ()
+
+
+async def test_what_was_written_for_a_question_that_is_over_goes_to_the_draft(tmp_path: Path) -> None:
+    async with session(tmp_path, calls("edit", "{}"), says(text("ok"))) as rig, terminal(rig.live, "go") as (term, _):
+        await term.until(ASKED)
+        await asyncio.sleep(0.7)
+        term.type(TAB)
+        await term.until("❯ Yes, and tell Treadle:")
+        term.type("half of i")
+        await term.until("Treadle: half of i")
+        await rig.live.post(Interrupt(), SOURCE)
+        await term.until("› half of i", "■ interrupted")
 
 
 async def test_a_command_is_shown_with_its_hidden_characters_escaped(tmp_path: Path) -> None:
@@ -105,22 +141,30 @@ async def test_a_command_is_shown_with_its_hidden_characters_escaped(tmp_path: P
         await term.until(ASKED, r"echo hi\u202e; rm \x1b[31m-rf")
 
 
-async def test_a_long_diff_shows_beginning_and_end_and_v_shows_all(tmp_path: Path) -> None:
-    diff = DIFF + "".join(f"+line {number}\n" for number in range(100))
-    async with session(tmp_path, calls("edit", "{}"), diff=diff) as rig, terminal(rig.live, "edit it") as (term, _):
-        await term.until(ASKED, "+line 0", "+line 99", "69 more lines v shows all")
-        assert "+line 50" not in term.shown
-        term.type("v")
-        await term.until("+line 50")
+async def test_ctrl_o_shows_why_it_is_asked(tmp_path: Path) -> None:
+    async with session(tmp_path, calls("run", "{}")) as rig, terminal(rig.live, "run it") as (term, _):
+        await term.until(ASKED)
+        assert "test-rule" not in term.shown
+        term.type(CTRL_O)
+        await term.until("rule: test-rule · it changes something", "ctrl-o less")
+        term.type(CTRL_O)
+        await term.until_gone("test-rule")
 
 
-async def test_a_followup_question_is_answered_by_number(tmp_path: Path) -> None:
+async def test_a_followup_question_is_answered_from_its_list(tmp_path: Path) -> None:
     ask = calls("ask_followup_question", '{"question": "Which?", "options": ["red", "blue"]}')
     async with session(tmp_path, ask, says(text("ok"))) as rig, terminal(rig.live, "go") as (term, _):
-        await term.until("? Which?", "1 red", "2 blue", "Your answer")
-        term.type(f"2{ENTER}")
-        await term.until("› blue", "■ done")
+        await term.until("▎ Which?", "❯ red", "  blue", "Something else…")
+        await confirm(term, "2")
+        await term.until("Which?", "› blue", "■ done")
         assert '"blue"' in sent(rig)
+
+
+async def test_shift_tab_goes_to_edits_mode_while_a_question_is_open(tmp_path: Path) -> None:
+    async with session(tmp_path, calls("edit", "{}")) as rig, terminal(rig.live, "go") as (term, _):
+        await term.until(ASKED)
+        term.type(SHIFT_TAB)
+        await term.until("edits · waits for you")
 
 
 async def test_escape_interrupts_and_keeps_what_was_said(tmp_path: Path) -> None:
@@ -170,10 +214,12 @@ async def test_prompts_wait_in_the_queue_and_can_be_dropped_and_changed(tmp_path
 async def test_ctrl_s_steers_the_running_turn(tmp_path: Path) -> None:
     replies = (calls("edit", "{}"), says(text("ok")))
     async with session(tmp_path, *replies) as rig, terminal(rig.live, "go") as (term, _):
-        await term.until("Allow: Edit x.py")
-        term.type(f"mind the tabs{CTRL_S}")
+        await term.until(ASKED)
+        term.type("mind the tabs")
+        await asyncio.sleep(0.1)
+        term.type(CTRL_S)
         await term.until("waits 1: mind the tabs", ASKED)
-        term.type("y")
+        await confirm(term)
         await term.until("› mind the tabs", "■ done · 2 steps")
 
 
@@ -227,8 +273,8 @@ async def test_a_resumed_session_shows_its_end_and_asks_what_was_open(tmp_path: 
             while not rig.live.status.questions:
                 await asyncio.sleep(0.01)
     async with session(tmp_path, says(text("Answer two")), resume=True) as rig, terminal(rig.live) as (term, _):
-        await term.until("› first", "Answer one", "› second", "Allow: Edit x.py", ASKED)
-        term.type("y")
+        await term.until("› first", "Answer one", "› second", "Allow this: Edit x.py?", ASKED)
+        await confirm(term)
         await term.until("Answer two")
 
 
@@ -243,48 +289,54 @@ async def test_a_log_that_cannot_be_written_ends_the_surface_with_the_reason(tmp
         assert "Not possible now" not in term.shown
 
 
-async def test_the_editor_amends_a_call_and_approves_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_editor_changes_a_call_which_is_asked_about_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("VISUAL", "sed -i s/-rf/-i/")
     replies = (calls("run", '{"command": "rm -rf x", "timeout": 5}'), says(text("ok")))
     async with session(tmp_path, *replies) as rig, terminal(rig.live, "run it") as (term, _):
-        await term.until(ASKED, "[e] edit first")
-        term.type("e")
-        await term.until("Approved with this command: rm -i x", "Allowed once.", "■ done")
+        await term.until(ASKED, "ctrl-g edit first")
+        term.type(CTRL_G)
+        await term.until("▎   rm -i x", "❯ Yes, with your change", ASKED)
+        assert rig.live.status.phase is Phase.AWAITING_USER_CONFIRMATION
+        await confirm(term)
+        await term.until("you allowed it with your change", "■ done")
         assert '{\\"command\\":\\"rm -i x\\",\\"timeout\\":5}' in sent(rig)
 
 
 @pytest.mark.parametrize(
     ("editor", "shown"),
     [
-        ("true", "Nothing was changed; the question is still open."),
-        ("sed -i d", "Nothing was changed; the question is still open."),
-        ("sh -c 'echo changed >$0; exit 1'", "Nothing was changed; the question is still open."),
+        ("true", "Nothing was changed. The question is still open."),
+        ("sed -i d", "Nothing was changed. The question is still open."),
+        ("sh -c 'echo changed >$0; exit 1'", "Nothing was changed. The question is still open."),
         ("/nowhere/editor", "fix: Set VISUAL or EDITOR."),
         ("sh -c 'printf \\\\377 >$0'", "fix: Set VISUAL or EDITOR."),
     ],
 )
-async def test_an_editor_that_leaves_no_other_text_approves_nothing(
+async def test_an_editor_that_leaves_no_other_text_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, editor: str, shown: str
 ) -> None:
     monkeypatch.setenv("VISUAL", editor)
     call = calls("run", '{"command": "rm -rf x"}')
     async with session(tmp_path, call) as rig, terminal(rig.live, "run it") as (term, _):
         await term.until(ASKED)
-        term.type("e")
-        await term.until(shown, ASKED)
+        term.type(CTRL_G)
+        await term.until(shown, ASKED, "❯ Yes")
+        assert "with your change" not in term.shown
         assert rig.live.status.phase is Phase.AWAITING_USER_CONFIRMATION
 
 
 async def test_an_edit_is_approved_block_by_block(tmp_path: Path) -> None:
     replies = (calls("edit", json.dumps({"path": "x.py", "diff": BLOCKS})), says(text("ok")))
     async with session(tmp_path, *replies) as rig, terminal(rig.live, "edit it") as (term, _):
-        await term.until("[h] block by block")
-        term.type("h")
-        await term.until("Block 1 of 2", "first", "[n] leave it out")
-        term.type("n")
+        await term.until("Choose block by block (2)")
+        await confirm(term, DOWN, DOWN, DOWN)
+        await term.until("Block 1 of 2", "first", "Leave it out")
+        await confirm(term, "n")
         await term.until("Block 2 of 2", "second")
-        term.type("y")
-        await term.until("Allowed once.", "■ done")
+        await confirm(term)
+        await term.until("you allowed it with your change", "■ done")
         amended = sent(rig).partition("with these arguments instead")[2]
         assert "second" in amended
         assert "first" not in amended
@@ -293,11 +345,13 @@ async def test_an_edit_is_approved_block_by_block(tmp_path: Path) -> None:
 async def test_escape_leaves_the_choice_of_blocks_with_nothing_approved(tmp_path: Path) -> None:
     call = calls("edit", json.dumps({"path": "x.py", "diff": BLOCKS}))
     async with session(tmp_path, call) as rig, terminal(rig.live, "edit it") as (term, _):
-        await term.until("[h] block by block")
-        term.type("hy")
+        await term.until("Choose block by block (2)")
+        await confirm(term, DOWN, DOWN, DOWN)
+        await term.until("Block 1 of 2")
+        await confirm(term)
         await term.until("Block 2 of 2")
         term.type(ESCAPE)
-        await term.until(ASKED)
+        await term.until("Choose block by block (2)")
         assert rig.live.status.phase is Phase.AWAITING_USER_CONFIRMATION
 
 
@@ -355,7 +409,7 @@ async def test_the_bell_rings_for_a_question_of_a_long_turn(tmp_path: Path, monk
         await term.until(ASKED)
         assert term.bells == 0
         monkeypatch.setattr("treadle.tui.surface._BELL_AFTER", 0.0)
-        term.type("y")
+        await confirm(term)
         await term.until("■ done")
         assert term.bells == 1
 

@@ -1,7 +1,10 @@
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.tui.asked import DIFF, EDIT, FOLLOWUP, RUN
+from treadle.protocol.events import Answer
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ErrorKind, ModelError, Usage
 from treadle.protocol.notifications import (
@@ -27,10 +30,10 @@ from treadle.protocol.notifications import (
     TurnStarted,
     TurnStop,
 )
-from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
+from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import Outcome, Preview, ToolCall, ToolKind, result_text
-from treadle.tui.items import CallDone, Card, Item, Notice, Problem, Prose, Said, Thought, Tone, TurnDone
-from treadle.tui.view import Reply, Retry, Spending, View, Writing, update
+from treadle.tui.items import CallDone, Diff, Item, Notice, Problem, Prose, Said, Thought, Tone, TurnDone
+from treadle.tui.view import Reply, Retry, Spending, View, Writing, answered, update
 
 ERROR = ModelError(kind=ErrorKind.OVERLOADED, message="Too busy.")
 CALL = ToolCall(id="c1", name="run", arguments={"command": "ls"})
@@ -149,12 +152,63 @@ def test_a_tool_whose_text_is_the_answer_has_no_line_of_its_own() -> None:
 
 
 def test_questions_are_shown_one_after_the_other() -> None:
-    view, items = tell(QuestionAsked(question=question("a")), QuestionAsked(question=question("b")))
-    assert items == [Card(question("a"))]
+    edit = Preview(title="Edit x", text="+new", is_diff=True)
+    first, second = (replace(question(name), preview=edit) for name in "ab")
+    view, items = tell(QuestionAsked(question=first), QuestionAsked(question=second))
+    assert items == [Diff("+new")]
     view, items = tell(QuestionClosed(question_id="a", option=OptionKind.ALLOW_ONCE), view=view)
-    assert items == [Notice("Allowed once.", Tone.GOOD), Card(question("b"))]
-    assert view.questions == (question("b"),)
-    assert tell(QuestionClosed(question_id="b"), view=view)[1] == [Notice("The question no longer matters.")]
+    assert items == [Diff("+new")]
+    assert view.questions == (second,)
+    assert tell(QuestionClosed(question_id="b"), view=view)[1] == []
+
+
+def test_a_question_leaves_nothing_but_the_diff_before_it() -> None:
+    assert tell(QuestionAsked(question=RUN))[1] == []
+    assert tell(QuestionAsked(question=EDIT))[1] == [Diff(DIFF)]
+
+
+@pytest.mark.parametrize(
+    ("scope", "line"),
+    [
+        (AllowScope.SESSION, "Allowed this session: python3 -m unittest … · /approvals"),
+        (AllowScope.USER, "Rule saved, for this project: python3 -m unittest … · treadle policy show"),
+    ],
+)
+def test_a_lasting_yes_leaves_one_line(scope: AllowScope, line: str) -> None:
+    view, _ = tell(QuestionAsked(question=RUN))
+    closed = QuestionClosed(question_id="q", option=OptionKind.ALLOW_ALWAYS, scope=scope)
+    assert tell(closed, view=view)[1] == [Notice(line)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "note"),
+    [
+        (Answer(question_id="q", option=OptionKind.ALLOW_ONCE), Outcome.OK, "you allowed it"),
+        (Answer(question_id="q", option=OptionKind.ALLOW_ALWAYS), Outcome.OK, "you allowed it for this session"),
+        (
+            Answer(question_id="q", option=OptionKind.ALLOW_ONCE, arguments={"command": "x"}),
+            Outcome.OK,
+            "you allowed it with your change",
+        ),
+        (Answer(question_id="q", option=OptionKind.REJECT_ONCE), Outcome.REJECTED, "you said no"),
+        (
+            Answer(question_id="q", option=OptionKind.REJECT_ONCE, text="keep\nit"),
+            Outcome.REJECTED,
+            "you said no: keep it",
+        ),
+    ],
+)
+def test_the_line_of_a_call_says_what_the_person_said(answer: Answer, outcome: Outcome, note: str) -> None:
+    asked = replace(question("q"), call_id="c1")
+    view, _ = tell(replace(RAN, status=CallStatus.ASKING), QuestionAsked(question=asked))
+    (shown,) = tell(finished(outcome), view=answered(view, asked, answer))[1]
+    assert shown == CallDone(title="Run ls", kind=ToolKind.EXECUTE, outcome=outcome, note=note)
+
+
+def test_a_question_of_the_model_is_printed_with_its_answer() -> None:
+    view, items = tell(QuestionAsked(question=FOLLOWUP))
+    assert items == []
+    assert tell(QuestionClosed(question_id="q", option=OptionKind.ANSWER), view=view)[1] == [Prose("Which colour?")]
 
 
 def test_a_question_that_is_asked_again_is_shown_once() -> None:

@@ -3,11 +3,10 @@
 from prompt_toolkit.formatted_text import StyleAndTextTuples, fragment_list_to_text
 from prompt_toolkit.utils import get_cwidth
 
+from treadle.app.presentation.escape import printable
+from treadle.app.presentation.words import clip, doing, money, plain, span, tokens
 from treadle.protocol.notifications import Phase, QueuedPrompt
-from treadle.tui.asking import Asking, Stage, choices
-from treadle.tui.escape import printable
 from treadle.tui.view import View
-from treadle.tui.words import clip, doing, money, plain, span, tokens
 
 _SHOWN_QUEUE = 5
 
@@ -86,30 +85,3 @@ def _without_last_line_feed(lines: StyleAndTextTuples) -> StyleAndTextTuples:
     if not lines:
         return lines
     return [*lines[:-1], (lines[-1][0], lines[-1][1].rstrip("\n"))]
-
-
-def keys_line(asking: Asking | None) -> StyleAndTextTuples:
-    """Show the keys that answer a permission, and the comment that goes with the answer."""
-    if asking is None or asking.stage not in (Stage.KEYS, Stage.BLOCKS):
-        return []
-    shown: StyleAndTextTuples = []
-    if asking.comment:
-        shown.append(("class:hint", f"With the comment: {printable(clip(asking.comment, 200))}\n"))
-    for key, label in choices(asking):
-        shown += [("class:key", f"[{key}]"), ("", f" {label}  ")]
-    return [*shown, ("class:toolbar", "Enter = no" if asking.stage is Stage.KEYS else "Enter = no, Esc = back")]
-
-
-def words_hint(asking: Asking | None) -> str:
-    """Say what the line of words is for."""
-    if asking is None:
-        return ""
-    match asking.stage:
-        case Stage.COMMENT:
-            return "Your comment; Enter, then choose yes or no. Esc goes back."
-        case Stage.WORDS if asking.question.options:
-            return "Your answer: a number, or your own words."
-        case Stage.WORDS:
-            return "Your answer."
-        case Stage.KEYS | Stage.BLOCKS:
-            return ""

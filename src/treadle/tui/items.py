@@ -6,7 +6,6 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from treadle.protocol.notifications import TurnOutcome
-from treadle.protocol.permissions import Question
 from treadle.protocol.tools import FileChange, Outcome, ToolKind
 
 
@@ -49,25 +48,9 @@ class CallDone(Struct, frozen=True, kw_only=True):
     diff: str = ""
 
 
-class Card(Struct, frozen=True):
-    """A question, long texts cut in the middle; `roots` are the folders of the workspace."""
+class Diff(Struct, frozen=True):
+    """What an edit would change, as a unified diff."""
 
-    question: Question
-    roots: tuple[str, ...] = ()
-
-
-class FullText(Struct, frozen=True):
-    """All of what a question is about."""
-
-    question: Question
-    roots: tuple[str, ...] = ()
-
-
-class Block(Struct, frozen=True, kw_only=True):
-    """One of the blocks of an edit, the `number`th of `count`, to be taken or left out."""
-
-    number: int
-    count: int
     text: str
 
 
@@ -94,4 +77,4 @@ class TurnDone(Struct, frozen=True):
     files: tuple[FileChange, ...] = ()
 
 
-Item: TypeAlias = Said | Prose | Thought | CallDone | Card | FullText | Block | Notice | Problem | TurnDone
+Item: TypeAlias = Said | Prose | Thought | CallDone | Diff | Notice | Problem | TurnDone

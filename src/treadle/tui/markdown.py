@@ -7,7 +7,7 @@ from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement
 from rich.syntax import Syntax
 from rich.text import Text
 
-from treadle.tui.escape import printable
+from treadle.app.presentation.escape import printable
 
 _RENDERED = 1_000
 

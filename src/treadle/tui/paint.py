@@ -9,15 +9,14 @@ from rich.padding import Padding
 from rich.segment import Segment
 from rich.text import Text
 
+from treadle.app.presentation.escape import output_of_command, printable
+from treadle.app.presentation.words import changed_lines, clip, ended, money, shorten, span, title_of, tokens
 from treadle.protocol.notifications import CallStatus, TurnStop
 from treadle.protocol.tools import Outcome
-from treadle.tui.cards import block, card, diff_text
-from treadle.tui.escape import output_of_command, printable
+from treadle.tui.diffs import diff_text
 from treadle.tui.items import (
-    Block,
     CallDone,
-    Card,
-    FullText,
+    Diff,
     Item,
     Notice,
     Problem,
@@ -29,7 +28,6 @@ from treadle.tui.items import (
 )
 from treadle.tui.markdown import growing, prose
 from treadle.tui.view import OpenCall, Reply, View
-from treadle.tui.words import changed_lines, clip, ended, money, shorten, span, title_of, tokens
 
 _OUTPUT_LINES = 6
 _SAID_LINES = 100
@@ -37,7 +35,7 @@ _SAID_CHARACTERS = 16_000
 _EDIT_LINES = 8
 _THOUGHT_LINES = 3
 _DIFF_LINES = 14
-_APART = (Said, Prose, Card, FullText, Block, TurnDone)
+_APART = (Said, Prose, Diff, TurnDone)
 """Items that stand apart from what is above them."""
 
 _TONES = {Tone.QUIET: "dim", Tone.GOOD: "green", Tone.WARNING: "yellow", Tone.ERROR: "bold red"}
@@ -109,10 +107,8 @@ def _item(item: Item) -> RenderableType:
             return Text(f"∴ thought, {size:,} characters: {printable(clip(beginning, 80))}", style="dim italic")
         case CallDone():
             return _call_done(item)
-        case Card() | FullText():
-            return card(item.question, item.roots, whole=isinstance(item, FullText))
-        case Block():
-            return block(item)
+        case Diff(text=text):
+            return diff_text(text, _DIFF_LINES)
         case Notice(text=text, tone=tone):
             return Text(printable(text), style=_TONES[tone])
         case Problem():
@@ -204,7 +200,9 @@ def _working(view: View) -> list[RenderableType]:
         about = printable(clip(reply.writing.argument, 60))
         parts.append(Text(f"… {reply.writing.name} {about}  {reply.writing.size:,} characters", style="dim"))
         parts += _streaming(reply.writing.body)
-    return parts + [part for call in view.calls for part in _open_call(call)]
+    # A call that is asked about is in the question.
+    open_calls = [call for call in view.calls if call.changed.status is not CallStatus.ASKING]
+    return parts + [part for call in open_calls for part in _open_call(call)]
 
 
 def _streaming(body: str) -> list[RenderableType]:

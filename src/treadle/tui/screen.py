@@ -8,10 +8,11 @@ from typing import TypeAlias
 from msgspec import Struct
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.filters import Condition, has_focus, is_searching
-from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
+from prompt_toolkit.filters import Condition, Filter, has_focus, is_searching
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, fragment_list_to_text
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import ConditionalContainer, Dimension, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
@@ -22,8 +23,10 @@ from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
 from treadle.protocol.errors import ConfigError
+from treadle.tui.dialog import Key, Press
 from treadle.tui.editor import edit_text
-from treadle.tui.pasting import take_long_pastes
+from treadle.tui.pasting import parse_keys
+from treadle.tui.theme import Theme
 
 _MOST_INPUT_LINES = 10
 _FIXED_LINES = 3
@@ -33,22 +36,36 @@ _ESCAPE_TIMEOUT = 0.05
 _META_TIMEOUT = 0.25
 _REDRAW_PAUSE = 0.08
 
-_STYLE = Style.from_dict(
-    {
-        "toolbar": "ansibrightblack",
-        "toolbar.mode": "ansicyan bold",
-        "toolbar.busy": "ansigreen",
-        "toolbar.waiting": "ansiyellow bold",
-        "mark": "ansicyan bold",
-        "key": "bold",
-        "hint": "ansiyellow",
-        "queued": "ansibrightblack italic",
-    }
-)
+_STYLE = {
+    "toolbar": "ansibrightblack",
+    "toolbar.mode": "ansicyan bold",
+    "toolbar.busy": "ansigreen",
+    "toolbar.waiting": "ansiyellow bold",
+    "mark": "ansicyan bold",
+    "key": "bold",
+    "hint": "ansiyellow",
+    "queued": "ansibrightblack italic",
+}
+
+
+_LIST_KEYS = {
+    "enter": Key.ENTER,
+    "tab": Key.TAB,
+    "s-tab": Key.SHIFT_TAB,
+    "up": Key.UP,
+    "down": Key.DOWN,
+    # An arrow that a slow link brings in two pieces is no Esc.
+    "escape [ A": Key.UP,
+    "escape [ B": Key.DOWN,
+    "escape": Key.ESCAPE,
+    "c-c": Key.STOP,
+    "c-o": Key.DETAILS,
+    "c-g": Key.EDIT,
+}
 
 
 class Focus(Enum):
-    """Where keys go: the input line, single keys as answers, or a line of words as answer."""
+    """Where keys go: the draft, the list of a question, or the question's line of words."""
 
     PROMPT = "prompt"
     KEYS = "keys"
@@ -56,12 +73,17 @@ class Focus(Enum):
 
 
 class Face(Struct, frozen=True, kw_only=True):
-    """What is shown below the scrollback. `living` has ANSI colours; the rest are fragments of prompt_toolkit."""
+    """What is shown below the scrollback. `living` has ANSI colours; the rest are fragments of prompt_toolkit.
 
-    living: str
-    panel: StyleAndTextTuples
-    keys: StyleAndTextTuples
-    toolbar: StyleAndTextTuples
+    `question` is what is asked; where it asks for a line of words, `field` begins that line and `under` is below it.
+    """
+
+    living: str = ""
+    question: StyleAndTextTuples = []
+    field: StyleAndTextTuples = []
+    under: StyleAndTextTuples = []
+    panel: StyleAndTextTuples = []
+    toolbar: StyleAndTextTuples = []
 
 
 class Entered(Struct, frozen=True):
@@ -72,9 +94,9 @@ class Entered(Struct, frozen=True):
 
 
 class Pressed(Struct, frozen=True):
-    """A key was pressed as an answer; its character, or `enter`."""
+    """A key that a question takes. In its line of words the text of the press is what the line holds."""
 
-    key: str
+    press: Press
 
 
 class Escaped(Struct, frozen=True):
@@ -94,7 +116,9 @@ class CycledMode(Struct, frozen=True):
 
 
 class Tabbed(Struct, frozen=True):
-    """Tab."""
+    """Tab; `alone` when no other key came with it."""
+
+    alone: bool = True
 
 
 Intent: TypeAlias = Entered | Pressed | Escaped | Stopped | Ended | CycledMode | Tabbed
@@ -110,11 +134,14 @@ class Screen:
         act: Callable[[Intent], None],
         touched: Callable[[], None],
         history: History,
+        theme: Theme,
     ) -> None:
         self._face = face
         self._act = act
         self._focus = Focus.PROMPT
-        self._shown = Face(living="", panel=[], keys=[], toolbar=[])
+        self._theme = theme
+        self._shown = Face()
+        self._current: list[KeyPress] = []
         self._refreshing: asyncio.TimerHandle | None = None
         self._lent = False
         self._held: list[str] = []
@@ -125,7 +152,8 @@ class Screen:
         self._app = self._make_application()
         self._app.before_render += lambda _: self._look()
         self._app.after_render += lambda _: self.painted.set()
-        self._app.key_processor.before_key_press += lambda _: touched()
+        self._app.key_processor.after_key_press += lambda _: touched()
+        self._prompt.on_text_changed += lambda _: touched()
 
     async def run(self) -> int:
         """Show it until `leave`; the terminal is as before afterwards, whatever happens."""
@@ -160,12 +188,32 @@ class Screen:
         self._prompt.cursor_position = len(text)
         self.refresh_now()
 
+    def insert(self, text: str) -> None:
+        """Put characters into the draft, at its cursor."""
+        self._prompt.insert_text(text)
+
+    @property
+    def words(self) -> str:
+        """What is in the question's line of words."""
+        return self._words.text
+
+    @words.setter
+    def words(self, text: str) -> None:
+        self._words.text = text
+        self._words.cursor_position = len(text)
+
     def focus(self, focus: Focus) -> None:
         """Send keys elsewhere from now on."""
-        self._focus = focus
-        self._words.reset()
-        self._app.layout.focus(self._windows[focus])
+        if focus is not self._focus:
+            self._focus = focus
+            self._app.layout.focus(self._windows[focus])
         self.refresh_now()
+
+    def pass_on(self) -> None:
+        """Give the key that was pressed to the draft, and those that follow it."""
+        keys, self._current = self._current, []
+        self.focus(Focus.PROMPT)
+        self._app.key_processor.feed_multiple(keys, first=True)
 
     def print(self, text: str) -> None:
         """Write whole lines above the application; while an editor has the terminal, they wait."""
@@ -219,19 +267,21 @@ class Screen:
 
     def _look(self) -> None:
         size = self._app.output.get_size()
-        typed = (self._words if self._focus is Focus.WORDS else self._prompt).document.lines
+        typed = self._prompt.document.lines
         taken = sum(1 + (get_cwidth(line) + 2) // size.columns for line in typed)
+        if self._focus is Focus.WORDS:
+            taken += sum(2 + get_cwidth(line) // size.columns for line in self._words.document.lines)
         self._shown = self._face(size.columns, size.rows - min(taken, _MOST_INPUT_LINES) - _FIXED_LINES)
 
     def _make_application(self) -> Application[int]:
         application: Application[int] = Application(
             layout=Layout(self._make_layout(), focused_element=self._windows[Focus.PROMPT]),
             key_bindings=self._make_keys(),
-            style=_STYLE,
+            style=Style.from_dict({**_STYLE, **self._theme.for_prompt_toolkit()}),
             erase_when_done=True,
         )
         _without_cursor_reports(application.output)
-        take_long_pastes(application.input)
+        self._parser = parse_keys(application.input)
         application.ttimeoutlen = _ESCAPE_TIMEOUT
         application.timeoutlen = _META_TIMEOUT
         return application
@@ -240,8 +290,8 @@ class Screen:
         self._search = SearchToolbar()
         return {
             Focus.PROMPT: _input(BufferControl(self._prompt, search_buffer_control=self._search.control), "› "),
-            Focus.WORDS: _input(BufferControl(self._words), "» "),
-            Focus.KEYS: _fragments(lambda: self._shown.keys, focusable=True),
+            Focus.WORDS: _field(BufferControl(self._words), lambda: self._shown.field),
+            Focus.KEYS: _fragments(lambda: self._shown.question, focusable=True),
         }
 
     def _make_layout(self) -> HSplit:
@@ -251,41 +301,66 @@ class Screen:
                     lambda: bool(self._shown.living),
                     _lines_of(FormattedTextControl(lambda: ANSI(self._shown.living)), wrap=False),
                 ),
+                _when(lambda: bool(self._shown.question), self._windows[Focus.KEYS]),
+                _when(lambda: self._focus is Focus.WORDS, self._windows[Focus.WORDS]),
+                _when(lambda: self._focus is Focus.WORDS, _fragments(lambda: self._shown.under)),
                 _when(lambda: bool(self._shown.panel), _fragments(lambda: self._shown.panel)),
-                *[self._focused(focus) for focus in Focus],
+                self._windows[Focus.PROMPT],
                 self._search,
                 Window(FormattedTextControl(lambda: self._shown.toolbar), height=1, style="class:toolbar"),
                 Window(),
             ]
         )
 
-    def _focused(self, focus: Focus) -> ConditionalContainer:
-        return _when(lambda: self._focus is focus, self._windows[focus])
-
     def _make_keys(self) -> KeyBindings:
         keys = KeyBindings()
         prompt, words = has_focus(self._prompt), has_focus(self._words)
-        pressing = has_focus(self._windows[Focus.KEYS])
+        listing = has_focus(self._windows[Focus.KEYS])
         typing = prompt | words
         keys.add("enter", filter=prompt)(lambda _: self._enter(steer=False))
         keys.add("c-s", filter=prompt & ~is_searching)(lambda _: self._enter(steer=True))
-        keys.add("enter", filter=words)(lambda _: self._enter_words())
         keys.add("escape", "enter", filter=typing)(_new_line)
         keys.add("c-j", filter=typing)(_new_line)
         keys.add("s-tab", filter=prompt)(lambda _: self._act(CycledMode()))
-        keys.add("tab", filter=prompt)(lambda _: self._act(Tabbed()))
-        keys.add("escape", filter=~is_searching)(lambda _: self._act(Escaped()))
-        keys.add("c-c", filter=~is_searching)(lambda _: self._act(Stopped()))
+        keys.add("tab", filter=prompt)(lambda _: self._act(Tabbed(alone=self._alone)))
+        keys.add("escape", filter=prompt & ~is_searching)(lambda _: self._act(Escaped()))
+        keys.add("c-c", filter=prompt & ~is_searching)(lambda _: self._act(Stopped()))
         keys.add("<sigint>")(lambda _: self._act(Stopped()))
-        keys.add("c-d", filter=Condition(self._is_empty))(lambda _: self._act(Ended()))
+        keys.add("c-d", filter=prompt & Condition(lambda: not self._prompt.text))(lambda _: self._act(Ended()))
+        # The usual Ctrl-O enters the line; here it shows more.
+        keys.add("c-o", filter=prompt)(lambda _: None)
         keys.add("c-z")(lambda event: event.app.suspend_to_background())
-        keys.add("enter", filter=pressing)(lambda _: self._act(Pressed("enter")))
-        keys.add(Keys.Any, filter=pressing)(lambda event: self._act(Pressed(event.data)))
-        keys.add(Keys.BracketedPaste, filter=pressing)(lambda _: None)
+        self._add_question_keys(keys, listing, words)
         return keys
 
-    def _is_empty(self) -> bool:
-        return not (self._words if self._focus is Focus.WORDS else self._prompt).text
+    def _add_question_keys(self, keys: KeyBindings, listing: Filter, words: Filter) -> None:
+        """Let a question take its keys: in its list all of them, in its line of words those that are not text."""
+
+        def take(key: Key) -> Callable[[KeyPressEvent], None]:
+            def handle(event: KeyPressEvent) -> None:
+                self._current = event.key_sequence
+                text = self._words.text if self._focus is Focus.WORDS else event.data
+                self._act(Pressed(Press(key, text, alone=self._alone)))
+
+            return handle
+
+        def take_any(event: KeyPressEvent) -> None:
+            prints = len(event.data) == 1 and event.data.isprintable()
+            take(Key.TEXT if prints else Key.OTHER)(event)
+
+        for name, key in _LIST_KEYS.items():
+            keys.add(*name.split(), filter=listing)(take(key))
+        keys.add(Keys.BracketedPaste, filter=listing)(take(Key.PASTE))
+        keys.add(Keys.Any, filter=listing)(take_any)
+        for name in ("escape", "c-c"):
+            keys.add(name, filter=words)(take(_LIST_KEYS[name]))
+        keys.add("enter", filter=words & Condition(lambda: self._alone))(take(Key.ENTER))
+        keys.add("enter", filter=words & Condition(lambda: not self._alone))(_new_line)
+
+    @property
+    def _alone(self) -> bool:
+        """Whether the key that is taken was the only one of its read."""
+        return self._parser is None or self._parser.keys <= 1
 
     def _enter(self, *, steer: bool) -> None:
         text = self._prompt.text
@@ -294,11 +369,6 @@ class Screen:
         self._prompt.append_to_history()
         self._prompt.reset()
         self._act(Entered(text, steer))
-
-    def _enter_words(self) -> None:
-        text = self._words.text
-        self._words.reset()
-        self._act(Entered(text))
 
 
 def _new_line(event: KeyPressEvent) -> None:
@@ -324,8 +394,21 @@ def _lines_of(control: FormattedTextControl, *, wrap: bool) -> Window:
 
 
 def _input(control: BufferControl, mark: str) -> Window:
+    return _field(control, lambda: [("class:mark", mark)])
+
+
+def _field(control: BufferControl, begin: Callable[[], StyleAndTextTuples]) -> Window:
+    """A text that is written, after `begin`; further rows stand under its beginning."""
+
     def prefix(line: int, wrapped: int) -> StyleAndTextTuples:
-        return [("class:mark", mark if line == 0 and wrapped == 0 else " " * len(mark))]
+        begins = begin()
+        if line == 0 and wrapped == 0:
+            return begins
+        width = get_cwidth(fragment_list_to_text(begins))
+        bar = begins[:1] if len(begins) > 1 else []
+        return (
+            [*bar, ("", " " * (width - get_cwidth(fragment_list_to_text(bar))))] if width < 30 else [*bar, ("", "   ")]
+        )
 
     return Window(
         control,

@@ -11,6 +11,8 @@ from msgspec.structs import replace
 from prompt_toolkit.history import History
 
 from treadle import __version__
+from treadle.app.presentation.escape import exact
+from treadle.app.presentation.words import allowance_of, clip, plain
 from treadle.app.security.trusting import trust_report
 from treadle.app.session.live import LiveSession
 from treadle.protocol.errors import ConfigError, RefusedError
@@ -36,7 +38,7 @@ from treadle.protocol.notifications import (
     TurnEnded,
 )
 from treadle.protocol.permissions import Allowance
-from treadle.tui.bars import clock_runs, keys_line, panel, rows_of, toolbar, words_hint
+from treadle.tui.bars import clock_runs, panel, rows_of, toolbar
 from treadle.tui.commands import (
     HELP,
     KEYS,
@@ -59,10 +61,12 @@ from treadle.tui.commands import (
     next_mode,
     parse,
 )
-from treadle.tui.escape import exact
-from treadle.tui.items import Card, Item, Notice, Problem, Tone
+from treadle.tui.dialog import Key, Press
+from treadle.tui.items import Item, Notice, Problem, Tone
+from treadle.tui.lines import Line, fragments
 from treadle.tui.outbox import Outbox
 from treadle.tui.past import first_view
+from treadle.tui.question_lines import question_lines, waiting_line
 from treadle.tui.questions import Questions
 from treadle.tui.screen import (
     CycledMode,
@@ -76,8 +80,8 @@ from treadle.tui.screen import (
     Stopped,
     Tabbed,
 )
-from treadle.tui.view import update
-from treadle.tui.words import allowance_of, clip, plain
+from treadle.tui.theme import present_theme
+from treadle.tui.view import View, shown_before, update
 
 if TYPE_CHECKING:
     from treadle.tui.paint import Painter
@@ -104,10 +108,17 @@ class Surface:
         self._painter: type[Painter] | None = None
         self._colour = not os.environ.get("NO_COLOR")
         self.ticking = asyncio.Event()
-        self.screen = Screen(face=self._face, act=self.act, touched=self._touched, history=history)
-        self._questions = Questions(screen=self.screen, outbox=self.outbox, show=self.show, view=lambda: self._view)
+        self._theme = present_theme()
+        self.screen = Screen(face=self._face, act=self.act, touched=self._touched, history=history, theme=self._theme)
+        self._questions = Questions(
+            screen=self.screen,
+            outbox=self.outbox,
+            show=self.show,
+            view=lambda: self._view,
+            change_view=self._change_view,
+        )
         if self._view.questions:
-            self._unprinted.append(Card(self._view.questions[0], self._view.roots))
+            self._unprinted += shown_before(self._view.questions[0])
 
     # What comes from the session
 
@@ -148,20 +159,35 @@ class Surface:
     def _face(self, columns: int, rows: int) -> Face:
         now = self._loop.time()
         below = panel(self._view, now, self._hint_now(now))
-        keys = keys_line(self._questions.asking)
-        rows -= rows_of(below, columns) + rows_of(keys, columns)
+        rows -= rows_of(below, columns)
+        question, field, under = self._asked(columns, rows)
+        rows -= len(question) + len(under)
         living = ""
         if self._painter is not None:
             living = self._painter(columns, colour=self._colour).living(self._view, rows)
-        return Face(living=living, panel=below, keys=keys, toolbar=toolbar(self._view, now, columns))
+        return Face(
+            living=living,
+            question=fragments(question),
+            field=fragments([field]),
+            under=fragments(under),
+            panel=below,
+            toolbar=toolbar(self._view, now, columns),
+        )
+
+    def _asked(self, columns: int, rows: int) -> tuple[list[Line], Line, list[Line]]:
+        dialog, signs = self._questions.dialog, self._theme.signs
+        if dialog.asking is None:
+            return [], (), []
+        if not dialog.focused:
+            return [waiting_line(dialog, columns, signs)], (), []
+        return question_lines(dialog, self._view.roots, width=columns, rows=rows, signs=signs)
+
+    def _change_view(self, view: View) -> None:
+        self._view = view
 
     def _hint_now(self, now: float) -> str:
         if now < self._leave_until:
             return "Ctrl-C again leaves."
-        if self._questions.asking is not None:
-            return words_hint(self._questions.asking)
-        if self._view.questions:
-            return "A question waits (above): the keys answer it as soon as you pause typing."
         if self._editing:
             return "Enter changes the waiting prompt, Esc leaves it as it was."
         return as_table(matching(self.screen.text))
@@ -176,29 +202,34 @@ class Surface:
         match intent:
             case Entered(text=text, steer=steer):
                 self._entered(text, steer=steer)
-            case Pressed(key=key):
-                self._questions.press(key)
+            case Pressed(press=pressed):
+                self._questions.press(pressed)
             case Escaped():
                 self._escape()
             case Stopped():
                 self._stop()
             case Ended():
                 self._end()
-            case Tabbed():
-                self.screen.put(completed(self.screen.text))
+            case Tabbed(alone=alone):
+                self._tab(alone=alone)
             case CycledMode():
                 self.outbox.put(SetMode(mode=next_mode(self._view.mode)))
             case _:
                 assert_never(intent)
 
     def _entered(self, text: str, *, steer: bool) -> None:
-        if self._questions.asking is not None:
-            self._questions.say(text)
-        elif self._editing:
+        if self._editing:
             self.outbox.put(EditQueued(prompt_id=self._editing, content=(Text(text=text.strip()),)))
             self._editing = ""
         else:
             self._command(text, steer=steer)
+
+    def _tab(self, *, alone: bool) -> None:
+        text = self.screen.text
+        if completed(text) != text:
+            self.screen.put(completed(text))
+        elif not matching(text):
+            self._questions.press(Press(Key.TAB, alone=alone))
 
     def _command(self, text: str, *, steer: bool) -> None:
         command = parse(text, steer=steer)
@@ -266,8 +297,6 @@ class Surface:
         self.screen.put(plain(waiting.content))
 
     def _escape(self) -> None:
-        if self._questions.back():
-            return
         if self._editing:
             self._editing = ""
             self.screen.put("")

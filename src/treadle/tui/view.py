@@ -5,7 +5,11 @@ from typing import assert_never
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from treadle.app.presentation.escape import printable
+from treadle.app.presentation.questions import grants_of
+from treadle.app.presentation.words import advice, facts_of, note_of, plain, seen_from, title_of
 from treadle.app.session.checklist_file import summary_of
+from treadle.protocol.events import Answer
 from treadle.protocol.messages import text_of
 from treadle.protocol.models import ModelError
 from treadle.protocol.notifications import (
@@ -37,9 +41,8 @@ from treadle.protocol.notifications import (
 from treadle.protocol.notifications import Notice as Told
 from treadle.protocol.permissions import Allowance, AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
-from treadle.tui.items import CallDone, Card, Item, Notice, Problem, Prose, Said, Thought, Tone, TurnDone
+from treadle.tui.items import CallDone, Diff, Item, Notice, Problem, Prose, Said, Thought, Tone, TurnDone
 from treadle.tui.prose import Growing, grow
-from treadle.tui.words import advice, facts_of, note_of, plain, seen_from, title_of
 
 _KEPT_OUTPUT = 4_000
 _KEPT_THOUGHT = 600
@@ -92,11 +95,12 @@ class Reply(Struct, frozen=True, kw_only=True):
 
 
 class OpenCall(Struct, frozen=True, kw_only=True):
-    """A call without a result; `output` is the end of what it printed."""
+    """A call without a result; `output` is the end of what it printed, `answer` what the person said of it."""
 
     changed: CallChanged
     asked: bool = False
     output: str = ""
+    answer: Answer | None = None
 
 
 class Retry(Struct, frozen=True, kw_only=True):
@@ -202,6 +206,14 @@ def update(view: View, told: Notification, at: float | None = None) -> Changed: 
             assert_never(told)
 
 
+def answered(view: View, question: Question, answer: Answer) -> View:
+    """Remember what the person answered to a question about a call, for the line that the call leaves."""
+    calls = tuple(
+        replace(call, answer=answer) if call.changed.call.id == question.call_id else call for call in view.calls
+    )
+    return replace(view, calls=calls)
+
+
 def flush(view: View) -> Changed:
     """Bring what was streamed and not printed yet to the scrollback."""
     reply = view.reply
@@ -305,15 +317,15 @@ def _call_done(view: View, told: CallChanged, result: CallResult) -> Changed:
     view = replace(view, calls=tuple(call for call in view.calls if call is not known))
     view = replace(view, reply=replace(view.reply, writing=None))
     if told.call.name in SAYS_ITS_TEXT_OTHERWISE and result.outcome in (Outcome.OK, Outcome.INTERRUPTED):
-        answered = known is not None and known.asked and result.outcome is Outcome.OK
-        return view, (Said(plain(result.content)),) if answered else ()
+        was_asked = known is not None and known.asked and result.outcome is Outcome.OK
+        return view, (Said(plain(result.content)),) if was_asked else ()
     output = known.output if known is not None and told.kind is ToolKind.EXECUTE else ""
     shows_diff = told.preview is not None and told.preview.is_diff and not (known is not None and known.asked)
     done = CallDone(
         title=title_of(told),
         kind=told.kind,
         outcome=result.outcome,
-        note=note_of(told.kind, result),
+        note=_note(told, result, known),
         output=output,
         diff=told.preview.text if told.preview is not None and shows_diff else "",
     )
@@ -325,36 +337,49 @@ def _asked(view: View, question: Question) -> Changed:
         return view, ()
     first = not view.questions
     view = replace(view, questions=(*view.questions, question))
-    return _with(flush(view), Card(question, view.roots)) if first else (view, ())
+    return _with(flush(view), *shown_before(question)) if first else (view, ())
+
+
+def shown_before(question: Question) -> tuple[Item, ...]:
+    """Give what goes to the scrollback before a question is asked below it: the diff of an edit."""
+    preview = question.preview
+    if preview is None or not preview.is_diff or question.denial is not None:
+        return ()
+    return (Diff(preview.text),)
+
+
+def _note(told: CallChanged, result: CallResult, known: OpenCall | None) -> str:
+    """Say how a call went, and what the person said of it."""
+    answer = None if known is None else known.answer
+    if answer is None:
+        return note_of(told.kind, result)
+    if result.outcome is Outcome.REJECTED:
+        words = " ".join(answer.text.split())
+        return f"you said no: {printable(words)}" if words else "you said no"
+    lasting = answer.option is OptionKind.ALLOW_ALWAYS
+    said = "you allowed it for this session" if lasting else "you allowed it"
+    changed = " with your change" if answer.arguments is not None else ""
+    return "  ".join(filter(None, (note_of(told.kind, result), said + changed)))
 
 
 def _closed(view: View, told: QuestionClosed) -> Changed:
-    """Close a question; the card of the next one is shown when it has become the first."""
+    """Close a question; a lasting yes leaves a line. The next one is asked when it has become the first."""
     gone = next((one for one in view.questions if one.id == told.question_id), None)
     if gone is None:
         return view, ()
     was_first = view.questions[0] is gone
     left = tuple(one for one in view.questions if one is not gone)
     items: list[Item] = []
-    if gone.kind is QuestionKind.PERMISSION:
-        items.append(_answered(told))
+    grants = grants_of(gone)
+    if told.option is OptionKind.ALLOW_ALWAYS and grants is not None:
+        saved = told.scope is AllowScope.USER
+        text = f"Rule saved, {grants.where}: {grants.always} · treadle policy show"
+        items.append(Notice(text if saved else f"Allowed this session: {grants.session} · /approvals"))
+    if gone.kind is QuestionKind.FOLLOWUP and told.option is not None:
+        items.append(Prose(gone.text))
     if was_first and left:
-        items.append(Card(left[0], view.roots))
+        items += shown_before(left[0])
     return replace(view, questions=left), tuple(items)
-
-
-def _answered(told: QuestionClosed) -> Notice:
-    match told.option:
-        case OptionKind.ALLOW_ONCE:
-            return Notice("Allowed once.", Tone.GOOD)
-        case OptionKind.ALLOW_ALWAYS if told.scope is AllowScope.USER:
-            return Notice("Allowed, and kept among your rules (`treadle policy show`).", Tone.GOOD)
-        case OptionKind.ALLOW_ALWAYS:
-            return Notice("Allowed for this session.", Tone.GOOD)
-        case OptionKind.REJECT_ONCE | OptionKind.REJECT_ALWAYS:
-            return Notice("Rejected.", Tone.WARNING)
-        case OptionKind.ANSWER | None:
-            return Notice("The question no longer matters.")
 
 
 def _turn_ended(view: View, told: TurnEnded, at: float | None) -> Changed:

@@ -4,12 +4,12 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from treadle.app.presentation.escape import printable
 from treadle.protocol.messages import Document, Image, ResultContent, Text
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import CallChanged, Phase, TurnStop
 from treadle.protocol.permissions import Allowance
 from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
-from treadle.tui.escape import printable
 
 _SHOWN_TITLE = 160
 _SHOWN_REASON = 240

@@ -1,9 +1,6 @@
 import pytest
 
-from treadle.protocol.models import ErrorKind
-from treadle.protocol.notifications import CallChanged, CallStatus, Phase, TurnStop
-from treadle.protocol.tools import FileChange, Outcome, Preview, ToolCall, ToolKind, result_text
-from treadle.tui.words import (
+from treadle.app.presentation.words import (
     advice,
     changed_lines,
     clip,
@@ -16,6 +13,9 @@ from treadle.tui.words import (
     title_of,
     tokens,
 )
+from treadle.protocol.models import ErrorKind
+from treadle.protocol.notifications import CallChanged, CallStatus, Phase, TurnStop
+from treadle.protocol.tools import FileChange, Outcome, Preview, ToolCall, ToolKind, result_text
 
 
 @pytest.mark.parametrize(
