@@ -45,8 +45,11 @@ def question_lines(
     head, text, tail = _about(asking, roots, inner)
     fixed = len(head) + len(tail) + len(below) + len(hints)
     limit = max(_LEAST_TEXT, rows - fixed) if asking.details else max(_LEAST_TEXT, min(_USUAL_TEXT, rows - fixed))
-    hint = line(("dim", f"  {signs.more} {len(text) - limit + 1:,} more lines, ctrl-o shows more"))
+    shows = "" if asking.details else ", ctrl-o shows more"
+    hint = line(("dim", f"  {signs.more} {len(text) - limit + 1:,} more lines{shows}"))
     above = [*head, *middle_out(text, limit, hint), *tail]
+    if asking.details:
+        above += _details(asking, roots, inner, rows - fixed - min(limit, len(text)))
     if not asking.field:
         return _barred(bar, [*above, *below, *hints]), (), []
     return _barred(bar, above), (*bar, *_field_begin(asking, signs)), _barred(bar, hints)
@@ -109,10 +112,17 @@ def _more(asking: Asking, shown: Asked, width: int) -> Iterator[Line]:
         yield from wrap(line(f"  {sentence}"), width, indent=line("  "))
     if asking.comment:
         yield from wrap(line(("dim", "  you say: "), printable(" ".join(asking.comment.split()))), width, line("  "))
-    if asking.details:
-        for detail in shown.details:
-            for part_of in detail.split("\n"):
-                yield from wrap(line(("dim", f"  {part_of}")), width, indent=line("    "))
+
+
+def _details(asking: Asking, roots: Sequence[str], width: int, limit: int) -> list[Line]:
+    rows: list[Line] = []
+    for detail in asked(asking.question, roots).details:
+        for part_of in detail.split("\n"):
+            rows += wrap(line(("dim", f"  {part_of}")), width, indent=line("    "))
+    if len(rows) <= limit:
+        return rows
+    kept = max(0, limit - 1)
+    return [*rows[:kept], line(("dim", f"  and {len(rows) - kept:,} more lines"))]
 
 
 def _part_rows(part: AskedPart, width: int) -> list[Line]:
