@@ -37,6 +37,6 @@ def test_what_leaves_anyway_is_not_named() -> None:
     for _ in range(2):
         told.add_assistant(Message(role=Role.ASSISTANT, content=(Text(text="Yes, of course."),)))
         told.add_user(results=(), prompts=((Text(text="Go on."),),), notes=(), environment="")
-    assert told.droppable() == 4
+    assert told.droppable(1.0) == 4
     assert told.largest() == "an answer of the model (about 4 tokens)"
     assert Transcript().largest() == ""

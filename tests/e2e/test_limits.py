@@ -26,8 +26,8 @@ LIST = "- [x] look\n- [ ] change\n- [ ] test"
 
 def look(number: int, **more: Any) -> Turn:
     """Look at the folder; each call is another one, so that it is no loop."""
-    arguments = {"path": ".", "recursive": number % 2 == 0, **more}
-    return Turn(items=(MakeCall(name="list_files", arguments=arguments),), usage=Usage(input_tokens=20_000))
+    arguments = {"path": ".", "regex": f"word {number}", **more}
+    return Turn(items=(MakeCall(name="search_files", arguments=arguments),), usage=Usage(input_tokens=20_000))
 
 
 DONE = Turn(items=(MakeCall(name="attempt_completion", arguments={"result": "Done."}),))

@@ -241,8 +241,10 @@ CASES: Mapping[str, Case] = {
         ),
     ),
     "ask_followup_question": Case(
-        works=(Step({"question": "Which one?", "options": ["a", "b"]}, "No user is here to answer."),),
-        refused=(invalid("The question is empty.", question=" "),),
+        refused=(
+            invalid("Nobody is here to answer.", question="Which one?", options=["a", "b"]),
+            invalid("The question is empty.", question=" "),
+        ),
     ),
     "plan_mode_respond": Case(
         refused=(invalid("The response is empty.", response=""),),
@@ -252,8 +254,7 @@ CASES: Mapping[str, Case] = {
     "attempt_completion": Case(
         refused=(
             invalid("The result is empty.", result=" "),
-            failed("Mend what is wrong", result="Done.", command="exit 3"),
-            denied(NO_YES, result="Done.", command="rm -rf /"),
+            failed("Fix it, or finish without the command", result="Done.", command="exit 3"),
         ),
         ends=Step({"result": "Done.", "command": "cat notes.txt"}, "Done.\n\n$ cat notes.txt\nExit status 0.\none"),
     ),

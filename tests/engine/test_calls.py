@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.engine.world import check_messages
 from treadle.engine.effects import Notify, Remember, RunTool
 from treadle.engine.explore import World, decision
 from treadle.engine.reader import Piece, ReplyReader
@@ -25,6 +26,7 @@ from treadle.protocol.events import (
     RevokeAllowance,
     SetMode,
     SetPresence,
+    Shortened,
 )
 from treadle.protocol.messages import Text, Thinking
 from treadle.protocol.models import (
@@ -319,22 +321,38 @@ def test_a_call_that_waited_for_a_yes_is_judged_anew_when_the_session_is_resumed
     assert status_of(world) is CallStatus.STARTING
 
 
-def test_a_conversation_that_is_too_long_after_room_was_made_once_says_what_fills_it() -> None:
+def test_a_conversation_that_stays_too_long_whatever_left_says_what_fills_it() -> None:
     world = World(limits=Limits()).begin()
     world.take(Prompt(id="p", content=(Text(text="do it"),)))
     world.take(ContextReady(step=1))
     too_long = ModelError(kind=ErrorKind.CONTEXT_TOO_LONG, message="The model says: too long.")
-    world.take(ReplyFailed(step=1, attempt=1, error=too_long))
     largest = "the result of read_file (about 90,000 tokens)"
-    world.take(Compacted(step=1, dropped=2, largest=largest))
+    for attempt in range(1, 4):
+        world.take(ReplyFailed(step=1, attempt=attempt, error=too_long))
+        shorter = Shortened(call_id="c", content=(Text(text="x" * attempt),))
+        world.take(Compacted(step=1, dropped=0, largest=largest, shortened=(shorter,)))
     ended = [
         effect.notification.outcome
-        for effect in world.take(ReplyFailed(step=1, attempt=2, error=too_long))
+        for effect in world.take(ReplyFailed(step=1, attempt=4, error=too_long))
         if isinstance(effect, Notify) and isinstance(effect.notification, TurnEnded)
     ]
     (outcome,) = ended
     assert outcome.error is not None
     assert outcome.error.message == (
-        f"The model says: too long. Making room once did not help. The largest part of it is {largest}."
+        f"The model says: too long. Making room did not help. The largest part of it is {largest}."
     )
     assert phase(world.state) is Phase.WAITING_FOR_EVENT
+
+
+def test_a_call_that_is_read_while_the_turn_is_cancelled_has_a_result_in_the_history() -> None:
+    world = World(limits=Limits()).begin()
+    world.take(Prompt(id="p", content=(Text(text="do it"),)))
+    world.take(ContextReady(step=1))
+    world.take(Interrupt())
+    proposed = world.new_call("look")
+    assert proposed is not None
+    world.take(proposed)
+    world.take(world.reply(1, 1))
+    world.take(Prompt(id="q", content=(Text(text="go on"),)))
+    world.take(ContextReady(step=2))
+    check_messages(world.transcript.messages(ToolProtocol.NATIVE))

@@ -12,7 +12,9 @@ from treadle.engine.reader import ReplyReader
 from treadle.protocol.events import CallProposed
 from treadle.protocol.messages import Message, Role, Text, Thinking, ToolUse, text_of
 from treadle.protocol.models import (
+    ErrorKind,
     ReplyStop,
+    StreamCallDone,
     StreamCallStart,
     StreamFailure,
     StreamStop,
@@ -347,3 +349,93 @@ def test_an_id_that_the_conversation_has_already_is_dropped() -> None:
     started = [StreamCallStart(index=n, name="x", wire_id=one) for n, one in enumerate(["call_0", "new", "new", ""])]
     found = [one for start in started for one in pieces.mend(start)]
     assert [one.wire_id for one in found if isinstance(one, StreamCallStart)] == ["", "new", "", ""]
+
+
+def of_stream(value: dict[str, Any], reply: str) -> dict[str, Any]:
+    return {"id": reply, **value}
+
+
+def at(index: int, value: dict[str, Any], kind: str = "contentBlockDelta") -> tuple[str, Any]:
+    return kind, {"contentBlockIndex": index, **value}
+
+
+def from_gemini(reply: str, **part: object) -> dict[str, Any]:
+    return {"responseId": reply, "candidates": [{"content": {"parts": [part]}}]}
+
+
+ITEM = {"type": "function_call", "call_id": "c", "name": "read_file"}
+OPENED = {"type": "response.output_item.added", "output_index": 0, "item": ITEM}
+RESTARTED: dict[str, tuple[list[Event], list[Event], list[Event]]] = {
+    "anthropic": (
+        [{"type": "message_start", "message": {"usage": {"input_tokens": 3}}}],
+        [block(0, USE), of_block(0, "input_json_delta", partial_json=A)],
+        [closed(0), ended("tool_use"), LAST],
+    ),
+    "chat": (
+        [of_stream(delta({"role": "assistant", "content": ""}), "one")],
+        [of_stream(piece("read_file", A, index=0, id="i"), "one")],
+        [of_stream(CALLS, "one")],
+    ),
+    "responses": (
+        [{"type": "response.created", "response": {}}, {"type": "response.in_progress", "response": {}}],
+        [OPENED, {"type": "response.function_call_arguments.delta", "output_index": 0, "delta": A}],
+        [
+            {"type": "response.output_item.done", "output_index": 0, "item": {**ITEM, "arguments": A}},
+            {"type": "response.completed", "response": {}},
+        ],
+    ),
+    "gemini": (
+        [from_gemini("one", text="I look.")],
+        [from_gemini("one", functionCall={"name": "read_file", "args": {"path": "a"}, "willContinue": True})],
+        [
+            {
+                "responseId": "one",
+                "candidates": [{"content": {"parts": [{"functionCall": {}}]}, "finishReason": "STOP"}],
+            }
+        ],
+    ),
+    "bedrock": (
+        [("messageStart", {"role": "assistant"})],
+        [
+            at(0, {"start": {"toolUse": {"toolUseId": "t", "name": "read_file"}}}, "contentBlockStart"),
+            at(0, {"delta": {"toolUse": {"input": A}}}),
+        ],
+        [at(0, {}, "contentBlockStop"), ("messageStop", {"stopReason": "tool_use"})],
+    ),
+}
+
+
+def renamed(event: Event) -> Event:
+    """The same event as part of another reply, where its API says so."""
+    text = json.dumps(event if isinstance(event, dict) else event[1])
+    value = json.loads(text.replace('"one"', '"two"'))
+    return value if isinstance(event, dict) else (str(event[0]), value)
+
+
+@pytest.mark.parametrize("api", RESTARTED)
+def test_a_stream_that_is_started_over_fails_and_its_first_call_never_completes(api: str) -> None:
+    start, middle, end = RESTARTED[api]
+    assert Read(api, [*start, *middle, *end]).runs == BOTH[:1]
+    restarted = map(named, [*start, *middle, *map(renamed, start), *map(renamed, middle), *map(renamed, end)])
+    reader = APIS[api][0](PLACE).reader()
+    pieces: list[object] = []
+    with pytest.raises(CallFailedError, match="started over") as failed:
+        pieces.extend(piece for event in restarted for piece in reader.read(event))
+    assert (failed.value.error.kind, failed.value.error.retryable) == (ErrorKind.MALFORMED_STREAM, True)
+    assert any(isinstance(piece, StreamCallStart | StreamText) for piece in pieces)
+    assert not any(isinstance(piece, StreamCallDone) for piece in pieces)
+
+
+@pytest.mark.parametrize("api", RESTARTED)
+def test_a_start_that_comes_twice_before_anything_else_is_one_start(api: str) -> None:
+    start, middle, end = RESTARTED[api]
+    assert Read(api, [*start, *start, *middle, *end]).runs == BOTH[:1]
+
+
+def test_pieces_that_each_have_an_id_or_a_role_of_their_own_are_one_reply() -> None:
+    events = [of_stream(delta({"role": "assistant", "content": text}), text) for text in ("a", "b", "c")]
+    assert Read("chat", [*events, of_stream(STOP, "d")]).text == "abc"
+    roles = [of_stream(delta({"role": "assistant", "content": text}), "one") for text in ("a", "b", "c")]
+    assert Read("chat", [*roles, of_stream(STOP, "other")]).text == "abc"
+    each = [from_gemini(text, text=text) for text in ("a", "b", "c")]
+    assert Read("gemini", [*each, {"candidates": [{"finishReason": "STOP"}]}]).text == "abc"

@@ -102,7 +102,16 @@ async def test_a_command_in_the_background_is_read_waited_for_and_forgotten(work
         Outcome.OK,
         "Command 1 runs on in the background; read_command_output shows more of it and can stop it.\nup",
     )
-    assert (await text(workspace, "read_command_output", command_number=1)).endswith("\n(no output)")
+    look = await call(workspace, "read_command_output", command_number=1)
+    assert look.running
+    assert (
+        look.content
+        == result_of(
+            Origin.COMMAND,
+            Outcome.OK,
+            "Command 1 runs on in the background; read_command_output shows more of it and can stop it.\n(no output)",
+        ).content
+    )
     Path(workspace.root, "go").touch()
     assert await text(workspace, "read_command_output", command_number=1, wait=60) == "Exit status 2.\ndown"
     assert workspace.commands.all() == ()

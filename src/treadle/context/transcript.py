@@ -1,7 +1,10 @@
 """The conversation as messages: a projection of the log that grows by one message at a time."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from treadle.context.media import without_media
 from treadle.context.xml import as_xml_message
@@ -11,6 +14,7 @@ from treadle.protocol.messages import (
     Image,
     Message,
     RedactedThinking,
+    ResultContent,
     Role,
     Text,
     Thinking,
@@ -27,6 +31,8 @@ LEAST_BYTES_PER_TOKEN = 2.2
 """What text takes at worst: no usual tokenizer needs more tokens for prose or code."""
 
 _DROPPED = "[Earlier messages were left out to make room. Ask the user if something you need is missing.]"
+"""What stands in their place where the log has no summary."""
+
 _MEDIA_BYTES = 6_000
 
 
@@ -42,6 +48,9 @@ class Transcript:
         self._projected: dict[tuple[ToolProtocol, bool, bool], list[Message]] = {}
         self._reported_tokens = 0
         self._new_bytes = 0
+        self._asked: list[tuple[str, ...]] = []
+        self._requests_left_out: list[str] = []
+        self._left_out: Text | None = None
 
     def messages(self, protocol: ToolProtocol, *, images: bool = True, documents: bool = True) -> tuple[Message, ...]:
         """Give the conversation as it is sent with this tool protocol to a model that takes these media."""
@@ -82,13 +91,11 @@ class Transcript:
         environment: str,
     ) -> None:
         """Seal a user message: results first, then notes, prompts and the environment."""
-        blocks: list[ContentBlock] = [*results]
-        blocks += [Text(text=f"<note>\n{note}\n</note>") for note in notes]
-        for prompt in prompts:
-            blocks += _as_task(prompt) if self.is_empty else prompt
-        if environment:
-            blocks.append(Text(text=f"<environment>\n{environment}\n</environment>"))
-        self._add(Role.USER, tuple(blocks))
+        blocks = message_blocks(
+            results=results, prompts=prompts, notes=notes, environment=environment, first=self.is_empty
+        )
+        later = () if self.is_empty else prompts
+        self._add(Role.USER, tuple(blocks), tuple(map(_text_of, later)))
 
     def add_assistant(self, message: Message, context_tokens: int = 0) -> None:
         """Add the model's message; `context_tokens` is the provider's count of all up to here, 0 if unknown."""
@@ -102,43 +109,108 @@ class Transcript:
         uses = (block for block in blocks if isinstance(block, ToolUse))
         return next((use.wire_id for use in uses if use.id == call_id), "")
 
-    def droppable(self) -> int:
-        """Say how many messages after the first may leave, so that roles and results stay in order: about half."""
-        pairs = (len(self._messages) - 1) // 2
-        return (pairs + 1) // 2 * 2 if pairs > 1 else 0
+    def droppable(self, part: float = 0.5) -> int:
+        """Say how many messages after the first may leave, so that roles and results stay in order.
 
-    def drop(self, count: int) -> None:
-        """Leave out `count` messages after the first (which carries the task) and say so in their place."""
-        count = min(count, self.droppable())
+        `part` of them, oldest first; the last answer of the model and what came after it always stay.
+        """
+        last_answer = len(self._messages) - (1 if self._ends_with(Role.ASSISTANT) else 2)
+        pairs = max(0, last_answer - 1) // 2
+        return math.ceil(pairs * part) * 2
+
+    def size_of(self, count: int) -> int:
+        """Count the bytes of the `count` messages after the first."""
+        return sum(size(message) for message in self._messages[1 : 1 + count])
+
+    def requests(self, count: int) -> tuple[str, ...]:
+        """Give what the user asked after the task in messages that have left, and in the next `count` to leave."""
+        return (*self._requests_left_out, *(text for asked in self._asked[1 : 1 + count] for text in asked))
+
+    def drop(self, count: int, summary: str = "") -> None:
+        """Leave out `count` messages after the first (which carries the task); `summary` stands in their place."""
         if not count:
             return
-        gone = self._messages[1 : 1 + count]
-        first = self._messages[0]
-        if not any(isinstance(block, Text) and block.text == _DROPPED for block in first.content):
-            first = Message(role=first.role, content=(*first.content, Text(text=_DROPPED)))
-        self._messages[: 1 + count] = [first]
+        gone = self.size_of(count)
+        self._requests_left_out += [text for asked in self._asked[1 : 1 + count] for text in asked]
+        first, left_out = self._messages[0], Text(text=summary or _DROPPED)
+        content = tuple(block for block in first.content if block is not self._left_out)
+        self._messages[: 1 + count] = [Message(role=first.role, content=(*content, left_out))]
+        del self._asked[1 : 1 + count]
+        before = 0 if self._left_out is None else _bytes(self._left_out.text)
+        self._left_out = left_out
         self._projected.clear()
-        left_out = sum(size(message) for message in gone)
-        self._reported_tokens = max(0, self._reported_tokens - int(left_out / BYTES_PER_TOKEN))
+        reported = min(gone, int(self._reported_tokens * BYTES_PER_TOKEN))
+        self._reported_tokens -= int(reported / BYTES_PER_TOKEN)
+        self._new_bytes = max(0, self._new_bytes - (gone - reported) + _bytes(left_out.text) - before)
+
+    def results(self) -> tuple[ToolResult, ...]:
+        """Give the results in the last message, if it is the user's."""
+        if not self._ends_with(Role.USER):
+            return ()
+        return tuple(block for block in self._messages[-1].content if isinstance(block, ToolResult))
+
+    def replace_results(self, contents: Mapping[str, tuple[ResultContent, ...]]) -> None:
+        """Put shorter contents in the place of those that results of the last message had, by the call's id."""
+        if not contents or not self.results():
+            return
+        last = self._messages.pop()
+        shorter = Message(role=last.role, content=tuple(_with_content(block, contents) for block in last.content))
+        for projected in self._projected.values():
+            del projected[len(self._messages) :]
+        self._messages.append(shorter)
+        self._new_bytes = max(0, self._new_bytes - size(last) + size(shorter))
 
     def largest(self) -> str:
-        """Name the largest part of what stays when `droppable` messages leave, and about how many tokens it has."""
-        kept = (message for at, message in enumerate(self._messages) if not 0 < at <= self.droppable())
-        parts = [(_size(block), _name(message.role, block)) for message in kept for block in message.content]
+        """Name the largest part of what always stays, and about how many tokens it has."""
+        kept = (message for at, message in enumerate(self._messages) if not 0 < at <= self.droppable(1.0))
+        parts = [(size_of_block(block), _name(message.role, block)) for message in kept for block in message.content]
         if not parts:
             return ""
         bytes_taken, name = max(parts)
         return f"{name} (about {bytes_taken / BYTES_PER_TOKEN:,.0f} tokens)"
 
-    def _add(self, role: Role, content: tuple[ContentBlock, ...]) -> None:
+    def _ends_with(self, role: Role) -> bool:
+        return bool(self._messages) and self._messages[-1].role is role
+
+    def _add(self, role: Role, content: tuple[ContentBlock, ...], asked: tuple[str, ...] = ()) -> None:
         message = Message(role=role, content=content)
         self._new_bytes += size(message)
-        if self._messages and self._messages[-1].role is role:
+        if self._ends_with(role):
             earlier = self._messages.pop()
+            asked = (*self._asked.pop(), *asked)
             for projected in self._projected.values():
                 del projected[len(self._messages) :]
             message = Message(role=role, content=(*earlier.content, *content))
         self._messages.append(message)
+        self._asked.append(asked)
+
+
+def message_blocks(
+    *,
+    results: Sequence[ToolResult],
+    prompts: Sequence[Sequence[UserContent]],
+    notes: Sequence[str],
+    environment: str,
+    first: bool,
+) -> list[ContentBlock]:
+    """Put a user message together: results, notes, prompts (the `first` is the task), environment."""
+    blocks: list[ContentBlock] = [*results]
+    blocks += [Text(text=f"<note>\n{note}\n</note>") for note in notes]
+    for prompt in prompts:
+        blocks += _as_task(prompt) if first else prompt
+    if environment:
+        blocks.append(Text(text=f"<environment>\n{environment}\n</environment>"))
+    return blocks
+
+
+def _text_of(prompt: Sequence[UserContent]) -> str:
+    return " ".join(block.text for block in prompt if isinstance(block, Text))
+
+
+def _with_content(block: ContentBlock, contents: Mapping[str, tuple[ResultContent, ...]]) -> ContentBlock:
+    if not isinstance(block, ToolResult) or block.call_id not in contents:
+        return block
+    return replace(block, content=contents[block.call_id])
 
 
 def _as_task(prompt: Sequence[UserContent]) -> list[ContentBlock]:
@@ -161,17 +233,18 @@ def _name(role: Role, block: ContentBlock) -> str:
 
 def size(message: Message) -> int:
     """Count the bytes of a message (UTF-8), as far as they cost tokens."""
-    return sum(_size(block) for block in message.content)
+    return sum(size_of_block(block) for block in message.content)
 
 
-def _size(block: ContentBlock) -> int:
+def size_of_block(block: ContentBlock) -> int:
+    """Count the bytes of one block (UTF-8), as far as they cost tokens."""
     match block:
         case Text(text=text) | Thinking(text=text):
             return _bytes(text)
         case ToolUse(name=name, arguments=arguments):
             return len(name) + sum(len(key) + _bytes(str(value)) for key, value in arguments.items())
         case ToolResult(content=content):
-            return sum(_size(inner) for inner in content)
+            return sum(size_of_block(inner) for inner in content)
         case _:
             return _MEDIA_BYTES
 

@@ -196,6 +196,8 @@ def _answer(state: State, data: Answer) -> Moved:
     match state.activity:
         case Held() as held:
             state, effects = replies.budget_answered(state, held, data)
+        case _ if question.kind is QuestionKind.BUDGET:
+            state, effects = turns.steps_answered(state, data.option)
         case _:
             state, effects = turns.guided(state, data.text)
     return state, [Notify(notification=QuestionClosed(question_id=question.id, option=data.option)), *effects]
@@ -248,6 +250,9 @@ def _withdraw_questions(state: State) -> Moved:
     if isinstance(state.activity, Held):
         state, more = turns.end_turn(state, TurnStop.BUDGET, why="nobody is there to agree to what it costs")
         effects += more
+    elif any(question.kind is QuestionKind.BUDGET for question in state.questions):
+        state, more = turns.end_turn(state, TurnStop.MAX_TURN_REQUESTS)
+        effects += more
     return state, effects
 
 
@@ -275,15 +280,16 @@ def _take_up(state: State, data: Resumed) -> Moved:
         case Held() if not data.user_present:
             return _withdraw_questions(state)
         case Held():
-            return state, _ask_again(state, QuestionKind.BUDGET)
+            return state, _ask_again(state)
         case Idle():
             state, effects = interruptions.resume(state)
-            more = _ask_again(state, QuestionKind.GUIDANCE) if data.user_present else []
+            more = _ask_again(state) if data.user_present else []
             if not data.user_present:
                 state, more = _withdraw_questions(state)
             return state, effects + more
 
 
-def _ask_again(state: State, kind: QuestionKind) -> list[Effect]:
-    asked = (question for question in state.questions if question.kind is kind)
+def _ask_again(state: State) -> list[Effect]:
+    """Put the questions again that are about the turn; those about calls are put with their calls."""
+    asked = (question for question in state.questions if not question.call_id)
     return [Notify(notification=QuestionAsked(question=question)) for question in asked]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from treadle.engine import texts
-from treadle.engine.calls import Moved, close_questions, find, finish, put, start
+from treadle.engine.calls import Moved, close_questions, find, finish, finish_presented, presents, put, start
 from treadle.engine.effects import Effect, JudgeCall, Notify, Remember
 from treadle.engine.interruptions import asks, judge_again
 from treadle.engine.state import CallState, State, replace
@@ -97,6 +97,8 @@ def _amended(state: State, call: CallState, arguments: dict[str, Any]) -> Moved:
 
 
 def _rejected(state: State, call: CallState, data: Answer) -> Moved:
+    if presents(call) and not data.text:
+        return finish_presented(state, call)
     state, effects = finish(state, call, result_text(Outcome.REJECTED, texts.rejected(data.text)))
     position = [one.call.id for one in state.calls].index(call.call.id)
     for later in state.calls[position + 1 :]:

@@ -1,15 +1,12 @@
 """The life of a call: proposed, judged, confirmed, running, finished."""
 
-import hashlib
-
-import msgspec
-
+from treadle.context.left_out import Ran, remember_run
 from treadle.engine import texts
 from treadle.engine.effects import Effect, JudgeCall, Notify, RunTool
-from treadle.engine.state import CallState, Repeat, State, replace
+from treadle.engine.state import CallState, State, replace
 from treadle.protocol.events import Answer, CallFinished, CallJudged, CallProposed, CallStarted
 from treadle.protocol.messages import Text
-from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, QuestionClosed
+from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, QuestionClosed, ResultPresented
 from treadle.protocol.permissions import (
     Decision,
     OptionKind,
@@ -26,6 +23,8 @@ from treadle.protocol.tools import (
     Flow,
     Outcome,
     Risk,
+    RunCommand,
+    ToolKind,
     result_text,
 )
 
@@ -35,7 +34,6 @@ _ONCE = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
 _ALWAYS = (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ONCE)
 _HARMLESS = (Risk.NONE, Risk.READ)
 _RAN = (Outcome.OK, Outcome.FAILED, Outcome.INTERRUPTED)
-_REMEMBERED_REPEATS = 64
 
 
 def find(state: State, call_id: str) -> CallState | None:
@@ -64,7 +62,7 @@ def tell(call: CallState) -> Notify:
 
 
 def finish(state: State, call: CallState, result: CallResult) -> Moved:
-    """Give a call its result, and count what the loop guard and the mistake limit look at."""
+    """Give a call its result, and note what the turn learns from it."""
     if call.amended:
         told = Text(text=texts.amended(call.call.arguments))
         result = replace(result, content=(told, *result.content))
@@ -88,17 +86,29 @@ def _closing(question: Question, answer: Answer | None) -> QuestionClosed:
 
 
 def _count(state: State, call: CallState, result: CallResult) -> State:
-    if result.outcome is Outcome.INVALID:
-        state = replace(state, mistakes=state.mistakes + 1)
-    elif result.outcome is Outcome.OK:
-        state = replace(state, mistakes=0)
     if state.turn is not None and result.changes:
-        state = replace(state, turn=replace(state.turn, changes=_merge(state.turn.changes, result.changes)))
+        changes = _merge(state.turn.changes, result.changes)
+        state = replace(state, turn=replace(state.turn, changes=changes, worked=True))
+        state = replace(state, changed=_merge(state.changed, result.changes))
+    if state.turn is not None and _ran_something(call, result):
+        state = replace(state, turn=replace(state.turn, worked=True), runs=_with_run(state, call, result))
     if state.turn is not None and _from_outside(call, result):
         urls = (access.url for access in call.accesses if isinstance(access, FetchUrl))
         fetched = tuple(dict.fromkeys((*state.turn.fetched, *urls)))
         state = replace(state, turn=replace(state.turn, tainted=True, fetched=fetched))
-    return _guard_loop(state, call, result)
+    return state
+
+
+def _ran_something(call: CallState, result: CallResult) -> bool:
+    return call.traits.kind is ToolKind.EXECUTE and call.traits.flow is Flow.RUN and result.outcome in _RAN
+
+
+def _with_run(state: State, call: CallState, result: CallResult) -> tuple[Ran, ...]:
+    command = next((access.command for access in call.accesses if isinstance(access, RunCommand)), None)
+    if command is None:
+        return state.runs
+    said = "".join(block.text for block in result.content if isinstance(block, Text))
+    return remember_run(state.runs, Ran(command=command, said=said, full_output=result.full_output))
 
 
 def _from_outside(call: CallState, result: CallResult) -> bool:
@@ -122,40 +132,21 @@ def _merge(known: tuple[FileChange, ...], new: tuple[FileChange, ...]) -> tuple[
     return tuple(merged.values())
 
 
-def _guard_loop(state: State, call: CallState, result: CallResult) -> State:
-    fingerprint = _fingerprint(call, result)
-    others = [repeat for repeat in state.repeats if repeat.fingerprint != fingerprint]
-    count = 1
-    if len(others) < len(state.repeats):
-        count += next(repeat.count for repeat in state.repeats if repeat.fingerprint == fingerprint)
-    repeats = (*others, Repeat(fingerprint=fingerprint, count=count))[-_REMEMBERED_REPEATS:]
-    state = replace(state, repeats=repeats)
-    if count >= state.limits.max_repeats:
-        return replace(state, looping=True)
-    if count == state.limits.warn_repeats:
-        return replace(state, notes=(*state.notes, texts.repeated(call.call.name, count)))
-    return state
-
-
-def _fingerprint(call: CallState, result: CallResult) -> str:
-    value = (call.call.name, call.call.arguments, result.outcome, result.content)
-    return hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()[:32]
-
-
 def propose(state: State, data: CallProposed) -> Moved:
     """Take a whole call from the reply."""
     call = CallState(call=data.call, traits=data.traits)
     state = replace(state, calls=(*state.calls, call))
     if data.outside and state.turn is not None:
         state = replace(state, turn=replace(state.turn, tainted=True))
+    if state.cancelling:  # its reply may still be whole before the cancel hits: then every call in it needs a result
+        return put(
+            state, replace(call, status=CallStatus.FINISHED, result=result_text(Outcome.INTERRUPTED, texts.NOT_STARTED))
+        )
     if data.call.problem:
-        state, effects = put(state, replace(call, status=CallStatus.FINISHED, result=_problem(data.call.problem)))
-        return replace(state, mistakes=state.mistakes + 1), effects
+        return put(
+            state, replace(call, status=CallStatus.FINISHED, result=result_text(Outcome.INVALID, data.call.problem))
+        )
     return state, [tell(call)]
-
-
-def _problem(text: str) -> CallResult:
-    return result_text(Outcome.INVALID, text)
 
 
 def schedule(state: State) -> Moved:
@@ -192,15 +183,43 @@ def judged(state: State, data: CallJudged) -> Moved:
     call = find(state, data.call_id)
     assert call is not None  # noqa: S101 - `advance` has checked it
     call = replace(call, decision=data.decision, preview=data.preview, accesses=data.accesses)
-    match data.decision.verdict:
+    state, effects = _present(state, call)
+    state, more = _decided(state, call, data.decision)
+    return state, effects + more
+
+
+def _decided(state: State, call: CallState, decision: Decision) -> Moved:
+    match decision.verdict:
+        case Verdict.DENY if presents(call):
+            return finish_presented(state, call, texts.COMMAND_DENIED)
         case Verdict.DENY:
-            return finish(state, call, result_text(Outcome.DENIED, texts.denied(data.decision, no_user=False)))
+            return finish(state, call, result_text(Outcome.DENIED, texts.denied(decision, no_user=False)))
         case Verdict.ALLOW:
-            return _unasked(state, call, data.decision)
+            return _unasked(state, call, decision)
         case Verdict.REQUIRE_USER_CONFIRMATION:
             if call.amended:
-                return _allowed(state, call, data.decision)
-            return _needs_yes(state, call, data.decision)
+                return _allowed(state, call, decision)
+            return _needs_yes(state, call, decision)
+
+
+def presents(call: CallState) -> bool:
+    """Whether the call brings the result of the task, and wants to run something too."""
+    return call.traits.flow is Flow.END_TURN and call.preview is not None and bool(call.preview.result)
+
+
+def _present(state: State, call: CallState) -> Moved:
+    """Show the result before anything is asked about its command: neither a no nor an interrupt may lose it."""
+    if not presents(call) or call.preview is None or state.turn is None:
+        return state, []
+    text = call.preview.result
+    state = replace(state, turn=replace(state.turn, presented=text))
+    return state, [Notify(notification=ResultPresented(text=text))]
+
+
+def finish_presented(state: State, call: CallState, why: str = "") -> Moved:
+    """End the task with the result that was shown, without the command that goes with it."""
+    shown = call.preview.result if call.preview is not None else ""
+    return finish(state, call, result_text(Outcome.OK, f"{shown}\n\n{why}" if why else shown))
 
 
 def _unasked(state: State, call: CallState, decision: Decision) -> Moved:
@@ -219,7 +238,7 @@ def _allowed(state: State, call: CallState, decision: Decision) -> Moved:
     if call.traits.flow is not Flow.ASK:
         return start(state, call, decision)
     if not state.user_present:
-        return finish(state, call, result_text(Outcome.OK, texts.NO_USER_TO_ASK))
+        return finish(state, call, result_text(Outcome.INVALID, texts.NO_USER_TO_ASK))
     options = call.call.arguments.get("options", ())
     question = Question(
         id=f"q{state.seq}",
@@ -249,7 +268,9 @@ def _needs_yes(state: State, call: CallState, decision: Decision) -> Moved:
 
 
 def deny_for_no_user(state: State, call: CallState, decision: Decision) -> Moved:
-    """Deny what needs a yes that nobody can give, and count it."""
+    """Deny what needs a yes that nobody can give, and count it. The result of the task needs none."""
+    if presents(call):
+        return finish_presented(state, call, texts.COMMAND_NEEDS_A_YES)
     if state.turn is not None:
         state = replace(state, turn=replace(state.turn, denied=state.turn.denied + 1))
     return finish(state, call, result_text(Outcome.DENIED, texts.denied(decision, no_user=True)))

@@ -35,6 +35,11 @@ def begin_step(state: State) -> State:
     return replace(state, notes=(*state.notes, note)) if note else state
 
 
+def is_open(state: State) -> bool:
+    """Whether something on the list is not done."""
+    return any(not item.done for item in focus.parse(state.checklist))
+
+
 def told(state: State) -> State:
     """What the model was told of the list is now all of it."""
     return replace(state, checklist_told=state.checklist) if state.checklist_told != state.checklist else state

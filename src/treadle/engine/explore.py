@@ -223,7 +223,8 @@ class World:
         match effect:
             case Assemble(step=step):
                 terms = choice([None, Terms(input_tokens=100, max_output=5_000, input_price=1.0, output_price=1.0)])
-                ready: list[EventData] = [ContextReady(step=step, environment="e", terms=terms)] * 4
+                ready: list[EventData] = [ContextReady(step=step, environment="e", terms=terms)]
+                ready *= 1 if self.state.compactions else 4
                 return choice([*ready, ContextExceeded(step=step, tokens=9, window=5)])
             case CallModel(step=step, attempt=attempt):
                 kinds: list[ErrorKind | None] = [None] * 6
@@ -233,7 +234,7 @@ class World:
                 stops: list[ReplyStop | None] = [None, None, None, *ReplyStop]
                 return self.reply(step, attempt, stop=choice(stops))
             case Compact(step=step):
-                return Compacted(step=step, dropped=self.transcript.droppable())
+                return Compacted(step=step, dropped=self.transcript.droppable(), summary="what left")
             case JudgeCall(call=call):
                 verdicts: list[Verdict | None] = [*Verdict, None]
                 verdict = choice(verdicts)

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from treadle.context.transcript import Transcript
+from treadle.context.transcript import Transcript, message_blocks
 from treadle.engine.advance import replay
 from treadle.engine.effects import Notify
 from treadle.engine.state import CallState, State
 from treadle.engine.texts import NEVER_PRESENTED
 from treadle.protocol.events import Compacted, ContextReady, Event, ReplyFailed, ReplyFinished
-from treadle.protocol.messages import Message, Text, ToolResult
+from treadle.protocol.messages import ContentBlock, Message, Text, ToolResult
 from treadle.protocol.notifications import Notification
 
 
@@ -40,7 +40,7 @@ def record(transcript: Transcript, before: State, event: Event) -> None:
     match event.data:
         case ContextReady(environment=environment):
             transcript.add_user(
-                results=[_result(call, transcript) for call in before.calls],
+                results=_results(before, transcript),
                 prompts=[prompt.content for prompt in before.delivering],
                 notes=before.notes,
                 environment=environment,
@@ -49,10 +49,26 @@ def record(transcript: Transcript, before: State, event: Event) -> None:
             transcript.add_assistant(message, usage.context_tokens)
         case ReplyFailed(partial=Message() as partial):
             transcript.add_assistant(partial)
-        case Compacted(dropped=dropped) if dropped:
-            transcript.drop(dropped)
+        case Compacted(dropped=dropped, summary=summary, shortened=shortened):
+            transcript.drop(dropped, summary)
+            transcript.replace_results({one.call_id: one.content for one in shortened})
         case _:
             pass
+
+
+def sealed_message(state: State, transcript: Transcript, environment: str) -> list[ContentBlock]:
+    """Give the blocks of the message that this environment would seal now."""
+    return message_blocks(
+        results=_results(state, transcript),
+        prompts=[prompt.content for prompt in state.delivering],
+        notes=state.notes,
+        environment=environment,
+        first=transcript.is_empty,
+    )
+
+
+def _results(state: State, transcript: Transcript) -> list[ToolResult]:
+    return [_result(call, transcript) for call in state.calls]
 
 
 def _result(call: CallState, transcript: Transcript) -> ToolResult:

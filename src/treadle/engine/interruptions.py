@@ -93,7 +93,7 @@ def ask_again(state: State, call: CallState) -> Moved:
     if call.result is not None:
         return finish(state, call, call.result)
     if call.traits.flow is Flow.ASK or call.decision is None:
-        return finish(state, call, result_text(Outcome.OK, texts.NO_USER_TO_ASK))
+        return finish(state, call, result_text(Outcome.INVALID, texts.NO_USER_TO_ASK))
     return deny_for_no_user(state, call, call.decision)
 
 

@@ -76,8 +76,6 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
             fits = isinstance(state.activity, Compacting) and state.activity.step == step
             return "" if fits else "this step is not being compacted"
         case CallProposed():
-            if state.cancelling:
-                return "the reply is being cancelled"
             return _reply(state, data.step, data.attempt) or _new_call(state, data.call.id)
         case ReplyFinished() | ReplyFailed():
             return _reply(state, data.step, data.attempt)

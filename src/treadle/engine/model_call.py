@@ -10,7 +10,7 @@ from msgspec import Struct
 from treadle.engine.ports import Provider
 from treadle.engine.reader import ReplyReader
 from treadle.protocol.events import CallProposed, EventData, ReplyFailed, ReplyFinished
-from treadle.protocol.messages import Message
+from treadle.protocol.messages import Message, Text, ToolUse
 from treadle.protocol.models import (
     ErrorKind,
     ModelError,
@@ -78,7 +78,7 @@ async def _stream(
 
 def _finished(call: ModelCall, stop: StreamStop) -> ReplyFinished | ReplyFailed:
     message = call.reader.message()
-    if not message.content and stop.reason is not ReplyStop.REFUSAL:
+    if not _says_something(message) and stop.reason is not ReplyStop.REFUSAL:
         error = ModelError(kind=ErrorKind.EMPTY_REPLY, message="The model answered nothing.")
         return _failed(call, error, stop.usage)
     return ReplyFinished(
@@ -88,6 +88,14 @@ def _finished(call: ModelCall, stop: StreamStop) -> ReplyFinished | ReplyFailed:
         stop=stop.reason,
         usage=stop.usage,
         cost=call.price(stop.usage) if stop.usage.context_tokens else None,
+        hint=call.reader.hint(),
+    )
+
+
+def _says_something(message: Message) -> bool:
+    """Whether there is a text or a call: thoughts alone are no answer."""
+    return any(
+        isinstance(block, ToolUse) or (isinstance(block, Text) and block.text.strip()) for block in message.content
     )
 
 

@@ -9,6 +9,7 @@ from treadle.context.transcript import Transcript
 from treadle.engine import tool_call
 from treadle.engine.budgets import Send, bounded, room_for
 from treadle.engine.calls import find
+from treadle.engine.cancelling import end_in_time
 from treadle.engine.effects import (
     Assemble,
     CallModel,
@@ -29,14 +30,24 @@ from treadle.engine.effects import (
 from treadle.engine.model_call import ModelCall, call_model, cancelled_reply
 from treadle.engine.ports import Ports, Prepared, RedactedOutput
 from treadle.engine.reader import ReplyReader
-from treadle.engine.requests import Tools, build_request, cost, offered_tools, room, terms_of
+from treadle.engine.requests import Tools, build_request, cost, offered_tools, prompt_bytes, terms_of
 from treadle.engine.state import State, replace, standing
+from treadle.engine.texts import INTERRUPTED
+from treadle.engine.window import (
+    bounded_content,
+    make_room,
+    most_of_one_result,
+    most_room,
+    new_bytes,
+    room,
+    shorten_environment,
+    tokens_of,
+)
 from treadle.protocol.errors import RefusedError, StoreError
 from treadle.protocol.events import (
     Budget,
     CallFinished,
     CallStarted,
-    Compacted,
     ContextExceeded,
     ContextReady,
     EventData,
@@ -48,6 +59,9 @@ from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import CallOutput, Notice, Notification
 from treadle.protocol.permissions import Allowance
 from treadle.protocol.tools import CallResult, Outcome, ToolCall, result_text
+
+_LONGEST_END = 3.0
+"""Seconds that cancelled work has to end; then its outcome is posted without it."""
 
 
 class Desk(Protocol):
@@ -97,12 +111,11 @@ class Performer:
                     model_work(step, attempt),
                     lambda: self._call_model(step, attempt),
                     broken=lambda error: _broken_reply(step, attempt, self._redact(error)),
-                    unstarted=lambda: cancelled_reply(step, attempt),
+                    cut=lambda: cancelled_reply(step, attempt),
                 )
             case Compact(step=step):
-                transcript = self._desk.transcript
-                left = Compacted(step=step, dropped=transcript.droppable(), largest=transcript.largest())
-                self._desk.post_soon(left)
+                state = self._desk.state
+                self._desk.post_soon(make_room(state, self._desk.transcript, self._ports.model(state.model), step))
             case JudgeCall(call=call):
                 self._own(
                     call_work(call.id),
@@ -114,6 +127,7 @@ class Performer:
                     call_work(call.id),
                     lambda: self._run(effect),
                     broken=partial(self._broken_call, call.id),
+                    cut=partial(_cut_call, call.id),
                 )
             case Remember(allowances=allowances):
                 self._own("remember", lambda: self._remember(allowances))
@@ -139,16 +153,17 @@ class Performer:
         run: Callable[[], Coroutine[None, None, None]],
         *,
         broken: Callable[[Exception], EventData] | None = None,
-        unstarted: Callable[[], EventData] | None = None,
+        cut: Callable[[], EventData] | None = None,
     ) -> None:
-        """Run a task that reports: `broken` when it fails, `unstarted` when it is cancelled before its first step."""
-        begun = False
+        """Run a task that reports: `broken` when it fails, `cut` when it is cancelled.
+
+        A cancel may hit it anywhere, before its first step too, so the outcome is posted here, after the task has
+        ended; what it has reported by itself comes first, and the second report is then refused.
+        """
 
         async def guard() -> None:
-            nonlocal begun
-            begun = True
             try:
-                await run()
+                await end_in_time(run(), _LONGEST_END)
             except RefusedError:
                 pass  # it came too late: the state has moved on
             except Exception as error:
@@ -159,8 +174,8 @@ class Performer:
         def done(task: asyncio.Task[None]) -> None:
             if self._tasks.get(work) is task:
                 del self._tasks[work]
-            if not begun and unstarted is not None:
-                self._desk.post_soon(unstarted())
+            if cut is not None and task.cancelled():
+                self._desk.post_soon(cut())
 
         task = self._group.create_task(guard(), name=work)
         self._tasks[work] = task
@@ -169,21 +184,26 @@ class Performer:
     async def _assemble(self, step: int) -> None:
         desk = self._desk
         described = await self._ports.environment.describe(first=desk.transcript.is_empty)
-        environment = f"{described}\nMode: {desk.state.mode}".strip()
-        tokens, spec = desk.transcript.tokens, self._ports.model(desk.state.model)
-        window = room(spec)
+        state, transcript = desk.state, desk.transcript
+        spec = self._ports.model(state.model)
+        environment = shorten_environment(f"{described}\nMode: {state.mode}".strip(), spec)
+        new = new_bytes(state, transcript, environment)
+        if not transcript.is_measured:
+            new += prompt_bytes(self._ports, state, self._tools(state.model))
+        tokens = transcript.tokens + tokens_of(new)
+        window = most_room(spec) if state.compactions else room(spec)
         if window is not None and tokens > window:
             await desk.post(ContextExceeded(step=step, tokens=tokens, window=window))
         else:
-            terms = await self._terms()
+            terms = await self._terms(new)
             await desk.post(ContextReady(step=step, environment=environment, tokens=tokens, terms=terms))
 
-    async def _terms(self) -> Terms | None:
+    async def _terms(self, new: int) -> Terms | None:
         """Say what the step's request can cost where a budget is set, and reserve it where one holds for the day."""
         state = self._desk.state
         if not bounded(state.limits):
             return None
-        terms = terms_of(self._ports, state, self._desk.transcript, self._tools(state.model))
+        terms = terms_of(self._ports, state, self._desk.transcript, new)
         room = room_for(state, terms)
         if state.limits.day == Budget() or not isinstance(room, Send):
             return terms
@@ -265,12 +285,17 @@ class Performer:
             self._desk.post_soon(CallFinished(call_id=effect.call.id, result=tool_call.interrupted(output)))
             raise
         output.finish()
-        result = tool_call.redacted(result, redactor)
+        most = most_of_one_result(self._ports.model(self._desk.state.model))
+        result = tool_call.redacted(replace(result, content=bounded_content(result.content, most)), redactor)
         return tool_call.mark_rerun(result) if effect.rerun else result
 
     async def _wait(self, timer: str, seconds: float) -> None:
         await asyncio.sleep(seconds)
         await self._desk.post(TimerFired(timer=timer))
+
+
+def _cut_call(call_id: str) -> CallFinished:
+    return CallFinished(call_id=call_id, result=result_text(Outcome.INTERRUPTED, INTERRUPTED))
 
 
 class _Live(tool_call.LiveOutput):

@@ -2,28 +2,45 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import msgspec
 
 from treadle.context.focus import PROGRESS, has_progress
 from treadle.parsing import (
     Block,
     CallComplete,
     CallStarted,
+    InventedResults,
     Malformation,
     NativeReader,
     ParameterDelta,
     ReasoningDelta,
     ReasoningSplitter,
     XmlReader,
+    coerced,
+    foreign_call,
     grammar_of,
-    typed_arguments,
+    meant_calls,
+    near_tool,
+    own_parameters,
     validate_arguments,
 )
 from treadle.parsing import (
     TextDelta as ParsedText,
 )
 from treadle.protocol.events import CallProposed
-from treadle.protocol.messages import ContentBlock, Message, RedactedThinking, Role, Text, Thinking, ToolUse, WireData
+from treadle.protocol.messages import (
+    ContentBlock,
+    Message,
+    RedactedThinking,
+    Role,
+    Text,
+    Thinking,
+    ToolUse,
+    WireData,
+    text_of,
+)
 from treadle.protocol.models import (
     StreamCallArguments,
     StreamCallDone,
@@ -53,8 +70,8 @@ class ReplyReader:
         self._tools = tools
         self._step = step
         self._attempt = attempt
-        grammars = [grammar_of(spec.name, spec.parameters) for spec in tools.values()]
-        self._xml = XmlReader(grammars, reasoning_tags=True) if protocol is ToolProtocol.XML else None
+        self._grammars = [grammar_of(spec.name, spec.parameters, aliases=True) for spec in tools.values()]
+        self._xml = XmlReader(self._grammars, reasoning_tags=True) if protocol is ToolProtocol.XML else None
         self._splitter = ReasoningSplitter()
         self._native = NativeReader()
         self._content: list[ContentBlock] = []
@@ -64,6 +81,9 @@ class ReplyReader:
         self._positions: dict[int, int] = {}
         self._calls = 0
         self._searched = False
+        self._invented = InventedResults(tuple(tools))
+        self._ended = False
+        """Whether the model went on with a result that it invented: nothing from there on is part of the reply."""
 
     def feed(self, piece: Piece) -> list[Delta | CallProposed]:
         """Take the next piece of the stream."""
@@ -77,9 +97,11 @@ class ReplyReader:
                 self._end_thinking(piece.signature, piece.redacted, piece.wire, searched=piece.searched)
                 return []
             case StreamCallStart(index=index, name=name, wire_id=wire_id):
+                if self._ended:
+                    return []
                 return self._start_native(index, name, wire_id)
             case StreamCallArguments(index=index, text=text):
-                return self._take(self._native.feed(index, text))
+                return [] if self._is_dropped(index) else self._take(self._native.feed(index, text))
             case StreamCallDone(index=index, wire=wire):
                 return self._end_native(index, wire)
 
@@ -95,6 +117,11 @@ class ReplyReader:
         """Give the whole message; only after `finish`."""
         return Message(role=Role.ASSISTANT, content=tuple(self._content))
 
+    def hint(self) -> str:
+        """Say how to write the call that a reply without calls holds in another notation; only after `finish`."""
+        text = "" if self._calls else text_of(tuple(self._content))
+        return foreign_call(text, self._grammars, native=self._xml is None) if text else ""
+
     def partial(self) -> Message | None:
         """Give the text that was read so far, for a reply that is cut by the user."""
         self._end_text()
@@ -104,10 +131,14 @@ class ReplyReader:
     def _take(self, blocks: Sequence[Block]) -> list[Delta | CallProposed]:
         found: list[Delta | CallProposed] = []
         for block in blocks:
+            if self._ended and (self._xml is not None or isinstance(block, ParsedText | ReasoningDelta)):
+                break
             match block:
                 case ParsedText(text=text):
                     self._end_thinking("", "", None)
                     self._text.append(text)
+                    if self._calls or self._positions:
+                        self._cut(self._invented.feed(text))
                     found.append(TextDelta(text=text))
                 case ReasoningDelta(text=text):
                     self._end_text()
@@ -123,6 +154,16 @@ class ReplyReader:
                 case Malformation():
                     found.append(self._malformed(block))
         return found
+
+    def _cut(self, characters: int) -> None:
+        """Take the last characters of the text back, if any, and what comes behind them."""
+        if characters:
+            self._ended = True
+            self._text = ["".join(self._text)[:-characters]]
+
+    def _is_dropped(self, index: int) -> bool:
+        """Whether the call came behind the end of the reply."""
+        return self._ended and index not in self._positions
 
     def _end_text(self) -> None:
         text = "".join(self._text)
@@ -156,16 +197,28 @@ class ReplyReader:
         return found
 
     def _complete(self, block: CallComplete) -> CallProposed:
-        spec = self._tools.get(block.name)
-        arguments, problems = dict(block.arguments), []
-        progress = arguments.pop(PROGRESS, "") if spec is not None and has_progress(spec) else ""
+        name, given = self._meant(block.name, block.arguments)
+        spec = self._tools.get(name)
         if spec is None:
-            problems = [self._unknown(block.name)]
-        else:
-            if self._xml is not None:
-                arguments, problems = typed_arguments(spec.parameters, arguments)
-            problems = problems or validate_arguments(spec.parameters, arguments)
-        return self._propose(block, arguments, " ".join(problems), progress)
+            return self._propose(block, dict(given), self._unknown(name))
+        arguments = self._own(spec, given)
+        progress = arguments.pop(PROGRESS, "") if has_progress(spec) else ""
+        problem = " ".join(validate_arguments(spec.parameters, arguments))
+        return self._propose(msgspec.structs.replace(block, name=name), arguments, problem, progress)
+
+    def _own(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Give the arguments as the tool declares them, wherever it is certain what was meant."""
+        return coerced(spec.parameters, own_parameters(spec.parameters, arguments))
+
+    def _meant(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+        """Find the tool that is called. By another name the call has to be right as a call of the tool it means."""
+        if name in self._tools:
+            return name, arguments
+        for tool, given in meant_calls(name, arguments, tuple(self._tools)):
+            spec = self._tools[tool]
+            if not validate_arguments(spec.parameters, self._own(spec, given)):
+                return tool, given
+        return name, arguments
 
     def _malformed(self, block: Malformation) -> CallProposed:
         return self._propose(block, {}, block.message)
@@ -174,6 +227,7 @@ class ReplyReader:
         self, block: CallComplete | Malformation, arguments: dict[str, object], problem: str, progress: object = ""
     ) -> CallProposed:
         self._calls += 1
+        self._invented.begin()
         call_id = f"call_{self._step}_{self._attempt}_{self._calls}"
         self._place(block, call_id, {**arguments, PROGRESS: progress} if progress else arguments)
         spec = self._tools.get(block.name)
@@ -199,6 +253,14 @@ class ReplyReader:
         )
 
     def _unknown(self, name: str) -> str:
-        near = difflib.get_close_matches(name, self._tools, n=3)
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"Use one of: {', '.join(self._tools)}."
+        near = near_tool(name, tuple(self._tools))
+        if near:
+            return f"There is no tool named {name!r}. Use {near}, whose parameters are: {self._usage(near)}."
+        close = difflib.get_close_matches(name, self._tools, n=3)
+        hint = f"Did you mean {' or '.join(close)}?" if close else f"Use one of: {', '.join(self._tools)}."
         return f"There is no tool named {name!r}. {hint}"
+
+    def _usage(self, tool: str) -> str:
+        grammar = next(grammar for grammar in self._grammars if grammar.name == tool)
+        optional = (f'"{name}" (optional)' for name in grammar.parameters if name not in (*grammar.required, PROGRESS))
+        return ", ".join((*(f'"{name}"' for name in grammar.required), *optional)) or "none"

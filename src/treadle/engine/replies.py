@@ -1,14 +1,27 @@
 """The model's side: context, request, reply, failure, retry, overflow."""
 
-from treadle.engine import checklist
+from collections.abc import Mapping
+
+from treadle.engine import checklist, texts
 from treadle.engine.budgets import Ask, Send, Stop, add, room_for, spent_by, worst_of
 from treadle.engine.calls import Moved
 from treadle.engine.effects import Assemble, CallModel, Compact, Effect, Notify, StartTimer
 from treadle.engine.interruptions import drop_unfinished_reply
-from treadle.engine.state import Assembling, AwaitingReply, Compacting, Held, Idle, Retrying, State, replace, with_model
-from treadle.engine.turns import end_turn
+from treadle.engine.state import (
+    Assembling,
+    AwaitingReply,
+    CallState,
+    Compacting,
+    Held,
+    Idle,
+    Retrying,
+    State,
+    replace,
+    with_model,
+)
+from treadle.engine.turns import end_turn, mistaken
 from treadle.protocol.events import Answer, Compacted, ContextExceeded, ContextReady, ReplyFailed, ReplyFinished
-from treadle.protocol.messages import Thinking, text_of
+from treadle.protocol.messages import ResultContent, Thinking, text_of
 from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, Spent, Usage
 from treadle.protocol.notifications import (
     ContextCompacted,
@@ -21,10 +34,15 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.permissions import OptionKind, Question, QuestionKind
 
+MOST_COMPACTIONS = 3
+"""Times that room is made for one step."""
+
 _FIRST_DELAY = 1.0
 _LONGEST_DELAY = 60.0
 _BEFORE_FALLBACK = 2
 """Failures in a row after which the fallback model takes over."""
+_EMPTY_RETRIES = 1
+"""How often a request is sent again, as it was, after a reply with nothing in it; then the model is told."""
 _LONGEST_WAIT = 10.0
 """Seconds; a provider that wants a longer pause is replaced at once where there is a fallback."""
 
@@ -62,19 +80,26 @@ def budget_answered(state: State, held: Held, data: Answer) -> Moved:
 
 
 def context_exceeded(state: State, data: ContextExceeded) -> Moved:
-    """The conversation does not fit: make room once."""
-    if not state.compacted:
-        return replace(state, activity=Compacting(step=data.step, attempt=0), compacted=True), [Compact(step=data.step)]
+    """The conversation does not fit: make room."""
+    if state.compactions < MOST_COMPACTIONS:
+        state = replace(state, exceeded=data.tokens)
+        return _make_room(state, data.step, attempt=0)
     why = f"The conversation is too long for the model: {data.tokens:,} tokens for a window of {data.window:,}."
     return end_turn(state, TurnStop.ERROR, error=_too_long(state, why))
+
+
+def _make_room(state: State, step: int, attempt: int) -> Moved:
+    activity = Compacting(step=step, attempt=attempt)
+    return replace(state, activity=activity, compactions=state.compactions + 1), [Compact(step=step)]
 
 
 def compacted(state: State, data: Compacted) -> Moved:
     """Room was made, or there was none to make."""
     assert isinstance(state.activity, Compacting)  # noqa: S101 - `advance` has checked it
     attempt = state.activity.attempt
-    state = replace(state, largest=data.largest)
-    if data.dropped == 0:
+    shorter = {one.call_id: one.content for one in data.shortened}
+    state = replace(state, largest=data.largest, calls=tuple(_shortened(call, shorter) for call in state.calls))
+    if data.dropped == 0 and not shorter:
         why = "The conversation is too long for the model, and nothing is left that could be taken out."
         return end_turn(state, TurnStop.ERROR, error=_too_long(state, why))
     told: list[Effect] = [Notify(notification=ContextCompacted(dropped=data.dropped))]
@@ -82,6 +107,12 @@ def compacted(state: State, data: Compacted) -> Moved:
         return replace(state, activity=Assembling(step=data.step)), [*told, Assemble(step=data.step)]
     state, effects = send(state, data.step, attempt + 1)
     return state, told + effects
+
+
+def _shortened(call: CallState, contents: Mapping[str, tuple[ResultContent, ...]]) -> CallState:
+    if call.result is None or call.call.id not in contents:
+        return call
+    return replace(call, result=replace(call.result, content=contents[call.call.id]))
 
 
 def _too_long(state: State, why: str) -> ModelError:
@@ -101,7 +132,7 @@ def reply_finished(state: State, data: ReplyFinished) -> Moved:
     turn = replace(state.turn, text=text) if text.strip() else state.turn
     if any(isinstance(block, Thinking) and block.searched for block in data.message.content):
         turn = replace(turn, tainted=True)
-    state = replace(state, activity=Idle(), reply=data.stop, turn=turn)
+    state = replace(state, activity=Idle(), reply=data.stop, hint=data.hint, turn=turn)
     done = MessageDone(step=data.step, message=data.message, usage=data.usage, cost=data.cost)
     return state, [Notify(notification=done)]
 
@@ -117,17 +148,20 @@ def reply_failed(state: State, data: ReplyFailed) -> Moved:
     if state.cancelling:
         return state, effects
     error = data.error
-    if error.kind is ErrorKind.CONTEXT_TOO_LONG and not state.compacted:
-        state = replace(state, activity=Compacting(step=data.step, attempt=data.attempt), compacted=True)
-        return state, [*effects, Compact(step=data.step)]
+    if error.kind is ErrorKind.CONTEXT_TOO_LONG and state.compactions < MOST_COMPACTIONS:
+        state, more = _make_room(replace(state, exceeded=0), data.step, attempt=data.attempt)
+        return state, effects + more
     if state.fallback is not None and _should_stand_in(state, error, failures):
         state, more = _stand_in(state, state.fallback, error)
         state, sent = send(state, data.step, data.attempt + 1)
         return state, [*effects, *more, *sent]
+    if error.kind is ErrorKind.EMPTY_REPLY and failures > _EMPTY_RETRIES:
+        state, more = mistaken(state, texts.EMPTY_REPLY)
+        return state, effects + more
     if error.retryable and failures <= state.limits.max_retries:
         return _retry(state, data, failures, effects)
     if error.kind is ErrorKind.CONTEXT_TOO_LONG:
-        error = replace(error, message=_with_largest(state, f"{error.message} Making room once did not help."))
+        error = replace(error, message=_with_largest(state, f"{error.message} Making room did not help."))
     state, more = end_turn(state, TurnStop.ERROR, error=error)
     return state, effects + more
 

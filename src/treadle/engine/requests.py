@@ -8,11 +8,11 @@ from treadle.context.focus import with_progress
 from treadle.context.transcript import LEAST_BYTES_PER_TOKEN, Transcript
 from treadle.engine.ports import Ports
 from treadle.engine.state import State
+from treadle.engine.window import reply_limit
 from treadle.protocol.events import Terms
 from treadle.protocol.models import ModelRequest, ModelSpec, ToolProtocol, Usage
 from treadle.protocol.tools import ToolSpec
 
-_ROOM_FOR_REPLY = 8_192
 _LEAST_THINKING = 1_024
 _LEAST_ANSWER = 1_024
 _TOKENS_IN_PRICE = 1_000_000
@@ -27,6 +27,7 @@ def build_request(ports: Ports, state: State, transcript: Transcript, tools: Too
     """Build the request of the present step. The id is the same for every attempt of a step."""
     spec = ports.model(state.model)
     native = state.tool_protocol is ToolProtocol.NATIVE
+    limit = reply_limit(state, spec, transcript)
     return ModelRequest(
         id=f"{state.session_id}-{state.step}",
         model=spec.name,
@@ -35,27 +36,25 @@ def build_request(ports: Ports, state: State, transcript: Transcript, tools: Too
             state.tool_protocol, images=spec.images is not False, documents=spec.documents is not False
         ),
         tools=tuple(tools.values()) if native else (),
-        max_tokens=state.reply_tokens or spec.max_output,
-        thinking_budget=_thinking(state, spec),
+        max_tokens=limit,
+        thinking_budget=_thinking(state, limit),
         web_search=spec.searches is not None,
     )
 
 
-def _thinking(state: State, spec: ModelSpec) -> int | None:
+def _thinking(state: State, limit: int | None) -> int | None:
     """Give the thinking budget, with room left for the reply itself; None where too little is left to think."""
-    wanted, limit = state.thinking_budget, state.reply_tokens or spec.max_output
+    wanted = state.thinking_budget
     if not wanted or limit is None:
         return wanted or None
     left = min(wanted, limit - _LEAST_ANSWER)
     return left if left >= _LEAST_THINKING else None
 
 
-def terms_of(ports: Ports, state: State, transcript: Transcript, tools: Tools) -> Terms:
-    """Say what the next model call can cost at worst."""
+def terms_of(ports: Ports, state: State, transcript: Transcript, new_bytes: int) -> Terms:
+    """Say what the next model call can cost at worst; `new_bytes` are those that no provider has counted yet."""
     spec = ports.model(state.model)
-    tokens = transcript.most_tokens
-    if not transcript.is_measured:
-        tokens += int(_prompt_bytes(ports, state, tools) / LEAST_BYTES_PER_TOKEN)
+    tokens = transcript.most_tokens + int(new_bytes / LEAST_BYTES_PER_TOKEN)
     prices = spec.prices
     return Terms(
         input_tokens=tokens,
@@ -76,7 +75,8 @@ def _most_for_searches(spec: ModelSpec) -> float | None:
     )
 
 
-def _prompt_bytes(ports: Ports, state: State, tools: Tools) -> int:
+def prompt_bytes(ports: Ports, state: State, tools: Tools) -> int:
+    """Count the bytes of the system prompt, and of the tools where they are no part of it."""
     system = len(ports.system(state.model, state.tool_protocol).encode())
     if state.tool_protocol is ToolProtocol.XML:
         return system
@@ -88,14 +88,6 @@ def offered_tools(ports: Ports, model: str) -> Tools:
     names = ports.offered(model)
     specs = {name: tool.spec for name, tool in ports.tools.items() if name in names}
     return {name: with_progress(spec) for name, spec in specs.items()} if ports.checklist else specs
-
-
-def room(spec: ModelSpec) -> int | None:
-    """Say how many tokens of conversation fit beside the reply; None where the window is unknown."""
-    if spec.context_window is None:
-        return None
-    reply = min(spec.max_output or _ROOM_FOR_REPLY, spec.context_window // 4)
-    return spec.context_window - reply
 
 
 def cost(spec: ModelSpec, usage: Usage) -> float | None:

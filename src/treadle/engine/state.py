@@ -4,6 +4,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from treadle.context.left_out import Ran
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.events import Limits, Prompt, Source, Terms
 from treadle.protocol.models import ModelChoice, ReplyStop, Spent, ToolProtocol, Usage
@@ -97,7 +98,11 @@ class CallState(Record, frozen=True, kw_only=True):
 
 
 class Turn(Record, frozen=True, kw_only=True):
-    """What is counted from a user's request to its end. `tainted`: it read text from outside; `fetched`: these URLs."""
+    """What is counted from a user's request to its end. `tainted`: it read text from outside; `fetched`: these URLs.
+
+    `worked`: it changed a file or ran a command. `reminders` were given before its end, the last one after the answer
+    `held_back`. `more` steps were granted beyond the limit. `presented` is the result that the user has seen already.
+    """
 
     number: int
     sources: tuple[Source, ...]
@@ -109,6 +114,11 @@ class Turn(Record, frozen=True, kw_only=True):
     text: str = ""
     tainted: bool = False
     fetched: tuple[str, ...] = ()
+    worked: bool = False
+    reminders: int = 0
+    held_back: str = ""
+    more: int = 0
+    presented: str = ""
 
 
 class Waiting(Record, frozen=True, kw_only=True):
@@ -118,19 +128,15 @@ class Waiting(Record, frozen=True, kw_only=True):
     source: Source
 
 
-class Repeat(Record, frozen=True, kw_only=True):
-    """How often the same call had the same result."""
-
-    fingerprint: str
-    count: int
-
-
 class State(Record, frozen=True, kw_only=True):
     """Everything that `advance` knows. `calls` are those of the present step, in the order of the reply.
 
     `replaced` is the chosen model while the fallback stands in for it; `unasked` counts the calls that ran in a row
     without anybody being asked; `asked` names what the user has agreed to spend; `reply_tokens` bounds the next reply;
-    `stopping` is why the turn is being cancelled if it was not the user.
+    `stopping` is why the turn is being cancelled if it was not the user. `recent` are fingerprints of the last replies
+    with their results, `polls` the looks in a row at a running command that showed nothing new. `hint` tells the model
+    how to write what its reply seems to have meant. `compactions` counts how often room was made for this step, as it
+    would have taken `exceeded` tokens. `changed` are the files that the session changed, `runs` its last commands.
     """
 
     session_id: str = ""
@@ -148,6 +154,7 @@ class State(Record, frozen=True, kw_only=True):
     turns: int = 0
     turn: Turn | None = None
     reply: ReplyStop | None = None
+    hint: str = ""
     calls: tuple[CallState, ...] = ()
     questions: tuple[Question, ...] = ()
     queue: tuple[Waiting, ...] = ()
@@ -163,9 +170,13 @@ class State(Record, frozen=True, kw_only=True):
     checklist_told: str = ""
     checklist_age: int = 0
     mistakes: int = 0
-    repeats: tuple[Repeat, ...] = ()
+    recent: tuple[str, ...] = ()
+    polls: int = 0
     looping: bool = False
-    compacted: bool = False
+    compactions: int = 0
+    exceeded: int = 0
+    changed: tuple[FileChange, ...] = ()
+    runs: tuple[Ran, ...] = ()
     largest: str = ""
     cancelling: bool = False
     stopping: TurnStop | None = None

@@ -19,7 +19,9 @@ UNKNOWN = (
 SKIPPED = (
     "Not run: the user rejected an earlier call of the same reply. Take that into account before you make it again."
 )
-NO_USER_TO_ASK = "No user is here to answer. Go on with the most sensible choice, and say which one you made."
+NO_USER_TO_ASK = (
+    "Nobody is here to answer. Go on with the most sensible choice, and say in the result which one you made."
+)
 NO_TOOL_USED = (
     "Your last reply used no tool. If the task is done, call attempt_completion; if you need something from the user, "
     "call ask_followup_question; otherwise go on with the next step of the task by calling a tool."
@@ -28,10 +30,20 @@ CUT_REPLY = (
     "Your last reply was cut because it reached the output limit. Go on from where it ended, in smaller pieces: "
     "write long files in several steps."
 )
-PRESENTED_TOO_EARLY = (
-    "Not presented to the user: an earlier call of the same reply did not succeed. Read its result, mend what is "
-    "wrong, and then finish."
+EMPTY_REPLY = (
+    "Your last replies had neither text nor a tool call. Call a tool to go on with the task, or attempt_completion if "
+    "it is done."
 )
+UNFINISHED = (
+    "Your last reply called no tool, so the turn is about to end. If the task is done, call attempt_completion with "
+    "the result. If not, call the next tool now."
+)
+PRESENTED_TOO_EARLY = (
+    "Not presented to the user: an earlier call of the same reply did not succeed. Read its result, fix what is wrong, "
+    "and then finish."
+)
+COMMAND_DENIED = "[The command that shows the result was not run: the security policy denies it.]"
+COMMAND_NEEDS_A_YES = "[The command that shows the result was not run: it needs a person's yes, and nobody is there.]"
 RIGHT_REFUSED = (
     "[The sandbox stopped this command, and the user did not give it the right that it lacked. Do not try to get "
     "around the sandbox: find another way, or say what could not be done.]"
@@ -93,19 +105,38 @@ def guidance(text: str) -> str:
     return f"The user gives this guidance: {text}"
 
 
-def repeated(name: str, count: int) -> str:
-    """Warn that nothing new comes of repeating a call."""
+def repeated(names: str, count: int) -> str:
+    """Warn that nothing new comes of repeating calls."""
     return (
-        f"You have called {name} {count} times with the same arguments and got the same result each time. "
-        "Repeating it will not help: try something else."
+        f"You have called {names} {count} times in a row with the same arguments and the same result. Calling again "
+        "changes nothing: try something else. To wait for something, wait longer in one call."
     )
+
+
+def polled(count: int) -> str:
+    """Say how to wait for a command that still runs."""
+    return (
+        f"{count} looks at the running command in a row showed nothing new. Give `wait` (seconds) to wait for its end, "
+        "or go on with other work."
+    )
+
+
+def steps_left(count: int) -> str:
+    """Say that the turn is about to reach its limit."""
+    few = "This is the last reply" if count == 1 else f"{count} replies are left"
+    return f"{few} of this turn, this one included. Bring the work to a good end and say what is left to do."
+
+
+def more_steps(made: int, more: int) -> str:
+    """Ask whether a turn may go on beyond its limit."""
+    return f"{made} steps are done, the limit of this turn. Go on for {more} more?"
 
 
 def too_many_mistakes(count: int) -> str:
     """Ask the user for guidance after mistakes."""
-    return f"The model made {count} mistakes in a row and does not get on. How should it go on?"
+    return f"{count} replies of the model in a row could not be used. How should it go on?"
 
 
 def in_a_loop(name: str) -> str:
     """Ask the user for guidance in a loop."""
-    return f"The model repeats {name} again and again with the same result. How should it go on?"
+    return f"The model repeats {name} with the same result. How should it go on?"

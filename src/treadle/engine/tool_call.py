@@ -75,7 +75,8 @@ async def judge_call(
 
 
 def _redacted_preview(preview: Preview, redactor: Redactor) -> Preview:
-    return replace(preview, title=redactor.redact(preview.title), text=redactor.redact(preview.text))
+    title, text, result = map(redactor.redact, (preview.title, preview.text, preview.result))
+    return replace(preview, title=title, text=text, result=result)
 
 
 def redacted(result: CallResult, redactor: Redactor) -> CallResult:

@@ -1,6 +1,6 @@
 """What comes next: the settling of the state after each event, from the start of a turn to its end."""
 
-from treadle.engine import checklist, texts
+from treadle.engine import checklist, guards, texts
 from treadle.engine.calls import Moved, schedule
 from treadle.engine.effects import Assemble, Cancel, Effect, Notify, Respond, StartTimer, timer_work, turn_timer
 from treadle.engine.state import Assembling, AwaitingReply, Idle, State, Turn, Waiting, replace, with_model
@@ -19,8 +19,11 @@ from treadle.protocol.notifications import (
     TurnStarted,
     TurnStop,
 )
-from treadle.protocol.permissions import Question, QuestionKind
+from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import Flow, Outcome
+
+_FEW_STEPS = 3
+"""Steps before the limit at which the model is told."""
 
 
 def settle(state: State) -> Moved:
@@ -72,23 +75,49 @@ def _after_step(state: State, reply: ReplyStop) -> Moved:
         text = "".join(block.text for block in ending.result.content if isinstance(block, Text))
         return end_turn(state, TurnStop.END_TURN, text=text, completed=True)
     if not state.calls:
-        if reply is ReplyStop.REFUSAL:
-            return end_turn(state, TurnStop.REFUSAL)
-        if reply is ReplyStop.MAX_TOKENS:
-            state = _remind(state, texts.CUT_REPLY)
-        elif state.tool_protocol is ToolProtocol.XML:
-            state = _remind(state, texts.NO_TOOL_USED)
-        else:
-            return end_turn(state, TurnStop.END_TURN)
+        return _after_plain_reply(state, reply)
+    return go_on(guards.after_reply(state))
+
+
+def _after_plain_reply(state: State, reply: ReplyStop) -> Moved:
+    """Go on after a reply without a call: it is the answer, or the model has to be told how to go on."""
+    turn = state.turn
+    assert turn is not None  # noqa: S101 - a reply belongs to a turn
+    if reply is ReplyStop.REFUSAL:
+        return end_turn(state, TurnStop.REFUSAL)
+    if reply is ReplyStop.MAX_TOKENS:
+        return mistaken(state, texts.CUT_REPLY)
+    if state.hint:
+        return mistaken(state, state.hint)
+    if state.tool_protocol is ToolProtocol.XML:
+        return mistaken(state, texts.NO_TOOL_USED)
+    if _is_unfinished(state) and turn.reminders < state.limits.reminders:
+        turn = replace(turn, reminders=turn.reminders + 1, held_back=turn.text)
+        return begin_step(replace(state, turn=turn, notes=(*state.notes, texts.UNFINISHED)))
+    answer = f"{turn.held_back}\n\n{turn.text}" if turn.held_back else turn.text
+    return end_turn(state, TurnStop.END_TURN, text=answer)
+
+
+def _is_unfinished(state: State) -> bool:
+    """Whether work is going on, so that a plain answer may be no more than a word in the middle of it."""
+    worked = state.turn is not None and state.turn.worked
+    return state.mode is not Mode.PLAN and (worked or checklist.is_open(state))
+
+
+def mistaken(state: State, note: str) -> Moved:
+    """Tell the model what was wrong with its reply, and count it."""
+    return go_on(replace(state, notes=(*state.notes, note), mistakes=state.mistakes + 1))
+
+
+def go_on(state: State) -> Moved:
+    """Make the next step, unless the model does not get on by itself."""
+    if state.turn is not None and state.turn.held_back:
+        state = replace(state, turn=replace(state.turn, held_back=""))
     if state.looping:
         return _ask_guidance(state, TurnStop.LOOP, texts.in_a_loop(_last_name(state)))
     if state.mistakes >= state.limits.max_mistakes:
         return _ask_guidance(state, TurnStop.MISTAKES, texts.too_many_mistakes(state.mistakes))
     return begin_step(state)
-
-
-def _remind(state: State, note: str) -> State:
-    return replace(state, notes=(*state.notes, note), mistakes=state.mistakes + 1)
 
 
 def _last_name(state: State) -> str:
@@ -111,14 +140,14 @@ def end_unguided(state: State) -> Moved:
 def guided(state: State, text: str) -> Moved:
     """Take the user's guidance to the model and count anew."""
     note = texts.guidance(text)
-    state = replace(state, notes=(*state.notes, note), mistakes=0, repeats=(), looping=False)
+    state = replace(state, notes=(*state.notes, note), mistakes=0, recent=(), polls=0, looping=False)
     return begin_step(state)
 
 
 def _start_turn(state: State) -> Moved:
     first = state.queue[0]
     turn = Turn(number=state.turns + 1, sources=(first.source,))
-    state = replace(state, turn=turn, turns=turn.number, mistakes=0, repeats=(), looping=False, unasked=0)
+    state = replace(state, turn=turn, turns=turn.number, mistakes=0, recent=(), polls=0, looping=False, unasked=0)
     state, effects = deliver(state, (first,))
     state, more = begin_step(state)
     return state, [Notify(notification=TurnStarted(turn=turn.number)), *bound_time(state), *effects, *more]
@@ -161,9 +190,9 @@ def queue_changed(state: State) -> Notify:
 def begin_step(state: State) -> Moved:
     """Start the next model call of the turn, unless the limit is reached."""
     assert state.turn is not None  # noqa: S101 - a step belongs to a turn
-    limit = state.limits.max_steps
-    if limit is not None and state.turn.steps >= limit:
-        return end_turn(state, TurnStop.MAX_TURN_REQUESTS)
+    left = _steps_left(state)
+    if left == 0:
+        return _ask_for_steps(state)
     steered = tuple(waiting for waiting in state.queue if waiting.prompt.delivery is Delivery.STEER)
     state, effects = deliver(state, steered)
     assert state.turn is not None  # noqa: S101
@@ -172,12 +201,43 @@ def begin_step(state: State) -> Moved:
         checklist.begin_step(state),
         step=step,
         reply=None,
-        compacted=False,
+        hint="",
+        compactions=0,
+        exceeded=0,
         terms=None,
         activity=Assembling(step=step),
-        turn=replace(state.turn, steps=state.turn.steps + 1),
+        turn=replace(state.turn, steps=state.turn.steps + 1, presented=""),
     )
+    if left is not None and left == min(_FEW_STEPS, state.limits.max_steps or left):
+        state = replace(state, notes=(*state.notes, texts.steps_left(left)))
     return state, [*effects, Assemble(step=step)]
+
+
+def _steps_left(state: State) -> int | None:
+    """Say how many steps the turn may still make; None where nothing bounds them."""
+    limit = state.limits.max_steps
+    if limit is None or state.turn is None:
+        return None
+    return max(0, limit + state.turn.more - state.turn.steps)
+
+
+def _ask_for_steps(state: State) -> Moved:
+    limit = state.limits.max_steps
+    if not state.user_present or state.turn is None or limit is None:
+        return end_turn(state, TurnStop.MAX_TURN_REQUESTS)
+    text = texts.more_steps(state.turn.steps, limit)
+    options = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
+    question = Question(id=f"q{state.seq}", kind=QuestionKind.BUDGET, text=text, options=options)
+    state = replace(state, questions=(*state.questions, question))
+    return state, [Notify(notification=QuestionAsked(question=question))]
+
+
+def steps_answered(state: State, option: OptionKind) -> Moved:
+    """Go on beyond the limit of steps, or end the turn."""
+    if option is not OptionKind.ALLOW_ONCE or state.turn is None:
+        return end_turn(state, TurnStop.MAX_TURN_REQUESTS)
+    more = state.turn.more + (state.limits.max_steps or 0)
+    return begin_step(replace(state, turn=replace(state.turn, more=more)))
 
 
 def end_turn(
@@ -194,7 +254,7 @@ def end_turn(
     assert turn is not None  # noqa: S101 - only a turn ends
     outcome = TurnOutcome(
         stop=stop,
-        text=turn.text if text is None else text,
+        text=(turn.presented or turn.text) if text is None else text,
         completed=completed,
         error=error,
         steps=turn.steps,

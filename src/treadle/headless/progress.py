@@ -24,6 +24,7 @@ from treadle.protocol.notifications import (
     QuestionClosed,
     QueueChanged,
     ReplyDropped,
+    ResultPresented,
     RetryScheduled,
     TextDelta,
     ThinkingDelta,
@@ -71,6 +72,7 @@ def progress_lines(notification: Notification) -> Iterator[str]:  # noqa: C901 -
             | ReplyDropped()
             | QuestionAsked()
             | QuestionClosed()
+            | ResultPresented()
             | ModeChanged()
             | ModelChanged()
             | AllowancesChanged()

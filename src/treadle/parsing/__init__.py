@@ -1,6 +1,7 @@
 """Incremental parsers: streamed replies to text, reasoning and tool calls."""
 
-from treadle.parsing.arguments import typed_arguments, validate_arguments
+from treadle.parsing.aliases import meant_calls, near_tool, own_parameters
+from treadle.parsing.arguments import validate_arguments
 from treadle.parsing.blocks import (
     Block,
     CallComplete,
@@ -13,7 +14,10 @@ from treadle.parsing.blocks import (
     grammar_of,
 )
 from treadle.parsing.chunks import CallFragment, ParsedReply, parse_chunks
+from treadle.parsing.coercion import coerced
+from treadle.parsing.invented import InventedResults
 from treadle.parsing.native import NativeReader
+from treadle.parsing.notation import foreign_call
 from treadle.parsing.reasoning import ReasoningSplitter
 from treadle.parsing.xml import XmlReader
 
@@ -22,6 +26,7 @@ __all__ = [
     "CallComplete",
     "CallFragment",
     "CallStarted",
+    "InventedResults",
     "Malformation",
     "NativeReader",
     "ParameterDelta",
@@ -31,8 +36,12 @@ __all__ = [
     "TextDelta",
     "ToolGrammar",
     "XmlReader",
+    "coerced",
+    "foreign_call",
     "grammar_of",
+    "meant_calls",
+    "near_tool",
+    "own_parameters",
     "parse_chunks",
-    "typed_arguments",
     "validate_arguments",
 ]

@@ -1,15 +1,12 @@
-"""Arguments against a tool's JSON schema: typed from XML text, and checked with messages for the model."""
+"""Arguments against a tool's JSON schema, checked with messages for the model."""
 
-import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,4000}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
-_NOT_READ = object()
+LARGEST_INTEGER = 2**53 - 1
+"""The largest integer, on either side of 0, that every reader of JSON takes for the same number."""
 
 _IS_TYPE: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
@@ -24,67 +21,29 @@ _IS_TYPE: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def typed_arguments(schema: Mapping[str, Any], arguments: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """Give the string values of an XML call the types that the schema asks for.
-
-    Strings stay as they are; numbers and booleans may have blanks around them; arrays and objects are JSON.
-    A value that cannot be read stays a string and adds a problem, worded for the model.
-    """
-    typed: dict[str, Any] = {}
-    problems: list[str] = []
-    properties = schema.get("properties", {})
-    for name, text in arguments.items():
-        types = _types(properties.get(name, {}))
-        value = text if not types or "string" in types else _read(text.strip(), types)
-        if value is _NOT_READ:
-            problems.append(f"<{name}> must be {_or(types)}, not {_shown(text)}.")
-            value = text
-        typed[name] = value
-    return typed, problems
-
-
 def validate_arguments(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[str]:
     """List what is wrong with `arguments`, worded for the model; an empty list if nothing is.
 
-    Checks types, `required`, `enum`, `const`, `additionalProperties`, `items`, `anyOf` and `oneOf` (as
-    `anyOf`), at any depth. Other keywords are not checked here.
+    Checks types, `required`, `enum`, `const`, bounds of numbers, `additionalProperties`, `items`, `anyOf` and `oneOf`
+    (as `anyOf`), at any depth. Other keywords are not checked here.
     """
     return list(_problems(schema, dict(arguments), ""))
 
 
-def _types(schema: Any) -> list[str]:
+def types_of(schema: Any) -> list[str]:
     """The JSON types that a schema names, its alternatives included; none if it names none."""
     if not isinstance(schema, Mapping):
         return []
     named = schema.get("type", [])
     types = [named] if isinstance(named, str) else list(named)
     for alternative in [*schema.get("anyOf", ()), *schema.get("oneOf", ())]:
-        types += _types(alternative)
+        types += types_of(alternative)
     return types
 
 
-def _read(text: str, types: Sequence[str]) -> Any:
-    """The first reading of `text` that fits one of `types`, or `_NOT_READ`."""
-    if "null" in types and text.lower() == "null":
-        return None
-    if "boolean" in types and text.lower() in {"true", "false"}:
-        return text.lower() == "true"
-    if ("integer" in types or "number" in types) and _INTEGER.fullmatch(text):
-        return int(text)
-    if "number" in types and _NUMBER.fullmatch(text) and math.isfinite(float(text)):
-        return float(text)
-    if "array" in types or "object" in types:
-        return _read_json(text, types)
-    return _NOT_READ
-
-
-def _read_json(text: str, types: Sequence[str]) -> Any:
-    try:
-        value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return _NOT_READ
-    fits = ("array" in types and isinstance(value, list)) or ("object" in types and isinstance(value, dict))
-    return value if fits else _NOT_READ
+def fits(schema: Any, value: Any) -> bool:
+    """Whether a value is what a schema asks for, as far as `validate_arguments` checks it."""
+    return next(_problems(schema, value, ""), None) is None
 
 
 def _problems(schema: Any, value: Any, path: str) -> Iterator[str]:
@@ -96,18 +55,40 @@ def _problems(schema: Any, value: Any, path: str) -> Iterator[str]:
     named = schema.get("type", [])
     types = [named] if isinstance(named, str) else list(named)
     if types and not any(_IS_TYPE[name](value) for name in types if name in _IS_TYPE):
-        yield f"{_named(path)} must be {_or(types)}, not {_shown(value)}."
-    elif alternatives and not any(_fits(alternative, value, path) for alternative in alternatives):
-        yield f"{_named(path)} must be {_or(_types(schema))}, in one of the forms that the schema allows."
+        yield f"{_named(path)} must be {_or(types)}, not {_shown(value)}.{_advice(types, value)}"
+    elif alternatives and not any(fits(alternative, value) for alternative in alternatives):
+        yield f"{_named(path)} must be {_or(types_of(schema))}, in one of the forms that the schema allows."
     elif "enum" in schema and not any(_same(value, item) for item in schema["enum"]):
         yield f"{_named(path)} must be one of {_listed(schema['enum'])}, not {_shown(value)}."
     elif "const" in schema and not _same(value, schema["const"]):
         yield f"{_named(path)} must be {_shown(schema['const'])}, not {_shown(value)}."
+    else:
+        yield from _problems_inside(schema, value, path)
+
+
+def _advice(types: Sequence[str], value: Any) -> str:
+    return " Give the text itself, as one string." if types == ["string"] and isinstance(value, dict | list) else ""
+
+
+def _problems_inside(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[str]:
+    """What is wrong with a value of the right type."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        yield from _number_problems(schema, value, path)
     elif isinstance(value, dict):
         yield from _object_problems(schema, value, path)
     elif isinstance(value, list) and "items" in schema:
         for number, item in enumerate(value):
             yield from _problems(schema["items"], item, f"{path}[{number}]")
+
+
+def _number_problems(schema: Mapping[str, Any], value: float, path: str) -> Iterator[str]:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if isinstance(low, int | float) and value < low:
+        yield f"{_named(path)} must be at least {_shown(low)}, not {_shown(value)}."
+    elif isinstance(high, int | float) and value > high:
+        yield f"{_named(path)} must be at most {_shown(high)}, not {_shown(value)}."
+    elif "integer" in types_of(schema) and abs(value) > LARGEST_INTEGER:
+        yield f"{_named(path)} is too large a number: {_shown(value)}."
 
 
 def _object_problems(schema: Mapping[str, Any], value: dict[str, Any], path: str) -> Iterator[str]:
@@ -124,10 +105,6 @@ def _object_problems(schema: Mapping[str, Any], value: dict[str, Any], path: str
             yield f"{_named(_join(path, name))} is not known. Use only: {known}."
         else:
             yield from _problems(others, item, _join(path, name))
-
-
-def _fits(schema: Any, value: Any, path: str) -> bool:
-    return next(_problems(schema, value, path), None) is None
 
 
 def _same(left: Any, right: Any) -> bool:

@@ -10,20 +10,28 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from treadle.parsing.aliases import written_aliases
+
 
 class ToolGrammar(Struct, frozen=True):
-    """The shape of one tool: its name, its parameters and which of them a call must have."""
+    """The shape of one tool: its name, its parameters and which of them a call must have.
+
+    `aliases` maps other names that are read, too, to what they stand for.
+    """
 
     name: str
     parameters: tuple[str, ...]
     required: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = {}
 
 
-def grammar_of(name: str, json_schema: Mapping[str, Any]) -> ToolGrammar:
-    """Read the grammar of tool `name` off the JSON schema of its arguments."""
+def grammar_of(name: str, json_schema: Mapping[str, Any], *, aliases: bool = False) -> ToolGrammar:
+    """Read the grammar of tool `name` off the JSON schema of its arguments, with other names if wanted."""
     parameters = tuple(json_schema.get("properties", {}))
     required = set(json_schema.get("required", ()))
-    return ToolGrammar(name, parameters, tuple(p for p in parameters if p in required))
+    closed = json_schema.get("additionalProperties", True) is False
+    others = written_aliases(parameters) if aliases and closed else {}
+    return ToolGrammar(name, parameters, tuple(p for p in parameters if p in required), others)
 
 
 class TextDelta(msgspec.Struct, frozen=True):

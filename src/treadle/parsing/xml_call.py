@@ -64,7 +64,7 @@ class CallScan:
         self._size = 0
         self._mode: _Mode = "after open"
         self._name = ""
-        self._value_tags = tags.values[""]
+        self._value_tags = tags.inside("")
         self._framed = FramedText()
         self._spans: dict[str, tuple[int, int]] = {}
         self._start = 0
@@ -192,7 +192,7 @@ class CallScan:
             self.ending = "closed"
         else:
             self._name = self._tags.parameters[tag]
-            self._value_tags = self._tags.values[self._name]
+            self._value_tags = self._tags.inside(self._name)
             self._framed = FramedText()
             self._start = self._size
             self._stray = None
@@ -258,7 +258,7 @@ class CallScan:
         if tag == "":
             self.starved = True
             return at
-        if tag is None or self._tags.parameters.get(tag) in self._spans:
+        if tag is None or (tag != self._tags.close and self._has(self._tags.parameters[tag])):
             self._back_to_value(out)
             return at
         if text := self._framed.close() if self.shown else "":
@@ -286,9 +286,14 @@ class CallScan:
     def _unknown(self, parameter: str) -> Fault:
         return xml_faults.unknown_parameter(self.name, parameter, self._tags.grammar.parameters)
 
+    def _has(self, name: str) -> bool:
+        """Whether the call had what a tag stands for."""
+        return not self._tags.meant([name]).isdisjoint(self._tags.meant(self._spans))
+
     def _flaw(self) -> Fault | None:
         """What is wrong with the closed call."""
         if self._fault is not None:
             return self._fault
-        missing = [name for name in self._tags.grammar.required if name not in self._spans]
+        given = self._tags.meant(self._spans)
+        missing = [name for name in self._tags.grammar.required if name not in given]
         return xml_faults.missing_parameter(self.name, missing) if missing else None

@@ -1,10 +1,11 @@
 """The tags of a set of tools, compiled once: what may open, close or follow."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from treadle.parsing.aliases import NEW, OLD
 from treadle.parsing.blocks import ToolGrammar
 
 NOT_BLANK = re.compile(r"[^ \t\r\n]")
@@ -39,15 +40,28 @@ def any_tag_begun(data: str, pos: int) -> bool:
 class ToolTags:
     """The tags of one tool."""
 
-    __slots__ = ("begun", "close", "grammar", "open", "parameters", "values")
+    __slots__ = ("_values", "begun", "close", "grammar", "open", "parameters")
 
     def __init__(self, grammar: ToolGrammar) -> None:
         self.grammar = grammar
         self.open = f"<{grammar.name}>"
         self.close = f"</{grammar.name}>"
-        self.parameters = {f"<{name}>": name for name in grammar.parameters}
+        self.parameters = {f"<{name}>": name for name in (*grammar.parameters, *grammar.aliases)}
         self.begun = BegunTags.of([self.close, *self.parameters])
-        self.values = {name: ValueTags(self, name) for name in ("", *grammar.parameters)}
+        self._values: dict[str, ValueTags] = {}
+
+    def inside(self, name: str) -> "ValueTags":
+        """The tags that matter inside a parameter."""
+        if name not in self._values:
+            self._values[name] = ValueTags(self, name)
+        return self._values[name]
+
+    def meant(self, names: Iterable[str]) -> set[str]:
+        """The parameters that a call with these tags has; an old and a new text together are its `diff`."""
+        meant = {self.grammar.aliases.get(name, name) for name in names}
+        if "diff" in meant:
+            return meant | {OLD, NEW}
+        return meant | {"diff"} if {OLD, NEW} <= meant else meant
 
     def follow(self, data: str, pos: int) -> str | None:
         """A parameter's opening or the tool's closing tag at `pos`; `""` if it is only begun; else None."""

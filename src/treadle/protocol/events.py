@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from treadle.protocol.base import Record, Tagged
-from treadle.protocol.messages import Message, UserContent
+from treadle.protocol.messages import Message, ResultContent, UserContent
 from treadle.protocol.models import ModelChoice, ModelError, ReplyStop, Spent, ToolProtocol, Usage
 from treadle.protocol.permissions import AllowScope, Decision, Mode, OptionKind
 from treadle.protocol.tools import Access, CallResult, Preview, ToolCall, ToolTraits
@@ -40,7 +40,9 @@ class Limits(Record, frozen=True, kw_only=True):
     """Bounds of a session; None is unbounded. Steps are model calls of one turn, seconds the wall time of one.
 
     `soft` is the part of a budget after which the user is asked once whether to go on. `max_unasked` bounds the calls
-    that may run in a row without anybody being asked.
+    that may run in a row without anybody being asked. `max_mistakes` bounds replies in a row of which no call could be
+    made, `max_repeats` the replies in a row with the same calls and results; at `warn_repeats` the model is warned.
+    `reminders` is how often in a turn the model is reminded to finish before a plain answer ends work in progress.
     """
 
     max_steps: int | None = None
@@ -54,6 +56,7 @@ class Limits(Record, frozen=True, kw_only=True):
     max_retries: int = 6
     warn_repeats: int = 3
     max_repeats: int = 5
+    reminders: int = 0
 
 
 class Prompt(Tagged, frozen=True, kw_only=True, tag="prompt"):
@@ -207,15 +210,25 @@ class ContextExceeded(Tagged, frozen=True, kw_only=True, tag="context_exceeded")
     window: int
 
 
+class Shortened(Record, frozen=True, kw_only=True):
+    """What the model reads of a call's result from now on; the log keeps the whole."""
+
+    call_id: str
+    content: tuple[ResultContent, ...]
+
+
 class Compacted(Tagged, frozen=True, kw_only=True, tag="compacted"):
     """The `dropped` oldest messages after the first left the prompt; the log keeps them.
 
-    `largest` names the largest part of what stays.
+    `summary` stands in their place. `shortened` are the newest results, cut. `largest` names the largest part of what
+    always stays.
     """
 
     step: int
     dropped: int
     largest: str = ""
+    summary: str = ""
+    shortened: tuple[Shortened, ...] = ()
 
 
 class CallProposed(Tagged, frozen=True, kw_only=True, tag="call_proposed"):
@@ -233,7 +246,10 @@ class CallProposed(Tagged, frozen=True, kw_only=True, tag="call_proposed"):
 
 
 class ReplyFinished(Tagged, frozen=True, kw_only=True, tag="reply_finished"):
-    """The model's reply is whole. `cost` is in US dollars, None where the price, or what was used, is unknown."""
+    """The model's reply is whole. `cost` is in US dollars, None where the price, or what was used, is unknown.
+
+    `hint` tells the model how to write what it seems to have meant as a call but wrote in another notation.
+    """
 
     step: int
     attempt: int
@@ -241,6 +257,7 @@ class ReplyFinished(Tagged, frozen=True, kw_only=True, tag="reply_finished"):
     stop: ReplyStop
     usage: Usage
     cost: float | None = None
+    hint: str = ""
 
 
 class ReplyFailed(Tagged, frozen=True, kw_only=True, tag="reply_failed"):

@@ -165,6 +165,15 @@ class QuestionClosed(Tagged, frozen=True, kw_only=True, tag="question_closed"):
     scope: AllowScope = AllowScope.SESSION
 
 
+class ResultPresented(Tagged, frozen=True, kw_only=True, tag="result_presented"):
+    """The result of the task, before the command that goes with it is asked about or run.
+
+    The text of the turn's end begins with the same words; a surface does not show them twice.
+    """
+
+    text: str
+
+
 class RetryScheduled(Tagged, frozen=True, kw_only=True, tag="retry_scheduled"):
     """The same request goes out again after `seconds`."""
 
@@ -230,6 +239,7 @@ Notification: TypeAlias = (
     | CallOutput
     | QuestionAsked
     | QuestionClosed
+    | ResultPresented
     | RetryScheduled
     | ContextCompacted
     | ModeChanged

@@ -125,11 +125,15 @@ Access: TypeAlias = ReadPath | WritePath | RunCommand | FetchUrl
 
 
 class Preview(Record, frozen=True, kw_only=True):
-    """What a person is shown before approval: a title, and a diff or a text."""
+    """What a person is shown before approval: a title, and a diff or a text.
+
+    `result` is the result of the task, of a call that ends the turn and wants to run something too: it is shown first.
+    """
 
     title: str
     text: str = ""
     is_diff: bool = False
+    result: str = ""
 
 
 class FileChange(Record, frozen=True, kw_only=True):
@@ -186,7 +190,11 @@ class SandboxDenial(Record, frozen=True, kw_only=True):
 
 
 class CallResult(Record, frozen=True, kw_only=True):
-    """The outcome of a call: what the model reads, whose words they are, what changed, and what the sandbox stopped."""
+    """The outcome of a call: what the model reads, whose words they are, what changed, and what the sandbox stopped.
+
+    `running`: it tells of a command that still runs, so a later look may show more. `full_output` is the file that
+    holds the whole of an output that was shortened.
+    """
 
     outcome: Outcome
     content: tuple[ResultContent, ...] = ()
@@ -194,6 +202,8 @@ class CallResult(Record, frozen=True, kw_only=True):
     edits: tuple[EditReport, ...] = ()
     origin: Origin = Origin.TREADLE
     denial: SandboxDenial | None = None
+    running: bool = False
+    full_output: str = ""
 
     @property
     def is_error(self) -> bool:

@@ -21,7 +21,7 @@ from treadle.protocol.models import (
 )
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.event_json import JsonEvents
-from treadle.providers.failures import CallFailedError, from_problem
+from treadle.providers.failures import CallFailedError, from_problem, started_over
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
 from treadle.providers.web_search import BLOCKS, SearchReader
@@ -110,6 +110,7 @@ class AnthropicReader:
         self._usage = _Usage()
         self._open: dict[int, _Open] = {}
         self._numbers: set[int] = set()
+        self._begun = False
         self._stop: str | None = None
         self._searches = SearchReader(self._origin)
 
@@ -127,6 +128,7 @@ class AnthropicReader:
     def read(self, event: SseEvent) -> Iterator[StreamEvent]:
         """Take the next event; kinds that are not known are passed over."""
         value = _decoder.decode(event.data)
+        self._begun = self._begun or value.content_block is not None or value.delta is not None
         match value.type or event.name:
             case "content_block_delta" if value.delta is not None:
                 yield from self._delta(value.index, value.delta)
@@ -137,7 +139,7 @@ class AnthropicReader:
             case "content_block_stop":
                 yield from self._end(value.index)
             case "message_start" if value.message is not None:
-                self._usage = newer(value.message.usage, self._usage)
+                self._begin(value.message)
             case "message_delta":
                 self._usage = newer(value.usage, self._usage)
                 if value.delta is not None and value.delta.stop_reason:
@@ -153,6 +155,12 @@ class AnthropicReader:
         """The reply is whole with its stop reason; some servers leave out `message_stop`."""
         if self._stop is not None:
             yield from self._last()
+
+    def _begin(self, message: _Start) -> None:
+        """Take what the reply begins with; raises `CallFailedError` where one has begun already."""
+        if self._begun:
+            raise started_over(self._endpoint)
+        self._usage = newer(message.usage, self._usage)
 
     def _last(self) -> Iterator[StreamEvent]:
         """Finish what no event finished, but no call of a reply that was cut."""

@@ -22,7 +22,7 @@ from treadle.protocol.models import (
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.event_json import JsonEvents
 from treadle.providers.event_stream import EXCEPTION, EventStreamDecoder
-from treadle.providers.failures import CallFailedError, failure, from_problem
+from treadle.providers.failures import CallFailedError, failure, from_problem, started_over
 from treadle.providers.framing import Framing
 from treadle.providers.problems import Problem, problem_in
 from treadle.providers.sse import SseEvent
@@ -97,6 +97,7 @@ class BedrockReader:
         self._calls: set[int] = set()
         self._has_arguments: set[int] = set()
         self._bare: list[int] = []
+        self._begun = False
         self._reasoning: int | None = None
         self._signature = ""
         self._redacted = b""
@@ -118,6 +119,9 @@ class BedrockReader:
             raise CallFailedError(from_problem(self._endpoint, _problem(event)))
         value = _decoder.decode(event.data)
         index = value.content_block_index
+        if event.name == "messageStart" and self._begun:
+            raise started_over(self._endpoint)
+        self._begun = self._begun or event.name.startswith("contentBlock")
         match event.name:
             case "contentBlockDelta" if value.delta is not None:
                 yield from self._delta(index, value.delta)

@@ -49,6 +49,7 @@ class TextPiece(msgspec.Struct):
 class Delta(msgspec.Struct):
     """The next piece of a reply, with the fields of all dialects."""
 
+    role: str | None = None
     content: str | list[TextPiece] | None = None
     refusal: str | None = None
     reasoning_content: str | None = None

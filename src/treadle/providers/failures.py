@@ -51,6 +51,12 @@ def failure(endpoint: Endpoint, kind: ErrorKind, why: str, *, status: int | None
     return ModelError(kind=kind, message=message, status=status)
 
 
+def started_over(endpoint: Endpoint) -> CallFailedError:
+    """The stream of a reply began anew in the middle: what came before was never ended, and must not be kept or run."""
+    why = "the reply was started over in the middle of the stream"
+    return CallFailedError(failure(endpoint, ErrorKind.MALFORMED_STREAM, why))
+
+
 def clean(text: str, secrets: Iterable[str]) -> str:
     """Take secrets out of a text and bound it."""
     for secret in secrets:

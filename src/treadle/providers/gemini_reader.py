@@ -21,12 +21,12 @@ from treadle.protocol.models import (
 )
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.event_json import JsonEvents
-from treadle.providers.failures import CallFailedError, failure, from_problem
+from treadle.providers.failures import CallFailedError, failure, from_problem, started_over
 from treadle.providers.gemini_arguments import PartialArgument, add_argument
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
 from treadle.providers.web_search import Found, gemini_queries, read_gemini
-from treadle.providers.wire import count, dump, newer, origin
+from treadle.providers.wire import ReplyId, count, dump, newer, origin
 
 API = "gemini"
 SIGNATURE = "thoughtSignature"
@@ -87,6 +87,7 @@ class _Usage(msgspec.Struct, rename="camel"):
 class _Chunk(msgspec.Struct, rename="camel"):
     candidates: list[_Candidate] | None = None
     prompt_feedback: _Feedback | None = None
+    response_id: str | None = None
     usage_metadata: _Usage | None = None
     error: Any = None
 
@@ -101,6 +102,7 @@ class GeminiReader:
         self._endpoint = endpoint
         self._origin = origin(API, endpoint)
         self._usage = _Usage()
+        self._id = ReplyId()
         self._thinking = False
         self._calls = 0
         self._arguments: dict[str, Any] | None = None
@@ -130,6 +132,8 @@ class GeminiReader:
         if chunk.error is not None:
             problem = problem_of(msgspec.json.decode(event.data))
             raise CallFailedError(from_problem(self._endpoint, problem))
+        if self._id.is_another(chunk.response_id) and any(one.content is not None for one in chunk.candidates or ()):
+            raise started_over(self._endpoint)
         self._usage = newer(chunk.usage_metadata, self._usage)
         blocked = chunk.prompt_feedback.block_reason if chunk.prompt_feedback is not None else None
         if blocked:

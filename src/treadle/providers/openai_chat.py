@@ -33,12 +33,23 @@ from treadle.protocol.tools import ToolSpec
 from treadle.providers.chat_pieces import DETAILS, FIELD, CallReader, Delta, ReasoningReader, texts_of
 from treadle.providers.endpoint import CallIds, Endpoint, ThinkingField
 from treadle.providers.event_json import JsonEvents
-from treadle.providers.failures import CallFailedError, failure, from_problem
+from treadle.providers.failures import CallFailedError, failure, from_problem, started_over
 from treadle.providers.framing import SSE
 from treadle.providers.problems import Problem, problem_in, problem_of
 from treadle.providers.sse import SseEvent
 from treadle.providers.web_search import Found
-from treadle.providers.wire import HttpCall, MessageCache, ToolCache, count, dump, effort, newer, origin, own_data
+from treadle.providers.wire import (
+    HttpCall,
+    MessageCache,
+    ReplyId,
+    ToolCache,
+    count,
+    dump,
+    effort,
+    newer,
+    origin,
+    own_data,
+)
 
 API = "openai_chat"
 DONE = b"[DONE]"
@@ -249,6 +260,7 @@ class _Extra(msgspec.Struct):
 
 
 class _Chunk(msgspec.Struct):
+    id: str | int | None = None
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
     x_groq: _Extra | None = None
@@ -261,6 +273,11 @@ class _Chunk(msgspec.Struct):
     def fails(self) -> bool:
         """Whether it is a failure: some servers have no field for one, but say it in place of the reply."""
         return self.error is not None or (self.choices is None and bool(self.message or self.detail))
+
+    @property
+    def begins(self) -> bool:
+        """Whether it names the role, as the first chunk of a reply does."""
+        return any(choice.delta is not None and choice.delta.role for choice in self.choices or ())
 
 
 _decoder = JsonEvents(_Chunk)
@@ -275,6 +292,7 @@ class ChatReader:
         self._calls = CallReader()
         self._found = Found()
         self._usage = _Usage()
+        self._id = ReplyId()
         self._finish: str | None = None
 
     @property
@@ -305,6 +323,8 @@ class ChatReader:
         chunk = _decoder.decode(event.data)
         if chunk.fails or event.name == "error":
             raise CallFailedError(from_problem(self._endpoint, problem_in(event.data) or Problem()))
+        if self._id.is_another(str(chunk.id or "")) and chunk.begins:
+            raise started_over(self._endpoint)
         self._usage = newer(chunk.usage or (chunk.x_groq.usage if chunk.x_groq is not None else None), self._usage)
         self._found.add(None, chunk.search_results or ())
         for choice in chunk.choices or ():

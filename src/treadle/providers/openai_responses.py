@@ -36,7 +36,7 @@ from treadle.protocol.models import (
 from treadle.protocol.tools import ToolSpec
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.event_json import JsonEvents
-from treadle.providers.failures import CallFailedError, from_problem
+from treadle.providers.failures import CallFailedError, from_problem, started_over
 from treadle.providers.framing import SSE
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
@@ -235,6 +235,7 @@ class ResponsesReader:
         self._calls: dict[int, _Call] = {}
         self._numbers: set[int] = set()
         self._streamed: set[int] = set()
+        self._begun = False
         self._whole = 0
         self._searched = 0
         self._refused = False
@@ -259,9 +260,13 @@ class ResponsesReader:
         value = _decoder.decode(event.data)
         if value.response is not None:
             self._usage = newer(value.response.usage, self._usage)
-        match value.type or event.name:
+        kind = value.type or event.name
+        if kind == "response.created" and self._begun:
+            raise started_over(self._endpoint)
+        self._begun = self._begun or value.item is not None or value.delta is not None
+        match kind:
             case "response.output_item.added" | "response.output_item.done" if value.item is not None:
-                yield from self._item(value.output_index, value.item, done=(value.type or event.name).endswith("done"))
+                yield from self._item(value.output_index, value.item, done=kind.endswith("done"))
             case "response.completed" | "response.incomplete":
                 yield from self._missed(value.response or _Response())
                 yield StreamStop(reason=self._reason(value.response or _Response()), usage=self.usage)
@@ -269,7 +274,7 @@ class ResponsesReader:
                 whole = msgspec.json.decode(event.data)
                 problem = problem_of(whole.get("response") or whole)
                 raise CallFailedError(from_problem(self._endpoint, problem))
-            case kind:
+            case _:
                 yield from self._delta(kind, value)
 
     def end(self) -> Iterator[StreamEvent]:

@@ -158,6 +158,23 @@ def newer(new: S | None, known: S) -> S:
     return msgspec.structs.replace(known, **given)
 
 
+class ReplyId:
+    """The id under which the pieces of one reply come; some servers give each piece its own, or none."""
+
+    def __init__(self) -> None:
+        self._last = ""
+        self._repeated = False
+
+    def is_another(self, found: str | None) -> bool:
+        """Take the id of the next piece; tells whether another reply begins: the id was the same, and now differs."""
+        if not found:
+            return False
+        another = self._repeated and found != self._last
+        self._repeated = found == self._last
+        self._last = found
+        return another
+
+
 def own_number(index: int, used: set[int]) -> int:
     """The number of a new call: the provider's index, or another one where it gives that twice; it is used now."""
     number = max(used) + 1 if index in used else index

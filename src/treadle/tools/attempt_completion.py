@@ -25,7 +25,7 @@ from treadle.tools.running import Patience, access, run_line
 from treadle.workspace.workspace import Workspace
 
 _PATIENCE = Patience(120)
-_NOT_SHOWN = Text(text="\nThe result was not given to the user. Mend what is wrong, or finish without the command.")
+_FAILED = Text(text="\nThe user has seen the result, but this command failed. Fix it, or finish without the command.")
 
 _SPEC = ToolSpec(
     name="attempt_completion",
@@ -64,14 +64,14 @@ class AttemptCompletion(Struct, frozen=True):
             return Prepared(accesses=(), preview=Preview(title="Result", text=result), run=partial(_finish, result))
         return Prepared(
             accesses=(access(self.workspace, line),),
-            preview=Preview(title="Run to show the result", text=line),
+            preview=Preview(title="Run to show the result", text=line, result=result),
             run=partial(self._show, result, line),
         )
 
     async def _show(self, result: str, line: str, output: Output) -> CallResult:
         shown = await run_line(self.workspace, line, _PATIENCE, output)
         done = shown.outcome is Outcome.OK
-        heading, ending = (f"{result}\n\n", ()) if done else ("", (_NOT_SHOWN,))
+        heading, ending = (f"{result}\n\n", ()) if done else ("", (_FAILED,))
         content = (Text(text=f"{heading}$ {line}\n"), *shown.content, *ending)
         return CallResult(outcome=shown.outcome, origin=shown.origin, content=content)
 

@@ -130,7 +130,7 @@ def _click(arguments: Mapping[str, Any]) -> ClickAt | ClickOn:
         raise ToolError("The action click needs either `coordinate` or `selector`. Give exactly one.", invalid=True)
     if selector:
         return ClickOn(selector)
-    numbers = [part.strip() for part in coordinate.split(",")]
+    numbers = [part.strip() for part in coordinate.strip("[]() ").split(",")]
     if len(numbers) != 2 or not all(part.isdecimal() and len(part) < 6 for part in numbers):
         raise ToolError(f"{coordinate!r} is no coordinate. Write it as `x,y`, such as `640,400`.", invalid=True)
     x, y = map(int, numbers)

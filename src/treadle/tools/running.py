@@ -76,7 +76,7 @@ async def look_at(workspace: Workspace, number: int, seconds: float, *, stop: bo
         await command.stop("you asked for it")
     else:
         await command.ended(seconds)
-    result = result_of(Origin.COMMAND, Outcome.OK, _report(number, command))
+    result = replace(result_of(Origin.COMMAND, Outcome.OK, _report(number, command)), running=command.running)
     if not command.alive:
         await _forget(workspace, number, command)
     return result

@@ -32,6 +32,7 @@ from treadle.protocol.notifications import (
     QueueChanged,
     QueuedPrompt,
     ReplyDropped,
+    ResultPresented,
     RetryScheduled,
     TextDelta,
     ThinkingDelta,
@@ -127,7 +128,7 @@ class View(Struct, frozen=True, kw_only=True):
     """Everything that is shown besides the scrollback and the input line.
 
     `started` is when the turn began; files are shown as seen from the first of the workspace's `roots`.
-    `checklist` is Markdown, `progress` its summary.
+    `checklist` is Markdown, `progress` its summary. `presented` is the result of the task that was shown already.
     """
 
     roots: tuple[str, ...] = ()
@@ -147,6 +148,7 @@ class View(Struct, frozen=True, kw_only=True):
     checklist: str = ""
     progress: str = ""
     allowances: tuple[Allowance, ...] = ()
+    presented: str = ""
 
 
 Changed = tuple[View, tuple[Item, ...]]
@@ -183,6 +185,8 @@ def update(view: View, told: Notification, at: float | None = None) -> Changed: 
             return _asked(view, question)
         case QuestionClosed():
             return _closed(view, told)
+        case ResultPresented(text=text):
+            return _with(flush(replace(view, presented=text)), Prose(text))
         case RetryScheduled(seconds=seconds, error=error):
             retry = Retry(error=error, at=None if at is None else at + seconds)
             notice = Notice(f"{error.message} Trying again in {seconds:.0f} s.", Tone.WARNING)
@@ -385,8 +389,9 @@ def _closed(view: View, told: QuestionClosed) -> Changed:
 def _turn_ended(view: View, told: TurnEnded, at: float | None) -> Changed:
     view, items = flush(view)
     outcome = told.outcome
-    if outcome.completed and outcome.text.strip():
-        items = (*items, Prose(outcome.text))
+    answer = outcome.text.removeprefix(view.presented).strip() if view.presented else outcome.text
+    if outcome.completed and answer.strip():
+        items = (*items, Prose(answer))
     if outcome.error is not None:
         what = f"The call of {view.model} failed ({outcome.error.kind})."
         items = (*items, Problem(what, facts_of(outcome.error), advice(outcome.error.kind)))
@@ -396,5 +401,5 @@ def _turn_ended(view: View, told: TurnEnded, at: float | None) -> Changed:
     )
     files = tuple(seen_from(next(iter(view.roots), ""), change) for change in outcome.changes)
     seconds = None if at is None or view.started is None else at - view.started
-    view = replace(view, reply=Reply(), calls=(), retry=None, busy=False, started=None, spending=spending)
+    view = replace(view, reply=Reply(), calls=(), retry=None, busy=False, started=None, spending=spending, presented="")
     return view, (*items, TurnDone(outcome, seconds, files))

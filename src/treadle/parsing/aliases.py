@@ -1,0 +1,224 @@
+"""Names that other agents give to tools and parameters, where what they mean is exactly one of ours."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+
+def folded(name: str) -> str:
+    """Write a name without what agents write differently: case, `_` and `-`."""
+    return name.replace("_", "").replace("-", "").lower()
+
+
+OLD, NEW = "old_string", "new_string"
+"""Together they stand for a `diff` of one block."""
+
+_PARAMETERS: Mapping[str, Sequence[str]] = {
+    "path": (
+        *("file_path", "filepath", "filename", "file_name", "file", "absolute_path", "target_file"),
+        *("relative_workspace_path", "directory", "dir", "dir_path", "directory_path"),
+    ),
+    "command": ("cmd", "command_line"),
+    "content": ("contents", "text", "file_text", "file_content", "file_contents"),
+    "regex": ("pattern", "query", "regexp"),
+    "file_pattern": ("include", "glob", "include_pattern"),
+    "start_line": ("line_start", "start_line_one_indexed"),
+    "end_line": ("line_end", "end_line_one_indexed_inclusive"),
+    "patch": ("input", "patch_text"),
+    OLD: ("old_str", "old_text", "search"),
+    NEW: ("new_str", "new_text", "replace"),
+    "background": ("run_in_background", "is_background"),
+    "command_number": ("command_id", "bash_id", "session_id"),
+    "response": ("plan", "message"),
+    "result": ("message", "summary"),
+}
+"""Ours, and what others say for it; case, `_` and `-` make no difference (`filePath` is `file_path`)."""
+
+_APPROVAL = "requires_approval"
+_NO_MEANING = frozenset({folded(_APPROVAL), "description", "explanation", "justification"})
+"""Parameters of others that only tell people about a call: leaving them out changes nothing of what it does."""
+
+_TOOLS: Mapping[str, Sequence[str]] = {
+    "read_file": ("read", "view", "view_file", "open_file"),
+    "write_to_file": ("write", "write_file"),
+    "replace_in_file": ("edit", "edit_file", "replace", "str_replace", "multi_edit", "search_replace"),
+    "execute_command": (
+        *("bash", "shell", "terminal", "exec", "local_shell", "run_command", "run_shell_command", "exec_command"),
+        *("run_terminal_cmd", "run_terminal_command", "run_in_terminal", "execute_bash"),
+    ),
+    "search_files": ("grep", "grep_search", "search_file_content", "ripgrep"),
+    "list_files": ("ls", "list_dir", "list_directory", "list"),
+    "read_command_output": ("bash_output",),
+    "web_fetch": ("fetch", "fetch_url", "read_url_content"),
+    "ask_followup_question": ("ask_user", "ask_question"),
+    "attempt_completion": ("finish", "complete_task", "task_complete", "submit"),
+}
+"""Ours, and tools of others that do the same."""
+
+_NEAR: Mapping[str, str] = {
+    **dict.fromkeys(("glob", "find", "find_files", "file_search", "glob_file_search"), "list_files"),
+    **dict.fromkeys(("create", "create_file", "new_file"), "write_to_file"),
+    **dict.fromkeys(("insert", "apply_diff", "str_replace_editor", "str_replace_based_edit_tool"), "replace_in_file"),
+    **dict.fromkeys(("read_many_files", "read_files", "open", "cat"), "read_file"),
+    **dict.fromkeys(("kill_shell", "kill_bash", "write_stdin"), "read_command_output"),
+    **dict.fromkeys(("fetch_webpage", "web_search"), "web_fetch"),
+    **dict.fromkeys(("codebase_search", "semantic_search", "search"), "search_files"),
+    **dict.fromkeys(("python", "run", "execute"), "execute_command"),
+    **dict.fromkeys(("ask_user_question", "ask"), "ask_followup_question"),
+    **dict.fromkeys(("exit_plan_mode",), "plan_mode_respond"),
+    **dict.fromkeys(("patch",), "apply_patch"),
+}
+"""Tools of others that do something else than ours: named to the model, never taken for it."""
+
+_ROOT = frozenset({"search_files", "list_files"})
+"""Tools whose `path` other agents leave out for the root of the workspace."""
+
+_EDITORS = frozenset({"strreplaceeditor", "strreplacebasededittool"})
+_EDITOR_COMMANDS = {"view": "read_file", "create": "write_to_file", "str_replace": "replace_in_file"}
+_APPLY = frozenset({"apply_patch", "applypatch"})
+_QUALIFIED = re.compile(r"(?:[\w.-]{0,64}[.:/])?([A-Za-z_][\w-]{0,63})(?::[0-9]{1,4})?")
+_MARKS = ("-------", "<<<<<<<", "=======", "+++++++", ">>>>>>>")
+
+
+_BY_TOOL = {folded(other): tool for tool, others in _TOOLS.items() for other in others}
+_NEAR_TOOL = {folded(other): tool for other, tool in _NEAR.items()}
+
+
+@lru_cache(maxsize=256)
+def aliases_of(parameters: tuple[str, ...]) -> Mapping[str, str]:
+    """Map what others say for these parameters, folded, to the parameters; a name that would be two is left out."""
+    wanted = [*parameters, *((OLD, NEW) if "diff" in parameters else ())]
+    own = {folded(name) for name in wanted}
+    found: dict[str, str] = {folded(name): name for name in wanted}
+    twice: set[str] = set()
+    for name in wanted:
+        for other in map(folded, _PARAMETERS.get(name, ())):
+            if other in own:
+                continue
+            if found.setdefault(other, name) != name:
+                twice.add(other)
+    return {other: name for other, name in found.items() if other not in twice}
+
+
+def written_aliases(parameters: tuple[str, ...]) -> dict[str, str]:
+    """Map the names that may stand in a tag for these parameters, spelt as others do, to the parameters."""
+    known = {**aliases_of(parameters), folded(_APPROVAL): _APPROVAL}
+    spelt = [*parameters, OLD, NEW, _APPROVAL]
+    spelt += [other for name in (*parameters, OLD, NEW) for other in _PARAMETERS.get(name, ())]
+    return {
+        form: known[folded(form)]
+        for name in spelt
+        for form in (name, _camel(name))
+        if form not in parameters and folded(form) in known
+    }
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
+def own_parameters(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the arguments under the names of the schema.
+
+    Another name applies only if the schema takes no others, the parameter itself is not given (or equal), and no
+    second name says something else. What stays unknown is for `validate_arguments` to report.
+    """
+    properties = schema.get("properties", {})
+    if schema.get("additionalProperties", True) is not False or arguments.keys() <= properties.keys():
+        return dict(arguments)
+    known = aliases_of(tuple(properties))
+    meant = {name: name if name in properties else known.get(folded(name), name) for name in arguments}
+    values: dict[str, list[Any]] = {}
+    for name, value in arguments.items():
+        values.setdefault(meant[name], []).append(value)
+    found: dict[str, Any] = {}
+    for name, value in arguments.items():
+        own = meant[name]
+        if any(other != value for other in values[own]):
+            own = name
+        if own in properties or not _has_no_meaning(own, value):
+            found[own] = value
+    return _with_diff(found) if "diff" in properties else found
+
+
+def _has_no_meaning(name: str, value: Any) -> bool:
+    return value is None or folded(name) in _NO_MEANING
+
+
+def _with_diff(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Write an old and a new text, or a list of such pairs as `edits`, as the blocks of a diff."""
+    edits = arguments.get("edits", [{name: arguments[name] for name in (OLD, NEW) if name in arguments}])
+    if "diff" in arguments or not isinstance(edits, list) or not edits:
+        return arguments
+    blocks = [_block(edit) for edit in edits]
+    if "" in blocks:
+        return arguments
+    others = {name: value for name, value in arguments.items() if name not in ("edits", OLD, NEW)}
+    return {**others, "diff": "\n".join(blocks)}
+
+
+def _block(edit: Any) -> str:
+    """Write one edit as a SEARCH/REPLACE block; empty where a block could not say the same."""
+    if not isinstance(edit, Mapping):
+        return ""
+    known = aliases_of(("diff",))
+    named = {known.get(folded(name), name): value for name, value in edit.items()}
+    old, new = named.pop(OLD, None), named.pop(NEW, None)
+    if not isinstance(old, str) or not isinstance(new, str) or not old.strip() or any(named.values()):
+        return ""
+    if new and old.endswith("\n") != new.endswith("\n"):
+        return ""
+    if any(line.startswith(_MARKS) for text in (old, new) for line in text.splitlines()):
+        return ""
+    wanted = [new.removesuffix("\n")] if new else []
+    return "\n".join(("------- SEARCH", old.removesuffix("\n"), "=======", *wanted, "+++++++ REPLACE"))
+
+
+def meant_calls(name: str, arguments: Mapping[str, Any], known: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The calls of tools of `known` that a call of a tool with another name can mean, the likeliest first."""
+    bare = _bare(name)
+    if same := own_tool(name, known):
+        yield same, dict(arguments)
+    words = arguments.get("command")
+    if isinstance(words, list) and len(words) == 2 and words[0] in _APPLY:
+        tool, given = "apply_patch", {"patch": words[1]}
+    elif bare in _EDITORS and isinstance(words, str):
+        tool = _EDITOR_COMMANDS.get(words, "")
+        given = {key: value for key, value in arguments.items() if key != "command"}
+    else:
+        tool, given = _BY_TOOL.get(bare, ""), dict(arguments)
+    if tool in known and not (tool == "execute_command" and "timeout" in given):
+        yield tool, _arranged(tool, given)
+
+
+def _bare(name: str) -> str:
+    """A tool's name without the module that some models put before it, and the number behind it, folded."""
+    found = _QUALIFIED.fullmatch(name)
+    return folded(found[1] if found else name)
+
+
+def _arranged(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Say as we do what others say in another form: the range of lines as a pair, the root by leaving the path out."""
+    pair = arguments.get("view_range")
+    if tool == "read_file" and isinstance(pair, list) and len(pair) == 2:
+        rest = {name: value for name, value in arguments.items() if name != "view_range"}
+        return {**rest, "start_line": pair[0], **({} if pair[1] == -1 else {"end_line": pair[1]})}
+    known = aliases_of(("path",))
+    if tool in _ROOT and not any(known.get(folded(given)) == "path" for given in arguments):
+        return {"path": ".", **arguments}
+    return arguments
+
+
+def near_tool(name: str, known: Sequence[str]) -> str:
+    """Name the tool of `known` that comes nearest to one of another agent; empty if none does."""
+    bare = _bare(name)
+    tool = own_tool(name, known) or _BY_TOOL.get(bare) or _NEAR_TOOL.get(bare, "")
+    return tool if tool in known else ""
+
+
+def own_tool(name: str, known: Sequence[str]) -> str:
+    """Find the tool of `known` that has this name, spelt or qualified in another way; empty if none does."""
+    bare = _bare(name)
+    return next((tool for tool in known if folded(tool) == bare), "")

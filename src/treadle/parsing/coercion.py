@@ -1,0 +1,142 @@
+"""Values that a model wrote in another form than the schema asks for, where only one reading of them is possible."""
+
+import math
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from treadle.parsing.arguments import LARGEST_INTEGER, fits, types_of
+
+VERBATIM = frozenset({"content", "diff", "patch", "old_string", "new_string"})
+"""Parameters that hold the text of files: only a text is taken for them."""
+
+_INTEGER = re.compile(r"([+-]?[0-9]{1,4000})(?:\.0{0,100})?")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,4000}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+_BOOLEANS = {"true": True, "false": False}
+_NULLS = frozenset({"null", "none"})
+_MORE_THAN_ONE = re.compile(r"\A\s*[\[{]|[,;\n]")
+_BLANK = re.compile(r"\s")
+_SHELLS = frozenset({"bash", "/bin/bash", "/usr/bin/bash", "sh", "/bin/sh"})
+_RUN_LINE = frozenset({"-c", "-lc"})
+
+
+def coerced(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the arguments with the types that the schema asks for, wherever a value has one possible reading.
+
+    A value that fits stays (an integral float becomes the integer it is equal to); a value that can be read in more
+    than one way, or in none, stays too, for `validate_arguments` to report. Optional parameters that are null are
+    left out, and so are those that are empty and should be no text.
+    """
+    return _members(schema, arguments)
+
+
+def _members(schema: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, Any]:
+    properties = schema.get("properties", {})
+    required = schema.get("required", ())
+    others = schema.get("additionalProperties", True)
+    return {
+        name: _coerced(properties.get(name, others), item, name)
+        for name, item in value.items()
+        if name in required or name not in properties or not _is_not_given(properties[name], item)
+    }
+
+
+def _is_not_given(schema: Any, value: Any) -> bool:
+    """Whether the value of an optional parameter says that it has none."""
+    if value is None or not isinstance(value, str):
+        return value is None and not fits(schema, value)
+    types, text = types_of(schema), value.strip().lower()
+    return bool(types) and "string" not in types and (not text or (text in _NULLS and "null" not in types))
+
+
+def _coerced(schema: Any, value: Any, name: str = "") -> Any:
+    if not isinstance(schema, Mapping):
+        return value
+    if isinstance(value, dict) and "properties" in schema:
+        value = _members(schema, value)
+    elif isinstance(value, list) and "items" in schema:
+        value = [_coerced(schema["items"], item) for item in value]
+    elif isinstance(value, float) and "integer" in types_of(schema):
+        return _integral(value)
+    if fits(schema, value):
+        return value
+    readings = [reading for reading in _readings(schema, value, name) if fits(schema, reading)]
+    return readings[0] if readings and all(reading == readings[0] for reading in readings) else value
+
+
+def _readings(schema: Mapping[str, Any], value: Any, name: str) -> Iterator[Any]:
+    """The values of other types that `value` may stand for; those that do not fit are no readings."""
+    types = types_of(schema)
+    for alternative in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        yield _coerced(alternative, value, name)
+    if isinstance(value, str):
+        yield from _readings_of_text(schema, types, value)
+    if "string" in types and name not in VERBATIM:
+        if isinstance(value, int) and not isinstance(value, bool):
+            yield str(value)
+        elif name in _TEXT_FORMS:
+            yield from _TEXT_FORMS[name](value)
+    if "array" in types and "items" in schema and not isinstance(value, list | str):
+        yield [_coerced(schema["items"], value)]
+
+
+def _readings_of_text(schema: Mapping[str, Any], types: Sequence[str], value: str) -> Iterator[Any]:
+    text = value.strip()
+    lower = text.lower()
+    if "enum" in schema:
+        yield from (item for item in schema["enum"] if isinstance(item, str) and item.lower() == lower)
+    if "null" in types and lower in _NULLS:
+        yield None
+    if "boolean" in types and lower in _BOOLEANS:
+        yield _BOOLEANS[lower]
+    if ("integer" in types or "number" in types) and (found := _INTEGER.fullmatch(text)):
+        yield int(found[1])
+    elif "number" in types and _NUMBER.fullmatch(text) and math.isfinite(float(text)):
+        yield float(text)
+    if ("array" in types or "object" in types) and text[:1] in ("[", "{"):
+        yield from _readings_of_json(schema, text)
+    elif "array" in types and "items" in schema and text and not _MORE_THAN_ONE.search(text):
+        yield [_coerced(schema["items"], text)]
+
+
+def _readings_of_json(schema: Mapping[str, Any], text: str) -> Iterator[Any]:
+    try:
+        decoded = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return
+    if isinstance(decoded, list | dict):
+        yield _coerced(schema, decoded)
+
+
+def _integral(value: float) -> float | int:
+    return int(value) if value.is_integer() and abs(value) <= LARGEST_INTEGER else value
+
+
+def point(value: object) -> Iterator[str]:
+    """Read a place on a screen, given as a list or an object of two whole numbers, as `x,y`."""
+    if isinstance(value, dict) and value.keys() == {"x", "y"}:
+        value = [value["x"], value["y"]]
+    if isinstance(value, list) and len(value) == 2:
+        numbers = [_integral(item) if isinstance(item, float) else item for item in value]
+        if all(isinstance(number, int) and not isinstance(number, bool) for number in numbers):
+            yield f"{numbers[0]},{numbers[1]}"
+
+
+def shell_line(value: object) -> Iterator[str]:
+    """Read a program with its arguments as the shell line that runs it; of `bash -lc LINE` the line."""
+    if not isinstance(value, list) or not value:
+        return
+    words = [word for word in value if isinstance(word, str)]
+    if len(words) < len(value):
+        return
+    if len(words) == 1 or (len(words) == 3 and words[0] in _SHELLS and words[1] in _RUN_LINE):
+        yield words[-1]
+    elif words[0] and not _BLANK.search(words[0]):
+        yield shlex.join(words)
+
+
+_TEXT_FORMS: Mapping[str, Callable[[object], Iterator[str]]] = {"coordinate": point, "command": shell_line}
+"""Parameters that are texts here and have a structure elsewhere."""

@@ -1,0 +1,193 @@
+"""What leaves when a conversation does not fit: never the task, never the work, and never the end of it."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.engine.test_guards import begin, finished
+from tests.engine.world import check_messages
+from treadle.context.left_out import Ran, remember_run
+from treadle.context.shorten import LEAST_KEPT, fair_shares, shorten
+from treadle.engine.explore import TRAITS, World, decision
+from treadle.engine.state import AwaitingReply, Retrying, replace
+from treadle.engine.window import make_room, most_of_one_result, most_room, new_bytes, reply_limit, room, tokens_of
+from treadle.protocol.events import (
+    CallFinished,
+    CallJudged,
+    CallProposed,
+    CallStarted,
+    Compacted,
+    ContextExceeded,
+    ContextReady,
+    Prompt,
+    ReplyFinished,
+)
+from treadle.protocol.messages import Message, Role, Text, ToolUse
+from treadle.protocol.models import ErrorKind, ModelSpec, ReplyStop, ToolProtocol, Usage
+from treadle.protocol.permissions import Verdict
+from treadle.protocol.tools import FileChange, Outcome, Preview, RunCommand, ToolCall, result_text
+
+SMALL = ModelSpec(provider="p", name="m", context_window=8_192, max_output=8_192)
+
+
+def read(world: World, *texts: str, name: str = "look", command: str = "", change: str = "") -> None:
+    """One step in which calls of a tool give these texts; the window is looked after as the runtime does it."""
+    fit(world)
+    activity = world.state.activity
+    assert isinstance(activity, AwaitingReply), activity
+    uses = [
+        ToolUse(id=f"call_{activity.step}_{at}", name=name, arguments={"n": activity.step}) for at in range(len(texts))
+    ]
+    for use in uses:
+        call = CallProposed(
+            step=activity.step,
+            attempt=1,
+            call=ToolCall(id=use.id, name=use.name, arguments=use.arguments),
+            traits=TRAITS[name],
+        )
+        world.take(call)
+    message = Message(role=Role.ASSISTANT, content=(Text(text="I look."), *uses))
+    world.take(ReplyFinished(step=activity.step, attempt=1, message=message, stop=ReplyStop.TOOL_USE, usage=Usage()))
+    for use, text in zip(uses, texts, strict=True):
+        accesses = (RunCommand(command=command, cwd="/w"),) if command else ()
+        judged = CallJudged(
+            call_id=use.id, decision=decision(Verdict.ALLOW), preview=Preview(title="t"), accesses=accesses
+        )
+        world.take(judged)
+        world.take(CallStarted(call_id=use.id))
+        changes = (FileChange(path=change, before="1", after="2", added=1),) if change else ()
+        world.take(CallFinished(call_id=use.id, result=replace(result_text(Outcome.OK, text), changes=changes)))
+
+
+def tokens(world: World) -> int:
+    return world.transcript.tokens + tokens_of(new_bytes(world.state, world.transcript, "here"))
+
+
+def fit(world: World, spec: ModelSpec = SMALL) -> None:
+    """Seal the step's message, with room made as often as it takes."""
+    step = world.state.step
+    for _ in range(5):
+        window = most_room(spec) if world.state.compactions else room(spec)
+        assert window is not None
+        if tokens(world) <= window:
+            break
+        world.take(ContextExceeded(step=step, tokens=tokens(world), window=window))
+        assert world.state.turn is not None, "the turn ended"
+        world.take(make_room(world.state, world.transcript, spec, step))
+        assert world.state.turn is not None, "the turn ended"
+    world.take(ContextReady(step=step, environment="here"))
+
+
+def sent(world: World) -> str:
+    return repr(world.transcript.messages(ToolProtocol.NATIVE))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 60_000), min_size=1, max_size=4), min_size=1, max_size=12))
+def test_results_of_any_size_never_end_the_work_in_a_small_window(steps: list[list[int]]) -> None:
+    world = begin()
+    for number, sizes in enumerate(steps):
+        most = most_of_one_result(SMALL)
+        read(world, *(f"result {number} " + "line of text\n" * (min(size, most) // 13) for size in sizes))
+        check_messages(world.transcript.messages(ToolProtocol.NATIVE))
+        assert world.transcript.tokens <= SMALL.context_window - 1_024  # type: ignore[operator]
+        assert "do it" in sent(world)
+    fit(world)
+    check_messages(world.transcript.messages(ToolProtocol.NATIVE))
+
+
+def test_after_room_was_made_the_model_knows_what_it_has_done() -> None:
+    world = begin()
+    read(world, "1 passed", name="run", command="python -m pytest -q", change="")
+    read(world, "edited", name="write", change="/w/shop/cart.py")
+    for _ in range(6):
+        read(world, "x " * 3_000)
+    words = sent(world)
+    assert "$ python -m pytest -q\\n1 passed" in words
+    assert "- /w/shop/cart.py (+1 -0)" in words
+    assert "Ask the user" not in words, "nobody is there"
+
+
+def test_later_requests_are_kept_in_their_order_however_often_room_was_made() -> None:
+    world = begin()
+    for number in range(9):
+        for kind in ("request", "again"):
+            fit(world)
+            answer = finished(world.state.step, ReplyStop.END_TURN, "It is so. " * 700)
+            world.take(replace(answer, usage=Usage()))
+            world.take(Prompt(id=f"{kind}{number}", content=(Text(text=f"{kind} {number}"),)))
+    words = sent(world)
+    wanted = [f"{kind} {number}" for number in range(8) for kind in ("request", "again")]
+    assert [words.find(one) for one in wanted] == sorted(words.find(one) for one in wanted)
+    assert -1 not in [words.find(one) for one in wanted]
+    assert words.count("Earlier messages were left out") == 1
+
+
+def test_a_request_that_the_provider_refuses_as_too_long_is_cut_where_nothing_old_can_leave() -> None:
+    world = begin()
+    read(world, "y" * 30_000)
+    spec = ModelSpec(provider="p", name="m")
+    world.take(ContextReady(step=world.state.step))
+    for _ in range(2):
+        activity = world.state.activity
+        assert isinstance(activity, AwaitingReply)
+        world.take(world.failure(activity.step, activity.attempt, ErrorKind.CONTEXT_TOO_LONG))
+        room_made = make_room(world.state, world.transcript, spec, activity.step)
+        assert room_made.dropped == 0
+        assert room_made.shortened
+        world.take(room_made)
+    assert isinstance(world.state.activity, AwaitingReply | Retrying)
+    assert world.transcript.tokens < 30_000 / 3.6 / 3
+    check_messages(world.transcript.messages(ToolProtocol.NATIVE))
+
+
+def test_the_log_keeps_what_was_cut() -> None:
+    world = begin()
+    for _ in range(4):
+        read(world, "z" * 7_000)
+    fit(world)
+    finished_calls = [event.data for event in world.log if isinstance(event.data, CallFinished)]
+    assert all(call.result == result_text(Outcome.OK, "z" * 7_000) for call in finished_calls)
+    assert any(isinstance(event.data, Compacted) for event in world.log)
+
+
+@given(st.integers(0, 9_000), st.none() | st.integers(1, 9_000))
+def test_the_reply_never_gets_more_than_the_window_leaves(used: int, max_output: int | None) -> None:
+    world = begin()
+    world.transcript.add_user(results=(), prompts=((Text(text="x" * used),),), notes=(), environment="")
+    limit = reply_limit(world.state, replace(SMALL, max_output=max_output), world.transcript)
+    if max_output is None:
+        assert limit is None
+    else:
+        assert limit is not None
+        assert limit <= max_output
+        assert limit <= max(1_024, 8_192 - world.transcript.tokens)
+
+
+@given(st.dictionaries(st.text(min_size=1), st.integers(0, 5_000), max_size=8), st.integers(0, 20_000))
+def test_shares_are_fair(sizes: dict[str, int], most: int) -> None:
+    shares = fair_shares(sizes, most)
+    assert shares.keys() == sizes.keys()
+    assert all(min(sizes[name], LEAST_KEPT) <= share <= sizes[name] for name, share in shares.items())
+    assert sum(shares.values()) <= max(most, LEAST_KEPT * len(sizes))
+    cut = [share for name, share in shares.items() if share < sizes[name]]
+    assert not cut or max(cut) - min(cut) <= len(sizes)
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=3_000), st.integers(1, 2_000))
+def test_what_is_cut_keeps_its_ends_and_says_how_much_is_missing(text: str, most: int) -> None:
+    short = shorten(text, most, "why")
+    if len(text) <= most:
+        assert short == text
+        return
+    head, _, rest = short.partition("\n[… ")
+    assert text.startswith(head) or "\n[… " in text
+    assert len(short) <= most + 80
+    assert "characters left out here: why]" in rest or "\n[… " in text
+
+
+def test_the_newest_check_is_remembered_whatever_ran_after_it() -> None:
+    runs: tuple[Ran, ...] = remember_run((), Ran(command="npm test", said="2 failed"))
+    for number in range(9):
+        runs = remember_run(runs, Ran(command=f"ls {number}", said="a"))
+    assert [run.command for run in runs] == ["npm test", "ls 5", "ls 6", "ls 7", "ls 8"]
+    assert remember_run(runs, Ran(command="npm test", said="ok"))[-1].said == "ok"
