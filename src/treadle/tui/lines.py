@@ -30,10 +30,10 @@ def cells(row: Line) -> int:
     return get_cwidth(text_of(row))
 
 
-def wrap(row: Line, width: int, indent: Line = ()) -> list[Line]:
+def wrap(row: Line, width: int, indent: Line = (), keep: int = 0) -> list[Line]:
     """Break a line at blanks so that no row is wider than `width` cells; rows after the first begin with `indent`.
 
-    A word that is wider than a row is cut.
+    A word that is wider than a row is cut; the first `keep` characters are never broken.
     """
     width = max(2, width)
     if cells(row) <= width:
@@ -43,7 +43,7 @@ def wrap(row: Line, width: int, indent: Line = ()) -> list[Line]:
     room = width
     while marked:
         fitting = _fitting(marked, room)
-        cut = len(marked) if fitting == len(marked) else _break_at(marked, fitting)
+        cut = len(marked) if fitting == len(marked) else _break_at(marked, fitting, 0 if rows else keep)
         rows.append((*(indent if rows else ()), *_joined(marked[:cut])))
         marked = marked[cut:]
         while marked and marked[0][1] == " ":
@@ -61,14 +61,14 @@ def _fitting(marked: Sequence[tuple[str, str, int]], room: int) -> int:
     return len(marked)
 
 
-def _break_at(marked: Sequence[tuple[str, str, int]], fitting: int) -> int:
+def _break_at(marked: Sequence[tuple[str, str, int]], fitting: int, keep: int) -> int:
     """Find the last blank that a row may end with; none among the blanks at its beginning."""
     if marked[fitting][1] == " ":
         return fitting
-    for place in range(fitting - 1, 0, -1):
-        if marked[place][1] == " " and any(char != " " for _, char, _ in marked[:place]):
-            return place + 1
-    return fitting
+    begin = keep
+    while begin < fitting and marked[begin][1] == " ":
+        begin += 1
+    return next((place + 1 for place in range(fitting - 1, begin, -1) if marked[place][1] == " "), fitting)
 
 
 def _joined(marked: Sequence[tuple[str, str, int]]) -> Line:

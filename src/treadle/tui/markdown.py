@@ -32,7 +32,7 @@ class _Markdown(Markdown):
 
 def prose(markdown: str) -> RenderableType:
     """Render finished blocks."""
-    return _Markdown(printable(markdown), code_theme="ansi_dark", hyperlinks=False)
+    return _Markdown(printable(markdown), code_theme="ansi_dark", inline_code_theme=None, hyperlinks=False)
 
 
 def growing(markdown: str, rows: int) -> RenderableType:

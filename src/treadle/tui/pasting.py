@@ -1,22 +1,28 @@
 """Reading keys: long pastes in time linear in their length, and how many keys came in one read."""
 
 from prompt_toolkit.input import Input
+from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
 
 _END = "\x1b[201~"
+_LOOKS = {"\x1b[I": True, "\x1b[O": False}
+for _sequence in _LOOKS:
+    ANSI_SEQUENCES.setdefault(_sequence, Keys.Ignore)
 
 
 class KeyParser(Vt100Parser):
     """Keeps what is pasted in pieces; the usual parser looks through the whole paste again for each piece.
 
-    `keys` is the number of keys in the last read: what was typed by hand comes one by one.
+    `keys` is the number of keys in the last read: what was typed by hand comes one by one. `looked_at` is whether the
+    person looks at the terminal, None where it has not said; what it says of that is no key.
     """
 
     def __init__(self, parser: Vt100Parser) -> None:
         self.keys = 0
+        self.looked_at: bool | None = None
         self._pieces: list[str] = []
         self._last = ""
         self._depth = 0
@@ -24,6 +30,9 @@ class KeyParser(Vt100Parser):
         super().__init__(self._count)
 
     def _count(self, key: KeyPress) -> None:
+        if key.data in _LOOKS:
+            self.looked_at = _LOOKS[key.data]
+            return
         self.keys += 1
         self._deliver(key)
 

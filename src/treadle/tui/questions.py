@@ -6,7 +6,7 @@ from functools import partial
 from typing import assert_never
 
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.events import Interrupt, SetMode
+from treadle.protocol.events import SetMode
 from treadle.protocol.permissions import Mode, Question, QuestionKind
 from treadle.tui.asking import EditFirst, Given, change
 from treadle.tui.commands import next_mode
@@ -44,6 +44,7 @@ class Questions:
         show: Callable[..., None],
         view: Callable[[], View],
         change_view: Callable[[View], None],
+        stop: Callable[[], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._screen = screen
@@ -51,6 +52,7 @@ class Questions:
         self._show = show
         self._view = view
         self._change_view = change_view
+        self._stop = stop
         self._timer: asyncio.TimerHandle | None = None
         self._begun = False
         self.dialog = Dialog()
@@ -124,7 +126,7 @@ class Questions:
             case NextMode():
                 self._outbox.put(SetMode(mode=next_mode(self._view().mode)))
             case Stop():
-                self._outbox.put(Interrupt())
+                self._stop()
             case Open(wanted=wanted):
                 self._edit(wanted)
             case _:

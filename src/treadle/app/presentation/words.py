@@ -1,18 +1,23 @@
 """Numbers and calls in a few words."""
 
+import re
 from typing import assert_never
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.presentation.escape import printable
 from treadle.protocol.messages import Document, Image, ResultContent, Text
 from treadle.protocol.models import ErrorKind, ModelError
-from treadle.protocol.notifications import CallChanged, Phase, TurnStop
+from treadle.protocol.notifications import CallChanged, TurnStop
 from treadle.protocol.permissions import Allowance
 from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
 
 _SHOWN_TITLE = 160
 _SHOWN_REASON = 240
+_STATUS = re.compile(r"Exit status (\d+)(?: \([^)]*\))?\.$")
+_MATCH = re.compile(r"\d+: ")
+_FOUND_LINE = re.compile(r"\d+[:-] |\.\.\.$|\[|$")
 
 
 def clip(text: str, limit: int) -> str:
@@ -49,35 +54,91 @@ def _block(block: ResultContent) -> str:
             return f"[{title or media_type}]"
 
 
-def title_of(changed: CallChanged) -> str:
-    """Name a call on one line: what it does, or the tool and its first argument."""
+_VERBS = {
+    "read_file": "Read",
+    "list_files": "List",
+    "search_files": "Search",
+    "list_code_definition_names": "Outline",
+    "replace_in_file": "Edit",
+    "apply_patch": "Edit",
+    "write_to_file": "Create",
+    "execute_command": "Run",
+    "web_fetch": "Fetch",
+    "web_search": "Search the web",
+    "browser_action": "Browse",
+    "ask_followup_question": "Ask",
+}
+_KNOWN = (*_VERBS.values(), "Delete", "Move", "Call", "Stop", "Look at", "Result", "Plan")
+_RENAMED = {"Browser": "Browse", "Question": "Ask"}
+_COUNTED = re.compile(r" \((\+\d+ -\d+)\)$")
+
+
+class CallName(Struct, frozen=True):
+    """What a call is called: a verb, what it is about, and the lines that an edit adds and removes (`+3 -1`)."""
+
+    verb: str
+    about: str = ""
+    counted: str = ""
+
+    @property
+    def text(self) -> str:
+        """All of it on one line."""
+        return " ".join(filter(None, (self.verb, self.about, f"({self.counted})" if self.counted else "")))
+
+
+def name_of(changed: CallChanged) -> CallName:
+    """Name a call by what it does; harmless to show, of a command all lines."""
     preview = changed.preview
     if preview is None:
-        return call_title(changed.call)
-    text = preview.title
+        return call_name(changed.call)
+    title = preview.title
     # What an edit shows in place of a diff is why it is refused; that is the reason of its failure.
-    if preview.text and not preview.is_diff and changed.kind is not ToolKind.EDIT:
-        text = f"{text} {preview.text}"
-    return printable(clip(text, _SHOWN_TITLE))
+    more = preview.text if preview.text and not preview.is_diff and changed.kind is not ToolKind.EDIT else ""
+    found = _COUNTED.search(title)
+    title, counted = (title[: found.start()], found[1]) if found else (title, "")
+    verb = next((verb for verb in (*_KNOWN, *_RENAMED) if f"{title} ".startswith(f"{verb} ")), title)
+    about = " ".join(filter(None, (title.removeprefix(verb).strip(), more)))
+    return CallName(_RENAMED.get(verb, printable(clip(verb, _SHOWN_TITLE))), printable(about), counted)
 
 
-def call_title(call: ToolCall) -> str:
+def call_name(call: ToolCall) -> CallName:
     """Name a call by its tool and its first argument in words."""
     first = next((value for value in call.arguments.values() if isinstance(value, str)), "")
-    return printable(clip(f"{call.name} {first}", _SHOWN_TITLE))
+    verb = _VERBS.get(call.name, printable(clip(call.name, _SHOWN_TITLE)))
+    return CallName(verb, printable(clip(first, _SHOWN_TITLE)))
 
 
 def note_of(kind: ToolKind, result: CallResult) -> str:
-    """Say how a call went: the first line of why it failed, or how much came back."""
+    """Say how a call went: why it failed, or how much came back."""
     text = plain(result.content).strip()
     if result.outcome in (Outcome.INTERRUPTED, Outcome.SKIPPED):
         return ""
     if result.outcome is not Outcome.OK:
-        return printable(clip(text.partition("\n")[0], _SHOWN_REASON))
+        first = printable(clip(text.partition("\n")[0], _SHOWN_REASON))
+        status = _STATUS.match(first)
+        return f"exit {status[1]}" if status is not None else first
+    if kind is ToolKind.SEARCH and (found := _found(text)):
+        return found
     if kind in (ToolKind.READ, ToolKind.SEARCH) and text:
-        count = text.count("\n") + 1
-        return "1 line" if count == 1 else f"{count:,} lines"
+        return counted(text.count("\n") + 1, "line")
     return ""
+
+
+def _found(text: str) -> str:
+    """Count what a search found: its results are a file's name, then numbered lines; empty for other results."""
+    if text.startswith("[no match"):
+        return "no match"
+    lines = text.split("\n")
+    matches = sum(_MATCH.match(line) is not None for line in lines)
+    files = sum(_FOUND_LINE.match(line) is None for line in lines)
+    if not matches or not files:
+        return ""
+    return f"{matches:,} {'match' if matches == 1 else 'matches'} in {counted(files, 'file')}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Count things: 1 line, 2 lines."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def seen_from(root: str, change: FileChange) -> FileChange:
@@ -89,78 +150,83 @@ def changed_lines(changes: tuple[FileChange, ...]) -> str:
     """Sum up changed files: `2 files +12 -3`; empty for none."""
     if not changes:
         return ""
-    files = "1 file" if len(changes) == 1 else f"{len(changes)} files"
-    return f"{files} +{sum(one.added for one in changes)} -{sum(one.removed for one in changes)}"
+    return (
+        f"{counted(len(changes), 'file')} +{sum(one.added for one in changes)} -{sum(one.removed for one in changes)}"
+    )
 
 
 def tokens(count: int) -> str:
-    """Give a count of tokens: 950, 12.3k, 1.2M."""
+    """Give a count of tokens: 950, 12.3k, 200k, 1.2M."""
     if count < 1_000:
         return str(count)
-    return f"{count / 1_000:.1f}k" if count < 999_950 else f"{count / 1_000_000:.1f}M"
+    amount, unit = (count / 1_000, "k") if count < 999_500 else (count / 1_000_000, "M")
+    return f"{amount:.0f}{unit}" if amount >= 99.95 else f"{amount:.1f}".removesuffix(".0") + unit
 
 
-def money(spent: float, *, unpriced: bool) -> str:
+def money(spent: float, *, unpriced: bool = False) -> str:
     """Give a cost in US dollars; `unpriced` when a part of it is not known."""
     if unpriced and not spent:
         return "cost unknown"
-    amount = f"${spent:.2f}" if spent >= 1 else f"${spent:.4f}"
-    return f"over {amount}" if unpriced else amount
+    amount = "<$0.01" if 0 < spent < 0.01 else f"${spent:,.2f}"
+    return f"over {amount.removeprefix('<')}" if unpriced else amount
 
 
 def span(seconds: float) -> str:
-    """Give a span of time: 7s, 3m 05s, 2h 10m."""
-    whole = max(0, int(seconds))
+    """Give a span of time: 0.4 s, 7 s, 3m 05s, 2h 10m."""
+    if 0 < seconds < 0.95:
+        return f"{max(0.1, seconds):.1f} s"
+    whole = max(0, int(seconds + 0.05))
     if whole < 60:
-        return f"{whole}s"
+        return f"{whole} s"
     minutes, rest = divmod(whole, 60)
     return f"{minutes}m {rest:02d}s" if minutes < 60 else f"{minutes // 60}h {minutes % 60:02d}m"
-
-
-def doing(phase: Phase) -> str:
-    """Say what the session waits for."""
-    match phase:
-        case Phase.WAITING_FOR_EVENT:
-            return "ready"
-        case Phase.ASSEMBLING_CONTEXT:
-            return "preparing"
-        case Phase.AWAITING_LLM_RESPONSE:
-            return "model works"
-        case Phase.JUDGING:
-            return "checking"
-        case Phase.AWAITING_USER_CONFIRMATION:
-            return "waits for you"
-        case Phase.EXECUTING_TOOL:
-            return "running"
-        case Phase.COMPACTING:
-            return "making room"
-        case Phase.WAITING_TO_RETRY:
-            return "waits to retry"
-        case Phase.CANCELLING:
-            return "stopping"
 
 
 def ended(stop: TurnStop) -> str:
     """Say why a turn ended."""
     match stop:
         case TurnStop.END_TURN:
-            return "done"
+            return "Done"
         case TurnStop.MAX_TURN_REQUESTS:
-            return "stopped at the limit of steps"
+            return "Stopped at the limit of steps"
         case TurnStop.REFUSAL:
-            return "the model refused"
+            return "The model refused"
         case TurnStop.CANCELLED:
-            return "interrupted"
+            return "Stopped"
         case TurnStop.ERROR:
-            return "stopped by an error"
+            return "Stopped by an error"
         case TurnStop.MISTAKES:
-            return "stopped after repeated mistakes"
+            return "Stopped after repeated mistakes"
         case TurnStop.LOOP:
-            return "stopped in a loop"
+            return "Stopped because the same call was repeated"
         case TurnStop.BUDGET:
-            return "stopped by the budget"
+            return "Stopped at the limit of what it may spend"
         case TurnStop.TIME:
-            return "stopped at the limit of time"
+            return "Stopped at the limit of time"
+
+
+def failed(error: ModelError) -> str:
+    """Say in one sentence that a model call failed."""
+    status = f" ({error.status})" if error.status is not None else ""
+    match error.kind:
+        case ErrorKind.AUTHENTICATION:
+            return f"The provider refused the API key{status}."
+        case ErrorKind.BALANCE:
+            return f"The account of the provider has no credit left{status}."
+        case ErrorKind.RATE_LIMIT:
+            return f"The provider takes no more requests for now{status}."
+        case ErrorKind.OVERLOADED:
+            return f"The provider is overloaded{status}."
+        case ErrorKind.NETWORK:
+            return "The provider could not be reached."
+        case ErrorKind.TIMEOUT:
+            return "The provider did not answer in time."
+        case ErrorKind.NOT_FOUND:
+            return f"The provider does not know the model{status}."
+        case ErrorKind.CONTEXT_TOO_LONG:
+            return "The conversation is too long for the model."
+        case _:
+            return f"The model call failed{status}."
 
 
 def facts_of(error: ModelError) -> str:
