@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test soak check format bench docs clean
+.PHONY: help run demo test soak check format bench docs picture clean
 
 help: ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ docs: $(VENV)/.dev ## Write the generated pages of docs/
 	@$(BIN)/treadle docs errors > docs/errors.md
 	@mkdir -p docs/schema
 	@for name in event notification; do $(BIN)/treadle docs schema $$name > docs/schema/$$name.json || exit 1; done
+
+picture: $(VENV)/.dev ## Draw docs/terminal.svg from a run of the demo
+	@$(BIN)/python scripts/picture.py
 
 clean: ## Remove what was set up
 	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -34,7 +34,7 @@ from treadle.protocol.models import (
     Usage,
 )
 from treadle.protocol.notifications import TurnEnded
-from treadle.protocol.permissions import Decision, Mode, Verdict
+from treadle.protocol.permissions import Decision, Mode, Situation, Verdict
 from treadle.protocol.tools import (
     CallResult,
     Outcome,
@@ -107,7 +107,7 @@ class Look:
 class Nowhere:
     """No surroundings."""
 
-    async def describe(self, *, first: bool) -> str:
+    async def describe(self, *, first: bool, situation: Situation | None) -> str:  # noqa: ARG002 - nobody works here
         """Say nothing but the time's place."""
         return "Time: now" if not first else "Workspace: /bench"
 
@@ -133,7 +133,7 @@ def make_ports(store: Store, provider: Steady) -> Ports:
         judge=allow,
         redactor=lambda: known_secrets({}),
         tools={"look": Look()},
-        offered=lambda _: ("look",),
+        left_out=lambda *_: {},
         provider=lambda _: provider,
         model=lambda _: ModelSpec(provider="bench", name="model"),
         system=lambda *_: "You are a coding agent.",

@@ -59,7 +59,7 @@ async def _measure(root: Path) -> None:
     rg = workspace.search.ripgrep
 
     async def first() -> object:
-        return await Surroundings(workspace=workspace).describe(first=True)
+        return await Surroundings(workspace=workspace).describe(first=True, situation=None)
 
     every = f"{rg} --files"
     await _compare("the first request's file list | rg --files", first, every, workspace.root)

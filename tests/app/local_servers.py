@@ -20,8 +20,9 @@ class Asked:
 
 
 @asynccontextmanager
-async def http_server(answer: Answer) -> AsyncGenerator[str, None]:
-    """Serve JSON, or bytes as an event stream; gives the base URL."""
+async def http_server(answer: Answer, *, location: str = "") -> AsyncGenerator[str, None]:
+    """Serve JSON, or bytes as an event stream; gives the base URL. `location` is where a redirection leads."""
+    more = f"location: {location}\r\n" if location else ""
     tasks: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -31,7 +32,9 @@ async def http_server(answer: Answer) -> AsyncGenerator[str, None]:
             stream = isinstance(value, bytes)
             body = value if isinstance(value, bytes) else json.dumps(value).encode()
             kind = "text/event-stream" if stream else "application/json"
-            writer.write(f"HTTP/1.1 {status} x\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n".encode())
+            writer.write(
+                f"HTTP/1.1 {status} x\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n{more}".encode()
+            )
             writer.write(b"connection: close\r\n\r\n" + body)
             await writer.drain()
         except (OSError, asyncio.IncompleteReadError):

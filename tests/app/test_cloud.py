@@ -19,6 +19,7 @@ from treadle.providers.scripted.server import ScriptedServer
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "the-secret", "AWS_REGION": "eu-west-1"}
 CLAUDE = "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0"
+GEMINI = "vertex/gemini-2.5-pro"
 SAYS_HI = Script(turns=(Turn(items=(SayText(text="Hi"),)),))
 
 
@@ -87,7 +88,9 @@ async def test_bedrock_is_called_signed_with_the_keys_of_the_environment() -> No
 
 async def test_a_bearer_token_counts_over_an_account() -> None:
     async with ScriptedServer(SAYS_HI) as server:
-        models = Models(Settings(base_url=server.base_url), {**KEYS, "AWS_BEARER_TOKEN_BEDROCK": "bearer"})
+        models = Models(
+            Settings(model=CLAUDE, base_url=server.base_url), {**KEYS, "AWS_BEARER_TOKEN_BEDROCK": "bearer"}
+        )
         await collect(models.provider(CLAUDE), request())
         assert server.requests[0].headers["authorization"] == "Bearer bearer"
 
@@ -103,7 +106,7 @@ async def test_the_keys_of_a_program_are_fetched_by_the_library_of_aws(
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, str(tmp_path / ".aws" / name.split("_")[-2].lower()))
     async with ScriptedServer(SAYS_HI) as server:
-        models = Models(Settings(base_url=server.base_url), environment)
+        models = Models(Settings(model=CLAUDE, base_url=server.base_url), environment)
         await collect(models.provider(CLAUDE), request())
         headers = server.requests[0].headers
     assert headers["authorization"].startswith("AWS4-HMAC-SHA256 Credential=FETCHED/")
@@ -130,11 +133,11 @@ def test_the_address_of_vertex_follows_the_location_and_the_project_of_the_accou
     file.write_text(json.dumps({"type": "service_account", "project_id": "mine"}))
     environment = {"GOOGLE_APPLICATION_CREDENTIALS": str(file)}
     models = Models(Settings(), environment)
-    assert models.provider_url(models.row("vertex")) == (
+    assert models.base_url(models.row("vertex")) == (
         "https://aiplatform.googleapis.com/v1/projects/mine/locations/global/publishers/google"
     )
     models = Models(Settings(), {**environment, "GOOGLE_CLOUD_LOCATION": "europe-west4"})
-    assert models.provider_url(models.row("vertex-anthropic")) == (
+    assert models.base_url(models.row("vertex-anthropic")) == (
         "https://europe-west4-aiplatform.googleapis.com/v1/projects/mine/locations/europe-west4/publishers/anthropic"
     )
 
@@ -144,9 +147,9 @@ async def test_a_token_of_a_program_goes_into_the_call(tmp_path: Path) -> None:
     program.write_text("print('short-lived')")
     said = ProviderSettings(token_command=(sys.executable, str(program)))
     async with ScriptedServer(SAYS_HI) as server:
-        models = Models(Settings(providers={"vertex": said}, base_url=f"{server.base_url}/v1beta"), {})
+        models = Models(Settings(model=GEMINI, providers={"vertex": said}, base_url=f"{server.base_url}/v1beta"), {})
         assert models.proof(models.row("vertex")) == f"the command {sys.executable}"
-        events = await collect(models.provider("vertex/gemini-2.5-pro"), request())
+        events = await collect(models.provider(GEMINI), request())
         assert server.requests[0].headers["authorization"] == "Bearer short-lived"
     assert events[0] == StreamText(text="Hi")
 
@@ -157,15 +160,15 @@ async def test_a_token_of_a_program_goes_into_the_call(tmp_path: Path) -> None:
 )
 async def test_a_token_command_that_fails_is_an_error_of_the_key(tmp_path: Path, code: str, why: str) -> None:
     said = ProviderSettings(token_command=(sys.executable, "-c", code))
-    models = Models(Settings(providers={"vertex": said}, base_url="http://127.0.0.1:9"), {})
-    failed = await failure_of(models.provider("vertex/gemini-2.5-pro"), request())
+    models = Models(Settings(model=GEMINI, providers={"vertex": said}, base_url="http://127.0.0.1:9"), {})
+    failed = await failure_of(models.provider(GEMINI), request())
     assert (failed.error.kind, why in failed.error.message) == (ErrorKind.AUTHENTICATION, True)
 
 
 async def test_a_token_command_that_is_not_there_is_an_error_of_the_key() -> None:
     said = ProviderSettings(token_command=("/nowhere/gcloud", "auth"))
-    models = Models(Settings(providers={"vertex": said}, base_url="http://127.0.0.1:9"), {})
-    failed = await failure_of(models.provider("vertex/gemini-2.5-pro"), request())
+    models = Models(Settings(model=GEMINI, providers={"vertex": said}, base_url="http://127.0.0.1:9"), {})
+    failed = await failure_of(models.provider(GEMINI), request())
     assert (failed.error.kind, "'/nowhere/gcloud' did not run" in failed.error.message) == (
         ErrorKind.AUTHENTICATION,
         True,
@@ -178,6 +181,8 @@ async def test_a_service_account_that_cannot_be_used_is_an_error_of_the_key(
     file = tmp_path / "service.json"
     file.write_text(json.dumps({"type": "service_account", "project_id": "mine"}))
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(file))
-    models = Models(Settings(base_url="http://127.0.0.1:9"), {"GOOGLE_APPLICATION_CREDENTIALS": str(file)})
-    failed = await failure_of(models.provider("vertex/gemini-2.5-pro"), request())
+    models = Models(
+        Settings(model=GEMINI, base_url="http://127.0.0.1:9"), {"GOOGLE_APPLICATION_CREDENTIALS": str(file)}
+    )
+    failed = await failure_of(models.provider(GEMINI), request())
     assert failed.error.kind is ErrorKind.AUTHENTICATION

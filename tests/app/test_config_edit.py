@@ -5,8 +5,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from treadle.app.config.edit import set_value
-from treadle.app.config.settings import load_settings
+from treadle.app.config.edit import Saved, set_value, unset_value
+from treadle.app.config.lines import dotted, leaves
+from treadle.app.config.settings import Settings, load_settings
 
 BEFORE = """\
 # the model
@@ -46,11 +47,31 @@ def test_any_changes_leave_a_valid_file_with_all_else_as_it_was(
         file.write_text(BEFORE)
         wanted = tomllib.loads(BEFORE)
         for key, quote, text in changes:
-            assert set_value(key, text) == file
+            assert set_value(key, text, accept) == Saved(file=file)
             wanted = _merged(wanted, tomllib.loads(f"{key} = {quote}{text}{quote}"))
         assert tomllib.loads(file.read_text()) == wanted
         assert all(comment in file.read_text() for comment in ("# the model\n", "# beside it\n", "# plans think\n"))
         load_settings({}, file)
+
+
+@given(st.permutations([path for path, _ in leaves(tomllib.loads(BEFORE))]))
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_values_are_removed_in_any_order_and_comments_stay(tmp_path: Path, paths: list[tuple[str, ...]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TREADLE_HOME", str(tmp_path))
+        file = tmp_path / "config.toml"
+        file.write_text(BEFORE)
+        left = dict(leaves(tomllib.loads(BEFORE)))
+        for path in paths:
+            unset_value(dotted(path), accept)
+            del left[path]
+            assert {key: one for key, one in leaves(tomllib.loads(file.read_text())) if one != {}} == left
+        assert "# the model\n" in file.read_text()
+        assert "# plans think\n" in file.read_text()
+
+
+def accept(_: Settings, __: tuple[str, ...]) -> None:
+    """Take every settings."""
 
 
 def _merged(below: dict[str, object], above: dict[str, object]) -> dict[str, object]:

@@ -61,7 +61,7 @@ def git(folder: str, *arguments: str) -> None:
     ],
 )
 def test_lines_that_only_read_are_hardened(place: Place, line: str, reads: bool) -> None:
-    found = confine(line, None, place, context(place, Mode.ASK))
+    found = confine(line, (), place, context(place, Mode.ASK))
     assert found == Confinement(variables=HARDENED_GIT if reads else {})
 
 
@@ -127,14 +127,14 @@ async def test_reading_with_git_runs_nothing_that_a_repository_or_its_submodule_
     for line in READS:
         Path(place.root, "a.txt").write_text("one\ntwo\n")
         Path(inner, "a.txt").write_text("one\ntwo\n")
-        command = workspace.launcher.start(line, confinement=confine(line, None, place, context(place, Mode.ASK)))
+        command = workspace.launcher.start(line, confinement=confine(line, (), place, context(place, Mode.ASK)))
         await command.finish(30)
         assert command.status == 0, command.take_output()
         await command.close()
         assert [made.name for made in trap.iterdir()] == [], line
     # The trap works, and a commit runs its hooks: nobody reads there.
     line = "git -c user.name=A -c user.email=a@b commit -qam two"
-    command = workspace.launcher.start(line, confinement=confine(line, None, place, context(place, Mode.ASK)))
+    command = workspace.launcher.start(line, confinement=confine(line, (), place, context(place, Mode.ASK)))
     await command.finish(30)
     await command.close()
     assert {"hook-pre-commit", "fsmonitor"} <= {made.name for made in trap.iterdir()}
@@ -144,7 +144,7 @@ async def test_reading_with_git_runs_nothing_that_a_repository_or_its_submodule_
 @pytest.mark.usefixtures("unsandboxed")
 @pytest.mark.parametrize("mode", Mode)
 def test_without_a_sandbox_no_command_has_one(place: Place, mode: Mode) -> None:
-    assert confine("make", None, place, context(place, mode)) == Confinement()
+    assert confine("make", (), place, context(place, mode)) == Confinement()
 
 
 def test_a_granted_right_is_added_and_plan_mode_grants_none(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +152,7 @@ def test_a_granted_right_is_added_and_plan_mode_grants_none(place: Place, monkey
     monkeypatch.setattr("treadle.app.security.confinement.probe", lambda: state)
 
     def inner(mode: Mode, right: SandboxDenial | None) -> tuple[str, ...]:
-        return confine("make", right, place, context(place, mode)).wrapping.inner
+        return confine("make", () if right is None else (right,), place, context(place, mode)).wrapping.inner
 
     assert "--share-net" not in inner(Mode.AUTO, None)
     assert "--share-net" in inner(Mode.AUTO, SandboxDenial(right=Right.NETWORK))
@@ -171,7 +171,7 @@ def test_a_granted_right_is_added_and_plan_mode_grants_none(place: Place, monkey
 def test_what_is_treadles_own_is_never_offered(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     state = SandboxState(backend=Backend.BUBBLEWRAP, program="/usr/bin/bwrap")
     monkeypatch.setattr("treadle.app.security.confinement.probe", lambda: state)
-    found = confine("cat x", None, place, context(place, Mode.AUTO))
+    found = confine("cat x", (), place, context(place, Mode.AUTO))
     place.data.joinpath("keys.json").write_text("{}")
     assert found.find_denial(f"cat: {place.data}/keys.json: Permission denied") is None
     assert found.find_denial("curl: (6) Could not resolve host: x") is not None

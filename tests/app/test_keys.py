@@ -106,7 +106,7 @@ def test_with_a_keyring_the_key_is_not_in_the_file(monkeypatch: pytest.MonkeyPat
     assert store_key("openai", SECRET) == "the system's keyring"
     assert backend.kept == {("treadle", "openai"): SECRET}
     assert "sk-" not in key_file().read_text()
-    assert find_key("openai", (), {}) == Key(value=SECRET, origin="keyring")
+    assert find_key("openai", (), {}) == Key(value=SECRET, origin="the system's keyring")
     assert forget_key("openai")
     assert backend.kept == {}
     assert find_key("openai", (), {}) is None

@@ -1,22 +1,36 @@
 """The ledger of edits: what counts as a first try, what as a repair, and which tool follows from it."""
 
 import asyncio
+import sqlite3
+from datetime import date, timedelta
 from pathlib import Path
 
-from treadle.app.session.ledger import Ledger, LedgerRow, choose_edit_tool, first_try_rates, ledger_rows
+import pytest
+
+from treadle.app.session.ledger import FirstTries, Ledger, LedgerRow, choose_edit_tool, first_tries, ledger_rows
 from treadle.protocol.events import CallFinished, Event, EventData, ReplyFinished, SetModel, Source
 from treadle.protocol.messages import Message, Role
 from treadle.protocol.models import ReplyStop, ToolProtocol, Usage
 from treadle.protocol.tools import CallResult, EditReport, Outcome
+from treadle.store.schema import STEPS
 from treadle.store.sqlite import EditCount, Store
 
+TODAY = date(2026, 3, 31)
 
-def count(form: str, code: str, number: int, *, repair: bool = False, tokens: int = 0) -> EditCount:
-    return EditCount(model="p/m", format=form, code=code, repair=repair, count=number, tokens=tokens)
+
+def count(
+    form: str, code: str, number: int, *, repair: bool = False, tokens: int = 0, age: int = 0, model: str = "p/m"
+) -> EditCount:
+    day = (TODAY - timedelta(days=age)).isoformat()
+    return EditCount(model=model, format=form, code=code, repair=repair, day=day, count=number, tokens=tokens)
+
+
+def chosen(*counts: EditCount, model: str = "p/m") -> str:
+    return choose_edit_tool(model, counts, TODAY)
 
 
 def event(data: EventData) -> Event:
-    return Event(seq=1, at=0, source=Source(kind="engine"), data=data)
+    return Event(seq=1, at=1_774_958_400_000, source=Source(kind="engine"), data=data)
 
 
 def edited(code: str, path: str = "a.py") -> Event:
@@ -58,7 +72,7 @@ def test_the_ledger_is_kept_per_model_and_format_and_summed_up(tmp_path: Path) -
     store = Store(tmp_path / "sessions.db")
     try:
         asyncio.run(write())
-        rows = ledger_rows(store.edit_counts("p/m"))
+        rows = ledger_rows(store.edit_counts("p/m"), TODAY)
     finally:
         store.close()
     assert rows == [
@@ -70,25 +84,101 @@ def test_the_ledger_is_kept_per_model_and_format_and_summed_up(tmp_path: Path) -
             refused={"not_found": 1},
             repairs=1,
             repair_tokens=9,
+            recent_tries=4,
+            recent_low=0.301,
+            recent_high=0.954,
+            chosen=True,
         )
     ]
 
 
+MEDIOCRE = [count("search_replace", "ok", 60), count("search_replace", "not_found", 40)]
+
+
 def test_a_model_is_offered_what_it_was_trained_on_until_the_ledger_speaks() -> None:
-    assert choose_edit_tool("openai/gpt-5", []) == "apply_patch"
-    assert choose_edit_tool("anthropic/claude-sonnet-4-5", []) == "replace_in_file"
+    assert chosen(model="openai/gpt-5") == "apply_patch"
+    assert chosen(model="anthropic/claude-sonnet-4-5") == "replace_in_file"
 
 
-def test_a_few_bad_edits_are_no_evidence() -> None:
-    few = [count("search_replace", "not_found", 5)]
-    assert first_try_rates(few) == {}
-    assert choose_edit_tool("p/m", few) == "replace_in_file"
+@pytest.mark.parametrize(
+    ("counts", "tool"),
+    [
+        # 23 tries, or a poor run that may be chance, are no evidence.
+        ([count("search_replace", "ok", 15), count("search_replace", "not_found", 8)], "replace_in_file"),
+        ([count("search_replace", "not_found", 29)], "replace_in_file"),
+        ([count("search_replace", "ok", 75), count("search_replace", "not_found", 25)], "replace_in_file"),
+        # Mediocre: only a format that is surely better is taken instead.
+        (MEDIOCRE, "replace_in_file"),
+        (
+            [*MEDIOCRE, count("apply_patch", "ok", 29)],
+            "replace_in_file",
+        ),
+        (
+            [*MEDIOCRE, count("apply_patch", "ok", 40)],
+            "apply_patch",
+        ),
+        (
+            [
+                *MEDIOCRE,
+                *(count("apply_patch", "ok", 30), count("apply_patch", "malformed", 10)),
+            ],
+            "replace_in_file",
+        ),
+        # Bad: the other one gets its chance, and is given up when it is not better.
+        ([count("search_replace", "ok", 10), count("search_replace", "not_found", 30)], "apply_patch"),
+        (
+            [
+                *(count("search_replace", "ok", 10), count("search_replace", "not_found", 30)),
+                *(count("apply_patch", "ok", 8), count("apply_patch", "malformed", 30)),
+            ],
+            "replace_in_file",
+        ),
+    ],
+)  # fmt: skip
+def test_a_format_gives_way_only_where_it_is_surely_worse(counts: list[EditCount], tool: str) -> None:
+    assert chosen(*counts) == tool
 
 
-def test_a_format_that_a_model_writes_badly_gives_way_to_the_other_one() -> None:
-    bad = [count("search_replace", "ok", 10), count("search_replace", "not_found", 15)]
-    assert choose_edit_tool("p/m", bad) == "apply_patch"
-    worse = [*bad, count("apply_patch", "ok", 2), count("apply_patch", "malformed", 30)]
-    assert choose_edit_tool("p/m", worse) == "replace_in_file"
-    better = [*bad, count("apply_patch", "ok", 30)]
-    assert choose_edit_tool("p/m", better) == "apply_patch"
+def test_what_was_not_the_formats_fault_is_no_evidence() -> None:
+    idle = [count("search_replace", code, 90) for code in ("no_change", "already_applied", "changed_since")]
+    assert first_tries([*idle, count("search_replace", "ok", 3)], "search_replace", TODAY) == FirstTries(3, 3)
+    assert chosen(*idle) == "replace_in_file"
+
+
+def test_a_format_that_was_given_up_is_tried_again_after_thirty_days() -> None:
+    bad = [("ok", 5), ("not_found", 60)]
+    assert chosen(*(count("search_replace", code, number, age=29) for code, number in bad)) == "apply_patch"
+    assert chosen(*(count("search_replace", code, number, age=30) for code, number in bad)) == "replace_in_file"
+
+
+def test_an_edit_after_one_that_changed_nothing_is_no_repair() -> None:
+    ledger = Ledger()
+    codes = [one for each in (edited("no_change"), edited("ok")) for one in ledger.take(each)]
+    assert [(one.code, one.repair) for one in codes] == [("no_change", False), ("ok", False)]
+
+
+def test_bounds_are_those_of_wilson() -> None:
+    assert (FirstTries().low, FirstTries().high) == (0.0, 1.0)
+    assert round(FirstTries(50, 40).low, 3) == 0.67
+    assert round(FirstTries(50, 40).high, 3) == 0.888
+    assert FirstTries(30, 30).high == pytest.approx(1.0)
+
+
+def test_a_ledger_from_before_days_were_kept_is_forgotten_in_time(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    store = Store(path)
+    store.close()
+    database = sqlite3.connect(path)
+    database.execute("DROP TABLE edits")
+    database.execute(str(STEPS[1][0]))
+    database.execute("INSERT INTO edits VALUES ('p/m', 'search_replace', 'ok', 0, 7, 9)")
+    database.execute(f"PRAGMA user_version={len(STEPS) - 1}")
+    database.commit()
+    database.close()
+    store = Store(path)
+    try:
+        (one,) = store.edit_counts()
+    finally:
+        store.close()
+    assert (one.model, one.code, one.count, one.tokens) == ("p/m", "ok", 7, 9)
+    assert date.fromisoformat(one.day) >= date(2026, 1, 1)

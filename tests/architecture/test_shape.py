@@ -22,7 +22,7 @@ IMPORTS_LATE = {
     "__main__.py": "--version loads nothing",
     "providers/connect.py": "one wire API is loaded, not all",
     "providers/event_json.py": "an event that is no strict JSON is rare",
-    "providers/failures.py": "a date that says when to try again is rare",
+    "providers/waits.py": "a date that says when to try again is rare",
     "tools/browser_action.py": "Playwright is an extra, loaded with the first page",
     "tools/apply_patch.py": "the edit engine is loaded with the first edit",
     "tools/replace_in_file.py": "the edit engine is loaded with the first edit",

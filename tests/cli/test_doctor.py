@@ -21,6 +21,33 @@ def test_an_empty_installation_is_well(treadle: Command) -> None:
     assert checks["local servers"] == ("ok", "none answered")
 
 
+def test_what_is_optional_is_information_on_one_line(
+    treadle: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GROQ_API_KEY", "gsk-test-12345678")
+    monkeypatch.chdir(home)
+    monkeypatch.setattr("treadle.app.reports.installation.missing_packages", lambda extra: ("p",))
+    for name in ("TREADLE_RG", "TREADLE_CHROMIUM"):
+        monkeypatch.setenv(name, str(home / "nothing"))
+    said = treadle("doctor", "--offline")
+    lines = [line for line in said.out.splitlines() if "extra" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("ok    extras: installed: none; not installed (optional): bedrock, ")
+    others = [one for one in said.out.splitlines() if not one.startswith(("ok ", "      fix", "warn  sandbox"))]
+    assert others[:-1] == []
+    assert others[-1] in ("Everything is in order.", "1 warning.")
+
+
+def test_an_address_that_nobody_owns_is_a_failure(
+    treadle: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("TREADLE_BASE_URL", "http://127.0.0.1:1")
+    said = treadle("doctor", "--offline")
+    assert (said.code, "fail  settings: A base URL was given without a model." in said.out) == (1, True)
+    assert said.out.endswith("\n1 failure.\n")
+
+
 def test_the_trust_in_this_folder_is_told(treadle: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work = tmp_path / "work"
     work.mkdir()
@@ -49,7 +76,7 @@ def test_the_size_of_kept_outputs_is_told(treadle: Command, home: Path) -> None:
     (home / "output" / "a-session" / "output-1.txt").write_bytes(b"x" * 3 * 1024 * 1024)
     told = _checks(treadle("doctor", "--offline", "--json").out)["command output"]
     assert told[0] == "ok"
-    assert told[1].startswith(f"3.0 MiB of 1 sessions in {home}/output; ")
+    assert told[1].startswith(f"3.0 MiB of 1 session in {home}/output; ")
 
 
 def test_a_damaged_database_fails(treadle: Command, home: Path) -> None:
@@ -95,7 +122,8 @@ async def test_each_configured_provider_is_called_once(
     assert said.code == 1
     assert sorted(calls) == ["grok-4", "openai/gpt-oss-120b"]
     assert checks["key groq"] == ("ok", "from GROQ_API_KEY")
-    assert checks["call xai/grok-4"][0] == "fail"
+    status, found = checks["call xai/grok-4"]
+    assert (status, "The key comes from XAI_API_KEY and ends in …5678." in found) == ("fail", True)
     assert checks["call groq/openai/gpt-oss-120b"][0] == "warn", "its variable may be there for other reasons"
 
 

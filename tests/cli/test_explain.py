@@ -37,5 +37,5 @@ def test_a_missing_extra_is_named_with_its_command(treadle: Command, monkeypatch
 
 def test_modules_belong_to_their_extras() -> None:
     assert {"code", "docs", "keyring"} <= extras().keys()
-    modules = ("tree_sitter_python", "pypdf", "docx", "openpyxl", "keyring", "keyring.backends", "json")
+    modules = ("tree_sitter_javascript", "pypdf", "docx", "openpyxl", "keyring", "keyring.backends", "json")
     assert [extra_of(module) for module in modules] == ["code", "docs", "docs", "docs", "keyring", "keyring", ""]

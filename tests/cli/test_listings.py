@@ -2,8 +2,12 @@ import asyncio
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.app.local_servers import http_server, ollama
 from tests.cli.conftest import Command
+from tests.e2e.process import Program
+from tests.e2e.pseudo_terminal import on_terminal
 
 
 def test_providers_tell_whether_they_are_configured(treadle: Command, home: Path) -> None:
@@ -33,8 +37,40 @@ def test_models_are_found_by_words(treadle: Command) -> None:
 
 def test_a_mistyped_model_is_found_by_likeness(treadle: Command) -> None:
     said = treadle("models", "anthropic/claude-sonet-4-5")
-    assert "anthropic/claude-sonnet-4-5," in said.out
-    assert "figures of 20" in said.err
+    assert any(line.split()[0] == "anthropic/claude-sonnet-4-5" for line in said.out.splitlines()[1:])
+    assert "Figures of 20" in said.err
+
+
+def test_what_can_be_used_comes_first_in_columns_and_the_rest_is_a_hint(
+    treadle: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = treadle("models")
+    assert (nothing.code, nothing.out) == (1, "")
+    assert "No provider has a key yet: `treadle login PROVIDER` stores one." in nothing.err
+    monkeypatch.setenv("GROQ_API_KEY", "gsk-test-12345678")
+    said = treadle("models")
+    head, *lines = said.out.splitlines()
+    assert head.split() == ["model", "window", "output", "$", "in", "$", "out", "can"]
+    assert lines
+    assert all(line.startswith("*  groq/") for line in lines)
+    assert len({line.index(line.split()[2]) + len(line.split()[2]) for line in lines}) == 1
+    assert "of other providers: treadle models --all." in said.err
+    everything = treadle("models", "--all").out.splitlines()[1:]
+    assert len(everything) > 1000
+    assert [line.startswith("*") for line in everything] == [True] * len(lines) + [False] * (
+        len(everything) - len(lines)
+    )
+    words = treadle("models", "gpt-oss-120b").out.splitlines()[1:]
+    assert words[0].startswith("*  groq/openai/gpt-oss-120b ")
+    assert len(words) > 1
+
+
+async def test_a_terminal_is_not_flooded(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    program = Program(tmp_path / "home", {"OPENROUTER_API_KEY": "sk-or-test-12345678"})
+    async with on_terminal(program, "models") as terminal:
+        await terminal.until_shown("40 of ", "are shown: add words of the name, or --all.")
+        assert await terminal.ended() == 0
 
 
 def test_no_model_like_it_is_said_by_the_exit_code(treadle: Command) -> None:

@@ -29,6 +29,10 @@ def provider(asked: Asked) -> tuple[int, object]:
         return 200, REPLY
     if given == "sk-poor-3141592653":
         return 402, {"error": {"message": f"{given} has insufficient balance"}}
+    if given == "sk-no-access-1618":
+        return 403, {"error": {"message": f"{given} may not use this model"}}
+    if given == "sk-no-model-1618":
+        return 404, {"error": {"message": "no such model"}}
     return 401, {"error": {"message": f"Incorrect API key provided: {given}", "code": "invalid_api_key"}}
 
 
@@ -55,14 +59,36 @@ async def test_a_key_without_balance_is_stored_and_said(treadle: Command, monkey
     assert "sk-poor" not in said.out
 
 
-@pytest.mark.parametrize(("key", "down"), [("sk-wrong-161803398", False), (SECRET, True), ("", False), ("a b", False)])
+@pytest.mark.parametrize("key", ["sk-wrong-161803398", "", "a b"])
 async def test_a_key_that_does_not_work_is_not_stored_nor_shown(
-    treadle: Command, monkeypatch: pytest.MonkeyPatch, key: str, down: bool
+    treadle: Command, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
-    said = await _login(treadle, monkeypatch, key, down=down)
+    said = await _login(treadle, monkeypatch, key)
     assert said.code == 78
     assert not key or key not in said.out + said.err
     assert not key_file().exists()
+
+
+@pytest.mark.parametrize(("key", "down"), [(SECRET, True), ("sk-no-access-1618", False), ("sk-no-model-1618", False)])
+async def test_a_key_of_which_nobody_said_that_it_is_wrong_is_kept(
+    treadle: Command, monkeypatch: pytest.MonkeyPatch, key: str, down: bool
+) -> None:
+    said = await _login(treadle, monkeypatch, key, down=down)
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith(
+        f"The key of groq is stored in {key_file()} (saved, not checked: groq/openai/gpt-oss-120b:"
+    )
+    assert key not in said.out
+    assert json.loads(key_file().read_text())["keys"] == {"groq": key}
+
+
+async def test_a_key_is_kept_where_no_model_is_known_to_try_it_with(
+    treadle: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "config.toml").write_text('[providers.mine]\nbase_url = "http://127.0.0.1:1"\n')
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{SECRET}\n"))
+    said = await asyncio.to_thread(treadle, "login", "mine", "--key-stdin")
+    assert (said.code, "saved, not checked: mine: No model of mine is known" in said.out) == (0, True)
 
 
 async def test_a_key_can_be_stored_untried(treadle: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +99,7 @@ async def test_a_key_can_be_stored_untried(treadle: Command, monkeypatch: pytest
 async def test_the_environment_that_counts_before_is_told(treadle: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GROQ_API_KEY", "gsk-from-the-environment")
     said = await _login(treadle, monkeypatch, SECRET)
-    assert "GROQ_API_KEY is set in the environment and counts before it." in said.out
+    assert "GROQ_API_KEY is set in the environment and is used before it." in said.out
 
 
 async def test_logout_forgets_the_key(treadle: Command, monkeypatch: pytest.MonkeyPatch) -> None:

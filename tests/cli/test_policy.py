@@ -55,7 +55,7 @@ def _work_off(
     async def run() -> str:
         script = _script(work.parent / "script.json", commands)
         settings = load_settings({"model": f"scripted/{script}"})
-        live = await open_session(Opening(workspace=work, settings=settings, user_present=True, title="t"))
+        live = await open_session(Opening(workspace=work, settings=settings, user_present=True))
         feed, source = live.follow(), Source(kind="library")
         async with live:
             await live.post(Prompt(id="p", content=(Text(text="go"),)), source)
@@ -144,8 +144,8 @@ def test_an_address_is_explained_also_as_after_text_from_outside_was_read(treadl
     told = [json.loads(treadle(*asked, *more).out) for more in ((), ("--tainted",), ("--method", "POST", "--tainted"))]
     assert [(one["verdict"], [reason["rule"] for reason in one["parts"][0]["reasons"]]) for one in told] == [
         ("ALLOW", ["fetch-url", "mode"]),
-        ("REQUIRE_USER_CONFIRMATION", ["fetch-url", "taint"]),
-        ("REQUIRE_USER_CONFIRMATION", ["fetch-url", "taint", "mode"]),
+        ("REQUIRE_USER_CONFIRMATION", ["taint", "fetch-url"]),
+        ("REQUIRE_USER_CONFIRMATION", ["taint", "fetch-url", "mode"]),
     ]
     told_change = {"what": "a new turn, in which no text from outside was read", "verdict": "ALLOW"}
     assert told_change in [{"what": one["what"], "verdict": one["verdict"]} for one in told[1]["changes"]]

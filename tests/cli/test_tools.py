@@ -30,10 +30,10 @@ def test_the_list_says_which_tools_a_model_is_told_of(capsys: pytest.CaptureFixt
     assert run(["tools", "--json", "--model", "openai-compatible/gpt-5-x", "--base-url", "http://localhost:1/v1"]) == 0
     patching = lines(capsys.readouterr().out)
     assert (patching["apply_patch"].offered, patching["replace_in_file"].offered) == (True, False)
-    assert patching["replace_in_file"].why_not == "this model edits by apply_patch"
+    assert patching["replace_in_file"].why_not == "this model edits with apply_patch"
     assert run(["tools"]) == 0
     table = capsys.readouterr().out
-    assert "   apply_patch                 edit     write         idempotent  built in  this model edits by" in table
+    assert "   apply_patch                 edit     write         idempotent  built in  this model edits with" in table
     assert "\n*  read_file                   read     read          pure        built in\n" in table
 
 

@@ -21,8 +21,10 @@ ROWS, COLUMNS = 150, 140
 class Terminal:
     """The screen and the keyboard of one process."""
 
-    def __init__(self, master: int, process: asyncio.subprocess.Process, modes: list[Any]) -> None:
+    def __init__(self, master: int, slave: int, process: asyncio.subprocess.Process, modes: list[Any]) -> None:
         self._master = master
+        self._slave = slave
+        self.closed = False
         self._screen = pyte.Screen(COLUMNS, ROWS)
         self._stream = pyte.ByteStream(self._screen)
         self._lines = [""] * ROWS
@@ -51,11 +53,11 @@ class Terminal:
         """The screen without blank ends, as lines."""
         return "\n".join(self._lines).rstrip()
 
-    def colours_of(self, text: str) -> set[str]:
-        """The colours that a text is shown in, wherever it stands at the beginning of a line."""
-        rows = [number for number, line in enumerate(self._lines) if line.strip().startswith(text)]
-        lines = [(self._screen.buffer[row], self._lines[row].index(text)) for row in rows]
-        return {line[column + offset].fg for line, column in lines for offset in range(len(text))}
+    def colours_of(self, sign: str, text: str) -> set[str]:
+        """The colours of a sign before a text, wherever the two are shown."""
+        shown = f"{sign} {text}"
+        found = [(row, line.index(shown)) for row, line in enumerate(self._lines) if shown in line]
+        return {self._screen.buffer[row][column].fg for row, column in found}
 
     def type(self, keys: str) -> None:
         """Press keys."""
@@ -109,6 +111,13 @@ class Terminal:
         async with asyncio.timeout(PATIENCE):
             return await self.process.wait()
 
+    def close(self) -> None:
+        """Close the window."""
+        asyncio.get_running_loop().remove_reader(self._master)
+        os.close(self._slave)
+        os.close(self._master)
+        self.closed = True
+
     def restored(self) -> bool:
         """Whether the settings of the terminal are what they were in the beginning."""
         return termios.tcgetattr(self._master) == self._modes
@@ -131,7 +140,7 @@ async def on_terminal(program: Program, *arguments: str, command: Sequence[str] 
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )
-    terminal = Terminal(master, process, modes)
+    terminal = Terminal(master, slave, process, modes)
     asyncio.get_running_loop().add_reader(master, terminal.read)
     try:
         yield terminal
@@ -139,6 +148,5 @@ async def on_terminal(program: Program, *arguments: str, command: Sequence[str] 
         if process.returncode is None:
             process.kill()
             await process.wait()
-        asyncio.get_running_loop().remove_reader(master)
-        os.close(slave)
-        os.close(master)
+        if not terminal.closed:
+            terminal.close()

@@ -72,7 +72,8 @@ async def test_edits_mode_denies_the_commands_and_says_so(tmp_path: Path, name: 
     assert ended.code == Exit.PERMISSION, ended.err
     assert tree(tmp_path / "project") == task.edited
     commands = sum(call.name == "execute_command" for call in calls(task.script))
-    assert f"# {commands} calls were denied because nobody was there to approve them" in ended.err
+    said = "1 call was" if commands == 1 else f"{commands} calls were"
+    assert f"# {said} denied because nobody was there to approve" in ended.err
 
 
 @pytest.mark.parametrize(("name", "wire", "protocol"), COMBINATIONS)

@@ -274,7 +274,7 @@ def test_a_right_that_the_sandbox_refused_is_asked_for_and_counts_for_one_run() 
     assert (question.denial, question.options) == (DENIAL, (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE))
     answer(world, OptionKind.ALLOW_ONCE)
     runs = [effect for effect in world.effects if isinstance(effect, RunTool)]
-    assert [(run.call.id, run.digest, run.granted) for run in runs] == [(call_id, "d", None), (call_id, "d", DENIAL)]
+    assert [(run.call.id, run.digest, run.granted) for run in runs] == [(call_id, "d", ()), (call_id, "d", (DENIAL,))]
     world.take(CallStarted(call_id=call_id))
     world.take(CallFinished(call_id=call_id, result=STOPPED))
     assert result_of(world) == (Outcome.FAILED, "no network")

@@ -264,7 +264,7 @@ def test_a_broken_rule_file_turns_automatic_approval_off_and_is_shown() -> None:
     rules = _rules("[[rule]")
     decision = _decide(RunCommand(command="ls", cwd=ROOT), Mode.FULL, rules=rules)
     assert decision.verdict is ASK
-    assert "automatic approval is off: rules.toml" in decision.reasons[-1].text
+    assert "automatic approval is off: rules.toml" in decision.reasons[0].text
 
 
 @pytest.mark.parametrize(

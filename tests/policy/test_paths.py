@@ -62,6 +62,13 @@ def test_invisible_characters_need_a_yes(path: str) -> None:
     assert _where(path, READ) is Where.PROTECTED
 
 
+def test_a_byte_that_is_no_utf_8_is_a_character_of_a_name_like_any_other() -> None:
+    assert _where("old/caf\udce9.txt", PathOp.WRITE) is Where.INSIDE
+    assert _where("caf\udce9/.env", PathOp.READ) is Where.PROTECTED
+    assert _where("a\udc80" * 100, PathOp.READ) is Where.INSIDE
+    assert _where("\udce9" * 256, PathOp.READ) is Where.OUTSIDE
+
+
 def test_links_are_followed_for_the_place_and_for_the_name() -> None:
     links = {f"{ROOT}/out": "/srv", f"{ROOT}/n.txt": f"{ROOT}/.env", f"{ROOT}/k": f"{HOME}/.ssh/id_rsa"}
     files = MemoryView(links=links)

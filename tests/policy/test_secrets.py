@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 from treadle.policy.secrets import MAX_BLOCK, Redactor, known_secrets
 from treadle.workspace.text import Decoder
 
-REDACTOR = known_secrets({"MY_TOKEN": "correct-horse-battery", "EDITOR": "vim-is-my-editor", "A_SECRET": "short"})
+REDACTOR = known_secrets(
+    {"MY_TOKEN": "correct-horse-battery", "EDITOR": "vim-is-my-editor", "A_SECRET": "short", "PG_PASSWORD": "postgres"}
+)
 _BLOCK = "-----BEGIN RSA PRIVATE KEY-----\nMIIB\nabcd\n-----END RSA PRIVATE KEY-----"
 _PIECES = (
+    "postgres", "post", "gres", "a", " ",
     "plain text ", "\n", "correct-horse-battery", "correct-horse", "sk-" + "a1B2" * 8, "ghp_" + "x" * 36, _BLOCK,
     "https://user:pa55word@host/x", "password = 'Abcdef123456xyz'", "AKIA" + "A1" * 8, "\r", "-----BEGIN ", "token: ",
     "Authorization: Bearer abc.def.ghi123", "x" * 500,
@@ -29,6 +32,19 @@ def test_known_values_are_hidden_by_name() -> None:
 
 def test_values_of_ordinary_or_short_variables_stay() -> None:
     assert REDACTOR.redact("vim-is-my-editor short") == "vim-is-my-editor short"
+
+
+def test_a_value_that_is_one_word_is_not_hidden_inside_others() -> None:
+    redactor = known_secrets(
+        {"PG_PASSWORD": "postgres", "MY_KEY": "aB3xK9qLmZ", "PIN_SECRET": "k", "APP_SECRET": "1234567"}
+    )
+    text = "postgresql postgres, my_postgres: (postgres) prepostgres"
+    assert (
+        redactor.redact(text)
+        == "postgresql [hidden: PG_PASSWORD], my_[hidden: PG_PASSWORD]: ([hidden: PG_PASSWORD]) prepostgres"
+    )
+    assert redactor.redact("xaB3xK9qLmZy") == "x[hidden: MY_KEY]y"
+    assert redactor.redact("API key 1234567") == "API key 1234567"
 
 
 def test_a_value_that_holds_another_is_hidden_whole() -> None:

@@ -351,4 +351,4 @@ async def test_a_signed_request_reaches_a_server_and_what_it_repeats_of_the_proo
     async with raw_server(repeat) as url:
         place = Endpoint(name="bedrock", base_url=url)
         failed = await failure_of(HttpProvider(place, BedrockConverse(place), signer), request())
-    assert failed.error.message.endswith("x-amz-security-token:[secret]")
+    assert failed.error.message.endswith("x-amz-security-token:[secret].")

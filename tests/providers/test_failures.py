@@ -7,44 +7,11 @@ from hypothesis import strategies as st
 
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.failures import MAX_MESSAGE, from_response, retry_after
+from treadle.providers.failures import MAX_MESSAGE, from_response
 from treadle.providers.problems import Problem, kind_of, problem_in
 
 NOW = 1_800_000_000.0
 PLACE = Endpoint(name="acme", base_url="https://api.example.org/v1", api_key="sk-secret")
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"retry-after": "7"}, 7.0),
-        ({"retry-after": "1.5"}, 1.5),
-        ({"retry-after": "-3"}, None),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": "9" * 400}, 1e11 - NOW),
-        ({"retry-after": ""}, None),
-        ({"retry-after": "1800000030"}, 30.0),
-        ({"retry-after": "1700000000"}, 0.0),
-        ({"retry-after": "1800000030000"}, 30.0),
-        ({"retry-after": "Fri, 15 Jan 2027 08:00:20 GMT"}, 20.0),
-        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
-        ({"retry-after-ms": "250", "retry-after": "1"}, 0.25),
-        ({"x-ratelimit-reset-requests": "1m30s", "x-ratelimit-remaining-requests": "0"}, 90.0),
-        ({"x-ratelimit-reset-tokens": "6ms", "x-ratelimit-remaining-tokens": "0"}, 0.006),
-        ({"x-ratelimit-reset-tokens": "6m", "x-ratelimit-remaining-tokens": "9"}, None),
-        ({"x-ratelimit-reset": "1800000005000"}, 5.0),
-        ({}, None),
-    ],
-)
-def test_the_wait_is_read_in_every_form(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after(headers, now=NOW) == (seconds if seconds is None else pytest.approx(seconds))
-
-
-@settings(max_examples=80, deadline=None)
-@given(st.text(max_size=30))
-def test_no_wait_is_negative_or_breaks(text: str) -> None:
-    wait = retry_after({"retry-after": text}, now=NOW)
-    assert wait is None or wait >= 0
 
 
 @pytest.mark.parametrize(
@@ -126,22 +93,39 @@ def test_error_bodies_of_many_vendors_are_understood(status: int, body: str, kin
     assert text in error.message
 
 
-def test_the_wait_of_a_body_is_used_where_no_header_gives_one() -> None:
-    body = b'{"error":{"message":"Slow","details":[{"retryDelay":"34.5s"}],"status":"RESOURCE_EXHAUSTED"}}'
-    assert from_response(PLACE, 429, {}, body, now=NOW).retry_after == 34.5
-    assert from_response(PLACE, 429, {"retry-after": "2"}, body, now=NOW).retry_after == 2.0
-
-
 def test_a_refusal_says_who_what_and_why_with_its_request_id() -> None:
     body = b'{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}'
     assert from_response(PLACE, 529, {"retry-after": "3"}, body, now=NOW) == ModelError(
         kind=ErrorKind.OVERLOADED,
-        message="acme is overloaded: Overloaded",
+        message="acme is overloaded: Overloaded.",
         status=529,
         request_id="req_1",
         retry_after=3.0,
     )
     assert from_response(PLACE, 500, {"x-request-id": "r-2"}, b"", now=NOW).request_id == "r-2"
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_key_is_named_by_its_origin_and_its_end_with_what_to_do(status: int) -> None:
+    place = Endpoint(
+        name="acme",
+        base_url="https://api.example.org/v1",
+        api_key="sk-secret-0000-1234",
+        key_origin="ACME_KEY",
+        key_variable="ACME_KEY",
+    )
+    error = from_response(place, status, {}, b'{"error":{"message":"No: sk-secret-0000-1234"}}', now=NOW)
+    assert error.message.endswith(": No: [secret]. The key comes from ACME_KEY and ends in …1234.")
+    assert "`treadle login acme`. ACME_KEY is used before a stored key: change or unset it." in error.fix
+    stored = msgspec.structs.replace(place, key_origin="the system's keyring", key_variable="", api_key="short")
+    error = from_response(stored, status, {}, b"", now=NOW)
+    assert error.message.endswith(". The key comes from the system's keyring.")
+    assert error.fix.endswith("`treadle login acme`.")
+    account = msgspec.structs.replace(place, api_key="", key_origin="AWS_PROFILE", key_variable="")
+    error = from_response(account, status, {}, b"", now=NOW)
+    assert error.message.endswith(". The proof of who asks comes from AWS_PROFILE.")
+    assert error.fix == "Check AWS_PROFILE, or store a key: `treadle login acme`."
+    assert from_response(place, 500, {}, b"", now=NOW).fix == ""
 
 
 def test_messages_are_bounded_and_free_of_the_key() -> None:

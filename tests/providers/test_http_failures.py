@@ -22,7 +22,7 @@ async def test_a_web_page_is_named_as_such_and_not_retried() -> None:
     page = b"<!DOCTYPE html><html><body>Sign in to the Wi-Fi</body></html>"
     async with fixed_server("200 OK", {"Content-Type": "text/html"}, page) as url:
         failed = await failure_of(provider_at("chat", url), request())
-    why = f"the server answered HTML, not the API; check the base URL ({url}/v1)"
+    why = f"the server answered HTML, not the API; check the base URL ({url}/v1)."
     assert failed.error == ModelError(
         kind=ErrorKind.BAD_REQUEST, message=f"chat refused the request: {why}", status=200
     )
@@ -95,7 +95,14 @@ async def test_keys_in_headers_and_urls_stay_out_of_messages() -> None:
     async with fixed_server("400 Bad Request", {"Content-Type": "text/plain"}, body) as url:
         with_password = url.replace("http://", "http://me:pa55word@")
         failed = await failure_of(provider_at("chat", with_password, headers={"X-Key": secret}), request())
-    assert failed.error.message == "chat refused the request: You sent [secret] and [secret] and [secret]"
+    assert failed.error.message == "chat refused the request: You sent [secret] and [secret] and [secret]."
+
+
+@pytest.mark.parametrize("key", ["k", "key", "API", "1234567"])
+async def test_a_key_of_a_few_letters_makes_no_holes_in_messages(key: str) -> None:
+    async with fixed_server("400 Bad Request", {"Content-Type": "text/plain"}, b"API key 1234567 not known") as url:
+        failed = await failure_of(provider_at("chat", url, api_key=key), request())
+    assert failed.error.message == "chat refused the request: API key 1234567 not known."
 
 
 async def test_a_server_that_stays_silent_runs_into_the_first_limit() -> None:
@@ -117,6 +124,35 @@ async def test_a_body_that_stands_still_runs_into_a_limit(first: bytes) -> None:
     async with raw_server(answer) as url:
         failed = await failure_of(provider_at("chat", url, limits=StreamLimits(first_byte=0.2, idle=0.2)), request())
     assert failed.error.kind is ErrorKind.TIMEOUT
+
+
+@pytest.mark.parametrize("limits", [StreamLimits(first_byte=60.0, idle=0.2), StreamLimits(first_byte=0.2, idle=60.0)])
+async def test_silence_after_the_first_byte_and_silence_before_it_have_a_limit_each(limits: StreamLimits) -> None:
+    begun = limits.idle < limits.first_byte
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(response("200 OK", EVENTS, HELLO if begun else b""))
+        await reader.read()
+
+    async with raw_server(answer) as url:
+        failed = await failure_of(provider_at("chat", url, limits=limits), request())
+    why = "nothing came for 0.2 s (idle_timeout)" if begun else "did not begin within 0.2 s (first_byte_timeout)"
+    assert (failed.error.kind, why in failed.error.message) == (ErrorKind.TIMEOUT, True)
+
+
+async def test_a_reply_that_takes_longer_than_one_silence_may_is_read_to_its_end() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(response("200 OK", EVENTS, b""))
+        for _ in range(8):
+            writer.write(HELLO)
+            await writer.drain()
+            await asyncio.sleep(0.4)
+        writer.write(STOP)
+        await writer.drain()
+
+    async with raw_server(answer) as url:
+        events = await collect(provider_at("chat", url, limits=StreamLimits(idle=3.0)), request())
+    assert isinstance(events[-1], StreamStop)
 
 
 async def test_comments_keep_a_slow_stream_alive() -> None:
@@ -167,7 +203,9 @@ async def test_a_reply_is_whole_at_its_last_event_even_if_the_server_keeps_the_c
     assert isinstance(events[-1], StreamStop)
 
 
-async def test_an_untrusted_certificate_is_not_retried(tmp_path: Path) -> None:
+@pytest.fixture
+def own_certificate(tmp_path: Path) -> tuple[Path, ssl.SSLContext]:
+    """A certificate for this machine that nobody else trusts, and a server's context with it."""
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("openssl is not installed")
@@ -177,24 +215,61 @@ async def test_an_untrusted_certificate_is_not_retried(tmp_path: Path) -> None:
     subprocess.run([*command, *names], check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
+    return certificate, context
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(response("200 OK", EVENTS, HELLO + STOP))
-        await writer.drain()
 
-    async with raw_server(answer, context) as url:
+async def say_hello(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(response("200 OK", EVENTS, HELLO + STOP))
+    await writer.drain()
+
+
+async def test_an_untrusted_certificate_is_not_retried(own_certificate: tuple[Path, ssl.SSLContext]) -> None:
+    certificate, context = own_certificate
+    async with raw_server(say_hello, context) as url:
         place = url.replace("127.0.0.1", "localhost")
         for written in (place, place.replace("https", "HTTPS")):
             failed = await failure_of(provider_at("chat", written), request())
             assert (failed.error.kind, "cannot be trusted" in failed.error.message) == (ErrorKind.BAD_REQUEST, True)
+            assert ("SSL_CERT_FILE" in failed.error.fix, "base URL" in failed.error.fix) == (True, False)
+            assert "ca_file under [providers.chat]" in failed.error.fix
         events = await collect(provider_at("chat", place, ca_file=str(certificate)), request())
         assert isinstance(events[-1], StreamStop)
 
 
-async def test_a_ca_file_or_proxy_that_cannot_be_used_is_said() -> None:
-    for wrong in ({"ca_file": "/nowhere/ca.pem"}, {"proxy": "what://is:this"}):
-        failed = await failure_of(provider_at("chat", "https://localhost:9", **wrong), request())
-        assert (failed.error.kind, "CA file or the proxy" in failed.error.message) == (ErrorKind.BAD_REQUEST, True)
+@pytest.mark.parametrize("name", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
+async def test_certificates_of_the_environment_are_used_on_this_machine_too(
+    own_certificate: tuple[Path, ssl.SSLContext], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    certificate, context = own_certificate
+    folder = tmp_path / "certificates"
+    folder.mkdir()
+    shutil.copy(certificate, folder / "own.pem")
+    subprocess.run(["openssl", "rehash", str(folder)], check=True, capture_output=True)
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv(name, str(certificate if name == "SSL_CERT_FILE" else folder))
+    system_certificates.cache_clear()
+    try:
+        async with raw_server(say_hello, context) as url:
+            events = await collect(provider_at("chat", url.replace("127.0.0.1", "localhost")), request())
+    finally:
+        system_certificates.cache_clear()
+    assert isinstance(events[-1], StreamStop)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why", "fix"),
+    [
+        ({"ca_file": "/nowhere/ca.pem"}, "the CA certificates /nowhere/ca.pem cannot be read (No such file", "ca_file"),
+        ({"proxy": "what://is:this"}, "its proxy cannot be used", "Check proxy under [providers.chat]"),
+    ],
+)
+async def test_a_ca_file_or_proxy_that_cannot_be_used_is_said(wrong: dict[str, object], why: str, fix: str) -> None:
+    failed = await failure_of(provider_at("chat", "https://localhost:9", **wrong), request())
+    assert (failed.error.kind, why in failed.error.message, fix in failed.error.fix) == (
+        ErrorKind.BAD_REQUEST,
+        True,
+        True,
+    )
 
 
 def test_the_systems_certificates_are_read_once_and_checked_with() -> None:
@@ -213,4 +288,4 @@ async def test_a_file_of_certificates_that_is_not_there_is_said(
         failed = await failure_of(provider_at("chat", "https://nowhere.invalid"), request())
     finally:
         system_certificates.cache_clear()
-    assert (failed.error.kind, "CA file" in failed.error.message) == (ErrorKind.BAD_REQUEST, True)
+    assert (failed.error.kind, "missing.pem cannot be read" in failed.error.message) == (ErrorKind.BAD_REQUEST, True)

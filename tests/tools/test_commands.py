@@ -8,11 +8,12 @@ from tests.tools.calls import call, prepare, text
 from tests.workspace.processes import lasting, living, until
 
 from treadle.protocol.errors import ToolError
-from treadle.protocol.messages import Text
+from treadle.protocol.messages import Text, text_of
 from treadle.protocol.tools import CallResult, Origin, Outcome, Preview, RunCommand, result_text
 from treadle.tools.running import Patience, run_line
 from treadle.tools.words import result_of
-from treadle.workspace.workspace import Workspace
+from treadle.workspace.conversation import Conversation
+from treadle.workspace.workspace import Workspace, open_workspace
 
 
 async def test_a_command_is_shown_exactly_and_runs_in_the_root(workspace: Workspace) -> None:
@@ -159,3 +160,18 @@ async def test_only_so_many_commands_run_in_the_background(workspace: Workspace)
         await run_line(workspace, "sleep 1000", Patience(0, keep=True), lambda _: None)
     with pytest.raises(ToolError, match="Too many commands run in the background: 1, 2, "):
         await call(workspace, "execute_command", command="true")
+
+
+async def test_long_output_is_bounded_for_the_model_and_its_file_is_named(tmp_path: Path) -> None:
+    (root := tmp_path / "root").mkdir()
+    workspace = open_workspace(root, spool=tmp_path / "spool", conversation=Conversation(room=lambda: 1_000))
+    result = await call(workspace, "execute_command", command="seq 1000")
+    (file,) = (tmp_path / "spool").iterdir()
+    said = text_of(result.content)
+    assert (len(said) < 1_300, result.full_output) == (True, str(file))
+    assert f"the whole output is in {file}" in said
+    assert said.startswith("Exit status 0.\n1\n2\n")
+    assert said.endswith("\n999\n1000")
+    assert file.read_text() == "".join(f"{n}\n" for n in range(1, 1001))
+    assert (await call(workspace, "execute_command", command="seq 10")).full_output == ""
+    await workspace.close()

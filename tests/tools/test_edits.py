@@ -151,8 +151,14 @@ async def test_own_edits_do_not_make_a_file_stale(workspace: Workspace) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"path": "a.txt", "diff": _block("nowhere\n", "x\n")}, "Refused [not_found] (block 1)"),
-        ({"path": "a.txt", "diff": _block("one\n", "x\n")}, "Refused [ambiguous] (block 1)"),
+        (
+            {"path": "a.txt", "diff": _block("nowhere\n", "x\n")},
+            "Refused [not_found]: nothing was changed in a.txt. Nothing like",
+        ),
+        (
+            {"path": "a.txt", "diff": _block("one\n", "x\n")},
+            "Refused [ambiguous]: nothing was changed in a.txt. The search text fits 2",
+        ),
         ({"path": "a.txt", "diff": "------- SEARCH\none\n"}, "Refused [truncated]: "),
         (
             {"path": "b.txt", "diff": _block("one\n", "x\n")},
@@ -241,6 +247,56 @@ async def test_a_patch_that_fails_in_one_file_changes_none(workspace: Workspace)
         await call(workspace, "apply_patch", patch=PATCH)
     assert (root / "old.txt").exists()
     assert not (root / "new.txt").exists()
+
+
+async def test_a_patch_names_every_file_and_hunk_that_fails(workspace: Workspace) -> None:
+    root = Path(workspace.root)
+    (root / "a.txt").write_text("one\ntwo\nthree\n")
+    (root / "b.txt").write_text("red\ngreen\n")
+    (root / "c.txt").write_text("x\n")
+    patch = """*** Begin Patch
+*** Update File: a.txt
+@@
+-one
++1
+@@
+-seven
++7
+@@
+-two
++2
+*** Update File: b.txt
+@@
+-blue
++sky
+*** Add File: c.txt
++new
+*** Update File: d.txt
+@@
+-x
++y
+*** End Patch"""
+    with pytest.raises(ToolError) as caught:
+        await call(workspace, "apply_patch", patch=patch)
+    assert caught.value.text == (
+        "Refused [not_found]: nothing was changed in a.txt. Hunk 2 of 3: Nothing like the text of the ` ` and `-` "
+        "lines is in the file, which has 3 lines. Copy the lines to change from it. Send all 3 hunks again."
+        "\nThe file has:\n1 | one\n2 | two\n3 | three\n\n"
+        "Refused [not_found]: nothing was changed in b.txt. Nothing like the text of the ` ` and `-` lines is in the "
+        "file, which has 2 lines. Copy the lines to change from it.\nThe file has:\n1 | red\n2 | green\n\n"
+        "c.txt exists already. Nothing was changed; use `*** Update File:` for it.\n\n"
+        "Nothing was changed: d.txt does not exist. Did you mean c.txt or b.txt or a.txt?"
+    )
+    assert caught.value.edit == EditReport(path="a.txt", format="apply_patch", code="not_found")
+    assert [(root / name).read_text()[:1] for name in ("a.txt", "b.txt", "c.txt")] == ["o", "r", "x"]
+
+
+async def test_what_was_written_already_is_no_refused_edit(workspace: Workspace) -> None:
+    Path(workspace.root, "a.txt").write_text("one\r\n")
+    with pytest.raises(ToolError) as caught:
+        await call(workspace, "write_to_file", path="a.txt", content="one\n")
+    assert caught.value.edit is not None
+    assert caught.value.edit.code == "no_change"
 
 
 async def test_every_place_is_replaced_when_told_so_and_counted(workspace: Workspace) -> None:

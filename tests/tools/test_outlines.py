@@ -1,15 +1,17 @@
 """Outlines of source files."""
 
-import importlib.util
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.tools.calls import call, text
 
 from treadle.protocol.errors import ToolError
 from treadle.tools import outlines
-from treadle.tools.outlines import GRAMMARS, grammar_for, outline
+from treadle.tools.outlines import GRAMMARS, grammar_for, is_ready, outline
+from treadle.tools.python_outline import python_definitions
 from treadle.workspace.workspace import Workspace
 
 _SOURCES: dict[str, tuple[str, dict[int, int]]] = {
@@ -179,7 +181,7 @@ protocol P {
 def test_a_source_file_is_outlined_by_line_and_nesting(name: str) -> None:
     grammar = grammar_for(name)
     assert grammar is not None
-    if importlib.util.find_spec(grammar.package) is None:
+    if not is_ready(grammar):
         pytest.skip("the extra `code` is not installed")
     source, depths = _SOURCES[name]
     lines = source.split("\n")
@@ -193,13 +195,54 @@ def test_every_language_has_an_example_here() -> None:
 
 def test_without_its_grammar_the_extra_to_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     outlines._parser.cache_clear()
-    monkeypatch.setitem(sys.modules, "tree_sitter_python", None)
-    with pytest.raises(ToolError, match=r"pip install 'treadle\[code\]'"):
-        outline("x", GRAMMARS[0])
+    monkeypatch.setitem(sys.modules, "tree_sitter_javascript", None)
+    with pytest.raises(ToolError, match=r"Outlines of JavaScript need .*pip install 'treadle\[code\]'"):
+        outline("x", GRAMMARS[1])
+
+
+async def test_without_the_extra_python_is_outlined_and_the_tool_says_what_is_not(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.setattr(outlines, "find_spec", lambda name: None)
+    outlines.languages.cache_clear()
+    request.addfinalizer(outlines.languages.cache_clear)
+    assert outlines.languages().startswith("Python. JavaScript, TypeScript, Go, ")
+    assert outlines.languages().endswith("Swift need the extra `code`, which is not installed.")
+    for name, source in (("a.py", "class A:\n    def f(self): ...\n"), ("a.js", "x"), ("b.js", "x"), ("a.go", "x")):
+        Path(workspace.root, name).write_text(source)
+    assert await text(workspace, "list_code_definition_names", path=".") == (
+        "a.py\n1 | class A:\n2 |   def f(self): ...\n\n"
+        "[files in Go, JavaScript need the extra `code`, which is not installed: "
+        "the user can add it by `pip install 'treadle[code]'`]"
+    )
+
+
+_PYTHON = st.lists(
+    st.sampled_from(
+        ["class A:", "def f(a,", "  b): pass", "@d", "x = (1,", ")", '"""', "'def no(): '", "if x:", "async def g(): 1"]
+    ).flatmap(lambda line: st.integers(0, 3).map(lambda depth: f"{'    ' * depth}{line}")),
+    max_size=12,
+).map("\n".join)
+
+
+@given(_PYTHON | st.text("def classf:()\n\r\t \"'#\\0\\é"))
+def test_any_python_has_an_outline(source: str) -> None:
+    rows = python_definitions(source)
+    assert rows == sorted(rows)
+    assert all(row < len(source.split("\n")) and depth >= 0 for row, depth in rows)
+    outline(source, GRAMMARS[0])
+
+
+def test_python_that_does_not_parse_is_outlined_alike() -> None:
+    source, depths = _SOURCES["a.py"]
+    source += 'class C:\n    """\ndef in_text(): ...\n    """\n\n    def m(self):\n        return (\n'
+    depths = {**depths, 10: 0, 15: 1}
+    assert python_definitions(source) == [(row - 1, depth) for row, depth in depths.items()]
+    for odd in ("\0", "\r", "x = '\\d'", "(" * 5_000, "-" * 100_000, "x" + ".y" * 100_000):
+        python_definitions(f"def f(): ...\n{odd}\n")
 
 
 async def test_the_source_files_of_a_directory_are_outlined(workspace: Workspace) -> None:
-    pytest.importorskip("tree_sitter_python", reason="the extra `code` is not installed")
     root = Path(workspace.root)
     (root / "a.py").write_text("def f(): ...\n")
     (root / "b.py").write_bytes(b"\0")

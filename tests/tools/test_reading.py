@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Image, text_of
 from treadle.protocol.tools import Origin, Outcome, ReadPath
 from treadle.tools.words import result_of
+from treadle.workspace.conversation import Conversation
 from treadle.workspace.files import sha256
-from treadle.workspace.workspace import Workspace
+from treadle.workspace.workspace import Workspace, open_workspace
 
 
 def _write(workspace: Workspace, name: str, content: str | bytes) -> Path:
@@ -91,17 +93,55 @@ async def test_a_long_listing_is_cut(workspace: Workspace) -> None:
         _write(workspace, f"d/{number:03}", "")
     for arguments in ({}, {"recursive": True}):
         lines = (await text(workspace, "list_files", path="d", **arguments)).split("\n")
-        assert (len(lines), lines[-1]) == (501, "[only the first 500 entries; list a directory further down]")
+        assert (len(lines), lines[499], lines[500].partition(".")[0]) == (
+            501,
+            "499",
+            f"[only the first 500 entries; about 501 {'files' if arguments else 'entries'} in all",
+        )
+
+
+async def test_a_listing_of_long_names_is_bounded_by_its_size_and_nearest_first(workspace: Workspace) -> None:
+    for number in range(200):
+        _write(workspace, f"{number:03}{'n' * 200}", "")
+        _write(workspace, f"d/e/{number:03}", "")
+    for arguments in ({}, {"recursive": True}):
+        said = await text(workspace, "list_files", path=".", **arguments)
+        assert len(said) < 16_200
+        assert said.startswith(f"000{'n' * 200}\n")
+        assert f"about {400 if arguments else 201} " in said.splitlines()[-1]
+
+
+async def test_a_loop_of_links_is_listed_like_a_file(workspace: Workspace) -> None:
+    Path(workspace.root, "a").symlink_to("b")
+    Path(workspace.root, "b").symlink_to("a")
+    Path(workspace.root, "up").symlink_to(".")
+    _write(workspace, "file", "")
+    assert await text(workspace, "list_files", path=".") == "a\nb\nfile\nup/"
+    assert await text(workspace, "list_files", path=".", recursive=True) == "file"
+
+
+async def test_a_directory_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    said = "rg: ./closed: Permission denied (os error 13)\nrg: ./deep/closed: Permission denied (os error 13)"
+    program = tmp_path / "rg"
+    program.write_text(f"#!/bin/sh\nprintf './a\\0'\necho '{said}' >&2\nexit 2\n")
+    program.chmod(0o755)
+    (tmp_path / "root").mkdir()
+    workspace = open_workspace(tmp_path / "root", variables={"TREADLE_RG": str(program), "PATH": os.defpath})
+    assert await text(workspace, "list_files", path=".", recursive=True) == "a\n[cannot be read: closed, deep/closed]"
+    await workspace.close()
 
 
 async def test_matches_are_shown_by_file_with_numbers(workspace: Workspace) -> None:
     _write(workspace, "a.py", "x\nneedle one\ny\nz\nz\nneedle two\n")
     _write(workspace, "b.txt", "needle\n")
     assert await text(workspace, "search_files", path=".", regex="needle") == (
-        "a.py\n1- x\n2: needle one\n3- y\n...\n5- z\n6: needle two\n\nb.txt\n1: needle"
+        "a.py\n2: needle one\n6: needle two\n\nb.txt\n1: needle\n\n[3 matches in 2 files]"
     )
-    assert await text(workspace, "search_files", path=".", regex="ne{2}dle", file_pattern="*.txt", context_lines=0) == (
-        "b.txt\n1: needle"
+    assert await text(workspace, "search_files", path=".", regex="ne{2}dle", file_pattern="*.txt") == (
+        "b.txt\n1: needle\n\n[1 match in 1 file]"
+    )
+    assert await text(workspace, "search_files", path="a.py", regex="needle", context_lines=1) == (
+        "a.py\n1- x\n2: needle one\n3- y\n...\n5- z\n6: needle two\n\n[2 matches in 1 file]"
     )
 
 
@@ -120,7 +160,9 @@ async def test_a_search_without_a_match_says_where_it_looked(workspace: Workspac
 
 async def test_a_search_tells_what_it_could_not_show(workspace: Workspace) -> None:
     Path(workspace.root, "long").write_text(f"{'x' * 400}here\n")
-    assert (await text(workspace, "search_files", path=".", regex="here")).endswith("[match at byte 401 of the line]")
+    assert (await text(workspace, "search_files", path=".", regex="here")).endswith(
+        "[match at byte 401 of the line]\n\n[1 match in 1 file]"
+    )
     Path(workspace.root, "binary").write_bytes(b"here\0here\n")
     assert await text(workspace, "search_files", path="binary", regex="here") == (
         "[no match in binary]\n[a binary file matches too; its matches are not shown]"
@@ -134,7 +176,7 @@ async def test_a_pipe_is_not_searched(workspace: Workspace) -> None:
 
 
 async def test_an_invalid_expression_is_explained_in_a_line(workspace: Workspace) -> None:
-    with pytest.raises(ToolError, match=r"^The search failed: .*\. Mend the expression or the pattern\.$"):
+    with pytest.raises(ToolError, match=r"^The search failed: .*\. Correct the expression or the pattern\.$"):
         await text(workspace, "search_files", path=".", regex="foo(")
 
 
@@ -147,8 +189,27 @@ async def test_a_long_outline_is_cut(workspace: Workspace) -> None:
 async def test_many_matches_are_bounded(workspace: Workspace) -> None:
     _write(workspace, "many", ("x" * 400 + "\n") * 1000)
     found = await text(workspace, "search_files", path=".", regex="x", context_lines=0)
-    assert len(found) < 34_000
-    assert found.endswith("[only the first 300 matches; narrow the path, the pattern or the expression]")
+    assert len(found) < 16_200
+    shown = found.count("\n") - 2
+    assert found.endswith(
+        f"\n\n[{shown} of 1,000 matches shown, from 1 of 1 file; "
+        "narrow the path, file_pattern or regex to see the others]"
+    )
+
+
+async def test_of_very_many_matches_it_is_said_that_there_are_more(workspace: Workspace) -> None:
+    for name in ("a", "b"):
+        _write(workspace, name, "x\n" * 9_000)
+    found = await text(workspace, "search_files", path=".", regex="x")
+    assert "\n[300 of more than 10,000 matches shown, from 1 of 2 files; " in found
+
+
+async def test_a_match_in_a_file_whose_name_holds_a_line_feed_is_found(workspace: Workspace) -> None:
+    for name in ("a\nb", "--\nc", "z\n\n"):
+        _write(workspace, name, "x\nneedle\ny\n\n\nneedle\n")
+    said = await text(workspace, "search_files", path=".", regex="needle", context_lines=1)
+    lines = "1- x\n2: needle\n3- y\n...\n5- \n6: needle"
+    assert said == f"--\\nc\n{lines}\n\na\\nb\n{lines}\n\nz\\n\\n\n{lines}\n\n[6 matches in 3 files]"
 
 
 async def test_several_files_come_with_one_call_and_a_missing_one_spoils_nothing(workspace: Workspace) -> None:
@@ -167,12 +228,51 @@ async def test_several_files_come_with_one_call_and_a_missing_one_spoils_nothing
 
 
 async def test_several_files_share_the_room_of_one_call(workspace: Workspace) -> None:
-    for name in ("a", "b", "c"):
-        _write(workspace, name, "x" * 999 + "\n" + ("y" * 999 + "\n") * 99)
+    for name, lines in (("a", 45), ("b", 99), ("c", 99)):
+        _write(workspace, name, ("y" * 999 + "\n") * lines)
     said = await text(workspace, "read_file", path="a", other_paths=["b", "c"])
-    assert len(said) < 140_000
-    assert "lines 1-3" in said.partition("=== b")[2]
-    assert said.endswith("=== c\n[not read: the other files fill this call]")
+    assert len(said) < 50_300
+    assert "[lines 1-4 of 99; read on with start_line=5]" in said.partition("=== b")[2]
+    assert said.endswith("=== c\n[not read: the other files fill this result. Read it with a call of its own.]")
+
+
+async def test_one_read_has_at_most_50_kb_in_whole_lines_and_the_next_goes_on(workspace: Workspace) -> None:
+    _write(workspace, "wide", "".join(f"{n} {'ä' * 200}\n" for n in range(1, 501)))
+    read, start = "", 1
+    while start:
+        page = await text(workspace, "read_file", path="wide", start_line=start)
+        assert len(page.encode()) <= 50_000
+        lines, _, note = page.rpartition("\n[lines")
+        read += f"{lines or page}\n"
+        start = int(note.rpartition("start_line=")[2][:-1]) if lines else 0
+    assert read == "".join(f"{n} | {n} {'ä' * 200}\n" for n in range(1, 501))
+
+
+async def test_a_small_window_gets_less_and_never_nothing(tmp_path: Path) -> None:
+    for room in (0, 100, 1_000, 6_000):
+        (root := tmp_path / str(room)).mkdir()
+        workspace = open_workspace(root, conversation=Conversation(room=partial(int, room)))
+        _write(workspace, "a", "x" * 99_999 + "\n" + "short line\n" * 999)
+        for name in ("b", "c"):
+            _write(workspace, name, "y\n" * 999)
+        said = []
+        for name, arguments in (
+            ("read_file", {"path": "a"}),
+            ("read_file", {"path": "b", "start_line": 10}),
+            ("read_file", {"path": "a", "start_line": 2, "other_paths": ["b", "c"]}),
+            ("search_files", {"path": ".", "regex": "y"}),
+            ("list_files", {"path": "."}),
+        ):
+            said.append(await text(workspace, name, **arguments))
+        assert all(0 < len(each) <= max(room, 400) + 300 for each in said)
+        await workspace.close()
+
+
+async def test_a_line_number_of_any_size_is_past_the_end(workspace: Workspace) -> None:
+    _write(workspace, "a", "1\n2\n")
+    for start in (10**12, 10**30):
+        with pytest.raises(ToolError, match="only 2 lines; start_line 1000000000000 is past its end"):
+            await call(workspace, "read_file", path="a", start_line=start, end_line=10**31)
 
 
 async def test_a_call_of_which_no_file_can_be_read_fails(workspace: Workspace) -> None:

@@ -64,5 +64,7 @@ async def test_a_search_of_a_folder_tells_nothing_of_files_with_another_name(wor
     (Path(workspace.root).parent / "secret").write_text("def secret(): ...\n")
     os.link(Path(workspace.root).parent / "secret", Path(workspace.root, "a.py"))
     Path(workspace.root, "b.py").write_text("def plain(): ...\n")
-    assert await text(workspace, "search_files", path=".", regex="def") == "b.py\n1: def plain(): ..."
+    assert await text(workspace, "search_files", path=".", regex="def") == (
+        "b.py\n1: def plain(): ...\n\n[1 match in 1 file]"
+    )
     assert await text(workspace, "list_code_definition_names", path=".") == "b.py\n1 | def plain(): ..."

@@ -172,7 +172,7 @@ async def test_json_and_text_come_as_they_are() -> None:
     ("kind", "advice"),
     [
         ("application/pdf", "download it with execute_command (curl -fsSLo FILE URL) and then use read_file."),
-        ("image/png", "use browser_action to see it."),
+        ("image/png", "download it with execute_command (curl -fsSLo FILE URL) and read it with read_file."),
         ("application/zip", "download it with execute_command (curl -fsSLo FILE URL) if the task needs it."),
     ],
 )
@@ -251,7 +251,7 @@ async def test_what_cannot_be_reached_says_what_to_do() -> None:
 
 async def test_a_page_without_text_points_to_the_browser() -> None:
     async with serving({"/": Page(body=b"<script>draw()</script>")}) as web:
-        assert "(the page has no text; if scripts make it, browser_action can open it)" in await text(
+        assert "(the page has no text; perhaps scripts make it, and web_fetch runs none)" in await text(
             WebFetch(), web.url()
         )
 

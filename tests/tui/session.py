@@ -31,7 +31,7 @@ from treadle.protocol.models import (
     ToolProtocol,
     Usage,
 )
-from treadle.protocol.permissions import Allowance, Decision, Mode, Reason, Standing, Verdict
+from treadle.protocol.permissions import Allowance, Decision, Mode, Reason, Situation, Standing, Verdict
 from treadle.protocol.tools import (
     Access,
     CallResult,
@@ -182,7 +182,7 @@ async def _same_model(mode: Mode) -> None:
 class FakeEnvironment:
     """Nothing to say."""
 
-    async def describe(self, *, first: bool) -> str:
+    async def describe(self, *, first: bool, situation: Situation | None) -> str:
         return "here"
 
 
@@ -243,7 +243,7 @@ async def session(
         judge=_judge,
         redactor=lambda: known_secrets({}),
         tools=tools(diff),
-        offered=lambda _: tools(diff),
+        left_out=lambda *_: {},
         provider=lambda _: provider,
         model=lambda _: MODEL,
         system=lambda *_: "system",

@@ -4,10 +4,13 @@ import codecs
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.files import MAX_WHOLE, read_text, sha256
 from treadle.workspace.pages import Page, PageLimits, page_of, read_page
+from treadle.workspace.text import visible
 
 
 def _file(tmp_path: Path, raw: bytes) -> str:
@@ -24,10 +27,27 @@ def test_a_page_says_where_it_is_and_how_many_lines_there_are(tmp_path: Path) ->
     assert page.last == 6
 
 
-def test_a_page_ends_early_when_its_characters_are_used_up(tmp_path: Path) -> None:
+def test_a_page_ends_early_when_its_room_is_used_up(tmp_path: Path) -> None:
     path = _file(tmp_path, b"12345\n" * 10)
-    page = read_page(path, "a.txt", limits=PageLimits(characters=12))
+    page = read_page(path, "a.txt", limits=PageLimits(size=30))
     assert (page.lines, page.total) == (("12345", "12345"), 10)
+
+
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n"), max_size=60), max_size=30),
+    st.integers(100, 2000),
+)
+def test_pages_are_bounded_in_bytes_and_together_give_every_line(lines: list[str], size: int) -> None:
+    text = "".join(f"{line}\n" for line in lines)
+    first = 1
+    pages: list[str] = []
+    while first <= len(lines):
+        page = page_of(text, "", first=first, limits=PageLimits(size=size))
+        assert page.lines
+        assert len("\n".join(page.lines).encode()) <= max(size, 600)
+        pages += page.lines
+        first = page.last + 1
+    assert pages == [visible(line) for line in lines]
 
 
 def test_a_line_of_two_megabytes_is_cut_with_a_note(tmp_path: Path) -> None:

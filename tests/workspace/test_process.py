@@ -269,3 +269,57 @@ async def test_no_guard_is_made_ready_after_the_workspace_is_closed(workspace: W
     before = descendants(os.getpid())
     await asyncio.sleep(0.6)
     assert set(descendants(os.getpid())) <= set(before)
+
+
+@pytest.mark.parametrize(
+    ("line", "said", "output"),
+    [
+        ("false | cat", "Exit status 0 (but in the pipe `false` exited 1).", ""),
+        ("yes | head -n 1", "Exit status 0.", "y\n"),
+        ("set -o pipefail; sh -c 'exit 3' | cat", "Exit status 3 (but in the pipe `sh -c 'exit 3'` exited 3).", ""),
+        ("true | false", "Exit status 1.", ""),
+        ("false | true; exit 5", "Exit status 5 (but in the pipe `false` exited 1).", ""),
+        ("trap 'echo mine' EXIT; false | true", "Exit status 0.", "mine\n"),
+        ("kill -TERM $$ | cat", "Killed by SIGTERM.", ""),
+        ("bash -c 'echo ${BASH_ENV-none}; trap -p EXIT' | cat", "Exit status 0.", "none\n"),
+        ("exec 213>&-; false | true", "Exit status 0.", ""),
+        ("echo '0 1 2' >&213; false | true", "Exit status 0.", ""),
+    ],
+)
+async def test_how_the_parts_of_a_pipe_ended_is_said_and_changes_nothing(
+    workspace: Workspace, line: str, said: str, output: str
+) -> None:
+    assert await _run(workspace, line) == (said, output)
+
+
+async def test_a_long_line_is_cut_and_the_file_has_it_all(workspace: Workspace, tmp_path: Path) -> None:
+    said = (await _run(workspace, "echo first; head -c 50000 /dev/zero | tr '\\0' x; echo; echo last"))[1]
+    (spooled,) = (tmp_path / "spool").iterdir()
+    assert said == (
+        f"first\n{'x' * 2000} [... 48,000 more characters in this line]\nlast\n"
+        f"[long lines are cut; the whole output is in {spooled}]"
+    )
+    assert spooled.read_text() == f"first\n{'x' * 50_000}\nlast\n"
+
+
+async def test_output_without_a_line_end_is_given_as_far_as_it_is(workspace: Workspace) -> None:
+    command = workspace.launcher.start("printf 'Password: '; while ! test -e go; do sleep 0.02; done; echo ok")
+    while not command.unread:
+        await asyncio.sleep(0.01)
+    assert (command.take_output(), command.unread) == ("Password: ", False)
+    Path(workspace.root, "go").touch()
+    await command.finish(60)
+    assert command.take_output() == "ok\n"
+    await command.close()
+
+
+async def test_output_is_bounded_in_bytes_for_a_small_window(workspace: Workspace, tmp_path: Path) -> None:
+    command = workspace.launcher.start("yes äöü | head -n 1000")
+    await command.finish(60)
+    said = command.take_output(700)
+    await command.close()
+    (spooled,) = (tmp_path / "spool").iterdir()
+    assert len(said.encode()) < 700 + 200
+    assert said.startswith("äöü\n" * 40)
+    assert said.endswith("äöü\n" * 40)
+    assert f"the whole output is in {spooled}" in said

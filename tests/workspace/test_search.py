@@ -40,7 +40,9 @@ async def test_matches_come_by_file_with_context_in_blocks(search: Search, tmp_p
         files=(
             FoundIn(f"{tmp_path}/src/a.py", (first, second)),
             FoundIn(f"{tmp_path}/src/deep/b.txt", ((Line(1, "two: \ufffd", True),),)),
-        )
+        ),
+        count=3,
+        in_files=2,
     )
 
 
@@ -53,13 +55,30 @@ async def test_a_glob_narrows_the_search(search: Search, tmp_path: Path) -> None
 async def test_one_file_can_be_searched(search: Search, tmp_path: Path) -> None:
     _tree(tmp_path)
     found = await search.lines(Query(path=f"{tmp_path}/src/a.py", regex="four", context=0))
-    assert found == Matches(files=(FoundIn(f"{tmp_path}/src/a.py", ((Line(4, "four", True),),)),))
+    assert found == Matches(files=(FoundIn(f"{tmp_path}/src/a.py", ((Line(4, "four", True),),)),), count=1, in_files=1)
 
 
 async def test_more_matches_than_the_limit_are_said_to_be_there(search: Search, tmp_path: Path) -> None:
     (tmp_path / "many").write_text("x\n" * 200_000)
     found = await search.lines(Query(path=str(tmp_path), regex="x", context=0, limit=5))
     assert (sum(len(block) for each in found.files for block in each.blocks), found.more) == (5, True)
+
+
+@pytest.mark.parametrize("regex", ["needle", "x", "needle\\n"])
+async def test_a_line_of_any_length_is_searched_in_bounded_memory(tmp_path: Path, regex: str) -> None:
+    if not _RIPGREP:
+        pytest.skip("ripgrep is not installed")
+    with (tmp_path / "line").open("wb") as file:
+        for _ in range(150):
+            file.write(b"x" * 1_000_000)
+        file.write(b"needle\n")
+    (tmp_path / "other").write_text("x needle\n")
+    bounded = tmp_path / "rg"
+    bounded.write_text(f'#!/bin/sh\nulimit -d 100000\nexec "{_RIPGREP}" "$@"\n')
+    bounded.chmod(0o755)
+    found = await Search(ripgrep=str(bounded)).lines(Query(path=str(tmp_path), regex=regex, pattern="{line,other}"))
+    assert (found.count, found.in_files, found.unread) == (2, 2, False)
+    assert all(len(line.text) < 400 for each in found.files for block in each.blocks for line in block)
 
 
 async def test_an_invalid_expression_is_said(search: Search, tmp_path: Path) -> None:
@@ -97,8 +116,8 @@ async def test_secret_files_are_not_searched(search: Search, tmp_path: Path) -> 
 async def test_files_are_listed_breadth_first_with_their_directories(search: Search, tmp_path: Path) -> None:
     _tree(tmp_path)
     entries = ("src/", "z.bin", "src/a.py", "src/deep/", "src/deep/b.txt")
-    assert await search.files(str(tmp_path), 10) == Listing(entries=entries, more=False)
-    assert await search.files(str(tmp_path), 2) == Listing(entries=entries[:2], more=True)
+    assert await search.files(str(tmp_path), 10) == Listing(entries=entries, more=False, count=3)
+    assert await search.files(str(tmp_path), 2) == Listing(entries=entries[:2], more=True, count=3)
 
 
 async def test_ignore_files_are_honoured(tmp_path: Path) -> None:
@@ -151,7 +170,7 @@ async def test_an_expression_over_several_lines_finds_them(search: Search, tmp_p
     for regex in (r"one\ntwo", "one\ntwo", "(?s)on.*tw", r"one[\s\S]two"):
         found = await search.lines(Query(path=str(tmp_path), regex=regex, context=0))
         both = (Line(2, "one", True), Line(3, "two", True))
-        assert found == Matches(files=(FoundIn(f"{tmp_path}/a", (both,)),)), regex
+        assert found == Matches(files=(FoundIn(f"{tmp_path}/a", (both,)),), count=2, in_files=1), regex
     assert (await search.lines(Query(path=str(tmp_path), regex=r"one\\ntwo"))) == Matches(files=())
 
 
@@ -215,7 +234,8 @@ def test_few_of_many_paths_are_the_first_of_all(batches: list[list[str]], limit:
         everything.add([f"{name}.txt" for name in some])
         few.add([f"{name}.txt" for name in some])
     whole = everything.listing().entries
-    assert few.listing() == Listing(entries=whole[:limit], more=len(whole) > limit)
+    count = sum(len(some) for some in batches)
+    assert few.listing() == Listing(entries=whole[:limit], more=len(whole) > limit, count=count)
 
 
 def test_ripgrep_is_found_by_setting_then_path(tmp_path: Path) -> None:

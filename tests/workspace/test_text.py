@@ -1,10 +1,12 @@
 """Output as harmless, bounded text."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle.workspace.text import Decoder, HeadTail, flowing, settle, visible
+from treadle.workspace.text import Decoder, HeadTail, ShortLines, flowing, settle, visible
 
 _PIECES = st.lists(
     st.one_of(
@@ -99,3 +101,47 @@ def test_what_is_kept_and_what_is_counted_make_the_whole(pieces: list[str]) -> N
         assert kept.take() == text
     else:
         assert kept.take() == f"{text[:10]}\n[... {len(text) - 20:,} characters left out ...]\n{text[-10:]}"
+
+
+def _through(lines: ShortLines, pieces: list[str]) -> str:
+    return "".join(map(lines.feed, pieces)) + lines.finish()
+
+
+def _cut(text: str, at: list[int]) -> list[str]:
+    places = sorted({0, len(text), *(place for place in at if place < len(text))})
+    return [text[begin:end] for begin, end in pairwise(places)]
+
+
+@given(st.text("ab\r\b\n", max_size=60), st.lists(st.integers(0, 60), max_size=6))
+def test_short_lines_are_settled_however_they_are_cut(text: str, at: list[int]) -> None:
+    lines = ShortLines(100)
+    assert _through(lines, _cut(text, at)) == settle(text)
+    assert not lines.cut
+
+
+@given(st.lists(st.text("ab", max_size=30), max_size=8), st.lists(st.integers(0, 200), max_size=8))
+def test_of_long_lines_the_rest_is_counted_however_they_are_cut(lines: list[str], at: list[int]) -> None:
+    def short(line: str) -> str:
+        return line if len(line) <= 10 else f"{line[:10]} [... {len(line) - 10} more characters in this line]"
+
+    passed = ShortLines(10)
+    assert _through(passed, _cut("\n".join(lines), at)) == "\n".join(map(short, lines))
+    assert passed.cut is any(len(line) > 10 for line in lines)
+
+
+def test_a_progress_bar_of_any_length_leaves_its_last_state() -> None:
+    lines = ShortLines(10)
+    assert _through(lines, [f"\r{number:5}%" for number in range(5000)]) == " 4999%"
+    assert _through(lines, ["x" * 50, "\r", "100%\r", "\ndone\n"]) == "100%\ndone\n"
+
+
+def test_what_is_kept_can_be_given_in_fewer_bytes() -> None:
+    kept = HeadTail(20)
+    kept.add("ä" * 20)
+    assert (kept.exceeds(20), kept.take("; see file", 20)) == (
+        True,
+        f"{'ä' * 5}\n[... 10 characters left out; see file ...]\n{'ä' * 5}",
+    )
+    for _ in range(3):
+        kept.add("0123456789")
+    assert kept.take(size=10) == "01234\n[... 20 characters left out ...]\n56789"

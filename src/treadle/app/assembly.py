@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 import traceback
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from treadle.engine.history import Past
 from treadle.engine.ports import Judge, Ports, Tool
 from treadle.engine.session import Session
 from treadle.engine.state import standing
+from treadle.engine.window import most_of_one_result
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import (
     Event,
@@ -41,12 +42,13 @@ from treadle.protocol.events import (
     Source,
 )
 from treadle.protocol.models import Spent, ToolProtocol
-from treadle.protocol.permissions import Allowance, Decision, Mode, Standing
+from treadle.protocol.permissions import Allowance, Decision, Mode, Situation, Standing
 from treadle.protocol.tools import Access, SandboxDenial, ToolSpec
 from treadle.store.sqlite import SessionLog, SessionRow, Store
 from treadle.tools.browser_action import BrowserSession, open_chromium
 from treadle.tools.catalogue import builtin_tools
 from treadle.workspace.confinement import Confinement
+from treadle.workspace.conversation import Conversation
 from treadle.workspace.environment import Surroundings
 from treadle.workspace.jobs import JobBook
 from treadle.workspace.retention import tidy_now
@@ -104,7 +106,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     private = outputs() / parts.row.id
     running: list[Session] = []
 
-    def confine_command(line: str, granted: SandboxDenial | None = None) -> Confinement:
+    def confine_command(line: str, granted: tuple[SandboxDenial, ...] = ()) -> Confinement:
         from treadle.app.security.confinement import Place, confine
         from treadle.app.session.judging import policy_context
 
@@ -114,7 +116,12 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         context = policy_context(workspace.root, now, trusted=trusted, further=parts.roots, rules=rules)
         return confine(line, granted, place, context)
 
+    def room() -> int:
+        # What a tool says below its lines must fit too.
+        return most_of_one_result(parts.models.spec(running[0].state.model)) * 9 // 10
+
     redactor = _redactor(parts)
+    conversation = Conversation(room=room, holds=lambda text: running[0].transcript.holds(redactor().redact(text)))
     strays = Strays(str(data_directory() / "saving"))
     strays.sweep()
     records = Records(strays=strays, jobs=JobBook(private, lambda text: redactor().redact(text)))
@@ -127,12 +134,17 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         records=records,
         hide=lambda: redactor().stream(),
         is_secret=_is_secret,
+        conversation=conversation,
     )
     recall(parts.history, workspace.seen)
     policy_files = PolicyFiles(usual_places(parts.trust.workspace))
     checklist = ChecklistFile(
         file=data_directory() / "checklists" / f"{parts.row.id}.md",
-        environment=Surroundings(workspace=workspace),
+        environment=Surroundings(
+            workspace=workspace,
+            repository=partial(_repository, parts),
+            approved=tuple(frozenset(parts.settings.approve).difference(parts.trust.unapproved)),
+        ),
         log=LedgerLog(SessionLog(parts.store, parts.row.id), parts.store, parts.history),
         checklist=lambda: running[0].state.checklist,
         post=lambda edit: running[0].post(edit, Source(kind="files")),
@@ -150,17 +162,18 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         diagnostics = open_diagnostics(parts.settings.diagnostics, around)
         tools = diagnosed(tools, diagnostics, workspace)
     tools = {name: TracedTool(tool, trace) for name, tool in tools.items()}
-    offered = offering(tools, parts.store)
+    specs = with_searches(parts.models) if parts.settings.web_search else parts.models.spec
+    left_out = offering(parts.store, specs)
     ports = Ports(
         log=checklist,
         environment=checklist,
-        judge=_judge(parts, policy_files, redactor),
+        judge=_judge(parts, policy_files, redactor, workspace.shell),
         redactor=redactor,
         tools=tools,
-        offered=offered,
+        left_out=left_out,
         provider=parts.models.provider,
-        model=with_searches(parts.models) if parts.settings.web_search else parts.models.spec,
-        system=_system(parts, tools, offered),
+        model=specs,
+        system=_system(parts, tools, left_out),
         clock=clock,
         chance=random.random,
         purse=_Purse(parts.store, parts.row.id),
@@ -195,6 +208,15 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     )
     live.notices = (*live.notices, *parts.roots.notices, *parts.notices, *policy_files.notices(), *own.problems)
     return live
+
+
+def _repository(parts: Parts) -> str:
+    """Say how the workspace's repository stands; in a folder that is not trusted no git runs for it."""
+    if not parts.trust.trusted:
+        return ""
+    from treadle.app.session.repository_state import describe_repository
+
+    return describe_repository(str(parts.trust.workspace))
 
 
 class _Purse(Struct, frozen=True):
@@ -235,13 +257,14 @@ def _redactor(parts: Parts) -> "Callable[[], SecretRedactor]":
     return redactor
 
 
-def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], SecretRedactor]") -> Judge:
+def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], SecretRedactor]", shell: str) -> Judge:
     """Bind the policy to a session; it is loaded with the first call that is judged, after the first request."""
     root, trusted = str(parts.trust.workspace), parts.trust.trusted
     approved = frozenset(parts.settings.approve).difference(parts.trust.unapproved)
 
     def judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing) -> Decision:
         from treadle.app.security.confinement import confines
+        from treadle.app.security.shell_syntax import refuse_broken_shell
         from treadle.app.session.judging import policy_context
         from treadle.policy.allowances import decide_and_offer, with_allowances
         from treadle.policy.disclosure import asked_for_secrets
@@ -256,21 +279,27 @@ def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], SecretRedac
             rules=with_allowances(files.ruleset(), standing.allowances),
         )
         decision = decide_and_offer(spec, arguments, accesses, context)
+        refuse_broken_shell(decision, accesses, shell)
         return asked_for_secrets(decision, spec, arguments, redactor())
 
     return judge
 
 
 def _system(
-    session: Parts, tools: Mapping[str, Tool], offered: Callable[[str], Collection[str]]
-) -> Callable[[str, ToolProtocol], str]:
-    """Build the prompt once for each model and tool protocol, so that it stays the same byte for byte."""
+    session: Parts, tools: Mapping[str, Tool], left_out: Callable[[str, Situation], Mapping[str, str]]
+) -> Callable[[str, ToolProtocol, Situation], str]:
+    """Build the prompt once for each tool protocol and the tools in it, so that it stays the same byte for byte."""
     parts, rules = load_parts(checklist=session.settings.checklist), load_rules(session.trust)
 
     @cache
-    def system(model: str, protocol: ToolProtocol) -> str:
-        specs = [tool.spec for name, tool in tools.items() if name in offered(model)]
-        return system_prompt(parts, protocol, tools=specs, rules=rules)
+    def built(protocol: ToolProtocol, names: tuple[str, ...]) -> str:
+        return system_prompt(parts, protocol, tools=[tools[name].spec for name in names], rules=rules)
+
+    def system(model: str, protocol: ToolProtocol, situation: Situation) -> str:
+        if protocol is ToolProtocol.NATIVE:
+            return built(protocol, ())
+        gone = left_out(model, situation)
+        return built(protocol, tuple(name for name in tools if name not in gone))
 
     return system
 

@@ -10,12 +10,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.assembly import Parts, assemble, clock, model_for, require_sandbox, set_model
+from treadle.app.config.addresses import bind_base_url
 from treadle.app.config.settings import Settings, limits_of
 from treadle.app.models.choosing import Models, process_circuits
 from treadle.app.places import database
 from treadle.app.report import describe_mended, tell
 from treadle.app.security.trusting import SessionTrust, session_trust
-from treadle.app.session.ledger import LedgerRow, ledger_rows
+from treadle.app.session.ledger import LedgerRow, ledger_rows, today
 from treadle.app.session.live import LiveSession
 from treadle.app.session.roots import further_roots, past_roots
 from treadle.engine.history import read_past
@@ -37,6 +38,7 @@ from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import ToolSpec
 from treadle.store.sqlite import SessionRow, Store
 from treadle.tools.catalogue import builtin_tools
+from treadle.workspace.names import logged_path
 from treadle.workspace.workspace import open_workspace
 
 
@@ -53,7 +55,6 @@ class Opening(Struct, frozen=True, kw_only=True):
     user_present: bool
     given: frozenset[str] = frozenset()
     resume: str = ""
-    title: str = ""
     trust: SessionTrust | None = None
     tools: tuple[Tool, ...] = ()
 
@@ -85,14 +86,14 @@ def session_workspace(prefix: str) -> Path:
         row = store.find(prefix)
     finally:
         store.close()
-    return check_workspace(Path(row.workspace))
+    return check_workspace(Path(logged_path(row.workspace)))
 
 
 def last_session(workspace: Path) -> str:
     """Find the session of this workspace that was used last; raises `SessionError`."""
     store = open_store()
     try:
-        rows = store.sessions(str(workspace))
+        rows = [row for row in store.sessions(str(workspace)) if row.title]
     finally:
         store.close()
     if not rows:
@@ -118,7 +119,7 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
         id=session_id,
         workspace=str(workspace),
         model=choice.spec.ref,
-        title=opening.title,
+        title="",
         created_at=now,
         updated_at=now,
         events=0,
@@ -155,11 +156,12 @@ _MODEL_FLAGS = {"model", "tool_protocol", "thinking_budget"}
 
 async def _resume(opening: Opening, store: Store) -> LiveSession:
     row = store.find(opening.resume)
-    workspace = check_workspace(Path(row.workspace))
-    models = Models(opening.settings, circuits=process_circuits())
+    workspace = check_workspace(Path(logged_path(row.workspace)))
     history = store.read(row.id)
     past = read_past(history)
     state = past.state
+    settings = bind_base_url(opening.settings, opening.settings.model or state.model)
+    models = Models(settings, circuits=process_circuits())
     await models.ask_local("" if "model" in opening.given else state.model)
     mode, trust = _begin(opening, workspace, opening.settings.mode if "mode" in opening.given else state.mode)
     roots = past_roots(workspace, history, opening.settings.add_dirs if "add_dirs" in opening.given else None)
@@ -168,20 +170,30 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
         first.append(SetMode(mode=mode))
     own = None
     if mode is not state.mode and not _MODEL_FLAGS & opening.given:
-        own = await model_for(models, opening.settings, mode)
+        own = await model_for(models, settings, mode)
     first += [*([own] if own is not None else []), Resumed(user_present=opening.user_present)]
     parts = Parts(
         row=row,
         trust=trust,
-        settings=opening.settings,
+        settings=settings,
         models=models,
         store=store,
         tools=opening.tools,
         roots=roots,
         history=history,
         past=past,
+        notices=_of_another_provider(opening, state.model),
     )
     return assemble(parts, first)
+
+
+def _of_another_provider(opening: Opening, model: str) -> tuple[str, ...]:
+    """Say that an address of the command line is not that of the session's own model, which it goes on with."""
+    named, own = (ref.partition("/")[0] for ref in (opening.settings.model, model))
+    if "base_url" not in opening.given or "model" in opening.given or named in ("", own):
+        return ()
+    text = f"--base-url is the address of {named}, which your settings name; this session works with {model}."
+    return (f"{text} To give it the address, add --model {model}.",)
 
 
 def _begin(opening: Opening, workspace: Path, wanted: Mode) -> tuple[Mode, SessionTrust]:
@@ -283,6 +295,6 @@ def edit_ledger() -> list[LedgerRow]:
     """Sum up the ledger of edits, a row for each model and format."""
     store = open_store()
     try:
-        return ledger_rows(store.edit_counts())
+        return ledger_rows(store.edit_counts(), today())
     finally:
         store.close()

@@ -22,6 +22,18 @@ _SETTINGS = {
         "A program that uses Treadle gives a tool whose name another tool has.",
         "Give it another name: function_tool(function, name=...).",
     ),
+    "command-unknown": Explanation(
+        "The first word of the command line is no command, or a command comes after its options.",
+        "`treadle --help` lists the commands. A task is one argument, in quotes; nothing was sent to a model.",
+    ),
+    "task-unquoted": Explanation(
+        "Several words were given without quotes: a task, or a mistyped command.",
+        'Put a task in quotes: treadle "make the tests pass". Nothing was sent to a model.',
+    ),
+    "task-sign": Explanation(
+        "A task begins with a slash command, with ! or with @ and a file, which mean nothing here.",
+        "Enter slash commands in the terminal; say what to run in words; attach a file with --file.",
+    ),
     "tool-unknown": Explanation("There is no tool of this name.", "`treadle tools` lists them."),
     "tool-plugin": Explanation(
         "An installed package offers something under the entry point `treadle.tools` that is no tool.",
@@ -37,7 +49,7 @@ _SETTINGS = {
     ),
     "rules-broken": Explanation(
         "A rule file has a mistake: its form, or a rule that does not match its own examples.",
-        "Mend the line that the message names. docs/policy.md shows the form; `treadle policy show` tries it.",
+        "Correct the line that the message names. docs/policy.md shows the form; `treadle policy show` tries it.",
     ),
     "rule-unknown": Explanation(
         "There is no such rule of yours, or no such suggestion.",
@@ -45,15 +57,15 @@ _SETTINGS = {
     ),
     "config-syntax": Explanation(
         "A settings file is not valid TOML.",
-        "Mend the line that the message names. To start with the defaults, move the file away.",
+        "Correct the line that the message names. To start with the defaults, move the file away.",
     ),
     "config-unreadable": Explanation(
         "A settings file is there but cannot be read: its permissions, or it is not UTF-8.",
-        "Mend the permissions or the encoding, or move the file away.",
+        "Correct the permissions or the encoding, or move the file away.",
     ),
     "config-value": Explanation(
         "A setting has a name or a value that there is not. The message names the file and line, variable or flag.",
-        "docs/configuration.md lists the settings; `treadle config` shows those that count.",
+        "`treadle config set` and `unset` correct it; docs/configuration.md lists the settings.",
     ),
     "config-workspace": Explanation(
         "The settings of a workspace want what only you may set: where requests go, or a wider mode.",
@@ -67,16 +79,24 @@ _SETTINGS = {
         "Mode auto runs commands unasked because they are confined, and nothing here can confine them.",
         "Install bubblewrap and let users make namespaces; `treadle doctor` says what is lacking. Or use --mode edits.",
     ),
+    "config-unset": Explanation(
+        "`treadle config unset` was given a key that your own settings file does not have.",
+        "`treadle config` shows each setting and where it comes from.",
+    ),
     "config-key": Explanation(
-        "`treadle config set` was given something that cannot be a key.",
+        "`treadle config` was given something that is not a key of the settings.",
         'Write it with dots, and quotes around names with slashes: models."openai/gpt-5".max_output.',
     ),
     "base-url-invalid": Explanation(
         "A base URL has no http:// or https://.", "Write it like http://localhost:8000/v1."
     ),
+    "base-url-alone": Explanation(
+        "A base URL was given (--base-url, TREADLE_BASE_URL or base_url), and nothing says whose address it is.",
+        "Add --model PROVIDER/NAME, set model in your own settings, or write base_url under [providers.NAME].",
+    ),
     "base-url-missing": Explanation(
         "This provider is a server of your own; Treadle does not know where it is.",
-        "Give --base-url, or base_url under [providers.NAME] in the settings.",
+        "Give --model and --base-url, or base_url under [providers.NAME] in the settings.",
     ),
     "base-url-incomplete": Explanation(
         "The provider's address has a part of your own in it, such as a region or an account.",
@@ -123,7 +143,7 @@ _KEYS = {
     ),
     "aws-files": Explanation(
         "A file of AWS with profiles or keys cannot be read. Its content is not shown.",
-        "Mend the file that the message names.",
+        "Correct the file that the message names.",
     ),
     "aws-region": Explanation(
         "Signing a request for AWS needs a region, and none is set.",
@@ -135,13 +155,6 @@ _KEYS = {
     ),
     "key-refused": Explanation(
         "The provider refused the key, so it was not stored.", "Check that it is whole, of this provider, and active."
-    ),
-    "key-unchecked": Explanation(
-        "The call that tries a key did not come to its end, so the key was not stored.",
-        "Try again with a network; `--model NAME` calls another model; `--no-check` stores it untried.",
-    ),
-    "check-model": Explanation(
-        "To try a key a model is called, and none of this provider is known.", "Name one with --model NAME."
     ),
     "keys-exposed": Explanation(
         "Other users of this machine may read the file of keys. Treadle does not use it like that.",

@@ -5,13 +5,15 @@ import traceback
 from datetime import UTC, datetime
 
 from treadle.app.places import program_log
+from treadle.app.presentation.words import counted
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.store.opening import Mended
 from treadle.workspace.text import visible
 
 _FIXES: dict[ErrorKind, str] = {
-    ErrorKind.AUTHENTICATION: "Check the provider's key: `treadle config` shows where it came from.",
+    ErrorKind.AUTHENTICATION: "Store another key with `treadle login PROVIDER`; `treadle providers` shows where keys "
+    "come from.",
     ErrorKind.PERMISSION: "The key may not use this model: choose another with --model, or ask for access.",
     ErrorKind.BALANCE: "Top up the provider's account, or choose another provider with --model.",
     ErrorKind.RATE_LIMIT: "Wait a while and go on with --continue.",
@@ -31,13 +33,14 @@ _FIXES: dict[ErrorKind, str] = {
 
 
 def four_lines(what: str, why: str, fix: str) -> str:
-    """Format an error; `why` and `fix` may be empty."""
+    """Format an error; `why` and `fix` may be empty. The log is named if there is one."""
     lines = [f"treadle: {what}"]
     if why:
         lines.append(f"  why: {_one_line(why)}")
     if fix:
         lines.append(f"  fix: {_one_line(fix)}")
-    lines.append(f"  log: {program_log()}")
+    if program_log().is_file():
+        lines.append(f"  log: {program_log()}")
     return "\n".join(lines)
 
 
@@ -48,13 +51,15 @@ def describe(error: TreadleError) -> str:
 
 def describe_model_error(error: ModelError, model: str) -> str:
     """Format the failure of a model call."""
-    facts = [error.message.strip()]
-    if error.status is not None:
-        facts.append(f"HTTP {error.status}")
-    if error.request_id:
-        facts.append(f"request {error.request_id}")
     what = f"The call of {model} failed ({error.kind})."
-    return four_lines(what, ", ".join(facts), _FIXES[error.kind])
+    return four_lines(what, facts_of(error), error.fix or _FIXES[error.kind])
+
+
+def facts_of(error: ModelError) -> str:
+    """Say why a model call failed, with what the provider gave to find it by."""
+    facts = [] if error.status is None else [f"HTTP {error.status}"]
+    facts += [f"request {error.request_id}"] if error.request_id else []
+    return f"{error.message.strip()} ({', '.join(facts)})" if facts else error.message.strip()
 
 
 def describe_crash(error: BaseException) -> str:
@@ -70,8 +75,13 @@ def describe_mended(mended: Mended) -> str:
     lost = f", {len(mended.shortened)} up to where they broke" if mended.shortened else ""
     return (
         f"The log was damaged and is kept as {mended.aside} ({_one_line(mended.why)}). "
-        f"{len(mended.whole)} sessions came over whole{lost}."
+        f"{counted(len(mended.whole), 'session')} came over whole{lost}."
     )
+
+
+def resume_line(session_id: str) -> str:
+    """Say how to go on with a session."""
+    return f"Go on with: treadle --resume {session_id}"
 
 
 def tell(notice: str) -> None:

@@ -1,51 +1,140 @@
-"""Show each setting that counts and where it comes from; set one in your own file."""
+"""Show each setting and where it comes from; get, set or unset one in your own file."""
 
 import argparse
+import os
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from treadle.cli import work
+from treadle.protocol.errors import ConfigError
+
+if TYPE_CHECKING:
+    from treadle.app.config.edit import Saved
+    from treadle.app.reports.origins import SettingLine
+    from treadle.app.security.trusting import SessionTrust
+
+_KEY = 'such as model, modes.plan.model or models."a/b".context_window'
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     work.add_settings(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
-    verbs = parser.add_subparsers(dest="verb", metavar="set")
+    verbs = parser.add_subparsers(dest="verb", metavar="get|set|unset")
+    getter = verbs.add_parser("get", help="print a value, or all of a table")
+    getter.add_argument("key", help=_KEY)
     setter = verbs.add_parser("set", help="set a value in your own settings file; comments stay")
-    setter.add_argument("key", help='such as model, modes.plan.model or models."a/b".context_window')
+    setter.add_argument("key", help=_KEY)
     setter.add_argument("value", help="the value")
+    unsetter = verbs.add_parser("unset", help="remove a value or a table from your own settings file")
+    unsetter.add_argument("key", help=_KEY)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print the settings, or set one."""
-    if arguments.verb == "set":
-        from treadle.app.config.edit import set_value
+    """Print the settings, or change one."""
+    match arguments.verb:
+        case "set":
+            from treadle.app.config.edit import set_value
+            from treadle.app.models.names import check_setting
 
-        sys.stdout.write(f"Saved in {set_value(arguments.key, arguments.value)}.\n")
-        return 0
-    return _show(arguments)
+            return _saved(arguments.key, set_value(arguments.key, arguments.value, check_setting))
+        case "unset":
+            from treadle.app.config.edit import unset_value
+            from treadle.app.models.names import check_setting
+
+            return _saved(arguments.key, unset_value(arguments.key, check_setting), removed=True)
+        case "get":
+            return _get(arguments)
+        case _:
+            return _list(arguments)
 
 
-def _show(arguments: argparse.Namespace) -> int:
-    import msgspec
+def _saved(key: str, saved: "Saved", *, removed: bool = False) -> int:
+    """Say where it was saved, and what a person would otherwise wonder about at the next start."""
+    from treadle.app.config.settings import VARIABLES
+    from treadle.app.report import describe
 
-    from treadle.app.config.settings import WORKSPACE_FILE, read_layers
-    from treadle.app.places import config_file
+    sys.stdout.write(f"Saved in {saved.file}.\n")
+    over = next((name for name, field in VARIABLES.items() if field == key and os.environ.get(name)), "")
+    if over:
+        sys.stderr.write(f"{over} is set in the environment and is used before the file.\n")
+    if saved.left is not None:
+        sys.stderr.write(f"{describe(saved.left)}\n")
+    elif key == "model" and not removed:
+        _say_if_missing()
+    return 0
+
+
+def _say_if_missing() -> None:
+    """Say what the model that was set still needs."""
+    from treadle.app.config.settings import load_settings
+    from treadle.app.models.choosing import Models
+
+    try:
+        Models(load_settings({})).choose()
+    except ConfigError as error:
+        sys.stderr.write(f"{error.what} {error.fix}\n")
+
+
+def _read(arguments: argparse.Namespace) -> "tuple[Sequence[SettingLine], SessionTrust]":
+    from treadle.app.config.settings import read_layers
     from treadle.app.reports.origins import setting_lines
-    from treadle.app.security.trusting import session_trust, shown, trust_command, trusted_by_variable
+    from treadle.app.security.trusting import session_trust, trusted_by_variable
 
     folder = arguments.directory.expanduser().resolve()
     trust = session_trust(folder, once=arguments.trust or trusted_by_variable())
     layers = read_layers(work.flags(arguments), workspace=trust.workspace, trusted=trust.trusted)
-    for line in setting_lines(layers):
-        if arguments.json:
-            sys.stdout.write(f"{msgspec.json.encode(line).decode()}\n")
-        else:
-            sys.stdout.write(f"{line.key} = {msgspec.json.encode(line.value).decode()}  ({line.origin})\n")
+    return list(setting_lines(layers)), trust
+
+
+def _get(arguments: argparse.Namespace) -> int:
+    """Print a value alone, or each line of a table; 1 where nothing is set."""
+    import msgspec
+
+    from treadle.app.config.edit import key_path
+    from treadle.app.config.lines import dotted
+    from treadle.app.config.mistakes import require_key
+    from treadle.app.config.settings import Settings
+
+    path = key_path(arguments.key)
+    require_key(path, Settings)
+    key = dotted(path)
+    lines, _ = _read(arguments)
+    found = [line for line in lines if line.key == key or line.key.startswith(f"{key}.")]
+    found = [line for line in found if line.value is not None]
+    if not found:
+        sys.stderr.write(f"{key} is not set.\n")
+        return 1
+    if arguments.json or found[0].key != key:
+        _print(found, as_json=arguments.json)
+        return 0
+    value = found[0].value
+    sys.stdout.write(f"{value if isinstance(value, str) else msgspec.json.encode(value).decode()}\n")
+    return 0
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from treadle.app.config.settings import WORKSPACE_FILE
+    from treadle.app.places import config_file
+    from treadle.app.security.trusting import shown, trust_command
+
+    lines, trust = _read(arguments)
+    _print(lines, as_json=arguments.json)
     own, workspace = config_file(), trust.workspace / WORKSPACE_FILE
     if not arguments.json:
         sys.stderr.write(f"Your own file: {own}{'' if own.exists() else ' (does not exist yet)'}\n")
         if workspace.exists() and not trust.trusted:
             how = f"`{trust_command(trust.workspace)}`"
-            sys.stderr.write(f"Not used: {shown(str(workspace))}, which counts only in a trusted workspace: {how}\n")
+            sys.stderr.write(f"Not used: {shown(str(workspace))}. It applies only in a trusted workspace: {how}\n")
     return 0
+
+
+def _print(lines: "Sequence[SettingLine]", *, as_json: bool) -> None:
+    import msgspec
+
+    for line in lines:
+        if as_json:
+            sys.stdout.write(f"{msgspec.json.encode(line).decode()}\n")
+        else:
+            sys.stdout.write(f"{line.key} = {msgspec.json.encode(line.value).decode()}  ({line.origin})\n")

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from treadle.protocol.models import ToolProtocol
@@ -34,18 +35,25 @@ def run_demo(*, ask: bool, keep: Path | None = None, tool_protocol: ToolProtocol
 
 
 async def _run(folder: Path, tool_protocol: ToolProtocol, *, ask: bool) -> int:
-    from treadle.app.demo import TASK, open_demo
+    from treadle.app.config.settings import load_settings
+    from treadle.app.demo import TASK, open_demo, what_next
+    from treadle.app.models.choosing import Models
+    from treadle.app.wrapping import say
 
     async with open_demo(folder, tool_protocol=tool_protocol) as demo:
         if ask:
             from treadle.protocol.messages import Text
             from treadle.tui.main import run_interactive
 
-            code = await run_interactive(demo.live, first_prompt=(Text(text=TASK),))
+            code = await run_interactive(demo.live, first_prompt=(Text(text=TASK),), kept=False)
         else:
             from treadle.headless.narrator import narrate
 
             code = await narrate(demo.live, TASK, sys.stdout)
         for violation in demo.violations:
             sys.stderr.write(f"The scripted model did not expect this: {violation}\n")
+        session_id = demo.live.id
+    configured = Models(load_settings({})).configured()
+    with suppress(OSError):
+        say(sys.stdout, f"\n{what_next(session_id, configured=configured)}")
     return code or (1 if demo.violations else 0)

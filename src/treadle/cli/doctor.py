@@ -17,14 +17,14 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 async def _examine(*, offline: bool, as_json: bool) -> int:
+    from treadle.app.presentation.words import counted
     from treadle.app.reports.checks import CheckStatus
     from treadle.app.reports.doctor import examine
     from treadle.protocol.codec import encode
 
-    code = 0
+    counts = dict.fromkeys(CheckStatus, 0)
     async for check in examine(offline=offline):
-        if check.status is CheckStatus.FAIL:
-            code = 1
+        counts[check.status] += 1
         if as_json:
             text = encode(check).decode()
         else:
@@ -32,4 +32,8 @@ async def _examine(*, offline: bool, as_json: bool) -> int:
             text = f"{check.status:<4}  {check.name}: {check.found}{fix}"
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
-    return code
+    warned, failed = counts[CheckStatus.WARN], counts[CheckStatus.FAIL]
+    if not as_json:
+        found = [counted(number, noun) for number, noun in ((failed, "failure"), (warned, "warning")) if number]
+        sys.stdout.write(f"{' and '.join(found)}.\n" if found else "Everything is in order.\n")
+    return 1 if failed else 0

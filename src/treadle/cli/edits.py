@@ -8,7 +8,7 @@ from typing import assert_never
 
 import msgspec
 
-from treadle.editing import Edit, EditError, EditFormat, EditResult, apply_edit
+from treadle.editing import Edit, EditError, EditFormat, EditResult, apply_edit, explain
 from treadle.editing.show import display_diff
 from treadle.protocol.base import Record
 from treadle.protocol.codec import encode
@@ -72,7 +72,9 @@ def _show_ledger(*, as_json: bool) -> int:
         refused = ", ".join(f"{code} {count}" for code, count in row.refused.items()) or "none"
         sys.stdout.write(
             f"{row.model}  {row.format}: {row.first_try_rate:.0%} of {row.first_tries} first tries applied; "
-            f"refused: {refused}; {row.repair_tokens} tokens for {row.repairs} repairs\n"
+            f"refused: {refused}; {row.repair_tokens} tokens for {row.repairs} repairs; "
+            f"last 30 days: {row.recent_low:.0%} to {row.recent_high:.0%} of {row.recent_tries}"
+            f"{'; in use' if row.chosen else ''}\n"
         )
     if not rows and not as_json:
         sys.stderr.write("No edits were made yet.\n")
@@ -102,6 +104,9 @@ def _error(error: EditError) -> Iterator[tuple[str, object]]:
     yield "message", error.message
     if error.nearest is not None:
         yield "nearest", error.nearest
+    if error.others:
+        yield "block", error.block
+        yield "others", [{"block": one.block, **dict(_error(one))} for one in error.others]
     if error.candidates:
         yield "candidates", [{"start": one.start, "end": one.end} for one in error.candidates]
 
@@ -112,8 +117,8 @@ def _edit_file(file: Path, edit: str, form: EditFormat, *, write: bool) -> int:
         before = read_text(name, name)
         outcome = apply_edit(form, before.text, edit, file_name=file.name)
         if isinstance(outcome, EditError):
-            what = f"The edit of {file} is refused ({outcome.code})."
-            raise TreadleError(f"edit-{outcome.code}", what, why=outcome.message, fix=outcome.nearest or "")
+            what = f"The edit of {file} is refused."
+            raise TreadleError(f"edit-{outcome.code}", what, why=explain(outcome, name))
         if write:
             save(name, before.encode(outcome.text), expected=before.digest, name=name)
     except ToolError as error:

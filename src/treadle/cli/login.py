@@ -18,18 +18,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Read the key, try it with one call, store it."""
     from treadle.app.config.settings import load_settings
-    from treadle.app.models.login import checked_name, clean_key, keep_key, try_key, winning_origin
+    from treadle.app.models.login import checked_name, clean_key, keep_key, said_of, try_key, winning_origin
 
     settings = load_settings({})
     provider = checked_name(settings, arguments.provider)
     key = clean_key(_read_key(provider, from_stdin=arguments.key_stdin))
     check = None if arguments.no_check else asyncio.run(try_key(settings, provider, key, arguments.model))
     place = keep_key(provider, key, check)
-    said = "untried" if check is None else f"{check.ref}: {check.text}"
-    sys.stdout.write(f"The key of {provider} is stored in {place} ({said}).\n")
+    sys.stdout.write(f"The key of {provider} is stored in {place} ({said_of(check).removesuffix('.')}).\n")
     origin = winning_origin(settings, provider)
-    if origin and origin not in (place, "keyring"):
-        sys.stdout.write(f"{origin} is set in the environment and counts before it.\n")
+    if origin and origin != place:
+        sys.stdout.write(f"{origin} is set in the environment and is used before it.\n")
     return 0
 
 

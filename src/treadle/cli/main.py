@@ -1,18 +1,20 @@
 """The command line: which command runs; every error ends in four lines and an exit code."""
 
-import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Any
 
 from treadle.cli.parser import CommandParser
+from treadle.cli.task import task_of
 from treadle.protocol.errors import ConfigError, SessionError, TreadleError
 
 COMMANDS = MappingProxyType(
     {
+        "help": "show this, or the options of a command",
         "demo": "see the main job done on a sample project, without a key",
         "sessions": "list sessions",
         "show": "show what happened in a session",
@@ -40,22 +42,29 @@ COMMANDS = MappingProxyType(
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run a command; returns the exit code."""
+    """Run a command; returns the exit code, which never is Python's 120 for a stream that is gone."""
+    from treadle.cli.streams import flush_streams
+
+    code = _guarded(lambda: _run(argv))
+    lost = flush_streams()
+    return _lost(lost) if lost is not None and code == 0 else code
+
+
+def _run(argv: Sequence[str]) -> int:
     name = argv[0] if argv and argv[0] in COMMANDS else ""
-    arguments = parser_of(name).parse_args(list(argv[1:] if name else argv))
-    return _guarded(lambda: _module(name).execute(arguments))
+    if not name:
+        words = list(takewhile(lambda word: not word.startswith("-"), argv))
+        task_of(words, COMMANDS)  # before an option that only the command has is called unknown
+    arguments = parser_of(name).read(list(argv[1:] if name else argv))
+    return int(_module(name).execute(arguments))
 
 
 def parser_of(name: str) -> CommandParser:
     """Make the parser of a command; the main one has the empty name."""
     module = _module(name)
-    parser = CommandParser(
-        prog=f"treadle {name}".strip(),
-        description=module.__doc__,
-        epilog=None if name else _epilog(),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = CommandParser(prog=f"treadle {name}".strip(), description=module.__doc__, allow_abbrev=False)
+    if not name:
+        parser.after = _commands
     module.configure(parser)
     return parser
 
@@ -64,34 +73,68 @@ def _module(name: str) -> Any:
     return import_module(f"treadle.cli.{name or 'work'}")
 
 
-def _epilog() -> str:
+def _commands() -> str:
+    from shutil import get_terminal_size
+
+    from treadle.app.wrapping import wrapped
+
     width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {text}" for name, text in COMMANDS.items()]
-    return "commands (treadle COMMAND --help tells more):\n" + "\n".join(lines)
+    lines = ["", "commands (treadle COMMAND --help shows more):"]
+    lines += [f"  {name:<{width}}  {text}" for name, text in COMMANDS.items()]
+    return wrapped("\n".join([*lines, ""]), get_terminal_size().columns)
 
 
 def _guarded(command: Callable[[], int]) -> int:
     from treadle.app.exits import Exit
-    from treadle.app.report import describe, describe_crash
 
     try:
-        code = command()
-        sys.stdout.flush()
+        return command()
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.FAILED
+    except SystemExit as end:
+        return int(end.code or 0)
+    except OSError as error:
+        from treadle.cli.streams import is_unwritable
+
+        return _lost(error) if is_unwritable(error) else _crash(error)
     except TreadleError as error:
-        sys.stderr.write(f"{describe(error)}\n")
-        return _code(error)
+        from treadle.app.report import describe
+
+        return _report(describe(error), _code(error))
     except ModuleNotFoundError as error:
-        sys.stderr.write(f"{_describe_missing(error)}\n")
-        return Exit.FAILED
+        return _report(_describe_missing(error), Exit.FAILED)
     except Exception as error:  # noqa: BLE001 - the end of the program: a person reads this
-        sys.stderr.write(f"{describe_crash(error)}\n")
-        return Exit.FAILED
+        return _crash(error)
+
+
+def _crash(error: BaseException) -> int:
+    from treadle.app.exits import Exit
+    from treadle.app.report import describe_crash
+
+    return _report(describe_crash(error), Exit.FAILED)
+
+
+def _report(text: str, code: int) -> int:
+    """Write an error, unless nobody is left to read it."""
+    from treadle.app.wrapping import say
+
+    with suppress(OSError):
+        sys.stdout.flush()
+        say(sys.stderr, text)
     return code
+
+
+def _lost(error: OSError) -> int:
+    """Give the exit code of a program whose reader has left, or whose terminal is gone."""
+    from treadle.app.exits import Exit
+    from treadle.app.report import four_lines
+    from treadle.cli.streams import is_full, is_hangup
+
+    if is_full(error):
+        return _report(
+            four_lines("The output cannot be written.", str(error), "Write it to another place."), Exit.FAILED
+        )
+    return Exit.HANGUP if is_hangup(error) else Exit.FAILED
 
 
 def _describe_missing(error: ModuleNotFoundError) -> str:
@@ -110,6 +153,8 @@ def _code(error: TreadleError) -> int:
     from treadle.app.exits import Exit
 
     match error:
+        case ConfigError(code="command-unknown" | "task-unquoted" | "task-sign"):
+            return Exit.USAGE
         case ConfigError():
             return Exit.CONFIG
         case SessionError(code="session-busy"):

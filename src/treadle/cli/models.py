@@ -1,9 +1,9 @@
-"""List the models that are known offline, or those of the servers on this machine."""
+"""List the models that can be used now, or all that are known offline, or those of the servers on this machine."""
 
 import argparse
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from treadle.protocol.codec import encode
@@ -13,43 +13,87 @@ if TYPE_CHECKING:
     from treadle.app.models.choosing import Models
     from treadle.app.models.listing import LocalLine
 
+_ON_TERMINAL = 40
+"""Lines that are shown on a terminal unless all are asked for."""
+_HEAD = ("", "model", "window", "output", "$ in", "$ out", "can")
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     parser.add_argument("query", nargs="*", help="words of the name, such as: anthropic sonnet")
+    parser.add_argument("--all", action="store_true", help="also the models of providers without a key")
     parser.add_argument("--local", action="store_true", help="ask the servers on this machine instead")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line; all models, the usable first")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print the list."""
+    """Print the list; 1 where nothing was found."""
     from treadle.app.config.settings import load_settings
     from treadle.app.models.choosing import Models
 
     models = Models(load_settings({}))
     if arguments.local:
         return _show_local(models, as_json=arguments.json)
-    return _show_catalogue(models, " ".join(arguments.query), as_json=arguments.json)
+    return _show_catalogue(models, " ".join(arguments.query), everything=arguments.all, as_json=arguments.json)
 
 
-def _show_catalogue(models: "Models", query: str, *, as_json: bool) -> int:
-    from treadle.app.models.listing import catalogue_models, data_date
+def _show_catalogue(models: "Models", query: str, *, everything: bool, as_json: bool) -> int:
+    from treadle.app.models.listing import catalogue_models, usable_providers
 
     found = catalogue_models(models, query)
-    for spec in found:
-        sys.stdout.write(f"{encode(spec).decode()}\n" if as_json else f"{', '.join(_facts(spec))}\n")
-    if not as_json:
-        sys.stderr.write(f"{len(found)} models; figures of {data_date()}, prices for a million tokens.\n")
-    return 0 if found else 1
+    if as_json:
+        sys.stdout.writelines(f"{encode(spec).decode()}\n" for spec in found)
+        return 0 if found else 1
+    usable = usable_providers(models)
+    listed = found if everything or query else [spec for spec in found if spec.provider in usable]
+    most = _ON_TERMINAL if sys.stdout.isatty() and not everything else len(listed)
+    rows = [("*" if spec.provider in usable else "", *_facts(spec)) for spec in listed[:most]]
+    if rows:
+        sys.stdout.writelines(f"{line}\n" for line in _columns([_HEAD, *rows]))
+    sys.stderr.writelines(f"{line}\n" for line in _notes(query, len(listed), len(rows), len(found)))
+    return 0 if listed else 1
+
+
+def _notes(query: str, listed: int, shown: int, found: int) -> Iterator[str]:
+    """Say what the list is, and how to see the rest of it."""
+    from treadle.app.models.listing import data_date
+    from treadle.app.presentation.words import counted
+
+    if shown < listed:
+        yield f"{shown} of {counted(listed, 'model')} are shown: add words of the name, or --all."
+    if not found:
+        yield f"No known model is like {query!r}. `treadle models --all` lists them."
+    elif not listed:
+        yield "No provider has a key yet: `treadle login PROVIDER` stores one."
+    if found > listed:
+        yield f"{counted(found - listed, 'model')} of other providers: treadle models --all. On this machine: --local."
+    if listed:
+        yield f"* can be used now. Figures of {data_date()}; prices are US dollars for a million tokens."
 
 
 def _facts(spec: ModelSpec) -> Iterator[str]:
     yield spec.ref
-    yield "window unknown" if spec.context_window is None else f"window {spec.context_window:,}"
-    yield "output unknown" if spec.max_output is None else f"output {spec.max_output:,}"
-    yield "price unknown" if spec.prices is None else f"${spec.prices.input:g} in, ${spec.prices.output:g} out"
+    yield _number(spec.context_window)
+    yield _number(spec.max_output)
+    yield "?" if spec.prices is None else f"{spec.prices.input:g}"
+    yield "?" if spec.prices is None else f"{spec.prices.output:g}"
     can = {"tools": spec.native_tools, "images": spec.images, "thinking": spec.thinking, "documents": spec.documents}
     yield " ".join(name for name, there in can.items() if there) or "text only"
+
+
+def _number(value: int | None) -> str:
+    return "?" if value is None else f"{value:,}"
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> Iterable[str]:
+    """Align the columns: numbers to the right, words to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell.rjust(width) if title in _HEAD[2:6] else cell.ljust(width)
+            for cell, width, title in zip(row, widths, _HEAD, strict=True)
+        ]
+        yield "  ".join(cells).rstrip()
 
 
 def _show_local(models: "Models", *, as_json: bool) -> int:

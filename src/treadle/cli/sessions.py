@@ -1,9 +1,28 @@
-"""List the sessions of a folder, the last used first."""
+"""List the sessions of a folder, the last used first, with the state and the cost of each."""
 
 import argparse
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from treadle.app.reports.session_list import ListedSession
+
+_ENDED: Mapping[str, str] = MappingProxyType(
+    {
+        "max_turn_requests": "step limit",
+        "cancelled": "interrupted",
+        "time": "time limit",
+        "refusal": "refused",
+    }
+)
+"""Plainer words for why a session stopped."""
+
+_LEAST_TITLE = 20
+_CENT = 0.01
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -15,17 +34,42 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the list."""
-    from treadle.app.compose import list_sessions
+    from treadle.app.reports.session_list import listed_sessions
     from treadle.protocol.codec import encode
 
-    rows = list_sessions(None if arguments.all else arguments.directory.expanduser().resolve())
-    for row in rows:
-        if arguments.json:
-            sys.stdout.write(f"{encode(row).decode()}\n")
-            continue
-        used = datetime.fromtimestamp(row.updated_at / 1000, UTC).astimezone()
-        place = f"  {row.workspace}" if arguments.all else ""
-        sys.stdout.write(f"{row.id}  {used:%Y-%m-%d %H:%M}  {row.model}{place}  {row.title or '(no title)'}\n")
-    if not rows and not arguments.json:
+    rows = listed_sessions(None if arguments.all else arguments.directory.expanduser().resolve())
+    if arguments.json:
+        sys.stdout.writelines(f"{encode(row).decode()}\n" for row in rows)
+    elif rows:
+        _print(rows, folders=arguments.all)
+    else:
         sys.stderr.write("No sessions here yet.\n")
     return 0
+
+
+def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
+    """Write a line for each session, cut at its title to fit the screen, and below it the folder if that is wanted."""
+    from treadle.app.report import harmless
+    from treadle.app.wrapping import screen_width, shortened
+
+    width = screen_width(sys.stdout)
+    states, costs = [_state(row) for row in rows], [_money(row.cost) for row in rows]
+    for row, state, cost in zip(rows, states, costs, strict=True):
+        used = datetime.fromtimestamp(row.updated_at / 1000, UTC).astimezone()
+        before = f"{row.id}  {used:%Y-%m-%d %H:%M}  {state:<{max(map(len, states))}}  {cost:>{max(map(len, costs))}}  "
+        title = harmless(row.title)
+        if width is not None:
+            title = shortened(title, max(width - len(before), _LEAST_TITLE))
+        sys.stdout.write(f"{before}{title}\n")
+        if folders:
+            sys.stdout.write(f"  {harmless(row.workspace)}\n")
+
+
+def _state(row: "ListedSession") -> str:
+    return row.state if row.ended is None else f"{row.state}: {_ENDED.get(row.ended, row.ended)}"
+
+
+def _money(cost: float | None) -> str:
+    if cost is None:
+        return "-"
+    return "<$0.01" if 0 < cost < _CENT else f"${cost:,.2f}"

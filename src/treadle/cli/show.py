@@ -13,7 +13,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Print the session."""
     from treadle.app.compose import read_session
-    from treadle.app.reports.story import story_lines
+    from treadle.app.report import harmless
+    from treadle.app.reports.session_text import session_lines
+    from treadle.app.wrapping import say
     from treadle.protocol.codec import encode
 
     row, events = read_session(arguments.id)
@@ -21,6 +23,5 @@ def execute(arguments: argparse.Namespace) -> int:
         for event in events:
             sys.stdout.write(f"{encode(event).decode()}\n")
         return 0
-    for line in story_lines(row, events):
-        sys.stdout.write(f"{line}\n")
+    say(sys.stdout, harmless("\n".join(session_lines(row, events))))
     return 0

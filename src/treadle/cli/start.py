@@ -17,7 +17,8 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.app.config.settings import load_settings
     from treadle.app.models.choosing import Models
 
-    if Models(load_settings(work.flags(arguments))).configured():
+    settings = load_settings(work.flags(arguments))
+    if settings.base_url or Models(settings).configured():
         return work.interactive(arguments)
-    sys.stdout.write("No model is configured (docs/configuration.md tells how): here is the demo.\n\n")
+    sys.stdout.write("No model is configured (docs/configuration.md says how): here is the demo.\n\n")
     return demo.run_demo(ask=True)

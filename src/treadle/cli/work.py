@@ -4,9 +4,11 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from treadle.cli.task import check_task, task_of
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    parser.add_argument("task", nargs="*", help="the first task of an interactive session")
+    parser.add_argument("task", nargs="*", help='the first task of an interactive session, in quotes: treadle "fix it"')
     parser.add_argument(
         "-p",
         "--print",
@@ -116,12 +118,14 @@ def execute(arguments: argparse.Namespace) -> int:
         sys.stdout.write(f"treadle {__version__}\n")
         return 0
     if arguments.print_task is None:
-        return interactive(arguments, " ".join(arguments.task))
+        from treadle.cli.main import COMMANDS
+
+        return interactive(arguments, task_of(arguments.task, COMMANDS))
     if arguments.task:
         raise ConfigError(
             "task-twice",
             "The task was given twice.",
-            why=f"-p has one, and {' '.join(arguments.task)!r} stands beside it.",
+            why=f"-p has one, and {' '.join(arguments.task)!r} follows it.",
             fix="Give it with -p, or without -p for an interactive session; quote it if it has blanks.",
         )
     return asyncio.run(_headless(arguments, _task(arguments)))
@@ -143,8 +147,9 @@ async def _headless(arguments: argparse.Namespace, task: str) -> int:
     from treadle.app.compose import open_session
     from treadle.headless.main import OutputFormat, run_headless
 
+    check_task(task, arguments.directory)
     content = _content(arguments, task)
-    live = await open_session(_opening(arguments, task, _session_trust(arguments), user_present=False))
+    live = await open_session(_opening(arguments, _session_trust(arguments), user_present=False))
     return await run_headless(live, content, OutputFormat(arguments.output_format))
 
 
@@ -165,9 +170,10 @@ def interactive(arguments: argparse.Namespace, task: str = "") -> int:
             why="Standard input or output is not one.",
             fix='For one task in a script: treadle -p "..."',
         )
+    check_task(task, arguments.directory)
     try:
         content = _content(arguments, task)
-        opening = _opening(arguments, task, _asked_trust(arguments), user_present=True)
+        opening = _opening(arguments, _asked_trust(arguments), user_present=True)
         return asyncio.run(_interactive(opening, content))
     except ConfigError as error:
         if error.code != "no-provider":
@@ -180,10 +186,12 @@ def _offer_demo(arguments: argparse.Namespace, missing: ConfigError) -> int:
     from treadle.app.config.settings import load_settings
     from treadle.app.exits import Exit
     from treadle.app.reports.first_start import first_start_text
+    from treadle.app.wrapping import say
     from treadle.cli.demo import run_demo
 
     text = asyncio.run(first_start_text(load_settings(flags(arguments)), missing))
-    sys.stdout.write(f"{text}\n\nStart the demo now? [y/N] ")
+    say(sys.stdout, f"{text}\n")
+    sys.stdout.write("Start the demo now? [y/N] ")
     sys.stdout.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         return Exit.CONFIG
@@ -195,8 +203,21 @@ async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]") -
     from treadle.tui.main import run_interactive
 
     live = await open_session(opening)
-    async with live:
-        return await run_interactive(live, first_prompt=content)
+    try:
+        async with live:
+            return await run_interactive(live, first_prompt=content)
+    finally:
+        if not live.empty:
+            _say_how_to_go_on(live.id)
+
+
+def _say_how_to_go_on(session_id: str) -> None:
+    """Name the session that was left, unless the terminal is gone."""
+    from treadle.app.report import resume_line
+    from treadle.app.wrapping import say
+
+    with suppress(OSError):
+        say(sys.stderr, resume_line(session_id))
 
 
 def _session_trust(arguments: argparse.Namespace) -> "SessionTrust":
@@ -221,7 +242,7 @@ def _asked_trust(arguments: argparse.Namespace) -> "SessionTrust":
     return settle(trust) if trust.asks and Models(load_settings(flags(arguments))).configured() else trust
 
 
-def _opening(arguments: argparse.Namespace, task: str, trust: "SessionTrust", *, user_present: bool) -> "Opening":
+def _opening(arguments: argparse.Namespace, trust: "SessionTrust", *, user_present: bool) -> "Opening":
     from treadle.app.compose import Opening, last_session
     from treadle.app.config.settings import load_settings
 
@@ -232,6 +253,5 @@ def _opening(arguments: argparse.Namespace, task: str, trust: "SessionTrust", *,
         user_present=user_present,
         given=frozenset(given),
         resume=last_session(trust.workspace) if arguments.go_on else arguments.resume,
-        title=" ".join(task.split())[:80],
         trust=trust,
     )

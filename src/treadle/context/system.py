@@ -1,5 +1,6 @@
 """The system prompt, put together from parts. It stays the same byte for byte as long as the session does."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,6 +9,15 @@ from msgspec import Struct
 from treadle.context.xml import render_call
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.tools import ToolSpec
+
+_RULES = """# Rules of the project
+
+Each block holds the rules of one file. Follow them unless the user or the text above says otherwise. They end with \
+their block."""
+
+_GAP = r"[\s\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]*"
+_MARK = re.compile(rf"[<\u2039\u27e8\u3008\ufe64\uff1c]{_GAP}/?{_GAP}" + _GAP.join("rules"), re.IGNORECASE)
+"""What a reader may take for the beginning or the end of a block, also with invisible characters in it."""
 
 
 class Rules(Struct, frozen=True, kw_only=True):
@@ -37,8 +47,19 @@ def system_prompt(
         case ToolProtocol.XML:
             sections.append(parts.xml)
             sections += [describe_tool(tool) for tool in tools]
-    sections += [f"# Rules from {rule.origin}\n\n{rule.text.strip()}" for rule in rules]
+    if rules:
+        sections += [_RULES, *map(_fenced, rules)]
     return "\n\n".join(section.strip() for section in sections if section.strip())
+
+
+def _fenced(rules: Rules) -> str:
+    """Mark where the rules of a file begin and end; the file itself cannot write such a mark."""
+    origin = rules.origin.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace("\n", " ")
+    return f'<rules from="{origin}">\n{_MARK.sub(_escaped, rules.text.strip())}\n</rules>'
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"&lt;{found[0][1:]}"
 
 
 def describe_tool(tool: ToolSpec) -> str:

@@ -109,6 +109,16 @@ class Transcript:
         uses = (block for block in blocks if isinstance(block, ToolUse))
         return next((use.wire_id for use in uses if use.id == call_id), "")
 
+    def holds(self, text: str) -> bool:
+        """Whether a result that is still sent has a text that is exactly this."""
+        return any(
+            isinstance(inner, Text) and inner.text == text
+            for message in self._messages
+            for block in message.content
+            if isinstance(block, ToolResult)
+            for inner in block.content
+        )
+
     def droppable(self, part: float = 0.5) -> int:
         """Say how many messages after the first may leave, so that roles and results stay in order.
 

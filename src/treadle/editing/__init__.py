@@ -8,7 +8,8 @@ and `parse_unified` give the operations of patches over several files; `apply_se
 `EditStream` previews an edit while it is written.
 """
 
-from treadle.editing.apply import apply_edit, apply_sections, apply_whole
+from treadle.editing.apply import apply_edit, apply_sections
+from treadle.editing.explain import explain
 from treadle.editing.markers import parse_blocks
 from treadle.editing.patches import parse_patch, parse_unified
 from treadle.editing.results import (
@@ -30,6 +31,7 @@ from treadle.editing.results import (
 )
 from treadle.editing.show import display_diff, final_text
 from treadle.editing.stream import BlockPreview, BlockState, EditStream
+from treadle.editing.whole import apply_whole, is_only_blocks, is_only_patch, is_text_around_blocks, unfenced
 
 __all__ = [
     "AddFile",
@@ -54,8 +56,13 @@ __all__ = [
     "apply_sections",
     "apply_whole",
     "display_diff",
+    "explain",
     "final_text",
+    "is_only_blocks",
+    "is_only_patch",
+    "is_text_around_blocks",
     "parse_blocks",
     "parse_patch",
     "parse_unified",
+    "unfenced",
 ]

@@ -1,20 +1,17 @@
 """Apply a model's edit to a text: all of its blocks, or none and a refusal."""
 
-import re
 from collections.abc import Sequence
 from typing import assert_never
 
 from msgspec.structs import replace
 
-from treadle.editing.elision import is_elision
 from treadle.editing.foreign import has_escapes
 from treadle.editing.keys import is_blank
 from treadle.editing.locate import find_exact
-from treadle.editing.markers import parse_blocks
-from treadle.editing.merge import line_changes
+from treadle.editing.markers import read_blocks
 from treadle.editing.patches import parse_patch, parse_unified
 from treadle.editing.place import Placed, longest_exact, place_block
-from treadle.editing.refusals import refuse_escaped
+from treadle.editing.refusals import refuse_escaped, shown_within
 from treadle.editing.results import (
     AppliedBlock,
     Block,
@@ -29,10 +26,14 @@ from treadle.editing.results import (
     Tier,
     UpdateFile,
 )
-from treadle.editing.source import Hunk, WorkingText, plain_lines, read_source
+from treadle.editing.source import Hunk, WorkingText, read_source
+from treadle.editing.whole import apply_whole
 
+MOST_REFUSED = 10
+"""After so many refused blocks of one edit the rest is not looked at."""
+
+_TELLING = 5
 _ESCAPED = (Tier.TYPOGRAPHY, Tier.ENTITIES, Tier.ESCAPES)
-_FENCED = re.compile(r"\s*(```|~~~)[^\n`]*\n(.*\n)?\s*\1\s*", re.DOTALL)
 
 
 def apply_edit(
@@ -51,8 +52,8 @@ def apply_edit(
     """
     match form:
         case EditFormat.SEARCH_REPLACE:
-            parsed = parse_blocks(_text_of(edit))
-            return _apply_parsed(pre, _everywhere(parsed) if replace_all else parsed)
+            sections, unread = read_blocks(_text_of(edit))
+            return _apply_all(pre, _everywhere(sections) if replace_all else sections, unread)
         case EditFormat.OLD_NEW:
             if isinstance(edit, str):
                 return EditError(ErrorCode.MALFORMED, "Give a list of edits, each with `old` and `new`.")
@@ -62,48 +63,49 @@ def apply_edit(
         case EditFormat.UNIFIED:
             return _apply_operations(pre, parse_unified(_text_of(edit)), file_name)
         case EditFormat.WHOLE:
-            return apply_whole(pre, _text_of(edit))
+            return apply_whole(pre, _text_of(edit), file_name)
         case _:
             assert_never(form)
 
 
 def apply_sections(pre: str, sections: Sequence[Section]) -> EditResult | EditError:
-    """Apply parsed blocks in any order to `pre`: all, or none."""
+    """Apply parsed blocks in any order to `pre`: all, or none and why each block that fails does."""
+    return _apply_all(pre, sections, None)
+
+
+def _apply_all(pre: str, sections: Sequence[Section], unread: EditError | None) -> EditResult | EditError:
     application = Application(pre)
-    for section in sections:
-        error = application.add(section)
-        if error is not None:
-            return error
-    return application.result()
+    failed = [error for error in map(application.add, sections) if error is not None]
+    return application.result() if not failed and unread is None else application.refusal(unread)
 
 
 class Application:
-    """Blocks applied one by one to a text; a refused block changes nothing."""
+    """Blocks applied one by one to a text; a refused block changes nothing, and the text is of no use then."""
 
     def __init__(self, pre: str) -> None:
         self._work = WorkingText(read_source(pre))
         self._blocks: list[AppliedBlock] = []
         self._seen: set[Block] = set()
         self._added: list[list[str]] = []
+        self._count = 0
+        self._refused: list[EditError] = []
+        self._missed: dict[str, int] = {}
 
     def add(self, section: Section) -> EditError | None:
-        """Apply the next block."""
-        number = len(self._blocks) + 1
+        """Apply the next block. Blocks after many refused ones are only counted."""
+        self._count += 1
+        if len(self._refused) >= MOST_REFUSED:
+            return self._refused[-1]
         block = self._chosen(section)
-        if isinstance(block, EditError):
-            return replace(block, block=number)
-        if block in self._seen:
-            return EditError(
-                ErrorCode.OVERLAPPING,
-                f"Block {number} repeats an earlier block. Leave it out, or add lines of the other place.",
-                block=number,
-            )
-        placed = place_block(block, self._work)
+        placed = block if isinstance(block, EditError) else self._place(block)
         match placed:
             case EditError():
-                return replace(placed, block=number)
+                error = replace(placed, block=self._count)
+                self._refused.append(error)
+                for line in section.readings[0].replace:
+                    self._missed.setdefault(line.strip(), self._count)
+                return error
             case Placed():
-                self._seen.add(block)
                 self._added.append([line for hunk in placed.hunks for line in hunk.lines])
                 self._work.splice(placed.hunks)
                 self._blocks.append(AppliedBlock(placed.tier, _touched(placed.hunks), placed.places))
@@ -111,21 +113,55 @@ class Application:
             case _:
                 assert_never(placed)
 
+    def _place(self, block: Block) -> Placed | EditError:
+        if block in self._seen:
+            return EditError(
+                ErrorCode.OVERLAPPING,
+                "It repeats an earlier block. Leave it out, or add lines of the other place.",
+            )
+        self._seen.add(block)
+        placed = place_block(block, self._work)
+        if isinstance(placed, EditError) and placed.code is ErrorCode.NOT_FOUND:
+            return self._built_on_refused(block) or placed
+        return placed
+
+    def _built_on_refused(self, block: Block) -> EditError | None:
+        """Why a block is not found whose text only a refused block would have brought."""
+        known = self._work.original.stripped
+        for line in map(str.strip, block.search):
+            number = self._missed.get(line)
+            if number is not None and sum(map(str.isalnum, line)) > _TELLING and not known.places([line]):
+                said = f"It builds on block {number}, which is refused. Correct that block first."
+                return EditError(ErrorCode.NOT_FOUND, said)
+        return None
+
     def result(self) -> EditResult | EditError:
         """The text as it is now; a refusal when nothing changed."""
+        if self._refused:
+            return self.refusal(None)
         if not self._blocks:
             return EditError(ErrorCode.NO_MARKER, "The edit has no block. Write at least one.")
         if any(block.tier in _ESCAPED for block in self._blocks):
             for number, added in enumerate(self._added, 1):
                 if has_escapes(added, self._work.original):
-                    return replace(refuse_escaped("an escape", Block((), tuple(added))), block=number)
+                    return replace(refuse_escaped("an escape"), block=number, blocks=self._count)
         changes = self._work.changes()
         if not changes:
             return EditError(
                 ErrorCode.NO_CHANGE,
-                "The blocks of this edit undo each other, so nothing would change. Leave them out or mend them.",
+                "The blocks of this edit undo each other, so nothing would change. Leave them out, or correct them.",
             )
         return EditResult(self._work.text(), tuple(self._blocks), changes)
+
+    def refusal(self, unread: EditError | None) -> EditError:
+        """The first refusal with all others behind it; `unread` is that of a last block which cannot be read."""
+        refused = self._refused
+        if unread is not None:
+            self._count += 1
+            refused = [*refused, replace(unread, block=self._count)]
+        lines = self._work.source.lines
+        first, *others = (shown_within(each, lines, len(refused)) for each in refused)
+        return replace(first, blocks=self._count, others=tuple(others))
 
     def text(self) -> str:
         """The text with the blocks applied so far."""
@@ -153,40 +189,11 @@ class Application:
         )
 
 
-def apply_whole(pre: str, text: str) -> EditResult | EditError:
-    """`text` instead of `pre`, with the line ends, byte order mark and final newline of `pre`."""
-    fenced = _FENCED.fullmatch(text)
-    new = plain_lines(text if fenced is None else fenced[2] or "")
-    source = read_source(pre)
-    known = {line.strip() for line in source.lines}
-    elided = next((line for line in new if _is_commented_elision(line) and line.strip() not in known), None)
-    if elided is not None and source.lines:
-        return EditError(
-            ErrorCode.ELISION,
-            f"The line {elided.strip()!r} stands for omitted lines; write the whole file.",
-        )
-    work = WorkingText(source)
-    opcodes = line_changes(source.lines, new)
-    if not opcodes:
-        return EditError(
-            ErrorCode.NO_CHANGE, "The file already has this text. Go on with the next step, or read the file."
-        )
-    work.splice([Hunk(low, high, new[new_low:new_high]) for _, low, high, new_low, new_high in opcodes])
-    lines = LineRange(1, len(source.lines))
-    return EditResult(work.text(), (AppliedBlock(Tier.WHOLE, lines),), work.changes())
-
-
-def _everywhere(parsed: tuple[Section, ...] | EditError) -> tuple[Section, ...] | EditError:
-    if isinstance(parsed, EditError):
-        return parsed
+def _everywhere(parsed: Sequence[Section]) -> tuple[Section, ...]:
     return tuple(
         replace(section, readings=tuple(replace(block, everywhere=True) for block in section.readings))
         for section in parsed
     )
-
-
-def _apply_parsed(pre: str, parsed: tuple[Section, ...] | EditError) -> EditResult | EditError:
-    return parsed if isinstance(parsed, EditError) else apply_sections(pre, parsed)
 
 
 def _apply_operations(
@@ -210,31 +217,23 @@ def _names(operation: FileOperation, file_name: str | None) -> bool:
 
 
 def _exact_block(edit: Edit) -> Block:
-    """An exact string as lines; a newline at the end of both, or before nothing, means whole lines."""
-    old, new = edit.old, edit.new
+    """An exact string, also as lines: a newline at the end of both, or before nothing, means whole lines."""
+    old, new = (text.removeprefix("\ufeff").replace("\r\n", "\n") for text in (edit.old, edit.new))
+    exact = Edit(old, new)
     if old.endswith("\n") or not old:
-        old, new = old.removesuffix("\r\n").removesuffix("\n"), new.removesuffix("\r\n").removesuffix("\n")
-    lines = _split(old)
+        old, new = old.removesuffix("\n"), new.removesuffix("\n")
+    lines = tuple(old.split("\n"))
     keeps_blank = is_blank(lines[0]) or is_blank(lines[-1])
     return Block(
         lines,
-        _split(new) if edit.new or keeps_blank else (),
-        ends_line=edit.old.endswith("\n"),
+        tuple(new.split("\n")) if exact.new or keeps_blank else (),
+        exact=exact,
         everywhere=edit.replace_all,
     )
 
 
-def _split(text: str) -> tuple[str, ...]:
-    lines = text.removeprefix("\ufeff").split("\n")
-    return tuple(line.removesuffix("\r") for line in lines)
-
-
 def _touched(hunks: Sequence[Hunk]) -> LineRange:
     return LineRange(min(hunk.start for hunk in hunks) + 1, max(hunk.end for hunk in hunks))
-
-
-def _is_commented_elision(line: str) -> bool:
-    return line.strip() != "..." and not is_blank(line) and is_elision(line)
 
 
 def _text_of(edit: str | Sequence[Edit]) -> str:

@@ -88,19 +88,19 @@ def _unnumbered(line: str, pattern: re.Pattern[str]) -> str:
 def _without_entities(block: Block) -> Iterator[Reading]:
     """Decode the entities that SEARCH uses, and those it has no plain character for."""
     search, new = "\n".join(block.search), "\n".join(block.replace)
-    used = {_entity_char(match) for match in ENTITY.finditer(search)}
+    used = {entity_char(match) for match in ENTITY.finditer(search)}
     if not used:
         return
     # A character that stands plain in the model's text was not escaped, so its entity there is content.
     chars = used | {char for char in "<>&\"'" if char not in ENTITY.sub("", search + new)}
 
     def decoded(line: str) -> str:
-        return ENTITY.sub(lambda match: char if (char := _entity_char(match)) in chars else match[0], line)
+        return ENTITY.sub(lambda match: char if (char := entity_char(match)) in chars else match[0], line)
 
     yield Reading(Tier.ENTITIES, _mapped(block, decoded))
 
 
-def _entity_char(match: re.Match[str]) -> str:
+def entity_char(match: re.Match[str]) -> str:
     return _ENTITY_CHARS[re.sub(r"(?<=#)0+|(?<=#x)0+", "", match[1].lower())]
 
 

@@ -3,25 +3,17 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.editing.elision import expand_replace
+from treadle.editing.exact import Place, find_places, is_whole_lines, reads_already
 from treadle.editing.foreign import escaped_sign
 from treadle.editing.keys import TextViews, is_blank
-from treadle.editing.refusals import numbered, refuse, refuse_escaped
+from treadle.editing.refusals import at_lines, refuse, refuse_escaped
 from treadle.editing.results import Block, EditError, ErrorCode, LineRange
 from treadle.editing.source import Hunk, WorkingText
 
 _MOST_NAMED = 20
-
-
-class _Place(Struct, frozen=True):
-    """A place in the text: characters `start` to `end`, and its first and last line, from 0."""
-
-    start: int
-    end: int
-    first: int
-    last: int
 
 
 def replace_everywhere(block: Block, work: WorkingText) -> tuple[tuple[Hunk, ...], int] | EditError:
@@ -31,7 +23,7 @@ def replace_everywhere(block: Block, work: WorkingText) -> tuple[tuple[Hunk, ...
         return refuse(ErrorCode.EMPTY_SEARCH, block, views)
     if block.search == block.replace:
         return refuse(ErrorCode.NO_CHANGE, block, views)
-    if block.hint is not None or expand_replace(block) is not block:
+    if block.hint is not None or expand_replace(block, views) is not block:
         code = ErrorCode.ELISION if block.hint is None else ErrorCode.MALFORMED
         return EditError(code, "To replace all places, write both texts out, and name no line.")
     places = list(_places(block, views))
@@ -40,26 +32,21 @@ def replace_everywhere(block: Block, work: WorkingText) -> tuple[tuple[Hunk, ...
     return _refusal(block, work, places) or _changes(block, views, places)
 
 
-def _changes(block: Block, views: TextViews, places: Sequence[_Place]) -> tuple[tuple[Hunk, ...], int] | EditError:
+def _changes(block: Block, views: TextViews, places: Sequence[Place]) -> tuple[tuple[Hunk, ...], int] | EditError:
     hunks = tuple(_hunks(block, views, places))
-    sign = escaped_sign([line for hunk in hunks for line in hunk.lines], views)
-    return (hunks, len(places)) if sign is None else refuse_escaped(sign, block)
+    sign = escaped_sign([line for hunk in hunks for line in hunk.lines], block.search, views)
+    return (hunks, len(places)) if sign is None else refuse_escaped(sign)
 
 
-def _places(block: Block, views: TextViews) -> Iterator[_Place]:
+def _places(block: Block, views: TextViews) -> Iterator[Place]:
     """Every place, also those that overlap."""
-    text, wanted = views.exact.joined, "\n".join(block.search)
-    counted = row = 0
-    at = text.find(wanted, 1)
-    while at >= 0:
-        end = at + len(wanted)
-        if not block.ends_line or text[end : end + 1] == "\n":
-            row, counted = row + text.count("\n", counted, at), at
-            yield _Place(at, end, row - 1, row - 2 + len(block.search))
-        at = text.find(wanted, at + 1)
+    text = views.exact.joined
+    for place in find_places(text, "\n".join(block.search)):
+        if not block.ends_line or text[place.end : place.end + 1] == "\n":
+            yield place
 
 
-def _refusal(block: Block, work: WorkingText, places: Sequence[_Place]) -> EditError | None:
+def _refusal(block: Block, work: WorkingText, places: Sequence[Place]) -> EditError | None:
     """Why the places cannot all be replaced."""
     text, new = work.views.exact.joined, "\n".join(block.replace)
     inner = "\n".join(block.search)
@@ -71,11 +58,11 @@ def _refusal(block: Block, work: WorkingText, places: Sequence[_Place]) -> EditE
         said = "An earlier block of this edit changed the same lines; make one call for each replacement. That is so"
         return _refuse(ErrorCode.OVERLAPPING, said, brought, work.views)
     if inner in new:
-        done = [place for place in places if _is_within(text, new, inner, place)]
+        done = [place for place in places if reads_already(text, inner, new, place)]
         if done:
-            said = "The replacement, which holds the search text, stands already"
+            said = "The replacement, which holds the search text, is there already"
             return _refuse(ErrorCode.ALREADY_APPLIED, said, done, work.views)
-    alone = [place for place in places if _stands_alone(text, place)]
+    alone = [place for place in places if is_whole_lines(text, place)]
     if not block.replace and 0 < len(alone) < len(places):
         said = (
             "To be deleted, the search text is whole lines in some places and a part of a line in others. It is whole"
@@ -84,37 +71,20 @@ def _refusal(block: Block, work: WorkingText, places: Sequence[_Place]) -> EditE
     return None
 
 
-def _refuse(code: ErrorCode, said: str, places: Sequence[_Place], views: TextViews) -> EditError:
+def _refuse(code: ErrorCode, said: str, places: Sequence[Place], views: TextViews) -> EditError:
     rows = sorted({place.first + 1 for place in places})
     more = f" and {len(rows) - _MOST_NAMED} more" if len(rows) > _MOST_NAMED else ""
     where = ", ".join(map(str, rows[:_MOST_NAMED])) + more
-    return EditError(
-        code,
-        f"{said} at line {where}. Add neighbouring text so that only what is meant fits.",
-        nearest=numbered(views.lines, places[0].first, places[0].last + 1),
-        candidates=tuple(LineRange(place.first + 1, place.last + 1) for place in places[:_MOST_NAMED]),
-    )
+    error = EditError(code, f"{said} at line {where}. Add neighbouring text so that only what is meant fits.")
+    candidates = tuple(LineRange(place.first + 1, place.last + 1) for place in places[:_MOST_NAMED])
+    return replace(at_lines(error, views, places[0].first, places[0].last + 1), candidates=candidates)
 
 
-def _is_within(text: str, new: str, inner: str, place: _Place) -> bool:
-    """Whether the text around a place is the replacement already."""
-    at = new.find(inner)
-    while at >= 0:
-        if text.startswith(new, place.start - at) and place.start >= at:
-            return True
-        at = new.find(inner, at + 1)
-    return False
-
-
-def _stands_alone(text: str, place: _Place) -> bool:
-    return text[place.start - 1] == "\n" and text[place.end] == "\n"
-
-
-def _hunks(block: Block, views: TextViews, places: Sequence[_Place]) -> Iterator[Hunk]:
+def _hunks(block: Block, views: TextViews, places: Sequence[Place]) -> Iterator[Hunk]:
     text, new = views.exact.joined, "\n".join(block.replace)
     for group in _by_lines(places):
         first, last = group[0], group[-1]
-        if not block.replace and _stands_alone(text, first):
+        if not block.replace and is_whole_lines(text, first):
             yield Hunk(first.first, first.last + 1, ())
             continue
         pieces = [text[text.rindex("\n", 0, first.start) + 1 : first.start]]
@@ -124,9 +94,9 @@ def _hunks(block: Block, views: TextViews, places: Sequence[_Place]) -> Iterator
         yield Hunk(first.first, last.last + 1, tuple("".join(pieces).split("\n")))
 
 
-def _by_lines(places: Sequence[_Place]) -> Iterator[list[_Place]]:
+def _by_lines(places: Sequence[Place]) -> Iterator[list[Place]]:
     """Group places that share a line."""
-    group: list[_Place] = []
+    group: list[Place] = []
     for place in places:
         if group and place.first > group[-1].last:
             yield group

@@ -3,26 +3,29 @@
 import re
 from collections.abc import Sequence
 
-from treadle.editing.drift import ENTITY, PAIRED_QUOTES
+from treadle.editing.drift import ENTITY, PAIRED_QUOTES, entity_char
 from treadle.editing.keys import TextViews, indent_of
 
 _CURLY = "“”‘’"
 _CURLY_AS_CODE = re.compile(rf"[=(\[{{,:]\s*[{_CURLY}]|[{_CURLY}]\s*[)\]}};:]|[{_CURLY}][\"']|[\"'][{_CURLY}]")
+_PLAIN_QUOTE = re.compile(r'(?<!\\)"')
 _ENOUGH_LINES = 20
 
 
-def escaped_sign(added: Sequence[str], views: TextViews) -> str | None:
+def escaped_sign(added: Sequence[str], search: Sequence[str], views: TextViews) -> str | None:
     """An escape in new lines that cannot be code there and that the file never has; None when there is none.
 
     Models escape whole replies by mistake. Where the search text has nothing to escape, only the new lines
-    show it.
+    show it. What either text also has unescaped was not escaped by mistake.
     """
     bare = [PAIRED_QUOTES.sub("", line) for line in added]
-    text = views.exact.joined
-    entity = next((match[0] for line in bare if (match := ENTITY.search(line))), None)
+    text, mine = views.exact.joined, "\n".join((*search, *added))
+    plain = ENTITY.sub("", mine)
+    found = (match for line in bare for match in ENTITY.finditer(line))
+    entity = next((match[0] for match in found if entity_char(match) not in plain), None)
     if entity is not None and "</" not in text and ENTITY.search(text) is None:
         return entity
-    if any('\\"' in line for line in bare) and '\\"' not in text:
+    if any('\\"' in line for line in bare) and '\\"' not in text and _PLAIN_QUOTE.search(mine) is None:
         return '\\"'
     if any(map(_CURLY_AS_CODE.search, added)) and not any(char in text for char in _CURLY):
         return "“"

@@ -17,8 +17,14 @@ _RULE = re.compile(r"\s*-{3,}\s*")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _PATH = re.compile(r"[\w./\\@+-]*[\w-]\.\w{1,10}|[\w.@+-]+(?:/[\w.@+-]+)+")
 
+_AROUND_PATH = "`*#: \t"
 _LONGEST_MARKER = 200
 _MOST_READINGS = 50
+
+
+def is_path(line: str) -> bool:
+    """Whether the line may be the path of the file that a block below it is for."""
+    return _PATH.fullmatch(line.strip(_AROUND_PATH)) is not None
 
 
 @dataclass(slots=True)
@@ -66,7 +72,7 @@ class MarkerParser:
         missing = "its end marker" if block.separators else "the separator"
         return _error(
             ErrorCode.TRUNCATED,
-            f"The last block is cut off: {missing} is missing. Write the block again, whole.",
+            f"The block is cut off: {missing} is missing. Write it again, whole.",
         )
 
     def _outside(self, line: str, start: re.Match[str] | None) -> EditError | None:
@@ -77,12 +83,12 @@ class MarkerParser:
         if _END.fullmatch(line) is not None:
             return _error(
                 ErrorCode.MALFORMED,
-                "An end marker stands without a block: the content may look like a marker. Use longer markers then.",
+                "An end marker is without its block, or a line of the content looks like one. Use longer markers then.",
             )
         if _FENCE.match(line) is not None:
             self._fenced = not self._fenced
         elif line.strip():
-            self._path = line.strip("`*#: \t") if _PATH.fullmatch(line.strip("`*#: \t")) else None
+            self._path = line.strip(_AROUND_PATH) if is_path(line) else None
         return None
 
     def _inside(self, block: OpenBlock, line: str) -> None:
@@ -100,26 +106,32 @@ class MarkerParser:
 
 def parse_blocks(text: str) -> tuple[Section, ...] | EditError:
     """All blocks of a text; prose between them is ignored. `no_marker` when there is none."""
+    sections, error = read_blocks(text)
+    return sections if error is None else error
+
+
+def read_blocks(text: str) -> tuple[tuple[Section, ...], EditError | None]:
+    """The blocks of a text up to the first that cannot be read, and why it cannot."""
     parser = MarkerParser()
     sections: list[Section] = []
     for line in plain_lines(text):
         outcome = parser.push(line)
         if isinstance(outcome, EditError):
-            return outcome
+            return tuple(sections), outcome
         if outcome is not None:
             sections.append(outcome)
     last = parser.close(ended=text.endswith("\n"))
     if isinstance(last, EditError):
-        return last
+        return tuple(sections), last
     if last is not None:
         sections.append(last)
-    if not sections:
-        return _error(
-            ErrorCode.NO_MARKER,
-            "No SEARCH/REPLACE block found. Write `------- SEARCH`, the lines to find, `=======`, the new "
-            "lines and `+++++++ REPLACE`, each marker on its own line.",
-        )
-    return tuple(sections)
+    if sections:
+        return tuple(sections), None
+    return (), _error(
+        ErrorCode.NO_MARKER,
+        "No SEARCH/REPLACE block found. Write `------- SEARCH`, the lines to find, `=======`, the new "
+        "lines and `+++++++ REPLACE`, each marker on its own line.",
+    )
 
 
 def finished_section(block: OpenBlock) -> Section | EditError:

@@ -1,6 +1,7 @@
 """Decide where one block goes and what it changes there, or why it is refused."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -8,13 +9,14 @@ from msgspec.structs import replace
 from treadle.editing.drift import Reading, readings_without_drift
 from treadle.editing.elision import expand_replace, is_elision, split_at_elisions
 from treadle.editing.everywhere import replace_everywhere
+from treadle.editing.exact import Place, find_places, in_file, is_whole_lines, reads_already, replaced
 from treadle.editing.foreign import escaped_sign, indented_as_file
-from treadle.editing.keys import TextViews, indent_of, is_blank
+from treadle.editing.keys import MAX_PLACES, TextViews, indent_of, is_blank
 from treadle.editing.locate import STRICT_FINDERS, Finder, anchor_line, find_exact, narrowed
 from treadle.editing.merge import merge
-from treadle.editing.refusals import refuse, refuse_ambiguous, refuse_conflict, refuse_escaped, refuse_places
+from treadle.editing.refusals import at_lines, refuse, refuse_ambiguous, refuse_conflict, refuse_escaped, refuse_places
 from treadle.editing.regions import Alignment, Conflict
-from treadle.editing.results import Block, EditError, ErrorCode, LineRange, Tier
+from treadle.editing.results import Block, Edit, EditError, ErrorCode, LineRange, Tier
 from treadle.editing.similar import find_similar
 from treadle.editing.source import Hunk, WorkingText
 
@@ -35,38 +37,120 @@ def place_block(block: Block, work: WorkingText) -> Placing:
     """Try the tiers from strict to lax; the first that finds the block decides.
 
     Blocks are written against the original text or against the result of the blocks before them, so both
-    are searched.
+    are searched. A refusal shows the original text, for that is what the file has.
     """
+    placing = _place(block, work)
+    if isinstance(placing, EditError) and work.views is not work.original:
+        return _as_in_file(placing, block, WorkingText(work.source))
+    return placing
+
+
+def _place(block: Block, work: WorkingText) -> Placing:
     if block.everywhere:
         found = replace_everywhere(block, work)
         return found if isinstance(found, EditError) else Placed(Tier.EXACT, *found)
-    if all(is_blank(line) for line in block.search):
-        return _place_without_search(block, work)
-    if block.search == block.replace:
+    if _changes_nothing(block):
         return refuse(ErrorCode.NO_CHANGE, block, work.views)
-    placing = _place_strictly(_strict_attempts(block), work.original)
+    placing = _place_strictly(block, work.original, work.source.ends)
     if work.views is not work.original:
         placing = _place_after_others(placing, block, work)
+    if placing is None and all(is_blank(line) for line in block.search):
+        return _place_without_search(block, work)
     return placing or _place_loosely(block, work.views)
+
+
+def _as_in_file(refused: EditError, block: Block, alone: WorkingText) -> EditError:
+    """A refusal after other blocks as one of the block alone; where it alone fits, only its place is shown."""
+    placing = _place(block, alone)
+    if isinstance(placing, EditError):
+        return placing
+    return at_lines(refused, alone.views, min(hunk.start for hunk in placing.hunks), placing.hunks[-1].end)
+
+
+def _changes_nothing(block: Block) -> bool:
+    if block.exact is not None:
+        return bool(block.exact.old) and block.exact.old == block.exact.new
+    return block.search == block.replace and not all(is_blank(line) for line in block.search)
 
 
 def _place_after_others(original: Placing | None, block: Block, work: WorkingText) -> Placing | None:
     """The placing on the current text, given the one on the original."""
     if isinstance(original, EditError) and original.code is ErrorCode.AMBIGUOUS:
         return original
-    if not isinstance(original, Placed) or original.tier is not Tier.EXACT:
-        chained = _place_strictly([(None, block, find_exact)], work.views)
+    exactly = isinstance(original, Placed) and original.tier in (Tier.EXACT, Tier.INLINE)
+    if not exactly:
+        chained = _place_exactly(block, work.views, work.ends)
         if isinstance(chained, Placed):
             return chained
     if isinstance(original, Placed):
         moved = work.translate(original.hunks)
         if moved is not None and not _brought_already(original.hunks, moved, work):
             return Placed(original.tier, tuple(moved))
-        original = refuse(ErrorCode.OVERLAPPING, block, work.views)
+        chained = _place_exactly(block, work.views, work.ends) if exactly and moved is None else None
+        return chained if isinstance(chained, Placed) else refuse(ErrorCode.OVERLAPPING, block, work.views)
     # Lax tiers find the result of an earlier block only by a line which that block brought.
     if not work.added.isdisjoint(line.strip() for line in block.search):
-        return _place_strictly(_strict_attempts(block), work.views) or original
+        return _place_strictly(block, work.views, work.ends) or original
     return original
+
+
+def _place_exactly(block: Block, views: TextViews, ends: Sequence[str]) -> Placing | None:
+    """The block where it is exactly, by whole lines or as a string; None where it is not."""
+    if block.exact is not None:
+        return _place_string(block, block.exact, views, ends)
+    if all(is_blank(line) for line in block.search):
+        return None
+    by_lines = _first_found([(None, block, find_exact)], views)
+    if by_lines is not None or block.lines_only:
+        return by_lines
+    return _place_string(block, Edit("\n".join(block.search), "\n".join(block.replace)), views, ends)
+
+
+def _place_string(block: Block, edit: Edit, views: TextViews, ends: Sequence[str]) -> Placing | None:
+    """The edit of a string where it is once."""
+    text = views.exact.joined
+    found = in_file(find_places(text, edit.old), views, ends) if edit.old else iter(())
+    places = list(islice(found, MAX_PLACES))
+    if len(places) > 1 and block.exact is not None and not edit.old.isspace():
+        rows = [LineRange(place.first + 1, place.first + len(block.search)) for place in places]
+        return refuse_places(rows, block, views)
+    if len(places) != 1 or (block.exact is None and not _is_string(block, text, places[0])):
+        return None
+    place, new = places[0], edit.new
+    expanded = expand_replace(block, views)
+    if expanded is None:
+        return refuse(ErrorCode.ELISION, block, views, place.first)
+    if expanded is not block:
+        new = "\n".join(expanded.replace) + ("\n" if block.ends_line else "")
+    if reads_already(text, edit.old, new, place):
+        return refuse(ErrorCode.ALREADY_APPLIED, block, views, place.first)
+    hunks = replaced(place, "\n".join(_indented(block, tuple(new.split("\n")), views)), views, ends)
+    if not hunks:
+        return refuse(ErrorCode.NO_CHANGE if expanded is block else ErrorCode.ELISION, block, views, place.first)
+    sign = escaped_sign([line for hunk in hunks for line in hunk.lines], block.search, views)
+    # What the new text has within a string of its own, or brings into one of the file, is no mistake.
+    if sign is not None and escaped_sign(block.replace, block.search, views) is not None:
+        return refuse_escaped(sign)
+    return Placed(Tier.EXACT if is_whole_lines(text, place) else Tier.INLINE, hunks)
+
+
+def _is_string(block: Block, text: str, place: Place) -> bool:
+    """Whether a block of lines that is found within lines is meant as a string, not as lines with other indentation.
+
+    That is so for a part of a line, and where the first line alone lacks the indentation that the others have.
+    """
+    if is_blank(block.search[0]) or is_blank(block.search[-1]):
+        return False
+    before = text[text.rindex("\n", 0, place.start) + 1 : place.start]
+    after = text[place.end : text.index("\n", place.end)]
+    if not is_blank(before) or not is_blank(after):
+        return True
+    new = [line for line in block.replace if not is_blank(line)]
+    if not before or len(new) < 2 or new[0][:1].isspace() or block.search[0][:1].isspace():
+        return False
+    if len(block.search) > 1:
+        return True
+    return len(indent_of(new[1])) >= len(before) + new[0].rstrip().endswith((":", "{", "(", "["))
 
 
 def _strict_attempts(block: Block) -> Iterator[_Attempt]:
@@ -75,7 +159,13 @@ def _strict_attempts(block: Block) -> Iterator[_Attempt]:
     yield from ((each.tier, each.block, finder) for finder in STRICT_FINDERS for each in readings)
 
 
-def _place_strictly(attempts: Iterable[_Attempt], views: TextViews) -> Placing | None:
+def _place_strictly(block: Block, views: TextViews, ends: Sequence[str]) -> Placing | None:
+    if all(is_blank(line) for line in block.search):
+        return _place_exactly(block, views, ends)
+    return _place_exactly(block, views, ends) or _first_found(_strict_attempts(block), views)
+
+
+def _first_found(attempts: Iterable[_Attempt], views: TextViews) -> Placing | None:
     for tier, block, finder in attempts:
         found = narrowed(finder(block, views), block, views)
         if found:
@@ -85,15 +175,16 @@ def _place_strictly(attempts: Iterable[_Attempt], views: TextViews) -> Placing |
 
 def _merge_found(tier: Tier | None, block: Block, found: list[Alignment], views: TextViews) -> Placing:
     if len(found) > 1:
-        return refuse_ambiguous(found, views)
-    if _also_inside_lines(block, found[0], views):
-        return refuse_places(_inline_places(block, views), views)
+        return refuse_ambiguous(found, block, views)
+    places = _also_inside_lines(block, found[0], views)
+    if places:
+        return refuse_places(places, block, views)
     hunks = _merged(block, found[0], views)
     return hunks if isinstance(hunks, EditError) else Placed(tier or found[0].tier, tuple(hunks))
 
 
 def _merged(block: Block, found: Alignment, views: TextViews) -> list[Hunk] | EditError:
-    expanded = expand_replace(block)
+    expanded = expand_replace(block, views)
     if expanded is None:
         return refuse(ErrorCode.ELISION, block, views, found.first)
     hunks = merge(expanded, found, views.lines)
@@ -101,15 +192,18 @@ def _merged(block: Block, found: Alignment, views: TextViews) -> list[Hunk] | Ed
         return refuse_conflict(hunks, block, views)
     hunks = [hunk for hunk in hunks if tuple(views.lines[hunk.start : hunk.end]) != hunk.lines]
     if not hunks:
-        return refuse(ErrorCode.NO_CHANGE, block, views, found.first)
+        return refuse(ErrorCode.NO_CHANGE if expanded is block else ErrorCode.ELISION, block, views, found.first)
     if all(_stands_already(hunk, views.lines, found.pairs) for hunk in hunks):
         return refuse(ErrorCode.ALREADY_APPLIED, block, views, hunks[0].start)
-    sign = escaped_sign([line for hunk in hunks for line in hunk.lines], views)
+    sign = escaped_sign([line for hunk in hunks for line in hunk.lines], block.search, views)
     if sign is not None:
-        return refuse_escaped(sign, block)
-    if any(indent_of(line) for line in block.search):
-        return hunks
-    return [replace(hunk, lines=indented_as_file(hunk.lines, views)) for hunk in hunks]
+        return refuse_escaped(sign)
+    return [replace(hunk, lines=_indented(block, hunk.lines, views)) for hunk in hunks]
+
+
+def _indented(block: Block, new: tuple[str, ...], views: TextViews) -> tuple[str, ...]:
+    """New lines with the file's kind of indentation, where SEARCH has none that tells which one the model means."""
+    return new if any(map(indent_of, block.search)) else indented_as_file(new, views)
 
 
 def _stands_already(hunk: Hunk, lines: Sequence[str], quoted: Sequence[int | None] = ()) -> bool:
@@ -150,16 +244,15 @@ def _place_loosely(block: Block, views: TextViews) -> Placing:
     """What no strict tier found: part of a line, done already, with elisions, or resembling."""
     if _is_done(block, views):
         return refuse(ErrorCode.ALREADY_APPLIED, block, views)
-    if not block.lines_only:
-        inline = _place_inline(block, views)
-        if inline is not None:
-            return inline
+    places = [] if block.lines_only else _string_places(block, views)
+    if len(places) > 1:
+        return refuse_places(places, block, views)
     if any(is_elision(line) for line in block.search):
         return _place_parts(block, views)
     for reading in (Reading(Tier.SIMILAR, block), *readings_without_drift(block)):
         found = narrowed(find_similar(reading.block, views), reading.block, views)
         if len(found) > 1:
-            return refuse_ambiguous(found, views)
+            return refuse_ambiguous(found, block, views)
         if found:
             return _merge_found(reading.tier, reading.block, found, views)
     return refuse(ErrorCode.NOT_FOUND, block, views)
@@ -175,42 +268,18 @@ def _is_done(block: Block, views: TextViews) -> bool:
     return telling and bool(views.visible.places(keys))
 
 
-def _also_inside_lines(block: Block, found: Alignment, views: TextViews) -> bool:
-    """Whether SEARCH, read as a string, fits more places than the one found by whole lines."""
-    if block.lines_only or block.hint is not None or found.tier not in (Tier.EXACT, Tier.TRAILING, Tier.INDENTATION):
-        return False
-    end = "\n" if block.ends_line else ""
-    return f"{views.exact.joined}{end}".count("\n".join(block.search) + end) > 1
+def _also_inside_lines(block: Block, found: Alignment, views: TextViews) -> list[LineRange]:
+    """The places that SEARCH fits as a string, where these are more than the one that lax tiers found by lines."""
+    if block.lines_only or block.hint is not None or found.tier not in (Tier.TRAILING, Tier.INDENTATION):
+        return []
+    places = _string_places(block, views)
+    return places if len(places) > 1 else []
 
 
-def _inline_places(block: Block, views: TextViews) -> list[LineRange]:
-    text, wanted = views.exact.joined, "\n".join(block.search)
-    places: list[LineRange] = []
-    at = text.find(wanted)
-    while at >= 0 and len(places) < 20:
-        row = text.count("\n", 0, at)
-        places.append(LineRange(row, row + len(block.search) - 1))
-        at = text.find(wanted, at + 1)
-    return places
-
-
-def _place_inline(block: Block, views: TextViews) -> Placing | None:
-    """SEARCH as a part of a line, or from within one line to within another; None when it is nowhere."""
-    text, wanted, new = views.exact.joined, "\n".join(block.search), "\n".join(block.replace)
-    places = _inline_places(block, views)
-    if not places or wanted[:1] == "\n" or wanted[-1:] == "\n":
-        return None
-    if len(places) > 1:
-        return refuse_places(places, views)
-    if expand_replace(block) is not block:
-        return refuse(ErrorCode.ELISION, block, views)
-    at = text.index(wanted)
-    if new and wanted in new and text.find(new, max(0, at - len(new)), at + len(wanted) + len(new)) >= 0:
-        return refuse(ErrorCode.ALREADY_APPLIED, block, views, places[0].start - 1)
-    start = text.rindex("\n", 0, at) + 1
-    end = text.index("\n", at + len(wanted))
-    lines = (text[start:at] + new + text[at + len(wanted) : end]).split("\n")
-    return Placed(Tier.INLINE, (Hunk(places[0].start - 1, places[0].end, tuple(lines)),))
+def _string_places(block: Block, views: TextViews) -> list[LineRange]:
+    wanted = "\n".join(block.search) + ("\n" if block.ends_line else "")
+    places = islice(find_places(views.exact.joined, wanted), MAX_PLACES)
+    return [LineRange(place.first + 1, place.first + len(block.search)) for place in places]
 
 
 def _place_parts(block: Block, views: TextViews) -> Placing:
@@ -228,7 +297,7 @@ def _place_parts(block: Block, views: TextViews) -> Placing:
         if not places:
             return refuse(ErrorCode.NOT_FOUND, block, views)
         if len(places) > 1:
-            return refuse_ambiguous(list(places.values()), views)
+            return refuse_ambiguous(list(places.values()), block, views)
         merged = _merged(part, next(iter(places.values())), views)
         if isinstance(merged, EditError):
             return merged

@@ -72,8 +72,8 @@ class Block(Struct, frozen=True):
 
     `hint` is the line (from 1) at which the model believes `search` to start. `anchors` are lines that stand
     above it, outermost first. `at_end` says that it ends the file. `lines_only` marks the diff formats,
-    where a line is never part of a longer one. `ends_line` says that the exact string ended in
-    a line end, `everywhere` that every place is meant.
+    where a line is never part of a longer one. `exact` is the exact string that was given instead of lines.
+    `everywhere` says that every place is meant.
     """
 
     search: tuple[str, ...]
@@ -82,8 +82,13 @@ class Block(Struct, frozen=True):
     anchors: tuple[str, ...] = ()
     at_end: bool = False
     lines_only: bool = False
-    ends_line: bool = False
+    exact: Edit | None = None
     everywhere: bool = False
+
+    @property
+    def ends_line(self) -> bool:
+        """Whether an exact string ends in a line end."""
+        return self.exact is not None and self.exact.old.endswith("\n")
 
 
 class Section(Struct, frozen=True):
@@ -119,8 +124,9 @@ class EditResult(Struct, frozen=True):
 class EditError(Struct, frozen=True):
     """A refusal; the file stays as it is.
 
-    `message` tells the model what to do next. `block` counts from 1. `nearest` is the most similar real text,
-    each line with its number. `candidates` are the places of an ambiguous block.
+    `message` tells the model what to do next. `block` counts from 1, of `blocks` in all. `nearest` is the text of
+    the file that helps, each line with its number; `shown` says which lines these are. `candidates` are the places
+    of an ambiguous block. `others` are the refusals of further blocks of the same edit.
     """
 
     code: ErrorCode
@@ -128,6 +134,9 @@ class EditError(Struct, frozen=True):
     block: int | None = None
     nearest: str | None = None
     candidates: tuple[LineRange, ...] = ()
+    shown: tuple[LineRange, ...] = ()
+    blocks: int = 0
+    others: tuple["EditError", ...] = ()
 
 
 class AddFile(Struct, frozen=True):

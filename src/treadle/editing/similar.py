@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
+from msgspec import Struct
 from rapidfuzz import fuzz, process
 
 from treadle.editing.keys import MAX_PLACES, TextViews, likeness
@@ -22,6 +23,7 @@ _LONGEST_GUESSED = 120
 _LINE_ALIKE = 75.0
 _BLOCK_ALIKE = 0.78
 _LEAD = 0.15
+_NEAR = 0.4
 
 
 def find_similar(block: Block, views: TextViews) -> list[Alignment]:
@@ -44,15 +46,42 @@ def find_similar(block: Block, views: TextViews) -> list[Alignment]:
     return list({each.first: each for each in found}.values())
 
 
-def nearest_window(search: Sequence[str], views: TextViews) -> tuple[int, int] | None:
-    """The lines (from 0, end excluded) that resemble `search` most; None when nothing does."""
+class NearText(Struct, frozen=True):
+    """Lines `start` to `end` (from 0, excluded) that resemble a text, and where they first differ from it.
+
+    `difference` says so in words, with a colon before; `first_difference` is the line of the file.
+    """
+
+    start: int
+    end: int
+    difference: str
+    first_difference: int
+
+
+def nearest_window(search: Sequence[str], views: TextViews) -> NearText | None:
+    """The lines that resemble `search` most; None when too little of it is there to be of help."""
     keys = [line.strip() for line in search[:_MOST_SEARCH_LINES]]
     windows = _windows(keys, views)
     if not windows:
         return None
-    pairs, _ = _align(keys, views.stripped.keys, *windows[0])
+    pairs, scores = _align(keys, views.stripped.keys, *windows[0])
     held = [pair for pair in pairs if pair is not None]
-    return (min(held), max(held) + 1) if held else windows[0]
+    told = sum(_weight(key) * score for key, score in zip(keys, scores, strict=True))
+    if not held or told < _NEAR * sum(map(_weight, keys)):
+        return None
+    return NearText(min(held), max(held) + 1, *_first_difference(keys, pairs, scores, min(held)))
+
+
+def _first_difference(
+    keys: Sequence[str], pairs: Sequence[int | None], scores: Sequence[float], before: int
+) -> tuple[str, int]:
+    for at, (key, pair, score) in enumerate(zip(keys, pairs, scores, strict=True)):
+        if key and pair is None:
+            return f": its line {at + 1} is not there", before
+        if key and pair is not None and score < 1:
+            return f": its line {at + 1} differs from line {pair + 1} of the file", pair
+        before = before if pair is None else pair
+    return " in this form", before
 
 
 def _weight(key: str) -> int:

@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.editing.keys import TextViews
 from treadle.editing.results import Change, LineRange
@@ -13,11 +14,17 @@ BOM = "\ufeff"
 
 
 class Hunk(Struct, frozen=True):
-    """Replace lines `start` to `end` (from 0, `end` excluded) by `lines`; insert when they are equal."""
+    """Replace lines `start` to `end` (from 0, `end` excluded) by `lines`; insert when they are equal.
+
+    Of an `exact` hunk nothing is left out, and its last line takes the line end of the last one that it replaces.
+    `closed` says whether the text ends in a line end afterwards; None: as before.
+    """
 
     start: int
     end: int
     lines: tuple[str, ...]
+    exact: bool = False
+    closed: bool | None = None
 
 
 class KeptLines(Struct, frozen=True):
@@ -131,11 +138,11 @@ class WorkingText:
             if at is None:
                 before = -1 if hunk.start == 0 else self._now(hunk.start - 1)
                 at = None if before is None else before + 1
-            return None if at is None else Hunk(at, at, hunk.lines)
+            return None if at is None else replace(hunk, start=at, end=at)
         first, last = self._now(hunk.start), self._now(hunk.end - 1)
         if first is None or last is None or last - first != hunk.end - 1 - hunk.start:
             return None
-        return Hunk(first, last + 1, hunk.lines)
+        return replace(hunk, start=first, end=last + 1)
 
     def _now(self, old: int) -> int | None:
         """Where an original line is now; None when it was changed."""
@@ -145,13 +152,19 @@ class WorkingText:
 
     def _splice_one(self, hunk: Hunk) -> None:
         start, end, count = hunk.start, hunk.end, len(hunk.lines)
+        near, last = self._end_near(start, end), end == len(self.lines)
         if count == end - start:
             ends = self.ends[start:end]
         else:
-            ends = [self._end_near(start, end)] * count
-            self._keep_final_newline(start, end, ends)
+            ends = [near] * count
+            if hunk.exact and ends:
+                ends[-1] = self.ends[end - 1]
+            if hunk.closed is None:
+                self._keep_final_newline(start, end, ends)
         self.lines[start:end] = hunk.lines
         self.ends[start:end] = ends
+        if hunk.closed is not None and last and self.ends:
+            self.ends[-1] = (self.ends[-1] or near) if hunk.closed else ""
         self.kept = [part for run in self.kept for part in run.without(start, end, count)]
 
     def _end_near(self, start: int, end: int) -> str:
@@ -172,6 +185,8 @@ class WorkingText:
 
 def _trimmed(hunk: Hunk, lines: Sequence[str]) -> Hunk:
     """The hunk without the leading and trailing lines that it does not change."""
+    if hunk.exact:
+        return hunk
     start, end = hunk.start, hunk.end
     low, high = 0, len(hunk.lines)
     while start < end and low < high and lines[start] == hunk.lines[low]:

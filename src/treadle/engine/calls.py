@@ -256,7 +256,7 @@ def _needs_yes(state: State, call: CallState, decision: Decision) -> Moved:
     question = Question(
         id=f"q{state.seq}",
         kind=QuestionKind.PERMISSION,
-        text=call.preview.title if call.preview else call.call.name,
+        text=texts.asked(call.preview.title if call.preview else call.call.name, decision),
         options=_ALWAYS if decision.offers and decision.risk is not Risk.CRITICAL else _ONCE,
         call_id=call.call.id,
         preview=call.preview,
@@ -290,7 +290,8 @@ def start(state: State, call: CallState, decision: Decision) -> Moved:
 
 def run_of(call: CallState, decision: Decision) -> RunTool:
     """Run what was judged."""
-    return RunTool(call=call.call, digest=decision.digest, rerun=call.rerun, granted=call.granted)
+    second = () if call.granted is None else (call.granted,)
+    return RunTool(call=call.call, digest=decision.digest, rerun=call.rerun, granted=(*decision.grants, *second))
 
 
 def started(state: State, data: CallStarted) -> Moved:

@@ -37,13 +37,13 @@ class JudgeCall(Tagged, frozen=True, kw_only=True, tag="judge_call"):
 class RunTool(Tagged, frozen=True, kw_only=True, tag="run_tool"):
     """Run what was judged under this digest; `rerun` after a restart in the middle of it.
 
-    `granted` is what the sandbox stopped the first time and the user allowed for this one run.
+    `granted` are the rights beyond the sandbox: those of the decision, and what the sandbox stopped the first time.
     """
 
     call: ToolCall
     digest: str
     rerun: bool = False
-    granted: SandboxDenial | None = None
+    granted: tuple[SandboxDenial, ...] = ()
 
 
 class Remember(Tagged, frozen=True, kw_only=True, tag="remember"):

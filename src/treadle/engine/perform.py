@@ -1,7 +1,7 @@
 """Performing effects as owned tasks; what happened comes back as events."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Protocol, assert_never
 
@@ -30,7 +30,7 @@ from treadle.engine.effects import (
 from treadle.engine.model_call import ModelCall, call_model, cancelled_reply
 from treadle.engine.ports import Ports, Prepared, RedactedOutput
 from treadle.engine.reader import ReplyReader
-from treadle.engine.requests import Tools, build_request, cost, offered_tools, prompt_bytes, terms_of
+from treadle.engine.requests import Tools, build_request, cost, known_tools, prompt_bytes, situation_of, terms_of
 from treadle.engine.state import State, replace, standing
 from treadle.engine.texts import INTERRUPTED
 from treadle.engine.window import (
@@ -57,8 +57,8 @@ from treadle.protocol.events import (
 )
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import CallOutput, Notice, Notification
-from treadle.protocol.permissions import Allowance
-from treadle.protocol.tools import CallResult, Outcome, ToolCall, result_text
+from treadle.protocol.permissions import Allowance, Situation
+from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, result_text
 
 _LONGEST_END = 3.0
 """Seconds that cancelled work has to end; then its outcome is posted without it."""
@@ -99,7 +99,9 @@ class Performer:
         self._group = group
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._prepared: dict[str, Prepared] = {}
-        self._offered: dict[str, Tools] = {}
+        self._known: Tools = {}
+        self._offered: dict[tuple[str, ...], Tools] = {}
+        self._told: Situation | None = None
 
     def perform(self, effect: Effect) -> None:  # noqa: C901 - one line for each effect
         """Start the work that an effect wants. Notifications and answers are the session's own."""
@@ -114,6 +116,7 @@ class Performer:
                     cut=lambda: cancelled_reply(step, attempt),
                 )
             case Compact(step=step):
+                self._told = None  # what leaves may be where it was said
                 state = self._desk.state
                 self._desk.post_soon(make_room(state, self._desk.transcript, self._ports.model(state.model), step))
             case JudgeCall(call=call):
@@ -183,13 +186,16 @@ class Performer:
 
     async def _assemble(self, step: int) -> None:
         desk = self._desk
-        described = await self._ports.environment.describe(first=desk.transcript.is_empty)
+        situation = situation_of(desk.state)
+        described = await self._ports.environment.describe(
+            first=desk.transcript.is_empty, situation=None if situation == self._told else situation
+        )
         state, transcript = desk.state, desk.transcript
         spec = self._ports.model(state.model)
-        environment = shorten_environment(f"{described}\nMode: {state.mode}".strip(), spec)
+        environment = shorten_environment(described, spec)
         new = new_bytes(state, transcript, environment)
         if not transcript.is_measured:
-            new += prompt_bytes(self._ports, state, self._tools(state.model))
+            new += prompt_bytes(self._ports, state, self._tools())
         tokens = transcript.tokens + tokens_of(new)
         window = most_room(spec) if state.compactions else room(spec)
         if window is not None and tokens > window:
@@ -197,6 +203,7 @@ class Performer:
         else:
             terms = await self._terms(new)
             await desk.post(ContextReady(step=step, environment=environment, tokens=tokens, terms=terms))
+            self._told = situation
 
     async def _terms(self, new: int) -> Terms | None:
         """Say what the step's request can cost where a budget is set, and reserve it where one holds for the day."""
@@ -213,24 +220,33 @@ class Performer:
         state, ports = self._desk.state, self._ports
         self._prepared.clear()
         spec = ports.model(state.model)
-        tools = self._tools(state.model)
+        tools = self._tools()
         call = ModelCall(
             step=step,
             attempt=attempt,
             provider=ports.provider(state.model),
             request=build_request(ports, state, self._desk.transcript, tools),
-            reader=ReplyReader(tools, state.tool_protocol, step=step, attempt=attempt),
+            reader=ReplyReader(self._known, state.tool_protocol, step=step, attempt=attempt, refused=self._refused()),
             price=lambda usage: cost(spec, usage),
             chance=ports.chance,
             redact=lambda text: ports.redactor().redact(text),
         )
         await call_model(call, self._desk.post_soon, self._desk.publish)
 
-    def _tools(self, model: str) -> Tools:
-        """Give the tools of a model, always the same: a provider keeps their wire bytes."""
-        if model not in self._offered:
-            self._offered[model] = offered_tools(self._ports, model)
-        return self._offered[model]
+    def _left_out(self) -> Mapping[str, str]:
+        return self._ports.left_out(self._desk.state.model, situation_of(self._desk.state))
+
+    def _tools(self) -> Tools:
+        """Give the tools that the model is told of; the same names are the same object, whose wire bytes are kept."""
+        self._known = self._known or known_tools(self._ports)
+        left_out = self._left_out()
+        names = tuple(name for name in self._known if name not in left_out)
+        return self._offered.setdefault(names, {name: self._known[name] for name in names})
+
+    def _refused(self) -> Mapping[str, str]:
+        """Name the tools whose calls get the reason as their result; a question to nobody has a result of its own."""
+        asks = {name for name, spec in self._known.items() if spec.traits.flow is Flow.ASK}
+        return {name: why for name, why in self._left_out().items() if name not in asks}
 
     async def _judge(self, call: ToolCall) -> None:
         event, prepared = await tool_call.judge_call(self._ports, call, standing(self._desk.state))

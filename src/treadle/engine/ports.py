@@ -1,6 +1,6 @@
 """What the engine needs from outside, as Protocols; adapters implement them without importing the engine's insides."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -8,7 +8,7 @@ from msgspec import Struct
 from treadle.protocol.events import Event
 from treadle.protocol.models import ModelRequest, ModelSpec, Spent, StreamEvent, ToolProtocol
 from treadle.protocol.notifications import TurnOutcome
-from treadle.protocol.permissions import Allowance, Decision, Standing
+from treadle.protocol.permissions import Allowance, Decision, Situation, Standing
 from treadle.protocol.tools import Access, CallResult, Preview, SandboxDenial, ToolSpec
 
 Output = Callable[[str], None]
@@ -36,13 +36,13 @@ class Prepared(Struct, frozen=True, kw_only=True):
     `run` does exactly what was prepared or raises `ToolError`; it checks by itself that files to change are still
     as they were. When its task is cancelled it ends within a second, leaves nothing running, and re-raises
     `CancelledError` after reporting what it has through the output. `escalated` gives the same call, with the same
-    accesses, to be run once with a right that the sandbox refused the first time; None where the call cannot use one.
+    accesses, to be run once with rights beyond the sandbox; None where the call cannot use any.
     """
 
     accesses: tuple[Access, ...]
     preview: Preview
     run: Callable[[Output], Awaitable[CallResult]]
-    escalated: Callable[[SandboxDenial], "Prepared"] | None = None
+    escalated: Callable[[tuple[SandboxDenial, ...]], "Prepared"] | None = None
 
 
 class Tool(Protocol):
@@ -106,8 +106,11 @@ class EventLog(Protocol):
 class Environment(Protocol):
     """Facts about the surroundings that the model is told with each step."""
 
-    async def describe(self, *, first: bool) -> str:
-        """Text for the environment block; `first` adds what is told once (file list, roots)."""
+    async def describe(self, *, first: bool, situation: Situation | None) -> str:
+        """Text for the environment block; `first` adds what is told once (file list, roots).
+
+        `situation` is None where it is the one that the model was told of before.
+        """
         ...
 
 
@@ -128,8 +131,9 @@ class OutputHandler(Protocol):
 
 
 class Ports(Struct, frozen=True, kw_only=True):
-    """Everything from outside that a session works with. `offered` names the tools that a model is told of.
+    """Everything from outside that a session works with.
 
+    `left_out` names the tools that a model is not told of now, each with the reason, which also says what to do.
     `remember` writes allowances to the user's rules; raises `StoreError`. With `checklist` any call may carry the
     task's checklist.
     """
@@ -139,10 +143,10 @@ class Ports(Struct, frozen=True, kw_only=True):
     judge: Judge
     redactor: Callable[[], Redactor]
     tools: Mapping[str, Tool]
-    offered: Callable[[str], Collection[str]]
+    left_out: Callable[[str, Situation], Mapping[str, str]]
     provider: Callable[[str], Provider]
     model: Callable[[str], ModelSpec]
-    system: Callable[[str, ToolProtocol], str]
+    system: Callable[[str, ToolProtocol, Situation], str]
     purse: Purse
     remember: Callable[[Sequence[Allowance]], None]
     checklist: bool = True

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import msgspec
@@ -64,10 +65,20 @@ _NAMELESS = "nameless_tool"
 
 
 class ReplyReader:
-    """Reads the stream of one reply in either tool protocol."""
+    """Reads the stream of one reply in either tool protocol. `refused` names tools that cannot be used now, and why."""
 
-    def __init__(self, tools: Mapping[str, ToolSpec], protocol: ToolProtocol, *, step: int, attempt: int) -> None:
+    def __init__(
+        self,
+        tools: Mapping[str, ToolSpec],
+        protocol: ToolProtocol,
+        *,
+        step: int,
+        attempt: int,
+        refused: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._tools = tools
+        self._refused = refused
+        self._usable = tuple(name for name in tools if name not in refused)
         self._step = step
         self._attempt = attempt
         self._grammars = [grammar_of(spec.name, spec.parameters, aliases=True) for spec in tools.values()]
@@ -204,6 +215,8 @@ class ReplyReader:
         arguments = self._own(spec, given)
         progress = arguments.pop(PROGRESS, "") if has_progress(spec) else ""
         problem = " ".join(validate_arguments(spec.parameters, arguments))
+        if name in self._refused:
+            problem = f"{name} cannot be used now: {self._refused[name]}."
         return self._propose(msgspec.structs.replace(block, name=name), arguments, problem, progress)
 
     def _own(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -214,7 +227,7 @@ class ReplyReader:
         """Find the tool that is called. By another name the call has to be right as a call of the tool it means."""
         if name in self._tools:
             return name, arguments
-        for tool, given in meant_calls(name, arguments, tuple(self._tools)):
+        for tool, given in meant_calls(name, arguments, self._usable):
             spec = self._tools[tool]
             if not validate_arguments(spec.parameters, self._own(spec, given)):
                 return tool, given
@@ -253,11 +266,11 @@ class ReplyReader:
         )
 
     def _unknown(self, name: str) -> str:
-        near = near_tool(name, tuple(self._tools))
+        near = near_tool(name, self._usable)
         if near:
             return f"There is no tool named {name!r}. Use {near}, whose parameters are: {self._usage(near)}."
-        close = difflib.get_close_matches(name, self._tools, n=3)
-        hint = f"Did you mean {' or '.join(close)}?" if close else f"Use one of: {', '.join(self._tools)}."
+        close = difflib.get_close_matches(name, self._usable, n=3)
+        hint = f"Did you mean {' or '.join(close)}?" if close else f"Use one of: {', '.join(self._usable)}."
         return f"There is no tool named {name!r}. {hint}"
 
     def _usage(self, tool: str) -> str:

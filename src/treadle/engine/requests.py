@@ -11,6 +11,7 @@ from treadle.engine.state import State
 from treadle.engine.window import reply_limit
 from treadle.protocol.events import Terms
 from treadle.protocol.models import ModelRequest, ModelSpec, ToolProtocol, Usage
+from treadle.protocol.permissions import Situation
 from treadle.protocol.tools import ToolSpec
 
 _LEAST_THINKING = 1_024
@@ -31,7 +32,7 @@ def build_request(ports: Ports, state: State, transcript: Transcript, tools: Too
     return ModelRequest(
         id=f"{state.session_id}-{state.step}",
         model=spec.name,
-        system=ports.system(state.model, state.tool_protocol),
+        system=ports.system(state.model, state.tool_protocol, situation_of(state)),
         messages=transcript.messages(
             state.tool_protocol, images=spec.images is not False, documents=spec.documents is not False
         ),
@@ -77,17 +78,21 @@ def _most_for_searches(spec: ModelSpec) -> float | None:
 
 def prompt_bytes(ports: Ports, state: State, tools: Tools) -> int:
     """Count the bytes of the system prompt, and of the tools where they are no part of it."""
-    system = len(ports.system(state.model, state.tool_protocol).encode())
+    system = len(ports.system(state.model, state.tool_protocol, situation_of(state)).encode())
     if state.tool_protocol is ToolProtocol.XML:
         return system
     return system + len(msgspec.json.encode(list(tools.values())))
 
 
-def offered_tools(ports: Ports, model: str) -> Tools:
-    """Find the tools that a model is told of; with a checklist, any call may carry it."""
-    names = ports.offered(model)
-    specs = {name: tool.spec for name, tool in ports.tools.items() if name in names}
+def known_tools(ports: Ports) -> Tools:
+    """Give every tool of the session; with a checklist, any call may carry it."""
+    specs = {name: tool.spec for name, tool in ports.tools.items()}
     return {name: with_progress(spec) for name, spec in specs.items()} if ports.checklist else specs
+
+
+def situation_of(state: State) -> Situation:
+    """Say what the model works under now."""
+    return Situation(mode=state.mode, user_present=state.user_present, max_steps=state.limits.max_steps)
 
 
 def cost(spec: ModelSpec, usage: Usage) -> float | None:

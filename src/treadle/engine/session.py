@@ -13,6 +13,7 @@ from treadle.engine.history import Past, record
 from treadle.engine.perform import Performer
 from treadle.engine.ports import OutputHandler, Ports
 from treadle.engine.state import State
+from treadle.protocol.codec import encodable
 from treadle.protocol.errors import RefusedError, StoreError
 from treadle.protocol.events import ENGINE, CallFinished, CallStarted, Event, EventData, Prompt, Source
 from treadle.protocol.notifications import Notification
@@ -191,7 +192,9 @@ class Session:
             self._act(effect, performer)
 
     def _stamp(self, posted: _Posted) -> Event:
-        return Event(seq=self._state.seq + 1, at=self._ports.clock(), source=posted.source, data=posted.data)
+        # Whatever made the text, what is said now is what a resumed session reads.
+        data = encodable(posted.data)
+        return Event(seq=self._state.seq + 1, at=self._ports.clock(), source=posted.source, data=data)
 
     def _take(self, event: Event) -> tuple[Effect, ...]:
         state, effects = advance(self._state, event)

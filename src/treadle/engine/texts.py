@@ -5,7 +5,9 @@ from typing import Any
 import msgspec
 
 from treadle.protocol.permissions import Decision
-from treadle.protocol.tools import Right, SandboxDenial
+from treadle.protocol.tools import Right, Risk, SandboxDenial
+
+_LONGEST_PART = 100
 
 INTERRUPTED = (
     "Interrupted before it finished: the user, or the end of the program, stopped it. Look at what it has done so far "
@@ -23,8 +25,8 @@ NO_USER_TO_ASK = (
     "Nobody is here to answer. Go on with the most sensible choice, and say in the result which one you made."
 )
 NO_TOOL_USED = (
-    "Your last reply used no tool. If the task is done, call attempt_completion; if you need something from the user, "
-    "call ask_followup_question; otherwise go on with the next step of the task by calling a tool."
+    "Your last reply used no tool. If the task is done, call attempt_completion. Otherwise go on with the next step of "
+    "the task by calling a tool."
 )
 CUT_REPLY = (
     "Your last reply was cut because it reached the output limit. Go on from where it ended, in smaller pieces: "
@@ -52,14 +54,46 @@ NEVER_PRESENTED = "Not presented to the user. Finish again when the work is done
 
 
 def denied(decision: Decision, *, no_user: bool) -> str:
-    """Say why a call may not run and what the model can do."""
-    reasons = "; ".join(f"{reason.text} [{reason.rule}]" for reason in decision.reasons) or "no reason given"
+    """Say why a call may not run and what the model can do: one reason, the one that decides."""
+    way_on = "Find another way, or say what could not be done."
     if no_user:
-        return (
-            f"Denied [no-user]: this needs a person's yes and nobody is here to give it ({reasons}). "
-            "Do not try to get around this. Go on without it, or finish and say what could not be done."
-        )
-    return f"Denied by the security policy: {reasons}. Do not try to get around this; find another way or say so."
+        way_on = "Go on without it, or finish and say what could not be done."
+    said = [
+        f"Denied{' [no-user]' if no_user else ''}: {_deciding(decision)}.",
+        *(["This needs a person's yes, and nobody is here to give it."] if no_user else []),
+        *_alternatives(decision),
+        *(["Do not try to get around this."] if decision.risk is Risk.CRITICAL else []),
+        way_on,
+    ]
+    return " ".join(said)
+
+
+def _deciding(decision: Decision) -> str:
+    """Give the reason that decides, with the part that it is about where there are several."""
+    if not decision.reasons:
+        return "the policy gave no reason"
+    reason = decision.reasons[0]
+    text = reason.text.rstrip(".")
+    part = next((part.text for part in decision.parts if reason in part.reasons), "")
+    return f"`{_short(part)}`: {text}" if part and len(decision.parts) > 1 and part not in text else text
+
+
+def _alternatives(decision: Decision) -> list[str]:
+    if not decision.alternatives:
+        return []
+    listed = ", ".join(f"`{_short(line)}`" for line in decision.alternatives)
+    return [f"Called separately, {listed} would run without asking."]
+
+
+def _short(line: str) -> str:
+    line = " ".join(line.split())
+    return line if len(line) <= _LONGEST_PART else f"{line[:_LONGEST_PART]}..."
+
+
+def asked(title: str, decision: Decision) -> str:
+    """Name what is asked about, with the rights that a yes gives."""
+    granted = next((reason.text for reason in decision.reasons if reason.rule == "grants"), "")
+    return f"{title}; {granted}" if granted else title
 
 
 def rejected(comment: str) -> str:

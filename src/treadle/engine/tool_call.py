@@ -92,10 +92,10 @@ def redacted(result: CallResult, redactor: Redactor) -> CallResult:
 
 
 async def run_call(prepared: Prepared, effect: RunTool, output: LiveOutput) -> CallResult:
-    """Run a prepared call, with the right that was granted; every failure becomes a result that the model reads."""
+    """Run a prepared call, with the rights that were granted; every failure becomes a result that the model reads."""
     call = effect.call
     try:
-        if effect.granted is not None and prepared.escalated is not None:
+        if effect.granted and prepared.escalated is not None:
             prepared = prepared.escalated(effect.granted)
         return await prepared.run(output.add)
     except ToolError as error:

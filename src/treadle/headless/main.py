@@ -5,19 +5,21 @@ import signal
 import sys
 import uuid
 from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
 from enum import StrEnum
 from typing import Protocol, Self
 
 from treadle.app.exits import Exit, exit_code
-from treadle.app.report import describe_model_error, harmless
+from treadle.app.report import describe_model_error, harmless, resume_line
 from treadle.app.session.live import LiveSession
-from treadle.headless.progress import progress_lines, summary_lines
+from treadle.app.wrapping import say
+from treadle.headless.progress import Progress, summary_lines
 from treadle.headless.records import result_record, session_record
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import RefusedError, SessionError
 from treadle.protocol.events import Interrupt, Prompt, Source
 from treadle.protocol.messages import UserContent
-from treadle.protocol.notifications import Notification, TurnEnded, TurnOutcome
+from treadle.protocol.notifications import Notification, TurnEnded, TurnOutcome, TurnStop
 
 SOURCE = Source(kind="headless", id="main")
 
@@ -45,6 +47,14 @@ class Writer(Protocol):
         """Pass it on."""
         ...
 
+    def isatty(self) -> bool:
+        """Whether it is a terminal."""
+        ...
+
+    def fileno(self) -> int:
+        """Give its number."""
+        ...
+
 
 async def run_headless(
     live: LiveSession,
@@ -58,19 +68,28 @@ async def run_headless(
     console = _Console(live, output, out, err)
     feed = live.follow()
     async with live:
-        console.begin()
-        with _Signals(live) as signals:
-            try:
-                if task:
-                    await live.post(Prompt(id=uuid.uuid4().hex, content=task), SOURCE)
-                if not live.status.turn_active:
-                    return console.nothing_to_do()
-                outcome = await _until_end(live, feed, console)
-            except asyncio.CancelledError:
-                if signals.code is None:
-                    raise
-                return signals.code
-        return console.conclude(outcome)
+        try:
+            console.begin()
+            return await _work(live, task, feed, console)
+        finally:
+            console.end()
+
+
+async def _work(
+    live: LiveSession, task: tuple[UserContent, ...], feed: AsyncIterator[Notification], console: "_Console"
+) -> int:
+    with _Signals(live) as signals:
+        try:
+            if task:
+                await live.post(Prompt(id=uuid.uuid4().hex, content=task), SOURCE)
+            if not live.status.turn_active:
+                return console.nothing_to_do()
+            outcome = await _until_end(live, feed, console)
+        except asyncio.CancelledError:
+            if signals.code is None:
+                raise
+            return signals.code
+    return console.conclude(outcome)
 
 
 async def _until_end(live: LiveSession, feed: AsyncIterator[Notification], console: "_Console") -> TurnOutcome:
@@ -83,51 +102,71 @@ async def _until_end(live: LiveSession, feed: AsyncIterator[Notification], conso
 
 
 class _Console:
-    """Writes what happens in the chosen format."""
+    """Writes what happens in the chosen format: the answer to standard output only, the rest to standard error."""
 
     def __init__(self, live: LiveSession, output: OutputFormat, out: Writer, err: Writer) -> None:
         self._live = live
         self._output = output
         self._out = out
         self._err = err
+        self._progress = Progress()
+        self._says_how_to_go_on = output is OutputFormat.TEXT
 
     def begin(self) -> None:
         """Name the session, and tell what is to be known before it starts."""
-        self._err.writelines(f"# {notice}\n" for notice in self._live.notices)
+        self._say(f"# {notice}" for notice in self._live.notices)
         if self._output is OutputFormat.STREAM_JSON:
             self._record(session_record(self._live))
         else:
-            self._err.write(f"# session {self._live.id}, {self._live.status.model}, mode {self._live.status.mode}\n")
+            self._say([f"# session {self._live.id}, {self._live.status.model}, mode {self._live.status.mode}"])
 
     def show(self, notification: Notification) -> None:
         """Write one thing that happened."""
         if self._output is OutputFormat.STREAM_JSON:
             self._record(notification)
-            return
-        for line in progress_lines(notification):
-            self._err.write(f"{harmless(line)}\n")
-        self._err.flush()
+        else:
+            self._say(self._progress.take(notification))
 
     def nothing_to_do(self) -> int:
         """Say that a resumed session has nothing open."""
-        self._err.write("Nothing is left to do in this session; give it a task with -p.\n")
+        self._say(["Nothing is left to do in this session; give it a task with -p."])
         return Exit.DONE
 
     def conclude(self, outcome: TurnOutcome) -> int:
         """Write the answer; returns the exit code."""
         code = exit_code(outcome)
+        self._say(self._progress.finish(outcome.text))
         if self._output is OutputFormat.TEXT:
-            if outcome.text:
-                self._out.write(f"{harmless(outcome.text.rstrip())}\n")
+            if outcome.text and not self._was_seen(outcome):
+                say(self._out, harmless(outcome.text.rstrip()))
                 self._out.flush()
         else:
             self._record(result_record(self._live, outcome, code))
-        for line in summary_lines(outcome, self._live.id):
-            self._err.write(f"{harmless(line)}\n")
+        self._say(summary_lines(outcome))
+        self._says_how_to_go_on &= outcome.stop is not TurnStop.END_TURN or self._err.isatty()
+        self._say(self._how_to_go_on())
         if outcome.error is not None:
-            self._err.write(f"{describe_model_error(outcome.error, self._live.status.model)}\n")
-        self._err.flush()
+            self._say([describe_model_error(outcome.error, self._live.status.model)])
         return code
+
+    def end(self) -> None:
+        """Write what was held back when nothing concluded the turn, and how to go on with the session."""
+        with suppress(OSError):
+            self._say([*self._progress.finish(), *self._how_to_go_on()])
+
+    def _how_to_go_on(self) -> list[str]:
+        """Say it once, and only where there is something to go on with."""
+        wanted, self._says_how_to_go_on = self._says_how_to_go_on and not self._live.empty, False
+        return [resume_line(self._live.id)] if wanted else []
+
+    def _was_seen(self, outcome: TurnOutcome) -> bool:
+        """Whether the text of a turn that was stopped is that of an earlier step, which is on the same screen."""
+        return outcome.text.strip() == self._progress.last and self._out.isatty() and self._err.isatty()
+
+    def _say(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            say(self._err, harmless(line))
+        self._err.flush()
 
     def _record(self, record: object) -> None:
         self._out.write(f"{encode(record).decode()}\n")
@@ -135,7 +174,10 @@ class _Console:
 
 
 class _Signals:
-    """SIGINT interrupts the turn, a second one ends the program; SIGTERM and SIGHUP end it; all leave it resumable."""
+    """SIGINT interrupts the turn, a second one ends the program; SIGTERM and SIGHUP end it; all leave it resumable.
+
+    Under nohup SIGHUP is ignored, and stays so.
+    """
 
     def __init__(self, live: LiveSession) -> None:
         self._live = live
@@ -143,15 +185,17 @@ class _Signals:
         self._main = asyncio.current_task()
         self._interrupting: asyncio.Task[None] | None = None
         self.code: Exit | None = None
+        self._heeds_hangup = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN  # nohup ignores it for us
 
     def __enter__(self) -> Self:
         self._loop.add_signal_handler(signal.SIGINT, self._interrupt)
         self._loop.add_signal_handler(signal.SIGTERM, self._end, Exit.TERMINATED)
-        self._loop.add_signal_handler(signal.SIGHUP, self._end, Exit.HANGUP)
+        if self._heeds_hangup:
+            self._loop.add_signal_handler(signal.SIGHUP, self._end, Exit.HANGUP)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if self._heeds_hangup else ())):
             self._loop.remove_signal_handler(number)
 
     def _interrupt(self) -> None:

@@ -1,4 +1,4 @@
-"""A task told as it goes, with every approval shown and answered with yes: the demo without a terminal."""
+"""A task shown as it goes, with every approval answered with yes: the demo without a terminal."""
 
 import uuid
 from collections.abc import Iterator
@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from treadle.app.exits import exit_code
 from treadle.app.report import describe_model_error, harmless
 from treadle.app.session.live import LiveSession
+from treadle.app.wrapping import say
 from treadle.headless.main import Writer
-from treadle.headless.progress import progress_lines, summary_lines
+from treadle.headless.progress import Progress, summary_lines
 from treadle.protocol.events import Answer, Prompt, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, TurnEnded
@@ -20,23 +21,25 @@ SOURCE = Source(kind="headless", id="narrator")
 async def narrate(live: LiveSession, task: str, out: Writer) -> int:
     """Work a task off, telling what happens and saying yes to everything; returns the exit code."""
     feed = live.follow()
-    out.write(f"Task: {task}\n")
+    progress = Progress()
+    say(out, f"Task: {task}")
     await live.post(Prompt(id=uuid.uuid4().hex, content=(Text(text=task),)), SOURCE)
     async for notification in feed:
-        for line in progress_lines(notification):
-            out.write(f"\n{harmless(line)}\n")
+        for line in progress.take(notification):
+            say(out, f"\n{harmless(line)}")
         match notification:
             case QuestionAsked(question=question):
-                out.writelines(f"{line}\n" for line in _approval(question))
+                for line in _approval(question):
+                    say(out, harmless(line))
                 await live.post(Answer(question_id=question.id, option=OptionKind.ALLOW_ONCE), SOURCE)
             case CallChanged(status=CallStatus.FINISHED, kind=ToolKind.EXECUTE, result=result) if result is not None:
                 output = "".join(block.text for block in result.content if isinstance(block, Text))
-                out.writelines(f"  {harmless(line)}\n" for line in output.splitlines())
+                out.writelines(f"    {harmless(line)}\n" for line in output.splitlines())
             case TurnEnded(outcome=outcome):
-                out.write("\n")
-                out.writelines(f"{line}\n" for line in summary_lines(outcome, live.id))
+                for line in (*progress.finish(outcome.text), "", outcome.text, "", *summary_lines(outcome)):
+                    say(out, harmless(line))
                 if outcome.error is not None:
-                    out.write(f"{describe_model_error(outcome.error, live.status.model)}\n")
+                    say(out, describe_model_error(outcome.error, live.status.model))
                 return exit_code(outcome)
             case _:
                 pass

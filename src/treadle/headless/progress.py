@@ -1,6 +1,6 @@
 """What happens, as lines for a person who reads along."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from treadle.app.session.checklist_file import summary_of
@@ -31,11 +31,50 @@ from treadle.protocol.notifications import (
     TurnEnded,
     TurnOutcome,
     TurnStarted,
-    TurnStop,
 )
-from treadle.protocol.tools import CallResult
+from treadle.protocol.tools import CallResult, Preview, ToolKind
 
 _SHOWN = 100
+
+
+class Progress:
+    """Says in lines what happens, without the answer: what may be it is held back until something comes after it."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._lines: Sequence[str] = ()
+        self.last = ""
+
+    def take(self, notification: Notification) -> list[str]:
+        """Give the lines that can be shown by now."""
+        lines = tuple(progress_lines(notification))
+        if not lines:
+            return []
+        before = [*self._lines]
+        self.last = self._held or self.last
+        self._held = _may_be_the_answer(notification)
+        self._lines = lines if self._held else ()
+        return [*before, *(() if self._held else lines)]
+
+    def finish(self, answer: str = "") -> list[str]:
+        """Give what is still held back, unless it is the answer."""
+        held, lines = self._held, self._lines
+        self._held, self._lines = "", ()
+        if held == answer.strip():
+            return []
+        self.last = held or self.last
+        return [*lines]
+
+
+def _may_be_the_answer(notification: Notification) -> str:
+    """Give the text that may turn out to be the answer: the model's message, or what a call that ends the turn says."""
+    match notification:
+        case MessageDone(message=message):
+            return text_of(message.content).strip()
+        case CallChanged(status=CallStatus.RUNNING, kind=ToolKind.OTHER, preview=Preview(text=text)):
+            return text.strip()
+        case _:
+            return ""
 
 
 def progress_lines(notification: Notification) -> Iterator[str]:  # noqa: C901 - one line for each notification
@@ -100,18 +139,19 @@ def first_line(result: CallResult) -> str:
     return line if len(line) <= 2 * _SHOWN else f"{line[: 2 * _SHOWN - 1]}…"
 
 
-def summary_lines(outcome: TurnOutcome, session_id: str) -> Iterator[str]:
-    """Sum up a turn: the files, the tokens, the money, how to go on."""
+def summary_lines(outcome: TurnOutcome) -> Iterator[str]:
+    """Sum up a turn: the files, the tokens, the money, what stopped it."""
     for change in outcome.changes:
         yield f"  {change.path} (+{change.added} -{change.removed})"
     usage = outcome.usage
     cached = f", {usage.cache_read_tokens} from cache" if usage.cache_read_tokens else ""
     money = "cost unknown" if outcome.cost is None else f"${outcome.cost:.4f}"
     tokens = f"{usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens} tokens in{cached}"
-    yield f"# {outcome.stop}: {outcome.steps} steps, {tokens}, {usage.output_tokens} out, {money}"
+    steps = "1 step" if outcome.steps == 1 else f"{outcome.steps} steps"
+    yield f"# {outcome.stop}: {steps}, {tokens}, {usage.output_tokens} out, {money}"
     if outcome.denied:
-        yield f"# {outcome.denied} calls were denied because nobody was there to approve them; see --mode"
+        one = outcome.denied == 1
+        calls, them = ("1 call was", "it") if one else (f"{outcome.denied} calls were", "them")
+        yield f"# {calls} denied because nobody was there to approve {them}; see --mode"
     if outcome.why:
         yield f"# stopped by {outcome.why}"
-    if outcome.stop is not TurnStop.END_TURN:
-        yield f"# go on with: treadle --resume {session_id}"

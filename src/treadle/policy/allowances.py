@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from treadle.policy.alternatives import run_by_themselves
 from treadle.policy.context import PolicyContext
 from treadle.policy.decide import decide
 from treadle.policy.operations import PathOp
@@ -55,7 +56,16 @@ def with_allowances(rules: Ruleset, allowances: Iterable[Allowance]) -> Ruleset:
 def decide_and_offer(
     spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], context: PolicyContext
 ) -> Decision:
-    """Decide about one call, and where it asks, offer the narrowest allowances under which it would not."""
+    """Decide about one call; where it may not simply run, say what would.
+
+    These are the narrowest allowances under which it would not ask, and the parts of it that would run by themselves.
+    """
     decision = decide(spec, arguments, accesses, context)
+    if decision.verdict is Verdict.ALLOW:
+        return decision
     offered = suggest_rules(decision, spec, accesses, context)
-    return msgspec.structs.replace(decision, offers=tuple(map(allowance_of, offered))) if offered else decision
+    return msgspec.structs.replace(
+        decision,
+        offers=tuple(map(allowance_of, offered)),
+        alternatives=run_by_themselves(decision, spec, accesses, context),
+    )

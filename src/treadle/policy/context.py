@@ -1,5 +1,6 @@
 """What a decision depends on besides the call itself."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -56,6 +57,10 @@ class FileView(Protocol):
         ...
 
 
+def _not_listed(path: str) -> str:  # noqa: ARG001 - no ignore file is known
+    return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyContext:
     """What a decision depends on. Paths are absolute; `roots` are the folders that belong to the workspace.
@@ -65,7 +70,7 @@ class PolicyContext:
     `sandbox`, `tainted` that text from outside was read in this turn, and `hosts` where from. `approved` are classes
     of risk that the user lets run beyond the mode. `own` names directories of Treadle that the user put inside a
     workspace, which are protected there. `state` names the directories of Treadle's own data and rules; `rules` are the
-    user's and the project's.
+    user's and the project's. `listed` says which ignore file lists a path, with its line; empty where none does.
     """
 
     mode: Mode
@@ -82,6 +87,7 @@ class PolicyContext:
     hosts: frozenset[str] = frozenset()
     approved: frozenset[Risk] = frozenset()
     rules: Ruleset = field(default_factory=Ruleset)
+    listed: Callable[[str], str] = _not_listed
 
     def trusts(self, folder: str) -> bool:
         """Whether the user trusts the root that a folder belongs to."""

@@ -10,6 +10,7 @@ import msgspec
 from treadle.policy.classify import CommandJudgement, classify_command
 from treadle.policy.context import FileFacts, FileKind, FileView, PolicyContext
 from treadle.policy.findings import Finding, dangerous, worst
+from treadle.policy.grants import granting, rights_beyond
 from treadle.policy.modes import verdict_for
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path, refusal
@@ -17,8 +18,18 @@ from treadle.policy.rules import Places, Rule, Scope, Subject, apply_rules, reas
 from treadle.policy.shell.scene import Trace
 from treadle.policy.shell.walk import JudgedCommand
 from treadle.policy.urls import HostKind, check_url
+from treadle.protocol.codec import encode
 from treadle.protocol.permissions import Decision, Part, Reason, Verdict
-from treadle.protocol.tools import Access, FetchUrl, ReadPath, Risk, RunCommand, ToolSpec, WritePath
+from treadle.protocol.tools import (
+    Access,
+    FetchUrl,
+    ReadPath,
+    Risk,
+    RunCommand,
+    SandboxDenial,
+    ToolSpec,
+    WritePath,
+)
 
 __all__ = ["FileFacts", "FileKind", "FileView", "PolicyContext", "decide", "tool_digest", "without_user"]
 
@@ -33,18 +44,26 @@ def decide(
 ) -> Decision:
     """Decide about one call: the strictest of its parts wins; a call that touches nothing is judged by its tool."""
     judged = [_judge(access, spec, context) for access in accesses]
+    rights = tuple(dict.fromkeys(right for one in judged for right in one.rights))
+    if rights and all(part.verdict is Verdict.ALLOW for one in judged for part in one.parts):
+        # A right holds for all that the call runs, so none of it may be allowed for being in the sandbox.
+        beyond = dataclasses.replace(context, sandboxed=False)
+        judged = [_judge(access, spec, beyond) for access in accesses]
     # What a loop does is judged once more with what it may have changed; that it is the same is not worth telling.
-    parts = list(dict.fromkeys(part for several, _ in judged for part in several)) or [_judge_tool(spec, context)]
+    parts = list(dict.fromkeys(part for one in judged for part in one.parts)) or [_judge_tool(spec, context)]
     verdict = max((part.verdict for part in parts), key=_STRICTNESS.index)
-    # Where a part is not allowed, what speaks for the others explains nothing.
+    rights = () if verdict is Verdict.DENY else rights
+    # Where a part is not allowed, what speaks for the others explains nothing. The part that decides comes first.
     telling = [part for part in parts if verdict is Verdict.ALLOW or part.verdict is not Verdict.ALLOW]
+    telling.sort(key=lambda part: (_STRICTNESS.index(part.verdict), _RISKS.index(part.risk)), reverse=True)
     return Decision(
         verdict=verdict,
         risk=max((part.risk for part in parts), key=_RISKS.index),
-        reasons=tuple(dict.fromkeys(reason for part in telling for reason in part.reasons)),
+        reasons=(*dict.fromkeys(reason for part in telling for reason in part.reasons), *_given(rights, verdict)),
         parts=tuple(parts),
         digest=_digest(spec, arguments, accesses, context),
-        outside=any(outside for _, outside in judged),
+        grants=rights,
+        outside=any(one.outside for one in judged),
     )
 
 
@@ -69,18 +88,34 @@ def _judge_tool(spec: ToolSpec, context: PolicyContext) -> Part:
     return _part(spec.name, (finding,), subject, context)
 
 
-def _judge(access: Access, spec: ToolSpec, context: PolicyContext) -> tuple[list[Part], bool]:
-    """Judge one access; gives its parts, and whether it is a command that brings text from outside."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Judged:
+    """One access: its parts, the rights beyond the sandbox that it needs, and whether it brings text from outside."""
+
+    parts: Sequence[Part]
+    rights: tuple[SandboxDenial, ...] = ()
+    outside: bool = False
+
+
+def _given(rights: tuple[SandboxDenial, ...], verdict: Verdict) -> tuple[Reason, ...]:
+    return granting(rights) if verdict is Verdict.REQUIRE_USER_CONFIRMATION else ()
+
+
+def _judge(access: Access, spec: ToolSpec, context: PolicyContext) -> _Judged:
+    """Judge one access."""
     match access:
         case ReadPath(path=path, listing=listing):
-            return [_judge_path(path, PathOp.LIST if listing else PathOp.READ, spec, context)], False
+            return _Judged([_judge_path(path, PathOp.LIST if listing else PathOp.READ, spec, context)])
         case WritePath(path=path):
-            return [_judge_path(path, PathOp.WRITE, spec, context)], False
+            return _Judged([_judge_path(path, PathOp.WRITE, spec, context)])
         case RunCommand(command=command, cwd=cwd):
             judgement = classify_command(command, cwd, context)
-            return _judge_command(judgement, command, spec, context), judgement.outside
+            every = [*judgement.findings, *(found for part in judgement.parts for found in part.findings)]
+            hosts = [*judgement.trace.hosts, *(host for part in judgement.parts for host in part.trace.hosts)]
+            parts = _judge_command(judgement, command, spec, context)
+            return _Judged(parts, rights_beyond(every, hosts, context), judgement.outside)
         case FetchUrl(url=url, method=method):
-            return [_judge_url(url, method, spec, context)], False
+            return _Judged([_judge_url(url, method, spec, context)])
         case _:
             assert_never(access)
 
@@ -167,11 +202,8 @@ def _part(
     rule = _deciding_rule(subject, context)
     if rule is not None and rule.verdict is Verdict.ALLOW and not _may_lift(rule, worst(every), subject, context):
         around = every
-    verdict, answer = _verdict(every, around, rule, context)
-    reasons = tuple(Reason(rule=found.rule, text=found.text) for found in _telling(every))
-    if rule is not None:
-        reasons = (reason_of(rule), *reasons)
-    return Part(text=text, verdict=verdict, risk=worst(every), reasons=(*reasons, *answer))
+    verdict, reasons = _verdict(every, around, rule, context)
+    return Part(text=text, verdict=verdict, risk=worst(every), reasons=reasons)
 
 
 def _deciding_rule(subject: Subject, context: PolicyContext) -> Rule | None:
@@ -182,21 +214,31 @@ def _deciding_rule(subject: Subject, context: PolicyContext) -> Rule | None:
 def _verdict(
     every: Sequence[Finding], around: Sequence[Finding], rule: Rule | None, context: PolicyContext
 ) -> tuple[Verdict, tuple[Reason, ...]]:
+    """Answer for one part; of the reasons the first one decides."""
     risk = worst(every)
     verdict, why = verdict_for(risk, context)
-    if verdict is Verdict.DENY or (rule is not None and rule.verdict is Verdict.DENY):
-        return Verdict.DENY, (Reason(rule="mode", text=why),) if verdict is Verdict.DENY else ()
-    unfollowed = any(finding.always_asks for finding in every)
-    if risk is Risk.CRITICAL or unfollowed or (rule is not None and rule.verdict is Verdict.REQUIRE_USER_CONFIRMATION):
-        # Where the mode would allow it, the reason stands with what was found, or with the rule.
-        asked = (Reason(rule="mode", text=why),) if verdict is not Verdict.ALLOW else ()
-        return Verdict.REQUIRE_USER_CONFIRMATION, asked
+    found = tuple(Reason(rule=finding.rule, text=finding.text) for finding in _telling(every))
+    ruled = () if rule is None else (reason_of(rule),)
+    mode = (Reason(rule="mode", text=why),)
+    if rule is not None and rule.verdict is Verdict.DENY:
+        return Verdict.DENY, (*ruled, *found, *(mode if verdict is Verdict.DENY else ()))
+    if verdict is Verdict.DENY:
+        return Verdict.DENY, (*mode, *found, *ruled)
+    # Where the mode would allow it, the reason is what was found, or the rule.
+    asked = mode if verdict is not Verdict.ALLOW else ()
+    if rule is not None and rule.verdict is Verdict.REQUIRE_USER_CONFIRMATION:
+        return Verdict.REQUIRE_USER_CONFIRMATION, (*ruled, *found, *asked)
+    if risk is Risk.CRITICAL or any(finding.always_asks for finding in every):
+        return Verdict.REQUIRE_USER_CONFIRMATION, (*found, *ruled, *asked)
     if context.rules.problems and risk is not Risk.NONE:
         problem = Reason(rule="broken-rules", text=f"automatic approval is off: {context.rules.problems[0]}")
-        return Verdict.REQUIRE_USER_CONFIRMATION, (problem,)
-    if rule is not None:
-        verdict, why = verdict_for(worst(around), context)
-    return verdict, (Reason(rule="mode", text=why),) if rule is None or verdict is not Verdict.ALLOW else ()
+        return Verdict.REQUIRE_USER_CONFIRMATION, (problem, *ruled, *found)
+    if rule is None:
+        return verdict, (*found, *mode)
+    verdict, why = verdict_for(worst(around), context)
+    if verdict is Verdict.ALLOW:
+        return verdict, (*ruled, *found)
+    return verdict, (*found, *ruled, Reason(rule="mode", text=why))
 
 
 def _may_lift(rule: Rule, risk: Risk, subject: Subject, context: PolicyContext) -> bool:
@@ -213,16 +255,21 @@ def _may_lift(rule: Rule, risk: Risk, subject: Subject, context: PolicyContext) 
 
 
 def _telling(findings: Iterable[Finding]) -> list[Finding]:
-    """Keep what explains the answer: the findings that are more than reading, or else the first one."""
-    listed = list(findings)
-    return [found for found in listed if found.risk not in (Risk.NONE, Risk.READ)] or listed[:1]
+    """Keep what explains the answer, what decides first: the findings that are more than reading, or else one."""
+    listed = sorted(findings, key=_weight, reverse=True)
+    return [found for found in listed if found.always_asks or found.risk not in (Risk.NONE, Risk.READ)] or listed[:1]
+
+
+def _weight(finding: Finding) -> tuple[bool, bool, int]:
+    """Order findings by what no mode takes away, then by risk."""
+    return finding.risk is Risk.CRITICAL, finding.always_asks, _RISKS.index(finding.risk)
 
 
 def _digest(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], context: PolicyContext) -> str:
     """Name what was judged: the call, the files it names as they are now, and what it was judged by."""
     files = [_identity(access.path, context) for access in accesses if isinstance(access, ReadPath | WritePath)]
     judged_by = (_POLICY_VERSION, context.rules.version, context.roots, context.sandboxed, context.sandbox)
-    canonical = msgspec.json.encode((spec.name, arguments, tuple(accesses), files, judged_by), order="deterministic")
+    canonical = encode((spec.name, arguments, tuple(accesses), files, judged_by))
     return hashlib.sha256(canonical).hexdigest()
 
 

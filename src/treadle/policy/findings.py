@@ -19,12 +19,16 @@ class CommandClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One rule that spoke: how risky it finds the part, and why; no mode lifts the question of what `always_asks`."""
+    """One rule that spoke: how risky it finds the part, and why; no mode lifts the question of what `always_asks`.
+
+    `path` is what the part would read or change beyond what it may anyway, as far as that is known.
+    """
 
     risk: Risk
     rule: str
     text: str
     always_asks: bool = False
+    path: str = ""
 
 
 def unclear(rule: str, text: str) -> Finding:
@@ -37,9 +41,9 @@ def unfollowed(rule: str, text: str) -> Finding:
     return Finding(Risk.EXECUTE, rule, text, always_asks=True)
 
 
-def dangerous(rule: str, text: str) -> Finding:
+def dangerous(rule: str, text: str, *, path: str = "") -> Finding:
     """Say that a part destroys, leaks, takes control or hides what it does."""
-    return Finding(Risk.CRITICAL, rule, text)
+    return Finding(Risk.CRITICAL, rule, text, path=path)
 
 
 def worst(findings: Iterable[Finding]) -> Risk:

@@ -23,6 +23,10 @@ _OTHER_ROOT = re.compile(r"(?:^|/)(?:[A-Za-z]:[\\/]|\\\\)")
 """A drive, or a share of another machine."""
 
 
+LISTED = "ignore-file"
+"""The rule by which a path is protected that an ignore file for agents lists."""
+
+
 class Where(StrEnum):
     """What a path is to the workspace, mildest first. A protected path needs a yes even inside."""
 
@@ -67,6 +71,9 @@ def _check(path: str, op: PathOp, cwd: str, context: PolicyContext, *, roots: tu
         if name is not None:
             text = f"{name} is protected from {'being changed' if op is PathOp.WRITE else 'being read'}"
             return _answer(Where.PROTECTED, resolved, "protected-path", text)
+    for spelling in dict.fromkeys((resolved, lexical)):
+        if listed := context.listed(spelling):
+            return _answer(Where.PROTECTED, resolved, LISTED, listed)
     if _leads_away(lexical) or not is_inside:
         return _answer(Where.OUTSIDE, resolved, "outside", f"{resolved} is outside the workspace")
     foreign = _folded(joined)
@@ -83,14 +90,19 @@ def refusal(path: str) -> PathCheck | None:
     """Refuse a path by its form alone: empty, overlong, control, invisible or direction-changing characters."""
     if not path:
         return _answer(Where.OUTSIDE, "", "path-form", "the path is empty")
-    if any(unicodedata.category(char) in ("Cc", "Cs") for char in path):
+    if any(unicodedata.category(char) in ("Cc", "Cs") and not _is_byte(char) for char in path):
         return _answer(Where.OUTSIDE, "", "path-form", "the path holds control characters")
     if any(unicodedata.category(char) in ("Cf", "Zl", "Zp") for char in path):
         return _answer(Where.PROTECTED, "", "path-form", "the path holds invisible or direction-changing characters")
-    encoded = path.encode()
+    encoded = path.encode(errors="surrogateescape")
     if len(encoded) > MAX_PATH_BYTES or any(len(part) > MAX_NAME_BYTES for part in encoded.split(b"/")):
         return _answer(Where.OUTSIDE, "", "path-form", "the path is too long")
     return None
+
+
+def _is_byte(char: str) -> bool:
+    """Whether this stands for a byte that is no UTF-8, as Python reads names: old archives have such."""
+    return "\udc80" <= char <= "\udcff"
 
 
 def _expanded(path: str, context: PolicyContext) -> str:

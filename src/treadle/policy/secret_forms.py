@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from urllib.parse import quote, quote_plus
 
-MIN_FORM_LENGTH = 8
-"""Shorter texts are too likely to be part of something else."""
+from treadle.protocol.base import SHORTEST_SECRET
 
 
 def forms(value: str) -> tuple[str, ...]:
@@ -26,7 +25,7 @@ def forms(value: str) -> tuple[str, ...]:
         *(hexadecimal, hexadecimal.upper(), "\\x00".join(value)),
         *chain.from_iterable(_base64(encoded)),
     )
-    return tuple(dict.fromkeys(form for form in found if len(form) >= MIN_FORM_LENGTH))
+    return tuple(dict.fromkeys(form for form in found if len(form) >= SHORTEST_SECRET))
 
 
 def _with_other_quotes(escaped: str) -> Iterator[str]:

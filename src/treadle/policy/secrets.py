@@ -22,9 +22,7 @@ from treadle.policy.secret_formats import (
 )
 from treadle.policy.secret_forms import find_all, forms, lowered
 from treadle.policy.shell.dangers import VARIABLES_SECRET
-
-MIN_VALUE_LENGTH = 8
-"""Shorter known values are too likely to be ordinary words."""
+from treadle.protocol.base import SHORTEST_SECRET
 
 WINDOW = 16 * 1024
 """Characters of an endless line that are held back; no recognised secret but a key block is longer."""
@@ -105,8 +103,9 @@ class Redactor:
             if not (long_ones if _is_long_word(needle) else every).holds(needle):
                 continue
             for at in find_all(word, (needle,)):
-                start = _original(at, joints)
-                yield start, start, _original(at + len(needle) - 1, joints) + 1, name
+                start, end = _original(at, joints), _original(at + len(needle) - 1, joints) + 1
+                if not (_is_word(needle) and _is_inside_word(text, start, end)):
+                    yield start, start, end, name
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +167,17 @@ class _Searched:
 @lru_cache(maxsize=4096)
 def _is_long_word(needle: str) -> bool:
     return len(needle) >= _LONG and needle.split() == [needle]
+
+
+@lru_cache(maxsize=4096)
+def _is_word(needle: str) -> bool:
+    """Whether a value looks like one word of a language: it may be a part of others, such as `postgres`."""
+    return len(needle) < _LONG and needle.isalpha() and (needle[1:].islower() or needle.isupper())
+
+
+def _is_inside_word(text: str, start: int, end: int) -> bool:
+    """Whether letters go on before or behind a place."""
+    return text[start - 1 : start].isalpha() or text[end : end + 1].isalpha()
 
 
 def _joined(text: str) -> tuple[str, list[int]]:
@@ -283,7 +293,7 @@ def _replaced(text: str, matches: Iterable[Match]) -> str:
 def known_secrets(environment: Mapping[str, str], extra: Iterable[tuple[str, str]] = ()) -> Redactor:
     """Collect the values to hide: variables that are named like secrets, and `extra` pairs of value and name."""
     found = [(value, name) for name, value in environment.items() if _is_named_secret(name, value)]
-    whole = [(value, name) for value, name in (*found, *extra) if len(value) >= MIN_VALUE_LENGTH]
+    whole = [(value, name) for value, name in (*found, *extra) if len(value) >= SHORTEST_SECRET]
     lines = [(line, name) for value, name in whole for line in _long_lines(value)]
     listed = dict([*lines, *whole])
     # Of two that begin together the one that holds the other comes first.

@@ -2,6 +2,9 @@
 
 from msgspec import Struct
 
+SHORTEST_SECRET = 8
+"""Characters; a shorter known value is hidden nowhere: it could be a part of any word."""
+
 
 class Record(Struct, frozen=True, omit_defaults=True):
     """A plain value of the protocol."""

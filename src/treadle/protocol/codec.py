@@ -1,7 +1,8 @@
 """The one JSON codec, and the upgrade of old records."""
 
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -9,10 +10,15 @@ from treadle.protocol.errors import StoreError
 from treadle.protocol.events import SCHEMA_VERSION, EventData, Source
 from treadle.protocol.notifications import Notification
 
+T = TypeVar("T")
+
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 
 UPGRADES: dict[int, Upgrade] = {}
 """From the version that is the key to the next one: takes and returns the decoded JSON of an event's data."""
+
+_HALF = re.compile("[\ud800-\udfff]")
+_HALF_OR_BACKSLASH = re.compile(rf"{_HALF.pattern}|\\")
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 _data_decoder: msgspec.json.Decoder[EventData] = msgspec.json.Decoder(EventData)
@@ -21,8 +27,43 @@ _notification_decoder: msgspec.json.Decoder[Notification] = msgspec.json.Decoder
 
 
 def encode(value: object) -> bytes:
-    """Encode any record of the protocol; the same value gives the same bytes."""
-    return _encoder.encode(value)
+    """Encode any record of the protocol; the same value gives the same bytes, and no text in it can stop that."""
+    try:
+        return _encoder.encode(value)
+    except UnicodeEncodeError:
+        return _encoder.encode(_sound(msgspec.to_builtins(value)))
+
+
+def encodable(value: T) -> T:
+    """Give a record that reads back as it is: in texts that no encoding takes, halves of characters become escapes.
+
+    Such a half is most often a byte of a file's name that is no UTF-8 (`os.fsdecode`); it becomes `\\xe9`. In these
+    texts alone backslashes are doubled, so that a path is still known for what it is.
+    """
+    try:
+        _encoder.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.convert(_sound(msgspec.to_builtins(value)), type(value))
+    return value
+
+
+def _sound(value: Any) -> Any:
+    match value:
+        case str():
+            return _HALF_OR_BACKSLASH.sub(lambda found: _escape(found[0]), value) if _HALF.search(value) else value
+        case dict():
+            return {_sound(key): _sound(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_sound(each) for each in value]
+        case _:
+            return value
+
+
+def _escape(character: str) -> str:
+    if character == "\\":
+        return "\\\\"
+    code = ord(character)
+    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}"
 
 
 def decode_data(raw: bytes, version: int = SCHEMA_VERSION) -> EventData:

@@ -153,7 +153,8 @@ RETRYABLE = frozenset(
 class ModelError(Record, frozen=True, kw_only=True):
     """A failed model call: what, why (status, request id), and when to try again (`retry_after`, seconds).
 
-    `window` is the model's context window in tokens, where an overflow names it.
+    `window` is the model's context window in tokens, where an overflow names it. `fix` says what helps where more is
+    known of that than the kind says.
     """
 
     kind: ErrorKind
@@ -162,6 +163,7 @@ class ModelError(Record, frozen=True, kw_only=True):
     request_id: str = ""
     retry_after: float | None = None
     window: int | None = None
+    fix: str = ""
 
     @property
     def retryable(self) -> bool:

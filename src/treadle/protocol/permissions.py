@@ -69,9 +69,11 @@ class AllowScope(StrEnum):
 
 
 class Decision(Record, frozen=True, kw_only=True):
-    """The answer for one call. `digest` names exactly what was judged; only that may run.
+    """The answer for one call; the first of the `reasons` decided. `digest` names what was judged; only that may run.
 
     `offers` are the narrowest allowances under which the call would not ask; empty where there are none to offer.
+    `alternatives` are commands of a line that is not allowed which would run without asking by themselves.
+    `grants` are the rights beyond the sandbox that the call has when it runs: its yes, or the rule, gives them.
     `outside` says that a command of it brings text from outside, which taints the rest of the turn.
     """
 
@@ -81,6 +83,8 @@ class Decision(Record, frozen=True, kw_only=True):
     parts: tuple[Part, ...] = ()
     digest: str = ""
     offers: tuple[Allowance, ...] = ()
+    alternatives: tuple[str, ...] = ()
+    grants: tuple[SandboxDenial, ...] = ()
     outside: bool = False
 
 
@@ -94,6 +98,14 @@ class Standing(Record, frozen=True, kw_only=True):
     tainted: bool = False
     fetched: tuple[str, ...] = ()
     allowances: tuple[Allowance, ...] = ()
+
+
+class Situation(Record, frozen=True, kw_only=True):
+    """What the model works under: its mode, whether somebody can answer, and how many steps a turn may have."""
+
+    mode: Mode
+    user_present: bool
+    max_steps: int | None = None
 
 
 class OptionKind(StrEnum):

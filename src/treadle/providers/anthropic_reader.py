@@ -1,6 +1,7 @@
 """Reads a reply of the Anthropic Messages API."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -23,15 +24,15 @@ from treadle.providers.endpoint import Endpoint
 from treadle.providers.event_json import JsonEvents
 from treadle.providers.failures import CallFailedError, from_problem, started_over
 from treadle.providers.problems import problem_of
+from treadle.providers.raw_blocks import RawBlocks
 from treadle.providers.sse import SseEvent
 from treadle.providers.web_search import BLOCKS, SearchReader
-from treadle.providers.wire import count, dump, newer, origin, own_number
+from treadle.providers.wire import HttpCall, ReplyPausedError, count, dump, newer, origin, own_number
 
 API = "anthropic_messages"
 _STOPS = {
     "end_turn": ReplyStop.END_TURN,
     "stop_sequence": ReplyStop.END_TURN,
-    "pause_turn": ReplyStop.END_TURN,
     "tool_use": ReplyStop.TOOL_USE,
     "max_tokens": ReplyStop.MAX_TOKENS,
     "model_context_window_exceeded": ReplyStop.MAX_TOKENS,
@@ -101,23 +102,31 @@ class _Open(Struct):
     ended: bool = False
 
 
-class AnthropicReader:
-    """Reads one reply."""
+class _Reply(Struct):
+    """What is kept from one part of a reply to the next, if the provider pauses it."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    searches: SearchReader
+    raw: RawBlocks
+    numbers: set[int]
+    billed: Usage = Usage()
+
+
+class AnthropicReader:
+    """Reads one reply, or a part of it: `reply` is what is kept of the parts before."""
+
+    def __init__(self, endpoint: Endpoint, reply: _Reply | None = None) -> None:
         self._endpoint = endpoint
         self._origin = origin(API, endpoint)
         self._usage = _Usage()
         self._open: dict[int, _Open] = {}
-        self._numbers: set[int] = set()
         self._begun = False
         self._stop: str | None = None
-        self._searches = SearchReader(self._origin)
+        self._reply = reply or _Reply(SearchReader(self._origin), RawBlocks(), set())
 
     @property
     def usage(self) -> Usage:
         """What is known to have been billed so far."""
-        return Usage(
+        return self._reply.billed + Usage(
             input_tokens=count(self._usage.input_tokens),
             output_tokens=count(self._usage.output_tokens),
             cache_read_tokens=count(self._usage.cache_read_input_tokens),
@@ -132,10 +141,13 @@ class AnthropicReader:
         match value.type or event.name:
             case "content_block_delta" if value.delta is not None:
                 yield from self._delta(value.index, value.delta)
-            case "content_block_start" if value.content_block is not None and value.content_block.type in BLOCKS:
-                yield from self._searches.start(value.index, msgspec.json.decode(event.data)["content_block"])
             case "content_block_start" if value.content_block is not None:
-                yield from self._start(value.index, value.content_block)
+                raw = msgspec.json.decode(event.data)["content_block"]
+                self._reply.raw.start(value.index, raw)
+                if value.content_block.type in BLOCKS:
+                    yield from self._reply.searches.start(value.index, raw)
+                else:
+                    yield from self._start(value.index, value.content_block)
             case "content_block_stop":
                 yield from self._end(value.index)
             case "message_start" if value.message is not None:
@@ -164,6 +176,11 @@ class AnthropicReader:
 
     def _last(self) -> Iterator[StreamEvent]:
         """Finish what no event finished, but no call of a reply that was cut."""
+        if self._stop == "pause_turn" and (content := self._reply.raw.blocks()):
+            for index in list(self._open):
+                yield from self._finish(index)
+            reply = msgspec.structs.replace(self._reply, billed=self.usage)
+            raise ReplyPausedError(AnthropicReader(self._endpoint, reply), partial(_with_reply, content))
         reason = _STOPS.get(self._stop or "", ReplyStop.END_TURN)
         cut = reason in (ReplyStop.MAX_TOKENS, ReplyStop.REFUSAL)
         for index, one in list(self._open.items()):
@@ -175,7 +192,7 @@ class AnthropicReader:
         for other, one in list(self._open.items()):
             if one.ended or other == index:
                 yield from self._finish(other)
-        number = own_number(index, self._numbers)
+        number = own_number(index, self._reply.numbers)
         self._open[index] = _Open(block, number, signature=block.signature)
         match block.type:
             case "tool_use":
@@ -188,14 +205,19 @@ class AnthropicReader:
                 pass
 
     def _delta(self, index: int, delta: _Delta) -> Iterator[StreamEvent]:
+        raw = self._reply.raw
         match delta.type:
             case "text_delta" if delta.text:
+                raw.add(index, "text", delta.text)
                 yield StreamText(text=delta.text)
             case "thinking_delta" if delta.thinking:
+                raw.add(index, "thinking", delta.thinking)
                 yield StreamThinking(text=delta.thinking)
             case "signature_delta" if index in self._open:
+                raw.add(index, "signature", delta.signature)
                 self._open[index].signature += delta.signature
             case "input_json_delta" if delta.partial_json:
+                raw.add(index, "input", delta.partial_json)
                 yield from self._arguments(index, delta.partial_json)
             case _:
                 pass
@@ -203,7 +225,7 @@ class AnthropicReader:
     def _arguments(self, index: int, text: str) -> Iterator[StreamEvent]:
         one = self._open.get(index)
         if one is None or one.block.type != "tool_use":
-            self._searches.arguments(index, text)
+            self._reply.searches.arguments(index, text)
             return
         one.has_arguments = True
         yield StreamCallArguments(index=one.number, text=text)
@@ -216,7 +238,7 @@ class AnthropicReader:
             yield from self._finish(index)
 
     def _finish(self, index: int) -> Iterator[StreamEvent]:
-        self._searches.finish(index)
+        self._reply.searches.finish(index)
         one = self._open.pop(index, None)
         if one is None:
             return
@@ -232,3 +254,9 @@ class AnthropicReader:
                 yield StreamThinkingDone(redacted=block.data, wire=wire)
             case _:
                 pass
+
+
+def _with_reply(content: Sequence[dict[str, Any]], call: HttpCall) -> HttpCall:
+    """Put the part of a reply behind the messages, with which the body ends; the provider then goes on with it."""
+    body = call.body.removesuffix(b"]}") + b',{"role":"assistant","content":' + dump(content) + b"}]}"
+    return msgspec.structs.replace(call, body=body)

@@ -42,7 +42,8 @@ def fill_base_url(row: ProviderRow, environ: Mapping[str, str]) -> str:
             "base-url-missing",
             f"{row.title} needs a base URL.",
             why=f"The provider {row.name} has no address of its own.",
-            fix=f"Give one with --base-url, or as base_url in [providers.{row.name}] of the settings.",
+            fix=f"Give one with --model {row.name}/NAME --base-url URL, or as base_url under [providers.{row.name}] "
+            "in your settings.",
         )
     names = [name for _, name, _, _ in Formatter().parse(row.base_url) if name]
     missing = [name for name in names if not environ.get(name)]

@@ -1,5 +1,6 @@
 """The certificates of the system, read beside everything else."""
 
+import os
 import ssl
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
@@ -19,3 +20,8 @@ def system_certificates() -> "Future[ssl.SSLContext]":
         return worker.submit(httpx2.create_ssl_context)
     finally:
         worker.shutdown(wait=False)
+
+
+def named_certificates() -> str:
+    """Name the place of certificates that the environment gives; empty where it gives none."""
+    return os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR") or ""

@@ -13,7 +13,7 @@ MEBIBYTE = 1 << 20
 class StreamLimits(Struct, frozen=True, kw_only=True):
     """Bounds of one call: seconds to connect, to the first byte of the body and between two reads; bytes.
 
-    `idle` is never less than `first_byte`. Within `progress` seconds a reply has to grow (`pace.py`), and within
+    Within `progress` seconds a reply has to grow (`pace.py`), and within
     `reply` seconds to be whole, however many signs of life it gives. `body` bounds its bytes, `event` one event of it.
     """
 
@@ -67,11 +67,17 @@ class Quirks(Struct, frozen=True, kw_only=True):
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """One place to call. `name` is the provider's name; signatures of reasoning go back only where they came from."""
+    """One place to call. `name` is the provider's name; signatures of reasoning go back only where they came from.
+
+    `key_origin` says in words where the key, or what proves who asks in its place, comes from; `key_variable` names the
+    variable of the environment if it is one.
+    """
 
     name: str
     base_url: str
     api_key: str = ""
+    key_origin: str = ""
+    key_variable: str = ""
     headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     limits: StreamLimits = StreamLimits()
     quirks: Quirks = Quirks()

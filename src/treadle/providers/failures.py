@@ -1,19 +1,20 @@
 """Failed calls as `ModelError`s: for a person, without secrets, with the time to wait."""
 
-import re
 from collections.abc import Iterable, Mapping
-from datetime import UTC
 
 import msgspec
 
+from treadle.protocol.base import SHORTEST_SECRET
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.providers.endpoint import Endpoint, split_url
 from treadle.providers.overflow import window_in
 from treadle.providers.problems import Problem, kind_of, kind_of_status, problem_in
+from treadle.providers.waits import retry_after, seconds
 
 MAX_MESSAGE = 2_000
-MAX_NUMBER = 1e14
-"""The largest number read as a time: milliseconds of some thousand years."""
+SHOWN_END = 4
+SHORTEST_SHOWN = 12
+"""Characters of a key that are shown, and how long a key must be for that."""
 
 REQUEST_ID_HEADERS = ("request-id", "x-request-id", "apim-request-id", "x-amzn-requestid", "cf-ray")
 WHAT = {
@@ -33,7 +34,6 @@ WHAT = {
     ErrorKind.EMPTY_REPLY: "sent an empty reply",
     ErrorKind.CANCELLED: "was cancelled",
 }
-_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 
 
 class CallFailedError(Exception):
@@ -44,11 +44,37 @@ class CallFailedError(Exception):
         self.error = error
 
 
-def failure(endpoint: Endpoint, kind: ErrorKind, why: str, *, status: int | None = None) -> ModelError:
-    """Word an error: who, what, why."""
+def failure(endpoint: Endpoint, kind: ErrorKind, why: str, *, status: int | None = None, fix: str = "") -> ModelError:
+    """Word an error in sentences: who, what, why; with a refused key also whose it is, and what to do about it."""
     what = f"{endpoint.name or endpoint.host} {WHAT[kind]}"
-    message = clean(f"{what}: {why}" if why else f"{what}.", endpoint.secrets)
-    return ModelError(kind=kind, message=message, status=status)
+    message = sentence(clean(f"{what}: {why.strip()}" if why.strip() else what, endpoint.secrets))
+    if kind in (ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION) and endpoint.key_origin:
+        message = f"{message} {_whose_key(endpoint)}"
+        fix = fix or _other_key(endpoint, kind)
+    return ModelError(kind=kind, message=message, status=status, fix=fix)
+
+
+def sentence(text: str) -> str:
+    """End a text with a full stop unless it ends a sentence already."""
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
+def _whose_key(endpoint: Endpoint) -> str:
+    key = endpoint.api_key.strip()
+    end = f" and ends in …{key[-SHOWN_END:]}" if len(key) >= SHORTEST_SHOWN else ""
+    return f"The {'key' if key else 'proof of who asks'} comes from {endpoint.key_origin}{end}."
+
+
+def _other_key(endpoint: Endpoint, kind: ErrorKind) -> str:
+    if not endpoint.api_key:
+        return f"Check {endpoint.key_origin}, or store a key: `treadle login {endpoint.name}`."
+    first = (
+        f" {endpoint.key_variable} is used before a stored key: change or unset it." if endpoint.key_variable else ""
+    )
+    other = f"`treadle login {endpoint.name}`.{first}"
+    if kind is ErrorKind.PERMISSION:
+        return f"Choose another model with --model, ask the provider for access, or store another key: {other}"
+    return f"Store another key: {other}"
 
 
 def started_over(endpoint: Endpoint) -> CallFailedError:
@@ -58,9 +84,10 @@ def started_over(endpoint: Endpoint) -> CallFailedError:
 
 
 def clean(text: str, secrets: Iterable[str]) -> str:
-    """Take secrets out of a text and bound it."""
+    """Take secrets out of a text and bound it; a short one stays, for it could be a part of any word."""
     for secret in secrets:
-        text = text.replace(secret, "[secret]")
+        if len(secret) >= SHORTEST_SECRET:
+            text = text.replace(secret, "[secret]")
     return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + " ..."
 
 
@@ -74,8 +101,9 @@ def from_problem(endpoint: Endpoint, problem: Problem, *, status: int | None = N
         message=error.message,
         status=error.status,
         request_id=clean(problem.request_id, endpoint.secrets),
-        retry_after=_seconds(problem.retry_delay, now=0.0) if error.retryable else None,
+        retry_after=seconds(problem.retry_delay, now=0.0) if error.retryable else None,
         window=_window(error.kind, problem.message),
+        fix=error.fix,
     )
 
 
@@ -97,6 +125,7 @@ def from_response(
         request_id=error.request_id or clean(request_id, endpoint.secrets),
         retry_after=(error.retry_after if wait is None else wait) if error.retryable else None,
         window=error.window or _window(error.kind, body[:MAX_MESSAGE].decode("utf-8", "replace")),
+        fix=error.fix,
     )
 
 
@@ -133,43 +162,3 @@ def without_query(url: str) -> str:
     """A URL as far as it may be shown: queries can hold keys, and so can the part before the host."""
     parts = split_url(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.netloc else parts.path
-
-
-def retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
-    """Seconds to wait as the response says, at least 0; None where it says nothing. `now` is seconds since 1970."""
-    milliseconds = headers.get("retry-after-ms", "")
-    if milliseconds.replace(".", "", 1).isdecimal():
-        return float(milliseconds) / 1000
-    if "retry-after" in headers:
-        return _seconds(headers["retry-after"], now=now)
-    waits = [_reset(headers, suffix, now) for suffix in ("", "-requests", "-tokens")]
-    known = [wait for wait in waits if wait is not None]
-    return max(known) if known else None
-
-
-def _reset(headers: Mapping[str, str], suffix: str, now: float) -> float | None:
-    """When the window of a limit that is used up begins anew."""
-    if headers.get(f"x-ratelimit-remaining{suffix}", "0").strip() != "0":
-        return None
-    return _seconds(headers.get(f"x-ratelimit-reset{suffix}", ""), now=now)
-
-
-def _seconds(text: str, *, now: float) -> float | None:
-    """Read a wait: seconds, unix time (seconds or milliseconds), a duration such as `1m30s`, or an HTTP date."""
-    text = text.strip()
-    if text.replace(".", "", 1).isdecimal():
-        value = min(float(text), MAX_NUMBER)
-        if value > 1e11:
-            value /= 1000
-        return max(0.0, value - now) if value > 1e9 else value
-    duration = _DURATION.fullmatch(text)
-    if text and duration:
-        hours, minutes, seconds, milliseconds = (float(part or 0) for part in duration.groups())
-        return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
-    from email.utils import parsedate_to_datetime
-
-    try:
-        moment = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - now)

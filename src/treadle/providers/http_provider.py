@@ -9,8 +9,16 @@ from contextlib import aclosing, suppress
 import httpx2
 import msgspec
 
-from treadle.protocol.models import ErrorKind, ModelError, ModelRequest, StreamEvent, StreamFailure, StreamStop
-from treadle.providers.certificates import system_certificates
+from treadle.protocol.models import (
+    ErrorKind,
+    ModelError,
+    ModelRequest,
+    ReplyStop,
+    StreamEvent,
+    StreamFailure,
+    StreamStop,
+)
+from treadle.providers.certificates import named_certificates, system_certificates
 from treadle.providers.endpoint import MEBIBYTE, Endpoint
 from treadle.providers.event_stream import DamagedFrameError
 from treadle.providers.failures import CallFailedError, clean, failure, from_problem, from_response, is_html
@@ -20,11 +28,13 @@ from treadle.providers.pace import Pace
 from treadle.providers.pieces import Pieces
 from treadle.providers.problems import problem_in
 from treadle.providers.sse import EventTooLargeError, SseEvent
-from treadle.providers.wire import Authorizer, HttpCall, ReplyReader, WireApi
+from treadle.providers.wire import Authorizer, HttpCall, ReplyPausedError, ReplyReader, WireApi
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 DRAIN_SECONDS = 0.05
 """How long to wait after the last event for the end of the body, so that the connection can be used again."""
+MOST_PARTS = 6
+"""Calls that one reply may take where the provider pauses it; then it ends as it is."""
 MAX_REFUSAL = 64 * 1024
 MAX_SHOWN = 300
 """Bytes of an event that cannot be understood which are shown."""
@@ -40,7 +50,7 @@ class HttpProvider:
         self._authorizer = authorizer
         self._client: httpx2.AsyncClient | None = None
         self._here = endpoint.host in LOOPBACK and not endpoint.proxy
-        self._needs_system = not (self._here or endpoint.ca_file) and endpoint.scheme == "https"
+        self._needs_system = endpoint.scheme == "https" and not endpoint.ca_file
         if self._needs_system:
             system_certificates()
 
@@ -49,21 +59,18 @@ class HttpProvider:
         reader = self._api.reader()
         pieces = Pieces(request.messages)
         pace = Pace(self._endpoint.limits, asyncio.get_running_loop().time)
+        first = call = self._api.prepare(request)
         try:
-            async with aclosing(self._events(request, pace)) as events:
-                async for event in events:
-                    for item in self._read(reader, event, pieces):
-                        if isinstance(item, StreamStop):
-                            await _drain(events)
+            for _ in range(MOST_PARTS):
+                try:
+                    async with aclosing(self._part(call, reader, pieces, pace)) as items:
+                        async for item in items:
                             yield item
-                            return
-                        pace.add(item)
-                        yield item
-            for item in (mended for piece in reader.end() for mended in pieces.mend(piece)):
-                yield item
-                if isinstance(item, StreamStop):
                     return
-            error = failure(self._endpoint, ErrorKind.MALFORMED_STREAM, "the reply ended before it was whole")
+                except ReplyPausedError as paused:
+                    reader, call = paused.reader, paused.go_on(first)
+            yield StreamStop(reason=ReplyStop.END_TURN, usage=reader.usage)
+            return
         except CallFailedError as failed:
             error = failed.error
         except HTTP_ERRORS as broken:
@@ -71,6 +78,29 @@ class HttpProvider:
         if self._authorizer is not None:
             error = msgspec.structs.replace(error, message=clean(error.message, self._authorizer.secrets))
         yield StreamFailure(error=error, usage=reader.usage)
+
+    async def _part(
+        self, call: HttpCall, reader: ReplyReader, pieces: Pieces, pace: Pace
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """Give what one call brings: the reply up to its `StreamStop`.
+
+        Raises `CallFailedError`, an error of the HTTP client, or `ReplyPausedError` where it goes on with another call.
+        """
+        async with aclosing(self._events(call, pace)) as events:
+            async for event in events:
+                for item in self._read(reader, event, pieces):
+                    if isinstance(item, StreamStop):
+                        await _drain(events)
+                        yield item
+                        return
+                    pace.add(item)
+                    yield item
+        for item in (mended for piece in reader.end() for mended in pieces.mend(piece)):
+            yield item
+            if isinstance(item, StreamStop):
+                return
+        why = "the reply ended before it was whole"
+        raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, why))
 
     def _read(self, reader: ReplyReader, event: SseEvent, pieces: Pieces) -> Iterator[StreamEvent]:
         """Give what an event says; raises `CallFailedError` with the words of one that cannot be understood."""
@@ -90,11 +120,11 @@ class HttpProvider:
         if client is not None:
             await client.aclose()
 
-    async def _events(self, request: ModelRequest, pace: Pace) -> AsyncGenerator[SseEvent, None]:
+    async def _events(self, call: HttpCall, pace: Pace) -> AsyncGenerator[SseEvent, None]:
         """Send the request and give the events of the reply, as long as `pace` is content with it."""
         limits = self._endpoint.limits
         async with asyncio.timeout(limits.connect + limits.first_byte):
-            response = await self._send(self._api.prepare(request))
+            response = await self._send(call)
         try:
             if response.status_code != 200 or not self._may_be_events(response):
                 raise CallFailedError(await self._refusal(response, pace))
@@ -139,28 +169,40 @@ class HttpProvider:
         )
 
     async def _connect(self) -> httpx2.AsyncClient:
-        """Build the client. Certificates are always checked, but not even read for plain HTTP to this machine."""
+        """Build the client. The time of each read is bounded by whoever reads."""
         endpoint = self._endpoint
-        verify: ssl.SSLContext | bool = not (self._here and endpoint.scheme == "http")
+        verify = await self._certificates()
         try:
-            if self._needs_system:
-                verify = await asyncio.shield(asyncio.wrap_future(system_certificates()))  # others wait for it, too
-            if endpoint.ca_file:
-                verify = ssl.create_default_context(cafile=endpoint.ca_file)
             self._client = httpx2.AsyncClient(
                 verify=verify,
                 proxy=endpoint.proxy or None,
                 trust_env=not self._here,
-                timeout=httpx2.Timeout(
-                    max(endpoint.limits.idle, endpoint.limits.first_byte), connect=endpoint.limits.connect
-                ),
+                timeout=httpx2.Timeout(None, connect=endpoint.limits.connect),
                 limits=httpx2.Limits(keepalive_expiry=60.0),
                 follow_redirects=False,
             )
         except (OSError, ValueError, httpx2.InvalidURL) as error:
-            why = "the CA file or the proxy of its configuration cannot be used"
-            raise CallFailedError(failure(endpoint, ErrorKind.BAD_REQUEST, why)) from error
+            fix = f"Check proxy under [providers.{endpoint.name}] in your settings, and HTTPS_PROXY in the environment."
+            why = "its proxy cannot be used"
+            raise CallFailedError(failure(endpoint, ErrorKind.BAD_REQUEST, why, fix=fix)) from error
         return self._client
+
+    async def _certificates(self) -> ssl.SSLContext | bool:
+        """Give what certificates are checked with: always checked, but not even read for plain HTTP to this machine."""
+        endpoint = self._endpoint
+        try:
+            if endpoint.ca_file:
+                return ssl.create_default_context(cafile=endpoint.ca_file)
+            if self._needs_system:
+                return await asyncio.shield(asyncio.wrap_future(system_certificates()))  # others wait for it, too
+        except OSError as error:
+            place = endpoint.ca_file or named_certificates() or "of the system"
+            why = f"the CA certificates {place} cannot be read ({error.strerror or error})"
+            fix = (
+                f"Correct ca_file under [providers.{endpoint.name}] in your settings, or SSL_CERT_FILE or SSL_CERT_DIR."
+            )
+            raise CallFailedError(failure(endpoint, ErrorKind.BAD_REQUEST, why, fix=fix)) from error
+        return not self._here or endpoint.scheme == "https"
 
     async def _chunks(self, response: httpx2.Response, pace: Pace) -> AsyncGenerator[bytes, None]:
         """Give the body as it arrives, within the limits of time and size."""
@@ -180,14 +222,14 @@ class HttpProvider:
 
     async def _next(self, body: AsyncIterator[bytes], pace: Pace) -> bytes:
         """Give the next bytes of a body, none at its end."""
-        patience = asyncio.timeout_at(pace.deadline)
+        idle = self._endpoint.limits.idle
+        silent = asyncio.get_running_loop().time() + idle
         try:
-            async with patience:
+            async with asyncio.timeout_at(min(silent, pace.deadline)):
                 return await anext(body, b"")
         except TimeoutError as late:
-            if not patience.expired():
-                raise
-            raise CallFailedError(failure(self._endpoint, ErrorKind.TIMEOUT, pace.complaint)) from late
+            why = f"nothing came for {idle:g} s (idle_timeout)" if silent < pace.deadline else pace.complaint
+            raise CallFailedError(failure(self._endpoint, ErrorKind.TIMEOUT, why)) from late
 
     async def _refusal(self, response: httpx2.Response, pace: Pace) -> ModelError:
         """Read the body of a response that is no stream, as far as it is worth reading."""

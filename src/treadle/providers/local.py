@@ -1,6 +1,7 @@
 """Model servers on this machine: which answer, which models they have, and how much those hold as they run."""
 
 import asyncio
+import ssl
 from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
@@ -10,6 +11,7 @@ import httpx2
 import msgspec
 
 from treadle.protocol.base import Record
+from treadle.providers.certificates import system_certificates
 from treadle.providers.http_failures import HTTP_ERRORS
 
 T = TypeVar("T")
@@ -100,11 +102,11 @@ class _OpenModels(msgspec.Struct):
 class _Server:
     """One server while it is asked."""
 
-    def __init__(self, base_url: str, key: str) -> None:
+    def __init__(self, base_url: str, key: str, *, verify: ssl.SSLContext | bool) -> None:
         self._origin = base_url.rstrip("/").removesuffix("/v1")
         self._client = httpx2.AsyncClient(
             trust_env=False,
-            verify=base_url.startswith("https:"),
+            verify=verify,
             headers={"authorization": f"Bearer {key}"} if key else {},
             follow_redirects=False,
         )
@@ -155,7 +157,13 @@ async def find_model(provider: str, base_url: str, key: str, name: str) -> Local
 
 
 async def _find(provider: str, base_url: str, key: str, limit: float, *, only: str = "") -> LocalServer | None:
-    async with _Server(base_url, key) as server:
+    verify: ssl.SSLContext | bool = False
+    if base_url.lower().startswith("https:"):
+        try:
+            verify = await asyncio.shield(asyncio.wrap_future(system_certificates()))
+        except OSError:  # the call of the model says what is wrong with the certificates
+            return None
+    async with _Server(base_url, key, verify=verify) as server:
         with suppress(TimeoutError):
             async with asyncio.timeout(limit) as patience:
                 models = await _models(provider, server, patience, only)

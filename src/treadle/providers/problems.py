@@ -189,8 +189,13 @@ def _text(value: dict[str, Any], *keys: str) -> str:
 
 
 def _retry_delay(details: object) -> str:
-    """The delay that Google puts beside its quota errors, such as `7s`."""
-    if not isinstance(details, list):
-        return ""
-    delays = [item.get("retryDelay") for item in details if isinstance(item, dict)]
-    return next((delay for delay in delays if isinstance(delay, str)), "")
+    """The delay of Google's RetryInfo beside its quota errors, such as `7s`, or an object with seconds and nanos."""
+    for item in details if isinstance(details, list) else ():
+        match item:
+            case {"retryDelay": str(delay)}:
+                return delay
+            case {"retryDelay": {"seconds": int() | str() as delay}}:
+                return f"{delay}s"
+            case _:
+                pass
+    return ""

@@ -42,6 +42,18 @@ class Authorizer(Protocol):
         ...
 
 
+class ReplyPausedError(Exception):
+    """Ends the reading of a reply that the provider paused: it goes on with another call.
+
+    `go_on` makes that call of the first one; `reader` reads what comes, with what was read before in mind.
+    """
+
+    def __init__(self, reader: "ReplyReader", go_on: Callable[[HttpCall], HttpCall]) -> None:
+        super().__init__()
+        self.reader = reader
+        self.go_on = go_on
+
+
 class ReplyReader(Protocol):
     """Turns the events of one reply into the neutral stream."""
 
@@ -51,11 +63,17 @@ class ReplyReader(Protocol):
         ...
 
     def read(self, event: SseEvent) -> Iterator[StreamEvent]:
-        """Take the next event. A `StreamStop` is the last item; raises `CallFailedError` or `MsgspecError`."""
+        """Take the next event. A `StreamStop` is the last item.
+
+        Raises `CallFailedError`, `MsgspecError` or `ReplyPausedError`.
+        """
         ...
 
     def end(self) -> Iterator[StreamEvent]:
-        """The body ended in order: give what is left. Without a `StreamStop` the reply was cut."""
+        """The body ended in order: give what is left. Without a `StreamStop` the reply was cut.
+
+        Raises `ReplyPausedError`.
+        """
         ...
 
 

@@ -13,6 +13,7 @@ from treadle.protocol.codec import decode_data, decode_source
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import SessionStarted
 from treadle.store.chain import Row, beginning, link
+from treadle.store.titles import first_title
 
 _CHAINED = 3
 """The first schema whose rows have a chain."""
@@ -107,7 +108,7 @@ def _write(fresh: sqlite3.Connection, session_id: str, rows: list[_Kept], known:
     if not isinstance(started, SessionStarted):
         return False
     updated_at = known.updated_at if known else last.at
-    title = known.title if known else ""
+    title = (known.title if known else "") or first_title(decode_data(row.data, number) for row, number in rows)
     with fresh:
         fresh.execute("BEGIN IMMEDIATE")
         fresh.execute(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from treadle.protocol.errors import StoreError
 from treadle.store.chain import Row, beginning, link
+from treadle.store.titles import give_titles
 
 Work = str | Callable[[sqlite3.Connection], None]
 """A statement, or what SQL cannot say."""
@@ -90,6 +91,34 @@ STEPS: tuple[tuple[Work, ...], ...] = (
             tokens INTEGER NOT NULL
         ) STRICT
         """,
+    ),
+    (
+        """
+        CREATE TABLE summaries (
+            session_id TEXT PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+            seq INTEGER NOT NULL,
+            data BLOB NOT NULL
+        ) STRICT
+        """,
+        give_titles,
+    ),
+    (
+        """
+        CREATE TABLE edits_by_day (
+            model TEXT NOT NULL,
+            format TEXT NOT NULL,
+            code TEXT NOT NULL,
+            repair INTEGER NOT NULL,
+            day TEXT NOT NULL,
+            count INTEGER NOT NULL,
+            tokens INTEGER NOT NULL,
+            PRIMARY KEY (model, format, code, repair, day)
+        ) STRICT, WITHOUT ROWID
+        """,
+        # What was counted until now is of no known day; as of today it is forgotten in time.
+        "INSERT INTO edits_by_day SELECT model, format, code, repair, date('now'), count, tokens FROM edits",
+        "DROP TABLE edits",
+        "ALTER TABLE edits_by_day RENAME TO edits",
     ),
 )
 

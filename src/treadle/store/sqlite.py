@@ -5,7 +5,7 @@ import os
 import socket
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from treadle.protocol.codec import decode_data, decode_source, encode
+from treadle.protocol.codec import decode_data, decode_source, encodable, encode
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import SCHEMA_VERSION, Event
 from treadle.protocol.models import Spent
@@ -21,18 +21,22 @@ from treadle.store import spending
 from treadle.store.chain import Row, beginning, first_break, link
 from treadle.store.damage import unread, unwritten
 from treadle.store.opening import Mended, open_database
+from treadle.store.titles import give_title
 
 T = TypeVar("T")
 
 Head = tuple[int, bytes]
 """The number and the hash of a session's last row."""
 
+Summary = tuple[int, bytes]
+"""The number of the last event that a summary covers, and the summary."""
+
 LEASE_SECONDS = 30.0
 """How long a lease counts after its last heartbeat when its owner cannot be looked at."""
 
 
 class SessionRow(Struct, frozen=True, kw_only=True):
-    """A session as it is listed. Times are milliseconds since 1970, UTC."""
+    """A session as it is listed. Times are milliseconds since 1970, UTC. `title` is empty before the first prompt."""
 
     id: str
     workspace: str
@@ -44,15 +48,17 @@ class SessionRow(Struct, frozen=True, kw_only=True):
 
 
 class EditCount(Struct, frozen=True, kw_only=True):
-    """How often edits of one kind came out one way. `repair`: right after a refusal for the same file.
+    """How often edits of one kind came out one way on one day. `repair`: right after a refusal for the same file.
 
-    `tokens` are those that the model wrote for the replies with these edits.
+    `day` is a date of UTC, such as 2026-01-31. `tokens` are those that the model wrote for the replies with these
+    edits.
     """
 
     model: str
     format: str
     code: str
     repair: bool
+    day: str = ""
     count: int = 1
     tokens: int = 0
 
@@ -103,6 +109,7 @@ class Store:
 
         def keep(connection: sqlite3.Connection) -> Head:
             spending.count(connection, session_id, events)
+            give_title(connection, session_id, events)
             return _insert(connection, session_id, rows, self._heads.get(session_id))
 
         def insert() -> None:
@@ -142,7 +149,7 @@ class Store:
 
     def sessions(self, workspace: str | None = None) -> list[SessionRow]:
         """List sessions, the last used first; of one workspace if given."""
-        condition, values = ("", ()) if workspace is None else (" WHERE workspace = ?", (workspace,))
+        condition, values = ("", ()) if workspace is None else (" WHERE workspace = ?", (encodable(workspace),))
         rows = self._query(
             "SELECT id, workspace, model, title, created_at, updated_at, last_seq FROM sessions"  # noqa: S608
             f"{condition} ORDER BY updated_at DESC, id DESC",
@@ -176,6 +183,7 @@ class Store:
 
     async def create(self, row: SessionRow) -> None:
         """Add a session."""
+        row = encodable(row)
         values = (row.id, row.workspace, row.model, row.title, row.created_at, row.updated_at)
         await self.write(
             lambda connection: connection.execute(
@@ -185,27 +193,52 @@ class Store:
             )
         )
 
+    async def discard_empty(self, session_id: str) -> None:
+        """Delete a session that never had a prompt; any other stays."""
+        await self.write(
+            lambda connection: connection.execute("DELETE FROM sessions WHERE id = ? AND title = ''", (session_id,))
+        )
+
+    def summaries(self) -> dict[str, Summary]:
+        """Read what was kept of sessions by `keep_summaries`, by their ids."""
+        rows = self._query("SELECT session_id, seq, data FROM summaries")
+        return {session_id: (seq, data) for session_id, seq, data in rows}
+
+    def keep_summaries(self, summaries: Mapping[str, Summary]) -> None:
+        """Keep what the logs of sessions say in short, up to an event: reading a log anew takes longer."""
+        rows = [(session_id, seq, data) for session_id, (seq, data) in summaries.items()]
+
+        def keep(connection: sqlite3.Connection) -> None:
+            connection.executemany(
+                "INSERT INTO summaries (session_id, seq, data) SELECT ?1, ?2, ?3 WHERE EXISTS "
+                "(SELECT 1 FROM sessions WHERE id = ?1) ON CONFLICT DO UPDATE SET seq = excluded.seq, "
+                "data = excluded.data",
+                rows,
+            )
+
+        self._writer.submit(self._transact, keep).result()
+
     async def count_edits(self, counts: Sequence[EditCount]) -> None:
         """Add to the ledger of edits."""
-        rows = [(one.model, one.format, one.code, one.repair, one.count, one.tokens) for one in counts]
+        rows = [(one.model, one.format, one.code, one.repair, one.day, one.count, one.tokens) for one in counts]
         await self.write(
             lambda connection: connection.executemany(
-                "INSERT INTO edits (model, format, code, repair, count, tokens) VALUES (?, ?, ?, ?, ?, ?) "
+                "INSERT INTO edits (model, format, code, repair, day, count, tokens) VALUES (?, ?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT DO UPDATE SET count = count + excluded.count, tokens = tokens + excluded.tokens",
                 rows,
             )
         )
 
     def edit_counts(self, model: str | None = None) -> list[EditCount]:
-        """Read the ledger of edits; of one model if given."""
+        """Read the ledger of edits, by day; of one model if given."""
         condition, values = ("", ()) if model is None else (" WHERE model = ?", (model,))
         rows = self._query(
-            f"SELECT model, format, code, repair, count, tokens FROM edits{condition} ORDER BY 1, 2, 3, 4",  # noqa: S608
+            f"SELECT model, format, code, repair, day, count, tokens FROM edits{condition} ORDER BY 1, 2, 3, 4, 5",  # noqa: S608
             values,
         )
         return [
-            EditCount(model=model, format=form, code=code, repair=bool(repair), count=count, tokens=tokens)
-            for model, form, code, repair, count, tokens in rows
+            EditCount(model=model, format=form, code=code, repair=bool(repair), day=day, count=count, tokens=tokens)
+            for model, form, code, repair, day, count, tokens in rows
         ]
 
     async def reserve(self, session_id: str, at: int, worst: Spent) -> Spent:

@@ -34,4 +34,4 @@ class ApplyPatch(Struct, frozen=True):
         """Apply the patch to the texts as they are now."""
         from treadle.tools.patching import wanted_changes
 
-        return await prepare_changes(self.workspace, wanted_changes(self.workspace, arguments["patch"]), echo=True)
+        return await prepare_changes(self.workspace, wanted_changes(self.workspace, arguments["patch"]))

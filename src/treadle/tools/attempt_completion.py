@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
@@ -15,6 +16,7 @@ from treadle.protocol.tools import (
     Outcome,
     Preview,
     Risk,
+    SandboxDenial,
     ToolEffect,
     ToolSpec,
     ToolTraits,
@@ -62,14 +64,22 @@ class AttemptCompletion(Struct, frozen=True):
             raise ToolError("The result is empty. Say what you did and found.", invalid=True)
         if not line:
             return Prepared(accesses=(), preview=Preview(title="Result", text=result), run=partial(_finish, result))
-        return Prepared(
+        run = partial(self._show, result, line)
+        once = Prepared(
             accesses=(access(self.workspace, line),),
             preview=Preview(title="Run to show the result", text=line, result=result),
-            run=partial(self._show, result, line),
+            run=run,
         )
 
-    async def _show(self, result: str, line: str, output: Output) -> CallResult:
-        shown = await run_line(self.workspace, line, _PATIENCE, output)
+        def escalated(granted: tuple[SandboxDenial, ...]) -> Prepared:
+            return replace(once, run=partial(run, granted=granted))
+
+        return replace(once, escalated=escalated)
+
+    async def _show(
+        self, result: str, line: str, output: Output, *, granted: tuple[SandboxDenial, ...] = ()
+    ) -> CallResult:
+        shown = await run_line(self.workspace, line, _PATIENCE, output, granted=granted)
         done = shown.outcome is Outcome.OK
         heading, ending = (f"{result}\n\n", ()) if done else ("", (_FAILED,))
         content = (Text(text=f"{heading}$ {line}\n"), *shown.content, *ending)

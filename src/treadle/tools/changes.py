@@ -7,6 +7,7 @@ from os.path import lexists
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
@@ -80,8 +81,8 @@ class _Plan(Struct, frozen=True, kw_only=True):
         return f"{verb} {self.name} (+{self.diff.added} -{self.diff.removed})"
 
 
-async def prepare_changes(workspace: Workspace, wanted: Sequence[Wanted], *, echo: bool) -> Prepared:
-    """Find out what changes would do to the files that were asked for; `echo` shows the model the changed lines.
+async def prepare_changes(workspace: Workspace, wanted: Sequence[Wanted]) -> Prepared:
+    """Find out what changes would do to the files that were asked for.
 
     A change that is not possible becomes a call that only reads the files and then fails: its text tells what is in
     them, and who may know that is for the policy to say.
@@ -99,7 +100,7 @@ async def prepare_changes(workspace: Workspace, wanted: Sequence[Wanted], *, ech
             text="".join(plan.diff.unified(plan.name) for plan in plans),
             is_diff=True,
         ),
-        run=partial(_make, workspace, plans, echo),
+        run=partial(_make, workspace, plans),
     )
 
 
@@ -116,12 +117,27 @@ def _refused(workspace: Workspace, places: Sequence[Judged], refusal: ToolError)
 
 
 def _plan_all(workspace: Workspace, places: Mapping[str, Judged], wanted: Sequence[Wanted]) -> tuple[_Plan, ...]:
-    plans = [_plan(workspace, places, one) for one in wanted]
+    plans: list[_Plan] = []
+    refused: list[ToolError] = []
+    for one in wanted:
+        try:
+            plans.append(_plan(workspace, places, one))
+        except ToolError as error:
+            refused.append(error)
+    if refused:
+        raise _together(refused)
     targets = [plan.target for plan in plans]
     twice = next((plan.name for plan in plans if targets.count(plan.target) > 1), None)
     if twice is not None:
         raise ToolError(f"{twice} is changed twice in one call. Nothing was changed; put its changes together.")
     return tuple(plans)
+
+
+def _together(refused: Sequence[ToolError]) -> ToolError:
+    """One error that says everything that stands in the way of a call over several files."""
+    texts = dict.fromkeys(error.text for error in refused)
+    edit = next((error.edit for error in refused if error.edit is not None), None)
+    return refused[0] if len(texts) == 1 else ToolError("\n\n".join(texts), edit=edit)
 
 
 def _plan(workspace: Workspace, places: Mapping[str, Judged], wanted: Wanted) -> _Plan:
@@ -146,7 +162,7 @@ def _plan(workspace: Workspace, places: Mapping[str, Judged], wanted: Wanted) ->
     if file and data is not None and sha256(data) == before:
         raise ToolError(
             f"{name} already has exactly this text. Go on with the next step; nothing needs to be changed there.",
-            edit=report,
+            edit=replace(report, code="no_change"),
         )
     diff = compare(file.text if file else "", text or "")
     return _Plan(
@@ -166,12 +182,7 @@ def _read(workspace: Workspace, place: Judged) -> TextFile | None:
     return read_text(place, workspace.paths.display(place.asked)) if lexists(place.resolved) else None
 
 
-async def _make(
-    workspace: Workspace,
-    plans: Sequence[_Plan],
-    echo: bool,  # noqa: FBT001 - bound
-    output: Output,
-) -> CallResult:
+async def _make(workspace: Workspace, plans: Sequence[_Plan], output: Output) -> CallResult:
     making = asyncio.ensure_future(asyncio.to_thread(_make_all, workspace, plans))
     try:
         await asyncio.shield(making)
@@ -182,7 +193,7 @@ async def _make(
         raise
     return CallResult(
         outcome=Outcome.OK,
-        content=(Text(text="\n".join(_report(plan, echo=echo) for plan in plans)),),
+        content=(Text(text="\n".join(_report(plan) for plan in plans)),),
         changes=tuple(plan.change for plan in plans),
         edits=tuple(plan.report for plan in plans),
     )
@@ -208,12 +219,13 @@ def _make_all(workspace: Workspace, plans: Sequence[_Plan]) -> None:
         made.append(plan.name)
 
 
-def _report(plan: _Plan, *, echo: bool) -> str:
+def _report(plan: _Plan) -> str:
+    """What was done; of an edit of parts, with the changed lines as they are now."""
     counts = f"(+{plan.diff.added} -{plan.diff.removed} lines)"
     linked = f" It had {plan.names} names (hard links); the others keep the old text." if plan.names > 1 else ""
     if plan.data is None:
         return f"Deleted {plan.name} {counts}."
-    if not echo or not plan.diff.hunks:
+    if plan.report.format == "whole" or not plan.diff.hunks:
         return f"{'Replaced' if plan.before else 'Created'} {plan.name} {counts}.{linked}"
     replaced = f" Replaced in {plan.report.places:,} places." if plan.report.places else ""
     return f"Saved {plan.name} {counts}.{replaced}{linked} The changed places now read:\n{plan.diff.echo()}"

@@ -5,7 +5,20 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from treadle.editing import EditError, EditFormat, EditResult, ErrorCode, Section, apply_edit, apply_sections
+from treadle.editing import (
+    EditError,
+    EditFormat,
+    EditResult,
+    ErrorCode,
+    Section,
+    apply_edit,
+    apply_sections,
+    explain,
+    is_only_blocks,
+    is_only_patch,
+    is_text_around_blocks,
+    unfenced,
+)
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import EditReport
 
@@ -14,9 +27,15 @@ def apply_blocks(pre: str, diff: str, name: str, *, replace_all: bool = False) -
     """Apply SEARCH/REPLACE blocks to the text of the file `name`. Raises `ToolError` with what to do next."""
     form = EditFormat.SEARCH_REPLACE
     outcome = apply_edit(form, pre, diff, file_name=name, replace_all=replace_all)
-    if not replace_all and isinstance(outcome, EditError) and outcome.code is ErrorCode.AMBIGUOUS:
-        outcome = replace(outcome, message=f"{outcome.message} If all are meant, set replace_all.")
+    if not replace_all and isinstance(outcome, EditError):
+        outcome = replace(_offered_all(outcome), others=tuple(map(_offered_all, outcome.others)))
     return _outcome(outcome, form, name, count=replace_all)
+
+
+def _offered_all(error: EditError) -> EditError:
+    if error.code is not ErrorCode.AMBIGUOUS:
+        return error
+    return replace(error, message=f"{error.message} If all are meant, set replace_all.")
 
 
 def apply_patch_sections(pre: str, sections: Sequence[Section], name: str) -> tuple[str, EditReport]:
@@ -25,11 +44,31 @@ def apply_patch_sections(pre: str, sections: Sequence[Section], name: str) -> tu
 
 
 def replace_whole(pre: str, content: str, name: str) -> tuple[str, EditReport]:
-    """Take `content` instead of `pre`, in the line ends that `pre` uses; a new file gets a final newline."""
-    if not pre:
-        text = content if not content or content.endswith("\n") else f"{content}\n"
-        return text, EditReport(path=name, format=EditFormat.WHOLE.value)
-    return _outcome(apply_edit(EditFormat.WHOLE, pre, content), EditFormat.WHOLE, name)
+    """Take `content` instead of `pre`, in the line ends that `pre` uses; a new file gets a final newline.
+
+    What is only SEARCH/REPLACE blocks is applied as such. Raises `ToolError` for what is not the text of a file.
+    """
+    blocks = EditFormat.SEARCH_REPLACE
+    if is_only_blocks(pre, content):
+        if pre or isinstance(apply_edit(blocks, pre, content), EditResult):
+            return apply_blocks(pre, content, name)
+        raise _no_text(f"The content is only SEARCH/REPLACE blocks, and {name} has no text to replace.", blocks, name)
+    if is_text_around_blocks(pre, content) and isinstance(apply_edit(blocks, pre, content), EditResult):
+        raise _no_text(f"The content is text with SEARCH/REPLACE blocks that fit {name}.", blocks, name)
+    if is_only_patch(content, name):
+        raise _no_text(f"The content is a patch, not the text of {name}.", EditFormat.WHOLE, name)
+    if pre:
+        return _outcome(apply_edit(EditFormat.WHOLE, pre, content, file_name=name), EditFormat.WHOLE, name)
+    text = unfenced(content, "", name)
+    ended = text if not text or text.endswith("\n") else f"{text}\n"
+    return ended, EditReport(path=name, format=EditFormat.WHOLE.value)
+
+
+def _no_text(what: str, form: EditFormat, name: str) -> ToolError:
+    return ToolError(
+        f"{what} Nothing was changed; write the whole text of the file, or change parts of it with your edit tool.",
+        edit=EditReport(path=name, format=form.value, code=ErrorCode.MALFORMED.value),
+    )
 
 
 def _outcome(
@@ -42,15 +81,7 @@ def _outcome(
             return text, EditReport(path=name, format=form.value, tiers=tiers, places=places)
         case EditError(code=code):
             report = EditReport(path=name, format=form.value, code=code.value)
-            raise ToolError(explain(outcome), edit=report)
+            part = "hunk" if form is EditFormat.APPLY_PATCH else "block"
+            raise ToolError(explain(outcome, name, part), edit=report)
         case _:
             assert_never(outcome)
-
-
-def explain(error: EditError) -> str:
-    """Tell the model why an edit was refused, what really stands there, and that nothing was changed."""
-    where = f" (block {error.block})" if error.block is not None else ""
-    parts = [f"Refused [{error.code}]{where}: nothing was changed. {error.message}"]
-    if error.nearest:
-        parts.append(f"The nearest text in the file:\n{error.nearest}")
-    return "\n".join(parts)

@@ -59,7 +59,7 @@ class ExecuteCommand(Struct, frozen=True):
         run = partial(run_line, self.workspace, line, _patience(arguments))
         once = Prepared(accesses=(access(self.workspace, line),), preview=preview(line), run=run)
 
-        def escalated(granted: SandboxDenial) -> Prepared:
+        def escalated(granted: tuple[SandboxDenial, ...]) -> Prepared:
             return replace(once, run=partial(run, granted=granted))
 
         return replace(once, escalated=escalated)

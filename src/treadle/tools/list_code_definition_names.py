@@ -3,7 +3,7 @@
 import asyncio
 import stat
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,23 +23,26 @@ from treadle.protocol.tools import (
     ToolTraits,
 )
 from treadle.tools.declare import parameters, prompt, text
-from treadle.tools.outlines import Grammar, grammar_for, outline
+from treadle.tools.outlines import INSTALL, Grammar, grammar_for, is_ready, languages, outline
 from treadle.tools.words import result_of
 from treadle.workspace.files import missing, read_text
 from treadle.workspace.judged import Judged, judge_path
-from treadle.workspace.text import HeadTail, visible
+from treadle.workspace.text import HeadTail, size_of, visible
 from treadle.workspace.workspace import Workspace
 
 _FILES_AT_MOST = 100
-_CHARACTERS = 32 * 1024
+_BYTES = 16_000
 
-_SPEC = ToolSpec(
-    name="list_code_definition_names",
-    description=prompt(__file__),
-    parameters=parameters({"path": text("The file or directory, relative to the workspace or absolute.")}),
-    traits=ToolTraits(kind=ToolKind.READ, effect=ToolEffect.PURE),
-    risk=Risk.READ,
-)
+
+@cache
+def _spec(here: str) -> ToolSpec:
+    return ToolSpec(
+        name="list_code_definition_names",
+        description=f"{prompt(__file__)}\n- Languages: {here}",
+        parameters=parameters({"path": text("The file or directory, relative to the workspace or absolute.")}),
+        traits=ToolTraits(kind=ToolKind.READ, effect=ToolEffect.PURE),
+        risk=Risk.READ,
+    )
 
 
 class ListCodeDefinitionNames(Struct, frozen=True):
@@ -50,7 +53,7 @@ class ListCodeDefinitionNames(Struct, frozen=True):
     @property
     def spec(self) -> ToolSpec:
         """The declaration."""
-        return _SPEC
+        return _spec(languages())
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Name the place; it is looked at by the run, after it was judged."""
@@ -75,29 +78,39 @@ class ListCodeDefinitionNames(Struct, frozen=True):
         grammar = grammar_for(path.name)
         if grammar is None:
             raise ToolError(f"{name} is in no language that can be outlined. Use read_file.")
-        kept = HeadTail(_CHARACTERS)
+        kept = HeadTail(_BYTES)
         kept.add("\n".join(_definitions(place, name, grammar)))
-        return kept.take(f"; search_files finds definitions in {name} by name") or f"[{name} defines nothing]"
+        hint = f"; search_files finds definitions in {name} by name"
+        return kept.take(hint, self._room) or f"[{name} defines nothing]"
+
+    @property
+    def _room(self) -> int:
+        return min(_BYTES, self.workspace.conversation.room())
 
     def _outline_directory(self, directory: Path, name: str) -> str:
         # Links of both kinds are left out: what they lead to was not judged.
         plain = [entry.name for entry in sorted(directory.iterdir()) if _is_plain(entry)]
         entries = [directory / shown for shown in self.workspace.search.shown_in(str(directory), plain)]
-        sources = [(entry, grammar) for entry in entries if (grammar := grammar_for(entry.name))]
+        known = [(entry, grammar) for entry in entries if (grammar := grammar_for(entry.name))]
+        sources = [(entry, grammar) for entry, grammar in known if is_ready(grammar)]
         sections: list[str] = []
-        used = 0
+        room = self._room
         for entry, grammar in sources[:_FILES_AT_MOST]:
             place = Judged(asked=str(entry), resolved=str(entry))
             section = _section(place, self.workspace.paths.display(place.asked), grammar)
-            used += len(section)
-            if sections and used > _CHARACTERS:
+            room -= size_of(section) + 2
+            if sections and room < 0:
                 break
             sections.append(section)
-        if not sections:
-            return f"[{name} has no source file in a language that can be outlined]"
-        left_out = len(sources) - len(sections)
-        notice = [f"[{left_out} more files; outline them one by one]"] if left_out else []
-        return "\n\n".join([*sections, *notice])
+        notices = []
+        if left_out := len(sources) - len(sections):
+            notices.append(f"[{left_out} more files; outline them one by one]")
+        if missing_here := {grammar.name for _, grammar in known if not is_ready(grammar)}:
+            names = ", ".join(sorted(missing_here))
+            notices.append(f"[files in {names} need the extra `code`, which is not installed: {INSTALL}]")
+        if not known:
+            notices.append(f"[{name} has no source file in a language that can be outlined]")
+        return "\n\n".join([*sections, *notices])
 
 
 def _is_plain(entry: Path) -> bool:

@@ -2,8 +2,10 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from heapq import nsmallest
+from itertools import count
 from typing import Any
 
 from msgspec import Struct
@@ -25,11 +27,14 @@ from treadle.tools.declare import parameters, prompt, text
 from treadle.tools.words import result_of
 from treadle.workspace.files import missing
 from treadle.workspace.judged import Judged, judge_path
+from treadle.workspace.names import shown_name
 from treadle.workspace.search import Listing
-from treadle.workspace.text import visible_name
+from treadle.workspace.text import size_of
 from treadle.workspace.workspace import Workspace
 
 _LIMIT = 500
+_BYTES = 16_000
+_UNREAD_SHOWN = 20
 
 _SPEC = ToolSpec(
     name="list_files",
@@ -70,11 +75,35 @@ class ListFiles(Struct, frozen=True):
         with place.unchanged(name):
             flat = await asyncio.to_thread(_entries, place, name)
             listing = await self.workspace.search.files(place.resolved, _LIMIT) if recursive else flat
-        if not listing.entries:
+        if not listing.entries and not listing.unread:
             hint = " but hidden or ignored files; list it without recursive" if flat.entries else ""
             return result_of(Origin.WORKSPACE, Outcome.OK, f"[{name} has no entries{hint}]")
-        more = [f"[only the first {_LIMIT} entries; list a directory further down]"] if listing.more else []
-        return result_of(Origin.WORKSPACE, Outcome.OK, "\n".join([*map(visible_name, listing.entries), *more]))
+        shown = _fitting(map(shown_name, listing.entries), min(_BYTES, self.workspace.conversation.room()))
+        what = "files in all" if recursive else "entries in all"
+        return result_of(Origin.WORKSPACE, Outcome.OK, "\n".join([*shown, *_notes(listing, len(shown), what)]))
+
+
+def _fitting(names: Iterable[str], room: int) -> list[str]:
+    """Take names from the front while they fit."""
+    kept: list[str] = []
+    for name in names:
+        room -= size_of(name) + 1
+        if room < 0 and kept:
+            break
+        kept.append(name)
+    return kept
+
+
+def _notes(listing: Listing, shown: int, what: str) -> Iterator[str]:
+    if listing.more or shown < len(listing.entries):
+        yield (
+            f"[only the first {shown} entries; about {listing.count:,} {what}. "
+            "List a directory further down, or use search_files.]"
+        )
+    if listing.unread:
+        names = ", ".join(map(shown_name, listing.unread[:_UNREAD_SHOWN]))
+        others = len(listing.unread) - _UNREAD_SHOWN
+        yield f"[cannot be read: {names}{f' and {others:,} more' if others > 0 else ''}]"
 
 
 def _entries(place: Judged, name: str) -> Listing:
@@ -83,8 +112,11 @@ def _entries(place: Judged, name: str) -> Listing:
         descriptor = place.open(name)
         try:
             with os.scandir(descriptor) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
-                names = [f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries[:_LIMIT]]
+                # Only the first are kept: a directory may have any number of entries.
+                numbers = count(1)
+                first = nsmallest(_LIMIT, ((entry.name, next(numbers), entry) for entry in found))
+                names = [f"{each}/" if _is_directory(entry) else each for each, _, entry in first]
+                total = next(numbers) - 1
         finally:
             os.close(descriptor)
     except FileNotFoundError as error:
@@ -95,4 +127,12 @@ def _entries(place: Judged, name: str) -> Listing:
         raise ToolError(
             f"{name} cannot be listed: {error.strerror}. Use another directory, or tell the user."
         ) from error
-    return Listing(entries=tuple(names), more=len(entries) > _LIMIT)
+    return Listing(entries=tuple(names), more=total > _LIMIT, count=total)
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a directory or a link to one; a loop of links is none."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False

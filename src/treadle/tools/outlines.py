@@ -1,32 +1,36 @@
-"""Outlines of source files: what they define, and on which line, by the grammars of the extra `code`."""
+"""Outlines of source files: what they define, on which line. All but Python need the grammars of the extra `code`."""
 
 import importlib
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
+from treadle.tools.python_outline import python_definitions
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 _WIDTH = 160
+INSTALL = "the user can add it by `pip install 'treadle[code]'`"
 
 
 class Grammar(Struct, frozen=True, kw_only=True):
-    """A language: its endings, its package, and the kinds of syntax nodes that define something.
+    """A language: its endings, its package (none for Python), and the kinds of syntax nodes that define something.
 
     `functions` are not looked into; `containers` are. Kinds in `with_body` count only where they have one, and a
     `variable` only where its value is a function or a class.
     """
 
+    name: str
     endings: frozenset[str]
     package: str
-    functions: frozenset[str]
-    containers: frozenset[str]
+    functions: frozenset[str] = frozenset()
+    containers: frozenset[str] = frozenset()
     with_body: frozenset[str] = frozenset()
     variable: str = ""
     entry: str = "language"
@@ -45,13 +49,9 @@ _TS_CONTAINERS = _words(
 _C_BODIED = _words("struct_specifier union_specifier enum_specifier")
 
 GRAMMARS = (
+    Grammar(name="Python", endings=_words(".py .pyi"), package=""),
     Grammar(
-        endings=_words(".py .pyi"),
-        package="tree_sitter_python",
-        functions=_words("function_definition"),
-        containers=_words("class_definition"),
-    ),
-    Grammar(
+        name="JavaScript",
         endings=_words(".js .jsx .mjs .cjs"),
         package="tree_sitter_javascript",
         functions=_JS_FUNCTIONS,
@@ -59,6 +59,7 @@ GRAMMARS = (
         variable="variable_declarator",
     ),
     Grammar(
+        name="TypeScript",
         endings=_words(".ts .mts .cts"),
         package="tree_sitter_typescript",
         entry="language_typescript",
@@ -67,6 +68,7 @@ GRAMMARS = (
         variable="variable_declarator",
     ),
     Grammar(
+        name="TypeScript",
         endings=_words(".tsx"),
         package="tree_sitter_typescript",
         entry="language_tsx",
@@ -75,18 +77,21 @@ GRAMMARS = (
         variable="variable_declarator",
     ),
     Grammar(
+        name="Go",
         endings=_words(".go"),
         package="tree_sitter_go",
         functions=_words("function_declaration method_declaration"),
         containers=_words("type_spec type_alias"),
     ),
     Grammar(
+        name="Rust",
         endings=_words(".rs"),
         package="tree_sitter_rust",
         functions=_words("function_item function_signature_item macro_definition"),
         containers=_words("struct_item enum_item union_item trait_item impl_item mod_item type_item"),
     ),
     Grammar(
+        name="Java",
         endings=_words(".java"),
         package="tree_sitter_java",
         functions=_words("method_declaration constructor_declaration compact_constructor_declaration"),
@@ -95,6 +100,7 @@ GRAMMARS = (
         ),
     ),
     Grammar(
+        name="C",
         endings=_words(".c .h"),
         package="tree_sitter_c",
         functions=_words("function_definition"),
@@ -102,6 +108,7 @@ GRAMMARS = (
         with_body=_C_BODIED,
     ),
     Grammar(
+        name="C++",
         endings=_words(".cc .cpp .cxx .hh .hpp .hxx"),
         package="tree_sitter_cpp",
         functions=_words("function_definition"),
@@ -109,6 +116,7 @@ GRAMMARS = (
         with_body=_C_BODIED | {"class_specifier"},
     ),
     Grammar(
+        name="C#",
         endings=_words(".cs"),
         package="tree_sitter_c_sharp",
         functions=_words("method_declaration constructor_declaration operator_declaration local_function_statement"),
@@ -118,12 +126,14 @@ GRAMMARS = (
         ),
     ),
     Grammar(
+        name="Ruby",
         endings=_words(".rb .rake"),
         package="tree_sitter_ruby",
         functions=_words("method singleton_method"),
         containers=_words("class module singleton_class"),
     ),
     Grammar(
+        name="PHP",
         endings=_words(".php"),
         package="tree_sitter_php",
         entry="language_php",
@@ -133,12 +143,14 @@ GRAMMARS = (
         ),
     ),
     Grammar(
+        name="Kotlin",
         endings=_words(".kt .kts"),
         package="tree_sitter_kotlin",
         functions=_words("function_declaration secondary_constructor"),
         containers=_words("class_declaration object_declaration companion_object type_alias"),
     ),
     Grammar(
+        name="Swift",
         endings=_words(".swift"),
         package="tree_sitter_swift",
         functions=_words("function_declaration init_declaration protocol_function_declaration"),
@@ -153,15 +165,32 @@ def grammar_for(name: str) -> Grammar | None:
     return next((grammar for grammar in GRAMMARS if ending in grammar.endings), None)
 
 
+def is_ready(grammar: Grammar) -> bool:
+    """Whether the language can be outlined here."""
+    return not grammar.package or find_spec(grammar.package) is not None
+
+
+@cache
+def languages() -> str:
+    """Say which languages can be outlined here, and what the others need."""
+    python, *others = dict.fromkeys(grammar.name for grammar in GRAMMARS)
+    if is_ready(GRAMMARS[1]):  # they come together
+        return f"{', '.join((python, *others))}."
+    return f"{python}. {', '.join(others)} need the extra `code`, which is not installed."
+
+
 def outline(text: str, grammar: Grammar) -> list[str]:
     """List the definitions of a source text as `LINE | first line of it`, indented by nesting.
 
     Raises `ToolError` when the grammar is not installed.
     """
-    tree = _parser(grammar).parse(text.encode())
     lines = text.split("\n")
+    if grammar.package:
+        found = _definitions(_parser(grammar).parse(text.encode()).root_node, grammar)
+    else:
+        found = iter(python_definitions(text))
     rows: dict[int, int] = {}
-    for row, depth in _definitions(tree.root_node, grammar):
+    for row, depth in found:
         rows.setdefault(row, depth)
     return [f"{row + 1} | {'  ' * depth}{lines[row].strip()[:_WIDTH]}" for row, depth in rows.items()]
 
@@ -196,8 +225,8 @@ def _parser(grammar: Grammar) -> "Parser":
         package: Any = importlib.import_module(grammar.package)
     except ModuleNotFoundError as error:
         raise ToolError(
-            "Outlines of this language need grammars that are not installed: the user can add them by "
-            "`pip install 'treadle[code]'`. Until then use search_files for definitions."
+            f"Outlines of {grammar.name} need the extra `code`, which is not installed: {INSTALL}. "
+            "Until then use search_files for definitions."
         ) from error
     from tree_sitter import Language, Parser
 

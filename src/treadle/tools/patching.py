@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import assert_never
 
-from treadle.editing import AddFile, DeleteFile, EditError, EditFormat, FileOperation, UpdateFile, parse_patch
+from treadle.editing import AddFile, DeleteFile, EditError, EditFormat, FileOperation, UpdateFile, explain, parse_patch
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import EditReport
 from treadle.tools.changes import Rewrite, Wanted
-from treadle.tools.edit_apply import apply_patch_sections, explain
+from treadle.tools.edit_apply import apply_patch_sections
 from treadle.workspace.files import TextFile, missing
 from treadle.workspace.workspace import Workspace
 

@@ -29,13 +29,18 @@ from treadle.workspace.documents import document_text, is_document, is_text_itse
 from treadle.workspace.files import read_bytes, sha256
 from treadle.workspace.judged import Judged, judge_path
 from treadle.workspace.pages import Page, PageLimits, page_of, read_page
-from treadle.workspace.text import visible
+from treadle.workspace.text import size_of
 from treadle.workspace.workspace import Workspace
 
 _LIMITS = PageLimits()
 _FILES_AT_MOST = 20
 _EXTRACTED = "this is the text of the document, not what is in its file"
-_NO_ROOM = (Text(text="[not read: the other files fill this call]"),)
+_NO_ROOM = (Text(text="[not read: the other files fill this result. Read it with a call of its own.]"),)
+_LEAST = 400
+_NOTES = 200
+"""Bytes that are kept for what is said below the lines."""
+_LAST_LINE = 10**12
+"""No file has more."""
 
 _SPEC = ToolSpec(
     name="read_file",
@@ -80,7 +85,7 @@ class ReadFile(Struct, frozen=True):
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Check the range; what it notes of the files is judged before the run opens them."""
         paths = self.workspace.paths
-        first, last = arguments.get("start_line", 1), arguments.get("end_line")
+        first, last = min(arguments.get("start_line", 1), _LAST_LINE), arguments.get("end_line")
         if last is not None and last < first:
             raise ToolError(
                 f"end_line {last} is before start_line {first}. Give them the other way round.", invalid=True
@@ -96,41 +101,48 @@ class ReadFile(Struct, frozen=True):
         )
 
     async def _run(self, wanted: Sequence[_Wanted], output: Output) -> CallResult:  # noqa: ARG002 - the port's shape
+        room = min(_LIMITS.size, self.workspace.conversation.room())
         if len(wanted) == 1:
-            return CallResult(
-                outcome=Outcome.OK, origin=Origin.WORKSPACE, content=await self._read(wanted[0], _LIMITS.characters)
-            )
+            return CallResult(outcome=Outcome.OK, origin=Origin.WORKSPACE, content=await self._read(wanted[0], room))
         content: list[ResultContent] = []
-        room = _LIMITS.characters
         failed = 0
         for each in wanted:
             gap = "\n\n" if content else ""
             content.append(Text(text=f"{gap}=== {self.workspace.paths.display(each.place.asked)}\n"))
             try:
-                section = await self._read(each, room) if room >= _LIMITS.width else _NO_ROOM
+                section = await self._read(each, room) if room >= _LIMITS.width or each is wanted[0] else _NO_ROOM
             except ToolError as error:
                 section = (Text(text=f"[{error.text}]"),)
                 failed += 1
-            room -= sum(len(block.text) for block in section if isinstance(block, Text))
+            room -= sum(size_of(block.text) for block in (content[-1], *section) if isinstance(block, Text))
             content += section
         outcome = Outcome.FAILED if failed == len(wanted) else Outcome.OK
         return CallResult(outcome=outcome, origin=Origin.WORKSPACE, content=tuple(content))
 
-    async def _read(self, wanted: _Wanted, characters: int) -> tuple[ResultContent, ...]:
+    async def _read(self, wanted: _Wanted, room: int) -> tuple[ResultContent, ...]:
         """Read a page or an image for the model, and remember that it knows the file. Raises `ToolError`."""
         place, name = wanted.place, self.workspace.paths.display(wanted.place.asked)
         if is_image(name):
             return (image_of(await asyncio.to_thread(read_bytes, place, name), name),)
         lines = _LIMITS.lines if wanted.last is None else min(_LIMITS.lines, wanted.last - wanted.first + 1)
-        limits = replace(_LIMITS, lines=lines, characters=characters)
+        limits = replace(_LIMITS, lines=lines, size=max(room - _NOTES, _LEAST))
         page, note = None, ""
         if is_document(name):
             page, note = await _document_page(place, name, wanted.first, limits), _EXTRACTED
         if page is None:
             page, note = await asyncio.to_thread(read_page, place, name, first=wanted.first, limits=limits), ""
+        text = _show(page, name, note, last=wanted.last)
+        return (Text(text=self._unless_known(page, place.resolved, name, text)),)
+
+    def _unless_known(self, page: Page, path: str, name: str, text: str) -> str:
+        """Say in a line that the conversation has this page already; else remember that it will."""
+        seen = self.workspace.seen
+        short = f"[{name}, lines {page.first}-{page.last}: unchanged since you read them, see above]"
+        known = seen.had_page(path, text) and self.workspace.conversation.holds(text)
         if page.digest:
-            self.workspace.seen.note(place.resolved, page.digest)
-        return (Text(text=_show(page, name, note, last=wanted.last)),)
+            seen.note(path, page.digest)
+        seen.note_page(path, text)
+        return short if known and len(text) > len(short) else text
 
 
 async def _document_page(place: Judged, name: str, first: int, limits: PageLimits) -> Page | None:
@@ -151,7 +163,7 @@ def _show(page: Page, name: str, note: str, *, last: int | None) -> str:
                 f"{name} has only {page.total} lines; start_line {page.first} is past its end. Give a smaller one."
             )
         return f"[{name} is empty]"
-    shown = numbered(visible("\n".join(page.lines)).split("\n"), page.first)
+    shown = numbered(page.lines, page.first)
     notes = []
     if page.total is None or (page.last < page.total and last != page.last):
         total = "more" if page.total is None else f"{page.total}"

@@ -53,4 +53,4 @@ class ReplaceInFile(Struct, frozen=True):
             name = paths.display(paths.locate(requested))
             return apply_blocks(file.text, diff, name, replace_all=everywhere)
 
-        return await prepare_changes(self.workspace, (Wanted(path=requested, rewrite=rewrite),), echo=True)
+        return await prepare_changes(self.workspace, (Wanted(path=requested, rewrite=rewrite),))

@@ -14,6 +14,7 @@ from treadle.workspace.process import Command
 from treadle.workspace.workspace import Workspace
 
 _RUNNING_AT_MOST = 16
+_BYTES = 16_000
 _ADVICE = "Give it more time, run it in the background, or have it do and print less."
 
 
@@ -35,9 +36,9 @@ def preview(line: str) -> Preview:
 
 
 async def run_line(
-    workspace: Workspace, line: str, patience: Patience, output: Output, *, granted: SandboxDenial | None = None
+    workspace: Workspace, line: str, patience: Patience, output: Output, *, granted: tuple[SandboxDenial, ...] = ()
 ) -> CallResult:
-    """Run a line, perhaps with one more right than its sandbox gives; a status other than 0 is a failure.
+    """Run a line, perhaps with more rights than its sandbox gives; a status other than 0 is a failure.
 
     Raises `ToolError`; when cancelled, leaves nothing running.
     """
@@ -58,11 +59,11 @@ async def run_line(
         elif workspace.records.jobs is not None:
             workspace.records.jobs.note(number, command)
     advice = _ADVICE if command.why_stopped else ""
-    outcome, report = _outcome(command), _report(number, command, advice=advice)
+    outcome, report = _outcome(command), _report(workspace, number, command, advice=advice)
     denial = confinement.find_denial(report) if outcome is Outcome.FAILED and not command.why_stopped else None
-    if denial is None:
-        return result_of(Origin.COMMAND, outcome, report)
-    return replace(result_of(Origin.COMMAND, outcome, f"{report}\n[{describe(denial)}]"), denial=denial)
+    if denial is not None:
+        report = f"{report}\n[{describe(denial)}]"
+    return replace(result_of(Origin.COMMAND, outcome, report), denial=denial, full_output=command.output_file)
 
 
 async def look_at(workspace: Workspace, number: int, seconds: float, *, stop: bool) -> CallResult:
@@ -76,7 +77,9 @@ async def look_at(workspace: Workspace, number: int, seconds: float, *, stop: bo
         await command.stop("you asked for it")
     else:
         await command.ended(seconds)
-    result = replace(result_of(Origin.COMMAND, Outcome.OK, _report(number, command)), running=command.running)
+    said = _report(workspace, number, command)
+    result = result_of(Origin.COMMAND, Outcome.OK, said)
+    result = replace(result, running=command.running, full_output=command.output_file)
     if not command.alive:
         await _forget(workspace, number, command)
     return result
@@ -92,11 +95,12 @@ def _outcome(command: Command) -> Outcome:
     return Outcome.OK if fine else Outcome.FAILED
 
 
-def _report(number: int, command: Command, *, advice: str = "") -> str:
+def _report(workspace: Workspace, number: int, command: Command, *, advice: str = "") -> str:
     """Say how the command stands, what it printed since the last time, and what outlived it."""
     lines = [f"{command.describe()} {advice}".rstrip()]
     if command.running:
         lines = [f"Command {number} runs on in the background; read_command_output shows more of it and can stop it."]
     elif left := command.left_behind:
         lines.append(f"It left running: {', '.join(left)}. They end with the session, or by stopping command {number}.")
-    return "\n".join([*lines, command.take_output().rstrip("\n") or "(no output)"])
+    room = min(_BYTES, workspace.conversation.room())
+    return "\n".join([*lines, command.take_output(room).rstrip("\n") or "(no output)"])

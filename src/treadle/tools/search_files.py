@@ -3,8 +3,9 @@
 import asyncio
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from msgspec import Struct
@@ -27,11 +28,11 @@ from treadle.tools.words import result_of
 from treadle.workspace.files import missing
 from treadle.workspace.judged import Judged, judge_path
 from treadle.workspace.matches import FoundIn, Line, Matches, Query
-from treadle.workspace.text import HeadTail, visible
+from treadle.workspace.text import size_of, visible
 from treadle.workspace.workspace import Workspace
 
 _MATCHES = 300
-_CHARACTERS = 32 * 1024
+_BYTES = 16_000
 
 _SPEC = ToolSpec(
     name="search_files",
@@ -41,7 +42,7 @@ _SPEC = ToolSpec(
             "path": text("The directory or file to search, relative to the workspace (`.` is its root) or absolute."),
             "regex": text("The regular expression."),
             "file_pattern": text("A glob such as `*.py` or `src/**/*.ts`, or several with commas: `*.ts,*.tsx`."),
-            "context_lines": number("Lines to show around each match; 1 if not given.", low=0, high=10),
+            "context_lines": number("Lines to show around each match; none if not given.", low=0, high=10),
         },
         optional=("file_pattern", "context_lines"),
     ),
@@ -67,7 +68,7 @@ class SearchFiles(Struct, frozen=True):
             path=place.resolved,
             regex=arguments["regex"],
             pattern=arguments.get("file_pattern", ""),
-            context=arguments.get("context_lines", 1),
+            context=arguments.get("context_lines", 0),
             limit=_MATCHES,
         )
         name = self.workspace.paths.display(place.asked)
@@ -84,9 +85,9 @@ class SearchFiles(Struct, frozen=True):
         if not found.files:
             said = [await self._nothing(query, name), *_notes(found)]
             return result_of(Origin.WORKSPACE, Outcome.OK, "\n".join(said))
-        kept = HeadTail(_CHARACTERS)
-        kept.add("\n\n".join(self._show(each) for each in found.files))
-        said = [kept.take("; narrow the search to see them"), *(f"\n{note}" for note in _notes(found))]
+        room = min(_BYTES, self.workspace.conversation.room())
+        lines, shown, in_files = _fitting(map(self._show, found.files), room)
+        said = [*lines, f"\n[{_count(found, shown, in_files)}]", *_notes(found)]
         return result_of(Origin.WORKSPACE, Outcome.OK, "\n".join(said))
 
     async def _nothing(self, query: Query, name: str) -> str:
@@ -99,9 +100,47 @@ class SearchFiles(Struct, frozen=True):
             "src/**/*.ts, or leave file_pattern out]"
         )
 
-    def _show(self, found: FoundIn) -> str:
-        blocks = ("\n".join(map(_show_line, block)) for block in found.blocks)
-        return f"{self.workspace.paths.display(found.path)}\n" + "\n...\n".join(blocks)
+    def _show(self, found: FoundIn) -> tuple[str, Iterator[tuple[str, bool]]]:
+        """Give a file's name and its lines, each with whether it matches."""
+        blocks = ([(_show_line(line), line.matches) for line in block] for block in found.blocks)
+        first, *others = blocks
+        lines = chain(first, *([("...", False), *block] for block in others))
+        return self.workspace.paths.display(found.path), lines
+
+
+def _fitting(files: Iterable[tuple[str, Iterable[tuple[str, bool]]]], room: int) -> tuple[list[str], int, int]:
+    """Take lines while they fit; also count the matches among them, and the files."""
+    kept: list[str] = []
+    shown = in_files = 0
+    for name, lines in files:
+        title = f"\n{name}" if kept else name
+        room -= size_of(title) + 1
+        for line, matches in lines:
+            room -= size_of(line) + 1
+            if room < 0 and kept:
+                return kept, shown, in_files
+            if title:
+                kept.append(title)
+                title = ""
+                in_files += 1
+            kept.append(line)
+            shown += matches
+    return kept, shown, in_files
+
+
+def _count(found: Matches, shown: int, in_files: int) -> str:
+    """Say how many matches there are, and what to do when not all of them are shown."""
+    if shown == found.count and not found.more:
+        return f"{found.count} match{'' if found.count == 1 else 'es'} in {found.in_files} file{_s(found.in_files)}"
+    total = f"more than {found.count - 1:,} matches" if found.more else f"{found.count:,} matches"
+    return (
+        f"{shown} of {total} shown, from {in_files} of {found.in_files:,} file{_s(found.in_files)}; "
+        "narrow the path, file_pattern or regex to see the others"
+    )
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
 
 
 def _check(path: str, name: str) -> None:
@@ -117,8 +156,6 @@ def _check(path: str, name: str) -> None:
 
 
 def _notes(found: Matches) -> Iterator[str]:
-    if found.more:
-        yield f"[only the first {_MATCHES} matches; narrow the path, the pattern or the expression]"
     if found.binary:
         yield "[a binary file matches too; its matches are not shown]"
     if found.unread:

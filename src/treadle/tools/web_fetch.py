@@ -107,7 +107,7 @@ def _advice(status: int) -> str:
     """Say what to do about an answer that is a failure."""
     match status:
         case 401 | 403 | 407:
-            return "It wants a login, or no programs: use another source, or try browser_action."
+            return "It wants a login, or no programs: use another source."
         case 429 | 502 | 503 | 504:
             return "Try it again later, or use another source."
         case _:
@@ -131,7 +131,7 @@ def _web_url(url: str) -> str:
 def _part(content: str, start: int, url: str) -> str:
     """Give the page of the content that begins at `start`, ended at a line end where there is one."""
     if not content.strip():
-        return "(the page has no text; if scripts make it, browser_action can open it)"
+        return "(the page has no text; perhaps scripts make it, and web_fetch runs none)"
     if start >= len(content):
         raise ToolError(f"The page has only {len(content):,} characters. Give a smaller `start`.")
     end = min(len(content), start + _PAGE)
@@ -152,7 +152,7 @@ def _cut_note(cut: int) -> str:
 def _no_text(url: str, content_type: str, size: int) -> str:
     what = visible(content_type) or "of no known type"
     advice = (
-        "use browser_action to see it"
+        "download it with execute_command (curl -fsSLo FILE URL) and read it with read_file"
         if content_type.startswith("image/")
         else "download it with execute_command (curl -fsSLo FILE URL) and then use read_file"
         if content_type.startswith("application/pdf")

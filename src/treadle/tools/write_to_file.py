@@ -42,4 +42,4 @@ class WriteToFile(Struct, frozen=True):
         def rewrite(file: TextFile | None) -> tuple[str, EditReport]:
             return replace_whole(file.text if file else "", content, name)
 
-        return await prepare_changes(self.workspace, (Wanted(path=arguments["path"], rewrite=rewrite),), echo=False)
+        return await prepare_changes(self.workspace, (Wanted(path=arguments["path"], rewrite=rewrite),))

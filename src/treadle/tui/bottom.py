@@ -96,8 +96,11 @@ def _working(view: View, around: Around, width: int, signs: Signs) -> Line:
     ]
     role = "warn" if view.retry is not None else ""
     begin = line(("accent" if not asked else "dim", sign if not asked else signs.running), " ", (role, about))
-    while cells(begin) + len("".join(parts)) > width - 1 and any(parts):
-        parts[max(number for number, part in enumerate(parts) if part)] = ""
+    # How to stop stays longest.
+    while cells(begin) + len("".join(parts)) > width - 1 and len(parts) > 1:
+        parts.pop(-2)
+    if cells(begin) + len("".join(parts)) > width - 1:
+        parts = []
     return clip((*begin, ("dim", "".join(parts))), width, signs.more)
 
 

@@ -108,7 +108,7 @@ def said_lines(text: str, width: int, signs: Signs) -> list[Line]:
     rows: list[Line] = []
     for number, part in enumerate(lines[: _SAID_SHOWN if left_out else None]):
         begin = ("user accent", f"{signs.prompt} ") if number == 0 else ("user", " " * (len(signs.prompt) + 1))
-        rows += wrap(line(begin, ("user", f"{part.expandtabs(4)} ")), width, indent=line(("user", "  ")))
+        rows += wrap(line(begin, ("user", part.expandtabs(4))), width, indent=line(("user", "  ")))
     if left_out:
         rows.append(line(("user dim", f"  {signs.more} {counted(left_out, 'more line')} ")))
     return rows

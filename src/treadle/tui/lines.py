@@ -88,6 +88,8 @@ def clip(row: Line, width: int, more: str = "…") -> Line:
 
 def apart(left: Line, right: Line, width: int) -> Line | None:
     """Put two lines on one row, the second at its right end; None when there is no room for both."""
+    if not text_of(right):
+        return left if cells(left) <= width else None
     blank = width - cells(left) - cells(right)
     return (*left, ("", " " * blank), *right) if blank >= 2 else None
 

@@ -284,7 +284,7 @@ class Surface:
             case Wish.SEND_HELD | Wish.DROP_HELD:
                 return empty and bool(self.requests.held)
             case Wish.SHOW_KEYS:
-                return empty
+                return empty and not self._view.questions
             case _:
                 return True
 

@@ -6,7 +6,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from treadle.app.presentation.questions import grants_of
-from treadle.app.presentation.words import advice, facts_of, failed, plain, seen_from
+from treadle.app.presentation.words import advice, failed, plain, seen_from
+from treadle.app.report import facts_of
 from treadle.app.session.checklist_file import summary_of, todo_of
 from treadle.protocol.events import Answer
 from treadle.protocol.messages import text_of
@@ -386,7 +387,7 @@ def _turn_ended(view: View, told: TurnEnded, at: float | None) -> Changed:
     if outcome.completed and answer.strip():
         items = (*items, Prose(answer))
     if outcome.error is not None:
-        items = (*items, Problem(failed(outcome.error), facts_of(outcome.error), advice(outcome.error.kind)))
+        items = (*items, Problem(failed(outcome.error), facts_of(outcome.error), advice(outcome.error)))
     spending = Spending(
         ended=view.spending.ended + (view.spending.turn if outcome.cost is None else outcome.cost),
         unpriced=view.spending.unpriced or outcome.cost is None,

@@ -24,12 +24,12 @@ class Confinement(Struct, frozen=True):
 class Confine(Protocol):
     """Decides how a line is run; may look at the disk for some milliseconds. Raises `ToolError`."""
 
-    def __call__(self, line: str, granted: SandboxDenial | None = None) -> Confinement:
-        """`granted` is what a person gives this one run besides."""
+    def __call__(self, line: str, granted: tuple[SandboxDenial, ...] = ()) -> Confinement:
+        """`granted` are the rights that this one run has besides."""
         ...
 
 
-def unconfined(line: str, granted: SandboxDenial | None = None) -> Confinement:  # noqa: ARG001 - as it comes
+def unconfined(line: str, granted: tuple[SandboxDenial, ...] = ()) -> Confinement:  # noqa: ARG001 - as it comes
     """Run every line as it is."""
     return Confinement()
 

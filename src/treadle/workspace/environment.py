@@ -9,7 +9,11 @@ from pathlib import PurePath
 from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.text import visible, visible_name
+from treadle.protocol.permissions import Situation
+from treadle.workspace.access_lists import access_files
+from treadle.workspace.names import shown_name
+from treadle.workspace.situation import situation_lines
+from treadle.workspace.text import visible
 from treadle.workspace.workspace import Workspace
 
 _WIDTH = 80
@@ -26,26 +30,48 @@ def _now() -> datetime:
     return datetime.now(UTC).astimezone()
 
 
+def _no_repository() -> str:
+    return ""
+
+
 class Surroundings(Struct, frozen=True, kw_only=True):
-    """The environment block of one workspace."""
+    """The environment block of one workspace.
+
+    `repository` says in a line how the workspace's repository stands; it may take some time. `approved` names classes
+    of risk that the user lets run beyond the mode.
+    """
 
     workspace: Workspace
     now: Callable[[], datetime] = _now
+    repository: Callable[[], str] = _no_repository
+    approved: tuple[str, ...] = ()
 
-    async def describe(self, *, first: bool) -> str:
-        """Tell the time, what changed and what runs; the first time also the system and the file list."""
+    async def describe(self, *, first: bool, situation: Situation | None) -> str:
+        """Tell the time, what changed and what runs; the first time also the system and the file list.
+
+        `situation` is told where it is new.
+        """
         now = self.now()
         parts = [f"Time: {now:%Y-%m-%d %H:%M} {now.tzname()} (UTC{now:%z})"]
         if first:
-            parts = [*self._system(), *parts, *await self._files()]
-        return "\n".join([*parts, *await self._changes(), *self._running()])
+            files, repository = await asyncio.gather(self._files(), asyncio.to_thread(self.repository))
+            parts = [*self._system(), *parts, *filter(None, [repository]), *files]
+        told = [] if situation is None else situation_lines(situation, first=first, approved=self.approved)
+        return "\n".join([*told, *parts, *await self._changes(), *self._running()])
 
     def _system(self) -> list[str]:
         return [
             f"System: {platform.system()} {platform.machine()}, shell {PurePath(self.workspace.shell).name}",
             f"Workspace: {visible(self.workspace.root)}",
             *(f"Also of the workspace, by absolute paths: {visible(root)}" for root in self.workspace.roots),
+            *self._listed(),
         ]
+
+    def _listed(self) -> list[str]:
+        """Name the ignore files for agents that a model should know of."""
+        roots = (self.workspace.root, *self.workspace.roots)
+        names = dict.fromkeys(name for root in roots for name in access_files(root))
+        return [f"Paths listed in {', '.join(names)} need a yes to be read or changed."] if names else []
 
     async def _files(self) -> list[str]:
         """List the files of each root; all of them share the entries that there are."""
@@ -62,7 +88,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
         if not listing.entries:
             return f"{title}: none yet"
         more = [f"[first {limit} entries; list_files shows more]"] if listing.more else []
-        return "\n".join([f"{title}:", *map(visible_name, listing.entries), *more])
+        return "\n".join([f"{title}:", *map(shown_name, listing.entries), *more])
 
     def _running(self) -> list[str]:
         return [

@@ -16,7 +16,7 @@ from msgspec import Struct
 from treadle.protocol.errors import ToolError
 from treadle.workspace.encodings import binary, detect
 from treadle.workspace.judged import Judged
-from treadle.workspace.text import visible_name
+from treadle.workspace.names import shown_name
 
 MAX_WHOLE = 16 * 1024 * 1024
 """Bytes up to which a file is read into memory; larger ones can only be paged."""
@@ -101,14 +101,14 @@ def missing(path: str, name: str) -> str:
     """Say that there is no such file, and which existing names come nearest."""
     wanted = Path(path)
     if wanted.is_symlink():
-        leads = visible_name(str(wanted.readlink()))
+        leads = shown_name(str(wanted.readlink()))
         return f"{name} is a link to {leads}, which does not exist. Use another path, or mend the link with a command."
     try:
         names = [entry.name for entry in wanted.parent.iterdir()]
     except OSError:
         return f"{name} does not exist, nor does its directory. Use list_files to see what there is."
     if near := _nearest(wanted.name, names):
-        return f"{name} does not exist. Did you mean {' or '.join(map(visible_name, near))}?"
+        return f"{name} does not exist. Did you mean {' or '.join(map(shown_name, near))}?"
     return f"{name} does not exist. Use list_files on its directory to see what there is."
 
 

@@ -6,7 +6,8 @@ their own, then the shell line and the variables (`NAME=VALUE`, each ended by NU
 which ends all descendants (TERM, then KILL after that time), as does end of file, that is the death of Treadle. The
 command runs in a session of its own, and the guard becomes the reaper of everything it leaves behind, also of what
 daemonises. On its standard output the guard reports `exit STATUS` when the command itself ends (negative: the signal's
-number), and closes it when no descendant is left. Standard error is the command's output.
+number), with the status of each part of its last pipe if bash tells them, and closes it when no descendant is left.
+Standard error is the command's output.
 
 Only the standard library, and sparingly: a command may wait for this to start, and `contextlib` alone would add a
 quarter to that.
@@ -27,6 +28,10 @@ _GRACE_AFTER_TREADLE = 0.5
 _GIVE_UP = 2.0
 _TICK = 10  # milliseconds
 _IDLE = 1000  # milliseconds between looks at a group, only where nothing adopts orphans
+_PIPES = 213  # a descriptor that no script uses
+_TELL_PIPES = b"""unset BASH_ENV
+trap '{ printf %%s "${PIPESTATUS[*]}" >&%d; } 2>/dev/null' EXIT
+"""
 
 
 def descendants(root: int) -> list[int]:
@@ -70,11 +75,12 @@ def _stat(pid: int) -> tuple[str, int] | None:
 class _Guard:
     """One command and what became of it."""
 
-    def __init__(self, argv: list[str], directory: str, prctl: Prctl | None) -> None:
+    def __init__(self, shell: list[str], line: str, directory: str, prctl: Prctl | None) -> None:
         self.prctl = prctl
         self.adopts = self.prctl is not None and self.prctl(_SUBREAPER, 1) == 0
         self.shell_ended = False
-        self.shell = self.start(argv, directory)
+        self.pipes = _ask_for_pipes(line, shell[-1])
+        self.shell = self.start([*shell, "-c", line], directory)
 
     def start(self, argv: list[str], directory: str) -> int:
         """Fork the command; only its descendants hold the output from here on."""
@@ -125,7 +131,7 @@ class _Guard:
                 return True
             if pid == self.shell:
                 self.shell_ended = True
-                _report(b"exit %d\n" % os.waitstatus_to_exitcode(status))
+                _report(b"exit %d %s\n" % (os.waitstatus_to_exitcode(status), _told_of_pipes(self.pipes)))
 
     def group_lives(self) -> bool:
         """Whether the command's process group has members."""
@@ -193,6 +199,27 @@ def _grace_of(order: list[bytes]) -> float:
     return float(order[1]) if order else _GRACE_AFTER_TREADLE
 
 
+def _ask_for_pipes(line: str, shell: str) -> int:
+    """Have bash write at its end how the parts of its last pipe ended; gives from which byte on, 0 for not at all.
+
+    The line stays as it is. What bash reads first, and writes to, is a file without a name.
+    """
+    if "|" not in line or not shell.endswith("/bash") or "BASH_ENV" in os.environ or not hasattr(os, "memfd_create"):
+        return 0
+    try:
+        os.dup2(os.memfd_create("pipes"), _PIPES)
+    except OSError:
+        return 0
+    os.environ["BASH_ENV"] = f"/dev/fd/{_PIPES}"
+    return os.write(_PIPES, _TELL_PIPES % _PIPES)
+
+
+def _told_of_pipes(begin: int) -> bytes:
+    """Read the statuses; nothing for what no shell would write."""
+    told = os.pread(_PIPES, 1024, begin) if begin else b""
+    return told if told.replace(b" ", b"").isdigit() else b""
+
+
 def _report(line: bytes) -> None:
     try:
         os.write(1, line)
@@ -250,7 +277,7 @@ def main() -> None:
     line = _read_order()
     if line is not None:
         directory, *shell = sys.argv[1:]
-        _Guard([*shell, "-c", line], directory, prctl).watch(wakeup)
+        _Guard(shell, line, directory, prctl).watch(wakeup)
     os._exit(0)  # nothing to tidy up, and somebody waits
 
 

@@ -27,12 +27,16 @@ _END = re.compile(_NOTHING)
 
 
 class _Pattern(Struct, frozen=True):
-    """One line. `parts` match a path part by part (None: any number of parts), or, if `anywhere`, its last part."""
+    """One line. `parts` match a path part by part (None: any number of parts), or, if `anywhere`, its last part.
+
+    `line` is the place of the line among those that were given.
+    """
 
     parts: tuple[re.Pattern[str] | None, ...]
     anywhere: bool
     directories_only: bool
     shows: bool
+    line: int
 
     def matches(self, path: Sequence[str], *, is_directory: bool) -> bool:
         """Whether it is about this path, given in parts."""
@@ -44,23 +48,35 @@ class _Pattern(Struct, frozen=True):
 
 
 class Patterns:
-    """The patterns of one directory; a later one has the last word."""
+    """The patterns of one directory; a later one has the last word.
 
-    def __init__(self, lines: Iterable[str]) -> None:
-        self._patterns = tuple(found for line in lines if (found := _read(line)))[::-1]
+    With `any_case` what is to be hidden is, however it is spelled; what is to be shown is in its own spelling.
+    """
+
+    def __init__(self, lines: Iterable[str], *, any_case: bool = False) -> None:
+        found = (_read(line, number, any_case=any_case) for number, line in enumerate(lines))
+        self._patterns = tuple(pattern for pattern in found if pattern)[::-1]
 
     def __bool__(self) -> bool:
         return bool(self._patterns)
 
+    def __len__(self) -> int:
+        return len(self._patterns)
+
     def hides(self, path: Sequence[str], *, is_directory: bool) -> bool | None:
         """Whether a path (in parts, from the directory on) is hidden; None where no pattern is about it."""
+        found = self.last_word(path, is_directory=is_directory)
+        return None if found is None else found[1]
+
+    def last_word(self, path: Sequence[str], *, is_directory: bool) -> tuple[int, bool] | None:
+        """Give the place of the line that decides about a path, and whether it hides it; None where there is none."""
         for pattern in self._patterns:
             if pattern.matches(path, is_directory=is_directory):
-                return not pattern.shows
+                return pattern.line, not pattern.shows
         return None
 
 
-def _read(line: str) -> _Pattern | None:
+def _read(line: str, number: int, *, any_case: bool) -> _Pattern | None:
     """Read one line; None for an empty one and a comment."""
     text = _without_trailing_blanks(line.removesuffix("\r"))
     shows = text.startswith("!")
@@ -74,8 +90,9 @@ def _read(line: str) -> _Pattern | None:
     anywhere = "/" not in text
     parts = _ESCAPED.sub(_keep_escaped, text.removeprefix("/")).split("/")
     deep = (not anywhere and _ANY_DEPTH.fullmatch(part) is not None for part in parts)
-    expressions = tuple(None if any_depth else _part(part) for part, any_depth in zip(parts, deep, strict=True))
-    return _Pattern(expressions, anywhere, directories_only, shows)
+    flags = re.DOTALL | (re.IGNORECASE if any_case and not shows else 0)
+    expressions = tuple(None if any_depth else _part(part, flags) for part, any_depth in zip(parts, deep, strict=True))
+    return _Pattern(expressions, anywhere, directories_only, shows, number)
 
 
 def _keep_escaped(found: re.Match[str]) -> str:
@@ -111,7 +128,7 @@ def _match_parts(parts: Sequence[re.Pattern[str] | None], path: Sequence[str]) -
     return wanted == len(parts)
 
 
-def _part(glob: str) -> re.Pattern[str]:
+def _part(glob: str, flags: int) -> re.Pattern[str]:
     """Turn the pattern of one part into an expression; each `*` takes as little as it can and never takes it back."""
     pieces = [""]
     at = 0
@@ -132,9 +149,9 @@ def _part(glob: str) -> re.Pattern[str]:
             pieces[-1] += re.escape(character)
     first, *more = pieces
     if not more:
-        return re.compile(first, re.DOTALL)
+        return re.compile(first, flags)
     middle = "".join(f"(?>.*?{piece})" for piece in more[:-1] if piece)
-    return re.compile(f"{first}{middle}.*{more[-1]}", re.DOTALL)
+    return re.compile(f"{first}{middle}.*{more[-1]}", flags)
 
 
 def _class(glob: str, at: int) -> tuple[str, int]:

@@ -8,8 +8,14 @@ from pathlib import Path
 
 from treadle.workspace.ignore_patterns import Patterns
 
-OWN_IGNORE_FILES = (".treadleignore", ".agentignore", ".clineignore", ".aiderignore")
-"""Files whose patterns say what is not listed and not searched; in one directory they count as one, in this order."""
+ACCESS_FILES = (".treadleignore", ".agentignore", ".clineignore")
+"""Files whose patterns say what is not listed and not searched, and not read or changed without a yes.
+
+In one directory they count as one, in this order.
+"""
+
+OWN_IGNORE_FILES = (*ACCESS_FILES, ".aiderignore")
+"""Files of agents whose patterns say what is not listed and not searched."""
 
 _GIT = (".gitignore",)
 _LARGEST = 1024 * 1024
@@ -26,7 +32,8 @@ def ignore_files(base: str, *, git_is_known: bool) -> tuple[tuple[str, ...], ...
     Such a program (`git_is_known`) reads them in a checkout only.
     """
     in_checkout = any(os.path.lexists(parent / ".git") for parent in (Path(base), *Path(base).parents))
-    return (OWN_IGNORE_FILES,) if git_is_known and in_checkout else (OWN_IGNORE_FILES, _GIT)
+    own = (ACCESS_FILES, (".aiderignore",))
+    return own if git_is_known and in_checkout else (*own, _GIT)
 
 
 class Ignoring:

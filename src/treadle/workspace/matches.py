@@ -8,11 +8,15 @@ from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
 
-_LINE = re.compile(rb"(?P<path>[^\0]*)\0(?P<number>\d+)(?:(?P<mark>:)(?P<column>\d+):|-)(?P<text>.*)", re.DOTALL)
-_SEPARATOR = b"--"
+_LINE = rb"(?P<path>[^\0]*)\0(?P<number>\d+)(?:(?P<mark>:)%s|-)(?P<text>.*)"
+_WITH_COLUMN = re.compile(_LINE % rb"(?P<column>\d+):", re.DOTALL)
+_WITHOUT_COLUMN = re.compile(_LINE % rb"(?P<column>)", re.DOTALL)
+_SEPARATOR = b"\0"
+"""Between blocks: unlike a beginning of a name that goes on in the next line."""
 _BINARY = re.compile(rb'binary file (matches|after match) \(found "\\0" byte')
 _OVER_LINES = re.compile(r"(?<!\\)(?:\\\\)*\\n|\n|\(\?[a-zA-Z]*s[a-zA-Z]*[-:)]|\[\\s\\S\]|\[\\S\\s\]")
 _WIDTH = 300
+_MOST_COUNTED = 10_000
 
 
 class Line(Struct, frozen=True):
@@ -37,24 +41,27 @@ class FoundIn(Struct, frozen=True):
 class Query(Struct, frozen=True, kw_only=True):
     """What to search: a regular expression under `path`, in files that match the glob `pattern` if there is one.
 
-    Several globs are parted by commas.
+    Several globs are parted by commas. A `frugal` one takes little memory whatever the lines are, and knows no columns.
     """
 
     path: str
     regex: str
     pattern: str = ""
-    context: int = 1
+    context: int = 0
     limit: int = 300
+    frugal: bool = False
 
 
 class Matches(Struct, frozen=True, kw_only=True):
-    """What was found, by path; `more` when there is more than the limit.
+    """What was found, by path: the first matches up to the limit. `count` of them are in `in_files` files.
 
-    `binary` says that there are matches in binary files, which are not here; `unread`, that files could not be read
-    or that the expression was too complex for them.
+    With `more` counting was given up. `binary` says that there are matches in binary files, which are not here;
+    `unread`, that files could not be read or that the expression was too complex for them.
     """
 
     files: tuple[FoundIn, ...]
+    count: int = 0
+    in_files: int = 0
     more: bool = False
     binary: bool = False
     unread: bool = False
@@ -65,11 +72,19 @@ def options_of(query: Query) -> list[str]:
     for what, given in (("expression", query.regex), ("pattern", query.pattern)):
         if "\0" in given or not _can_be_sent(given):
             raise ToolError(f"The {what} holds a character that cannot be searched for. Write it without.")
-    options = ["--null", "--line-number", "--column", "--with-filename", "--no-heading", "--color=never"]
-    options += [f"--context={query.context}", f"--max-columns={_WIDTH}", "--max-columns-preview"]
+    options = ["--null", "--line-number", "--with-filename", "--no-heading", "--color=never"]
+    options += [
+        f"--context={query.context}",
+        r"--context-separator=\x00",
+        f"--max-columns={_WIDTH}",
+        "--max-columns-preview",
+    ]
     options += [f"--glob={glob}" for glob in globs_of(query.pattern)]
-    # Mapped, since a whole file must lie in memory then.
-    options += ["--multiline", "--mmap"] if _OVER_LINES.search(query.regex) else []
+    over_lines = _OVER_LINES.search(query.regex) is not None
+    options += ["--multiline"] if over_lines else []
+    # Mapped: otherwise a whole line, and over lines a whole file, is copied; and with columns all places of a line are.
+    options += ["--mmap"] if over_lines or query.frugal else []
+    options += [] if query.frugal else ["--column"]
     return [*options, f"--regexp={query.regex}"]
 
 
@@ -93,36 +108,54 @@ def globs_of(pattern: str) -> Iterator[str]:
 
 
 class Gathered:
-    """Takes line after line of the answer until there are more matches than `limit`; leaves out what `is_closed`."""
+    """Takes line after line of the answer, keeps matches up to the limit and counts the others.
 
-    def __init__(self, limit: int, is_closed: Callable[[str], bool]) -> None:
-        self._limit = limit
+    What `is_closed` is left out.
+    """
+
+    def __init__(self, query: Query, is_closed: Callable[[str], bool]) -> None:
+        self._limit = query.limit
+        self._line = _WITHOUT_COLUMN if query.frugal else _WITH_COLUMN
         self._is_closed = is_closed
         self._files: dict[bytes, list[list[Line]]] = {}
         self._closed: dict[bytes, bool] = {}
+        self._name = b""
         self._fresh = True
         self._count = 0
         self._binary = False
 
     @property
     def is_full(self) -> bool:
-        """Whether there are more matches than the limit."""
-        return self._count > self._limit
+        """Whether there are so many matches that their number says no more."""
+        return self._count > _MOST_COUNTED
 
     def add(self, raw: bytes) -> None:
         """Take a line."""
-        found = _LINE.fullmatch(raw.rstrip(b"\r\n"))
+        found = self._line.fullmatch(self._name + raw.rstrip(b"\r\n"))
         if found is None:
-            self._fresh = self._fresh or raw.startswith(_SEPARATOR)
-            self._binary = self._binary or _BINARY.search(raw) is not None
+            self._take_other(raw)
             return
+        self._name = b""
         path = found["path"]
         if path not in self._closed:
             self._closed[path] = self._is_closed(os.fsdecode(path))
-        if self._closed[path]:
+        if not self._closed[path]:
+            self._take(path, found)
+
+    def _take_other(self, raw: bytes) -> None:
+        """Take a separator, a word on a binary file, or the beginning of a name that holds a line feed."""
+        if raw == _SEPARATOR:
+            self._fresh = True
+        elif _BINARY.search(raw):
+            self._binary = True
+        elif b"\0" not in raw:
+            self._name += raw + b"\n"
             return
+        self._name = b""
+
+    def _take(self, path: bytes, found: re.Match[bytes]) -> None:
         self._count += found["mark"] is not None
-        if self.is_full:
+        if self._count > self._limit:
             return
         blocks = self._files.setdefault(path, [])
         if self._fresh or not blocks:
@@ -136,7 +169,15 @@ class Gathered:
             FoundIn(absolute(os.fsdecode(path)), tuple(map(tuple, blocks)))
             for path, blocks in sorted(self._files.items())
         )
-        return Matches(files=tuple(files), more=self.is_full, binary=self._binary, unread=unread)
+        in_files = sum(not closed for closed in self._closed.values())
+        return Matches(
+            files=tuple(files),
+            count=self._count,
+            in_files=in_files,
+            more=self.is_full,
+            binary=self._binary,
+            unread=unread,
+        )
 
 
 def _line(found: re.Match[bytes]) -> Line:

@@ -11,15 +11,18 @@ from msgspec import Struct
 from treadle.workspace.encodings import detect
 from treadle.workspace.files import MAX_WHOLE, decode, open_regular, reading
 from treadle.workspace.judged import Judged
+from treadle.workspace.text import size_of, visible
 
 _SAMPLE = 64 * 1024
+_NUMBER = 8
+"""Bytes about, of a line's number and end."""
 
 
 class PageLimits(Struct, frozen=True, kw_only=True):
-    """How much of a file is read at once: lines, characters in all, and characters of one line."""
+    """How much of a file is read at once: lines, bytes (UTF-8, as it is shown) in all, and characters of one line."""
 
     lines: int = 2000
-    characters: int = 128 * 1024
+    size: int = 50_000
     width: int = 2000
 
 
@@ -27,7 +30,7 @@ USUAL = PageLimits()
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """Consecutive lines of a file without their ends, the first one numbered `first` (from 1).
+    """Consecutive lines of a file as they are shown, without their ends, the first one numbered `first` (from 1).
 
     `total` counts the file's lines; None when there are more and the file is too large to count. `digest` is empty
     for such a file.
@@ -71,11 +74,12 @@ def page_of(text: str, digest: str, *, encoding: str = "utf-8", first: int = 1, 
 def _take(lines: Iterator[tuple[str, int]], limits: PageLimits) -> tuple[tuple[str, ...], bool]:
     """Take the lines of a page, each with how many characters of it are not here, and tell whether there are more."""
     chosen: list[str] = []
-    used = 0
+    room = limits.size
     for line, left_out in lines:
-        shown, missing = line[: limits.width], max(0, len(line) - limits.width) + left_out
-        used += len(shown)
-        if len(chosen) == limits.lines or (chosen and used > limits.characters):
+        kept = line[: min(limits.width, max(room, 1))] if not chosen else line[: limits.width]
+        shown, missing = visible(kept), len(line) - len(kept) + left_out
+        room -= size_of(shown) + _NUMBER
+        if len(chosen) == limits.lines or (chosen and room < 0):
             return tuple(chosen), True
         chosen.append(f"{shown} [... {missing:,} more characters in this line]" if missing else shown)
     return tuple(chosen), False

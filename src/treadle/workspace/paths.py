@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.text import visible_name
+from treadle.workspace.names import existing_path, shown_name
 
 _LONGEST = 4095
 _CLOCK = re.compile(r" ([AP]M\b)")
@@ -23,6 +23,7 @@ class Paths(Struct, frozen=True):
     def locate(self, path: str) -> str:
         """Make a requested path absolute without resolving anything; `~/` is the home directory.
 
+        Names are taken as `display` shows them, see `workspace/names.py`.
         Where there is nothing of that name, but something whose name looks the same, that is meant: models write
         letters with accents in one way, and file systems know two. Raises `ToolError` for what cannot be a path.
         """
@@ -30,8 +31,8 @@ class Paths(Struct, frozen=True):
             raise ToolError("The path is empty or holds a NUL byte. Give a path relative to the workspace.")
         if path == "~" or path.startswith("~/"):
             path = str(Path(path).expanduser())
-        absolute = str(Path(self.root) / path)
         try:
+            absolute = existing_path(self.root, path)
             length = len(os.fsencode(absolute))
         except UnicodeEncodeError:
             raise ToolError("The path holds half a character. Give it as list_files shows it.") from None
@@ -44,10 +45,10 @@ class Paths(Struct, frozen=True):
         return os.path.realpath(Path(self.root) / path)
 
     def display(self, path: str) -> str:
-        """Show a path: relative inside the workspace, control characters escaped."""
+        """Show a path so that `locate` finds it again: relative inside the workspace, on one line."""
         absolute = Path(os.path.normpath(path))
         shown = absolute.relative_to(self.root) if absolute.is_relative_to(self.root) else absolute
-        return visible_name(shown.as_posix())
+        return shown_name(shown.as_posix())
 
 
 def _as_it_is_named(path: str) -> str:

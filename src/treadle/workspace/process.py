@@ -15,7 +15,8 @@ from msgspec import Struct
 from treadle.workspace.guard import descendants, name_of
 from treadle.workspace.hiding import Hidden
 from treadle.workspace.pacing import Paced
-from treadle.workspace.text import Decoder, HeadTail, erased, flowing
+from treadle.workspace.pipes import describe_pipe
+from treadle.workspace.text import Decoder, HeadTail, ShortLines, erased, flowing
 
 Output = Callable[[str], None]
 
@@ -24,12 +25,18 @@ _DRAIN = 0.2
 _GRACE_ON_TIMEOUT = 3.0
 _GRACE_ON_CANCEL = 0.5
 _KILL_TIME = 2.5
+_NO_BOUND = 2**40
+_NEWLINE = "\n"
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
-    """How much output is kept for the model (characters), shown live (characters), spooled and read at all (bytes)."""
+    """How much output is kept for the model (characters, also of one line), shown live (characters), spooled and read.
 
-    kept: int = 32 * 1024
+    The last two are bytes.
+    """
+
+    kept: int = 16_000
+    line: int = 2_000
     live: int = 1024 * 1024
     spooled: int = 64 * 1024 * 1024
     read: int = 10 * 1024**3
@@ -44,6 +51,7 @@ class _Spool:
         self._early: list[bytes] = []
         self._file: IO[bytes] | None = None
         self._failed = False
+        self._closed = False
         self._at_once = False
         self.size = 0
 
@@ -82,6 +90,8 @@ class _Spool:
         except OSError:
             self._failed = True
         self._early.clear()
+        if self._closed:
+            self.close()
 
     def flush(self) -> None:
         """Make the file readable up to here."""
@@ -90,6 +100,7 @@ class _Spool:
                 self._file.flush()
 
     def close(self) -> None:
+        self._closed = True
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.close()
@@ -131,7 +142,9 @@ class Command:
         self._bounds = bounds
         self._decoder = Decoder()
         self._hidden = hidden
+        self._lines = ShortLines(bounds.line)
         self._kept = HeadTail(bounds.kept)
+        self._pipe: list[int] = []
         self._spool = _Spool(spool, bounds.spooled)
         self._bytes = 0
         self._live: Paced | None = None
@@ -154,8 +167,8 @@ class Command:
         if not text:
             return
         self._spool.add(erased(text).encode(errors="replace"))
-        self._kept.add(text)
-        if self._kept.overflowed:
+        self._kept.add(self._lines.feed(text))
+        if self._kept.overflowed or self._lines.cut:
             self._spool.open()
         if self._live is not None:
             self._live.add(flowing(text))
@@ -167,7 +180,7 @@ class Command:
 
     def _on_report(self, data: bytes) -> None:
         if data.startswith(b"exit "):
-            self.status = int(data.split()[1])
+            self.status, *self._pipe = map(int, data.split()[1:])
         self._ended.set()
 
     def _on_alone(self) -> None:
@@ -203,7 +216,7 @@ class Command:
     @property
     def unread(self) -> bool:
         """Whether there is output that was not taken yet."""
-        return not self._kept.empty
+        return not self._kept.empty or not self._lines.empty
 
     @property
     def age(self) -> float:
@@ -255,13 +268,26 @@ class Command:
             await asyncio.shield(self.stop("it was cancelled", grace=_GRACE_ON_CANCEL))
             raise
 
-    def take_output(self) -> str:
-        """Give the output since the last time, its middle left out when it is long."""
+    @property
+    def output_file(self) -> str:
+        """The path of the file with all output; empty while there is none, since little was printed."""
+        return "" if self._spool.path is None else str(self._spool.path)
+
+    def take_output(self, size: int = _NO_BOUND) -> str:
+        """Give the output since the last time, its middle left out when it has more bytes (UTF-8) than `size`."""
         self._keep(self._hidden.flush())
+        self._kept.add(self._lines.finish())
+        if self._kept.exceeds(size) or self._lines.cut:
+            self._spool.open()
         self._spool.flush()
         path = self._spool.path
         capped = f" (first {self._bounds.spooled:,} bytes)" if self._spool.size >= self._bounds.spooled else ""
-        return self._kept.take(f"; the whole output{capped} is in {path}" if path else "")
+        where = f"; the whole output{capped} is in {path}" if path else ""
+        cut, self._lines.cut = self._lines.cut, False
+        output = self._kept.take(where, size)
+        if not cut or where in output:
+            return output
+        return f"{output}{'' if output.endswith(_NEWLINE) else _NEWLINE}[long lines are cut{where}]"
 
     async def stop(self, why: str, *, grace: float = _GRACE_ON_TIMEOUT) -> None:
         """End the command and everything it started: TERM, and KILL after `grace` seconds."""
@@ -299,7 +325,7 @@ class Command:
             return f"Killed by {_signal_name(-self.status)}."
         if self.status > 128 and _signal_name(self.status - 128):
             return f"Exit status {self.status} (128 + {_signal_name(self.status - 128)})."
-        return f"Exit status {self.status}."
+        return f"Exit status {self.status}{describe_pipe(self.line, self._pipe)}."
 
 
 def _signal_name(number: int) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import resource
 import shutil
 import signal
 from asyncio.subprocess import PIPE, Process
@@ -24,15 +25,19 @@ def chromium_program(variables: Mapping[str, str]) -> str:
 
 
 @contextlib.asynccontextmanager
-async def program(*argv: str, cwd: str | None = None) -> AsyncIterator[Process]:
-    """Start a program with pipes and the variables of children.
+async def program(*argv: str, cwd: str | None = None, memory: int = 0) -> AsyncIterator[Process]:
+    """Start a program with pipes and the variables of children; with `memory`, it may take so many bytes and no more.
 
+    What it maps of files is not counted, and where the system knows no such limit there is none.
     At the end of the block it is killed and gone, also when that is by a cancel.
     """
     variables = child_variables(os.environ)
     process = await asyncio.create_subprocess_exec(
         *argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=_BUFFER, env=variables, cwd=cwd
     )
+    if memory and hasattr(resource, "prlimit"):
+        with contextlib.suppress(OSError):  # it has ended already
+            resource.prlimit(process.pid, resource.RLIMIT_DATA, (memory, memory))
     try:
         yield process
     finally:

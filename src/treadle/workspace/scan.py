@@ -69,7 +69,7 @@ def _print_matches(path: str, regex: re.Pattern[str], context: int, width: int) 
     last = None
     for number in sorted({n for hit in hits for n in range(hit - context, hit + context + 1) if 0 <= n < len(lines)}):
         if last is not None and number != last + 1 and context:
-            sys.stdout.write("--\n")
+            sys.stdout.write("\0\n")
         mark = f":{hits[number]}:" if number in hits else "-"
         sys.stdout.write(f"{path}\0{number + 1}{mark}{lines[number][:width]}\n")
         last = number

@@ -5,16 +5,19 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import sys
 import sysconfig
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace import scan
+from treadle.workspace.access_lists import AccessLists
 from treadle.workspace.ignoring import Ignoring, ignore_files
 from treadle.workspace.matches import Gathered, Matches, Query, globs_of, options_of, why_failed
 from treadle.workspace.programs import program, stream
@@ -24,6 +27,9 @@ _TIME_LIMIT = 30.0
 _LIST = ("--files", "--null")
 _NOT_ALL = 2
 """The exit status of a search that could not look at everything."""
+_OUT_OF_MEMORY = -signal.SIGABRT
+_MEMORY = 128 * 1024 * 1024
+"""Bytes that the program may take besides what it maps: its buffer grows with the longest line."""
 _CHUNK = 1024 * 1024
 
 
@@ -40,10 +46,15 @@ def find_ripgrep(variables: Mapping[str, str]) -> str:
 
 
 class Listing(Struct, frozen=True, kw_only=True):
-    """Paths relative to the directory listed, directories with a slash; `more` when not all are here."""
+    """Paths relative to the directory listed, directories with a slash; `more` when not all are here.
+
+    `count` is about how many files there are, or entries of one directory. `unread` could not be looked into.
+    """
 
     entries: tuple[str, ...]
     more: bool
+    count: int = 0
+    unread: tuple[str, ...] = ()
 
 
 def no_secrets(path: str) -> bool:  # noqa: ARG001 - no path is one
@@ -67,16 +78,30 @@ class Search(Struct, frozen=True, kw_only=True):
 
         Raises `ToolError` for an invalid regular expression or glob, and for a path that cannot be read.
         """
+        status, found = await self._lines(query)
+        if status == _OUT_OF_MEMORY:  # a line of a hundred million characters, or a place in it for each of them
+            status, found = await self._lines(replace(query, frugal=True))
+        return found.matches(lambda path: self._absolute(path, query.path), unread=status in (_NOT_ALL, _OUT_OF_MEMORY))
+
+    async def _lines(self, query: Query) -> tuple[int, Gathered]:
         ignoring = self._ignoring(query.path)
-        gathered = Gathered(query.limit, lambda path: self._is_closed(path, query.path, ignoring))
-        statuses: list[int] = []
-        answer = self._run(options_of(query), ignoring, b"\n", statuses.append)
-        async with contextlib.aclosing(answer) as lines:
+        is_listed = self._listed_below(query.path)
+        gathered = Gathered(query, lambda path: self._is_closed(path, query.path, ignoring) or is_listed(path))
+        ended = _Ended()
+        options = ["--no-messages", *options_of(query)]
+        async with contextlib.aclosing(self._run(options, ignoring, b"\n", ended)) as lines:
             async for raw in _each(lines):
                 gathered.add(raw)
                 if gathered.is_full:
                     break
-        return gathered.matches(lambda path: self._absolute(path, query.path), unread=_NOT_ALL in statuses)
+        return ended.status, gathered
+
+    def _listed_below(self, searched: str) -> Callable[[str], bool]:
+        """Tell which files an ignore file keeps from being read; what is searched by its name was judged itself."""
+        lists = AccessLists(self.roots)
+        if lists.reason(searched):
+            return lambda _: False
+        return lambda path: bool(lists.reason(self._absolute(path, searched)))
 
     def _is_closed(self, path: str, searched: str, ignoring: Ignoring) -> bool:
         """Whether a file is not shown by a search; the path that is searched was judged itself."""
@@ -88,19 +113,22 @@ class Search(Struct, frozen=True, kw_only=True):
         """List the files below a directory and their directories, breadth first; ignore files are honoured."""
         prefix = self._place(path)[1].rstrip("/") + "/"
         ignoring = self._ignoring(path)
-        first = Shallowest(limit, ignoring)
-        async with contextlib.aclosing(self._run(_LIST, ignoring, b"\0")) as found:
+        first, ended = Shallowest(limit, ignoring), _Ended()
+        async with contextlib.aclosing(self._run(_LIST, ignoring, b"\0", ended)) as found:
             async for some in found:
                 # Decoded all at once: of a large tree this is what takes time.
                 names = os.fsdecode(b"\0".join(some)).split("\0") if some else []
                 first.add([name.removeprefix(prefix) for name in names])
-        return first.listing()
+        unread = tuple(name.removeprefix(prefix) for name in ended.unread)
+        return replace(first.listing(), unread=tuple(name for name in unread if not ignoring.hides_file(name)))
 
     async def any_file(self, path: str, pattern: str) -> bool:
         """Whether any file that is searched below a directory matches a glob. Raises `ToolError`."""
         globs = [f"--glob={glob}" for glob in globs_of(pattern)]
         ignoring = self._ignoring(path)
-        async with contextlib.aclosing(self._run([*_LIST, *globs], ignoring, b"\0")) as found:
+        async with contextlib.aclosing(
+            self._run([*_LIST, "--no-messages", *globs], ignoring, b"\0", _Ended())
+        ) as found:
             async for some in found:
                 if any(not self._is_closed(os.fsdecode(raw), path, ignoring) for raw in some):
                     return True
@@ -124,7 +152,8 @@ class Search(Struct, frozen=True, kw_only=True):
         """Choose those files directly in a directory that no ignore file hides."""
         base = self._root_of(directory) or directory
         ignoring = Ignoring(base, directory, ignore_files(base, git_is_known=False))
-        return list(ignoring.shown_of(names, ("",)))
+        is_listed = self._listed_below(directory)
+        return [name for name in ignoring.shown_of(names, ("",)) if not is_listed(f"{directory}/{name}")]
 
     def _ignoring(self, path: str) -> Ignoring:
         base = self._root_of(path) or path
@@ -139,28 +168,35 @@ class Search(Struct, frozen=True, kw_only=True):
         return [f"--glob=!{_GLOB_SIGN.sub(_ESCAPED, f'{place[1:]}/{name}')}/" for name in hidden]
 
     async def _run(
-        self,
-        options: Sequence[str],
-        ignoring: Ignoring,
-        end: bytes,
-        ended: Callable[[int], None] = lambda _: None,
+        self, options: Sequence[str], ignoring: Ignoring, end: bytes, ended: "_Ended"
     ) -> AsyncGenerator[list[bytes], None]:
-        """Run the program and give its answer as it comes, cut at `end`; `ended` takes the exit status."""
-        command = (self.ripgrep, "--no-config", "--no-messages", "--engine=auto") if self.ripgrep else _FALLBACK
+        """Run the program and give its answer as it comes, cut at `end`; `ended` takes how it went."""
+        command = (self.ripgrep, "--no-config", "--no-ignore-messages", "--engine=auto") if self.ripgrep else _FALLBACK
         cwd, place = self._place(ignoring.shown)
         argv = (*command, *options, *self._pruned(ignoring), "--", place)
         try:
-            async with program(*argv, cwd=cwd) as process, asyncio.timeout(_TIME_LIMIT):
+            async with program(*argv, cwd=cwd, memory=_MEMORY) as process, asyncio.timeout(_TIME_LIMIT):
                 async for items in _items(stream(process.stdout), end):
                     yield items
-                complaint = (await stream(process.stderr).read(4096)).decode(errors="replace").strip()
-                ended(await process.wait())
+                said = (await stream(process.stderr).read(_CHUNK)).decode(errors="replace")
+                ended.status = await process.wait()
         except TimeoutError:
             raise ToolError(f"The search took longer than {_TIME_LIMIT:.0f} s. Narrow the path or pattern.") from None
-        if complaint:
-            raise ToolError(f"The search failed: {why_failed(complaint)}. Mend the expression or the pattern.")
+        ended.unread = tuple(_UNREAD.findall(said))
+        complaint = _UNREAD.sub("", said).strip()
+        if complaint and ended.status != _OUT_OF_MEMORY:
+            raise ToolError(f"The search failed: {why_failed(complaint)}. Correct the expression or the pattern.")
 
 
+class _Ended:
+    """How a program ended: its exit status, and what it could not read."""
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.unread: tuple[str, ...] = ()
+
+
+_UNREAD = re.compile(r"^rg: (.+): .+ \(os error \d+\)$", re.MULTILINE)
 _GLOB_SIGN = re.compile(r"[*?\[\]{}\\!]")
 _ESCAPED = r"\\\g<0>"
 
@@ -207,43 +243,50 @@ class Shallowest:
         self._ignoring = ignoring
         self._entries: set[str] = set()
         self._slack = _SLACK
-        self._deepest = 0
+        self._last = (sys.maxsize, "")
+        self._count = 0
         self._more = False
 
     def add(self, names: Sequence[str]) -> None:
         """Take files by their paths."""
         directories = {name.rpartition("/")[0] for name in names}
-        near = {directory for directory in directories if self._counts(directory, f"{directory}/" if directory else "")}
-        if len(near) < len(directories):
-            names = [name for name in names if name.rpartition("/")[0] in near]
-        self._entries.update(self._ignoring.shown_of(names, near))
+        seen = {directory for directory in directories if not self._ignoring.hides_directory(directory)}
+        names = _in(names, seen, directories)
+        self._count += len(names)
+        near = {directory for directory in seen if self._is_near(f"{directory}/" if directory else "")}
+        shown = self._ignoring.shown_of(_in(names, near, seen), near)
+        self._entries.update(name for name in shown if _depth_and_name(name) < self._last)
         for directory in directories:
             self._add_directory(directory)
         if len(self._entries) > 4 * self._limit + self._slack:
             self._more = True
             kept = self._ordered()
             self._entries = set(kept)
-            self._deepest = _depth_and_name(kept[-1])[0]
+            self._last = _depth_and_name(kept[-1])
 
-    def _counts(self, directory: str, beginning: str) -> bool:
-        """Whether what is directly below a beginning of paths may still be among the first, and is not hidden."""
-        near = not self._more or beginning.count("/") <= self._deepest
-        return near and not self._ignoring.hides_directory(directory)
+    def _is_near(self, beginning: str) -> bool:
+        """Whether what is directly below a beginning of paths may still be among the first."""
+        return beginning.count("/") <= self._last[0]
 
     def _add_directory(self, directory: str) -> None:
         """Take a directory and those that it lies in; where one is, those around it are."""
         while directory and f"{directory}/" not in self._entries:
-            if self._counts(directory, directory):
+            if self._is_near(directory) and not self._ignoring.hides_directory(directory):
                 self._entries.add(f"{directory}/")
             directory = directory.rpartition("/")[0]
 
     def listing(self) -> Listing:
         """Give what was kept."""
         more = self._more or len(self._entries) > self._limit
-        return Listing(entries=tuple(self._ordered()), more=more)
+        return Listing(entries=tuple(self._ordered()), more=more, count=self._count)
 
     def _ordered(self) -> list[str]:
         return sorted(self._entries, key=_depth_and_name)[: self._limit]
+
+
+def _in(names: Sequence[str], some: Collection[str], directories: Collection[str]) -> Sequence[str]:
+    """Choose the paths that lie directly in some of their directories."""
+    return names if len(some) == len(directories) else [name for name in names if name.rpartition("/")[0] in some]
 
 
 _SLACK = 4_000

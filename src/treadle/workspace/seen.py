@@ -21,9 +21,12 @@ class Seen:
 
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
+        self._pages: dict[str, set[int]] = {}
 
     def note(self, path: str, digest: str) -> None:
         """Remember that the model has seen or written these bytes."""
+        if path not in self._known or self._known[path].digest != digest:
+            self._pages.pop(path, None)
         self._known[path] = _Known(digest, _stamp(path), digest)
 
     def recall(self, path: str, digest: str | None) -> None:
@@ -35,9 +38,23 @@ class Seen:
         known = self._known.get(path)
         return known is not None and known.digest != digest
 
+    def had_page(self, path: str, text: str) -> bool:
+        """Whether this page of the file was shown already, and the model knows of no change since.
+
+        Call it before `note`: what changed elsewhere in the file does not matter to this page.
+        """
+        return hash(text) in self._pages.get(path, ())
+
+    def note_page(self, path: str, text: str) -> None:
+        """Remember that this page of the file is shown."""
+        self._pages.setdefault(path, set()).add(hash(text))
+
     def changed(self) -> tuple[str, ...]:
         """Find seen files that someone else changed or deleted since the last call. Reads files; call in a thread."""
-        return tuple(sorted(path for path, known in list(self._known.items()) if _news(path, known)))
+        changed = sorted(path for path, known in list(self._known.items()) if _news(path, known))
+        for path in changed:
+            self._pages.pop(path, None)
+        return tuple(changed)
 
 
 def _news(path: str, known: _Known) -> bool:

@@ -14,7 +14,9 @@ _SEQUENCE = re.compile(
 
 _LONGEST = 4200
 _UNFINISHED = re.compile(rf"(?:{_CSI}|{_TITLE}\x1b?|{_STRING}\x1b?|\x1b[ -/]{{0,2}}|\r)\Z")
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+)
 
 _OVERWRITING = ("\r", "\b")
 _OVERWRITES = re.compile("([\r\b])")
@@ -23,7 +25,10 @@ _PLAIN = bytes([*range(0x20, 0x7F), 0x09, 0x0A])
 
 
 def visible(text: str) -> str:
-    """Show control and direction-changing characters, except tab and line feed, as escapes such as `\\x1b`."""
+    """Show control and direction-changing characters, except tab and line feed, as escapes such as `\\x1b`.
+
+    So are halves of characters, which no encoding takes.
+    """
     return _CONTROL.sub(lambda found: _escape(found[0]), text)
 
 
@@ -32,8 +37,15 @@ def visible_name(name: str) -> str:
     return visible(name).replace("\n", "\\n").replace("\t", "\\t")
 
 
+def size_of(text: str) -> int:
+    """Count the bytes that a text has in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))
+
+
 @cache
 def _escape(character: str) -> str:
+    if "\udc80" <= character <= "\udcff":
+        return f"\\x{ord(character) - 0xDC00:02x}"  # a byte that is no UTF-8
     return character.encode("unicode_escape").decode("ascii")
 
 
@@ -88,6 +100,74 @@ class Decoder:
         return "".join(part if part in _OVERWRITING else visible(part) for part in _OVERWRITES.split(text))
 
 
+class ShortLines:
+    """Gives of each line what a terminal would still show of it, at most `width` characters; memory is bounded.
+
+    `cut` says whether something of a line was left out since it was last set to False.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._line = ""
+        self._left_out = 0
+        self.cut = False
+
+    @property
+    def empty(self) -> bool:
+        """Whether no line is unfinished."""
+        return not self._line
+
+    def feed(self, text: str) -> str:
+        """Take the next piece, and give the lines that it ends."""
+        first, ended, rest = text.partition("\n")
+        self._add(first)
+        if not ended:
+            return ""
+        done = self._end()
+        body, ended, last = rest.rpartition("\n")
+        if ended:
+            done += "\n" + (body if self._is_plain(body) else "\n".join(map(self._short, body.split("\n"))))
+        self._add(last)
+        return done + "\n"
+
+    def _is_plain(self, lines: str) -> bool:
+        """Whether these lines are short and nothing in them was overwritten: nearly always, and told fast."""
+        begin = 0
+        while begin + self._width < len(lines):
+            begin = lines.rfind("\n", begin, begin + self._width + 1) + 1
+            if not begin:
+                return False
+        return "\r" not in lines and "\b" not in lines
+
+    def _short(self, line: str) -> str:
+        self._add(line)
+        return self._end()
+
+    def finish(self) -> str:
+        """Give what there is of the last line; what comes next begins another one."""
+        return self._end()
+
+    def _add(self, text: str) -> None:
+        """Go on with a line: a carriage return begins it anew once something follows, a backspace takes a character."""
+        line = self._line + text
+        shown = line.rstrip("\r")
+        _, returned, shown = shown.rpartition("\r")
+        left_out = 0 if returned else self._left_out
+        if left_out:
+            shown, left_out = self._line.rstrip("\r"), left_out + len(text.rstrip("\r"))
+        else:
+            shown = erased(shown)
+        excess = max(0, len(shown) - self._width)
+        self._left_out = left_out + excess
+        self._line = shown[: self._width] + ("\r" if line.endswith("\r") else "")
+
+    def _end(self) -> str:
+        line, left_out = self._line.rstrip("\r"), self._left_out
+        self._line, self._left_out = "", 0
+        self.cut = self.cut or left_out > 0
+        return f"{line} [... {left_out:,} more characters in this line]" if left_out else line
+
+
 class HeadTail:
     """Keeps the beginning and the end of a text and counts the rest; memory stays within twice `limit` characters."""
 
@@ -126,10 +206,23 @@ class HeadTail:
             self._left_out += excess
             self._tail = self._tail[excess:]
 
-    def take(self, hint: str = "") -> str:
-        """Give what was kept, with a notice (and `hint`) where something is missing, and begin anew."""
+    def exceeds(self, size: int) -> bool:
+        """Whether what was kept has more bytes of UTF-8 than `size`."""
+        return size_of(self._head) + size_of(self._tail) > size
+
+    def take(self, hint: str = "", size: int = 2**40) -> str:
+        """Give what was kept, with a notice (and `hint`) where something is missing, and begin anew.
+
+        No more than about `size` bytes of UTF-8 are given.
+        """
         self._trim()
         head, tail, left_out = self._head, self._tail, self._left_out
+        if self.exceeds(size):
+            whole = len(head) + len(tail) + left_out
+            half = max(size // 2, 1)
+            head = (head if left_out else head + tail).encode(errors="replace")[:half].decode(errors="ignore")
+            tail = (tail if left_out else self._head + tail).encode(errors="replace")[-half:].decode(errors="ignore")
+            left_out = whole - len(head) - len(tail)
         self._head = self._tail = ""
         self._left_out = 0
         if not left_out:

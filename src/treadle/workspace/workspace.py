@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from treadle.workspace.confinement import Confine, unconfined
+from treadle.workspace.conversation import Conversation
 from treadle.workspace.hiding import Hide, as_it_is
 from treadle.workspace.jobs import JobBook
 from treadle.workspace.launcher import Launcher
@@ -66,6 +67,7 @@ class Records(Struct, frozen=True, kw_only=True):
 
 
 _NO_RECORDS = Records()
+_NO_CONVERSATION = Conversation()
 
 
 class Workspace(Struct, frozen=True, kw_only=True):
@@ -83,6 +85,7 @@ class Workspace(Struct, frozen=True, kw_only=True):
     seen: Seen = field(default_factory=Seen)
     commands: Commands = field(default_factory=Commands)
     records: Records = _NO_RECORDS
+    conversation: Conversation = _NO_CONVERSATION
     roots: tuple[str, ...] = ()
 
     async def close(self) -> None:
@@ -102,6 +105,7 @@ def open_workspace(  # noqa: PLR0913 - what a workspace is opened with
     is_secret: Callable[[str], bool] = no_secrets,
     confine: Confine = unconfined,
     hide: Hide = as_it_is,
+    conversation: Conversation = _NO_CONVERSATION,
 ) -> Workspace:
     """Describe the workspace at `root`.
 
@@ -119,6 +123,7 @@ def open_workspace(  # noqa: PLR0913 - what a workspace is opened with
         paths=Paths(resolved),
         confine=confine,
         records=records,
+        conversation=conversation,
         commands=Commands(1 if records.jobs is None else records.jobs.highest + 1),
         roots=roots,
         search=Search(

@@ -27,7 +27,7 @@ from treadle.workspace.guard import descendants
 KEYS = "ctrl-o"
 _LAST = {"text": "\x9f", "json": "\x7f", "stream-json": "\x7f"}
 """The last of the characters that a format never holds: in JSON they are data, not lines."""
-READY = "ready"
+READY = "? for keys"
 
 
 @asynccontextmanager
@@ -52,7 +52,7 @@ async def test_a_storm_of_resizes_while_a_reply_streams_ends_in_the_right_layout
             terminal.resize(10 + number % 30, 20 + (number * 7) % 120)
             await asyncio.sleep(0.005)
         terminal.resize(ROWS, COLUMNS)
-        await terminal.until_shown("■ done", READY)
+        await terminal.until_shown("■ Done", READY)
         terminal.type("still here")
         await terminal.until_shown("› still here")
         assert terminal.process.returncode is None
@@ -161,7 +161,7 @@ async def test_a_session_that_was_stopped_goes_on_in_the_foreground(tmp_path: Pa
             terminal.type(f"fg{ENTER}")
             await terminal.until(lambda shown: shown.rpartition("in2between")[2].count(READY) > 0, "the session again")
             terminal.type(f"go{ENTER}")
-            await terminal.until_shown("All well.", "■ done")
+            await terminal.until_shown("All well.", "■ Done")
             terminal.type(CTRL_D)
             await terminal.until(lambda shown: shown.endswith("shell>"), "the shell again")
             terminal.type(f"exit{ENTER}")
@@ -175,7 +175,7 @@ async def test_a_paste_of_five_mebibytes_is_one_prompt(tmp_path: Path) -> None:
         await terminal.paste(pasted)
         await terminal.until_shown("a line of the paste")
         terminal.type(ENTER)
-        await terminal.until_shown("more lines …", "Long.", "■ done")
+        await terminal.until_shown("more lines …", "Long.", "■ Done")
     (prompt,) = [event.data for event in log_of(tmp_path / "home") if isinstance(event.data, Prompt)]
     (content,) = prompt.content
     assert isinstance(content, Text)
@@ -188,7 +188,7 @@ async def test_a_command_with_characters_that_hide_is_shown_escaped_and_escape_i
         terminal.type(f"go{ENTER}")
         await terminal.until_shown(KEYS, r"\u202e", r"\u200b", r"\x1b[2K")
         terminal.type(ESCAPE)
-        await terminal.until_shown("you said no", "■ done")
+        await terminal.until_shown("you said no", "■ Done")
     assert list((tmp_path / "ws").iterdir()) == []
 
 
@@ -202,7 +202,7 @@ async def test_a_command_of_400_lines_shows_its_end_and_all_of_it_and_escape_is_
         terminal.type(CTRL_O)
         await terminal.until_shown(": line 200", ": line 398")
         terminal.type(ESCAPE)
-        await terminal.until_shown("you said no", "■ done")
+        await terminal.until_shown("you said no", "■ Done")
     assert list((tmp_path / "ws").iterdir()) == []
 
 
@@ -217,7 +217,7 @@ async def test_a_call_that_is_asked_about_when_the_program_is_killed_is_asked_ab
         await terminal.until_shown("touch made", KEYS)
         assert not (tmp_path / "ws" / "made").exists()
         await terminal.confirm()
-        await terminal.until_shown("■ done")
+        await terminal.until_shown("■ Done")
     assert (tmp_path / "ws" / "made").exists()
     finished = [event.data for event in log_of(tmp_path / "home") if isinstance(event.data, CallFinished)]
     assert finished[0].result.outcome is Outcome.OK
@@ -232,5 +232,5 @@ async def test_keys_typed_before_the_question_do_not_answer_it(tmp_path: Path) -
         await terminal.until_shown("› yyy", "Treadle needs an answer: edit a.txt", "tab to answer")
         assert (tmp_path / "ws" / "a.txt").read_text() == "old\n"
         await terminal.confirm(TAB)
-        await terminal.until_shown("■ done", "› yyy")
+        await terminal.until_shown("■ Done", "› yyy")
     assert (tmp_path / "ws" / "a.txt").read_text() == "new\n"

@@ -50,6 +50,14 @@ async def first_text(provider: ScriptedProvider, *messages: Message) -> str:
     return event.text if isinstance(event, StreamText) else repr(event)
 
 
+async def test_what_no_turn_answers_is_answered_by_the_turn_for_that() -> None:
+    script = Script(turns=(say("One", expect=Match(last_user=Texts(contains=("x",)))),), otherwise=say("Else"))
+    provider = ScriptedProvider(script)
+    assert await first_text(provider, user("x")) == "One"
+    assert await first_text(provider, user("y")) == "Else"
+    assert await first_text(provider, user("x"), called(), ANSWER) == "Else"
+
+
 async def test_a_turn_is_chosen_by_the_replies_before_it_so_that_a_restart_changes_nothing() -> None:
     script = Script(turns=(say("One"), say("Two"), say("Three")))
     conversation = (user("Hello"), called(), ANSWER)
@@ -91,7 +99,7 @@ async def test_what_is_not_expected_is_refused_and_noted() -> None:
         "tools have 'read_file'; messages is 3, not 4"
     )
     assert failed.error == ModelError(
-        kind=ErrorKind.BAD_REQUEST, message=f"scripted refused the request: {problem}", status=400
+        kind=ErrorKind.BAD_REQUEST, message=f"scripted refused the request: {problem}.", status=400
     )
     assert provider.violations == [problem]
 

@@ -43,6 +43,13 @@ async def test_a_command_works_in_the_workspace_and_finds_its_tools(box: Box) ->
     assert (box.root / "sub/new").read_text() == "made\n"
 
 
+async def test_how_the_parts_of_a_pipe_ended_is_known_in_the_sandbox(box: Box) -> None:
+    command = box.start("false | cat", box.profile())
+    await command.finish(60)
+    assert (command.describe(), command.take_output()) == ("Exit status 0 (but in the pipe `false` exited 1).", "")
+    await command.close()
+
+
 async def test_nothing_outside_of_the_workspace_can_be_changed(box: Box, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("before")
     for target in (Path.home() / "x", Path("/etc/x"), Path("/usr/bin/x"), Path("/dev/x/y")):

@@ -44,6 +44,13 @@ async def test_a_workspace_without_protected_paths_is_free(box: Box) -> None:
     assert await box.run("echo x > new && mkdir d && mv new d/ && rm -r d && pwd") == (0, f"{box.root}\n")
 
 
+async def test_how_the_parts_of_a_pipe_ended_is_known_in_the_sandbox(box: Box) -> None:
+    command = box.start("false | cat", box.profile())
+    await command.finish(60)
+    assert (command.describe(), command.take_output()) == ("Exit status 0 (but in the pipe `false` exited 1).", "")
+    await command.close()
+
+
 async def test_protected_paths_stay_as_they_are_and_none_comes_into_being(box: Box) -> None:
     profile = box.profile(".git/", ".mcp.json")
     for line in (

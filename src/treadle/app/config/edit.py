@@ -1,38 +1,47 @@
 """Changing one value in the user's file; everything else in it, comments too, stays as it is."""
 
 import tomllib
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from treadle.app.config.lines import leaves, nested
-from treadle.app.config.settings import Settings, read_layers, wrong_value
+from treadle.app.config.lines import dotted, leaves, line_of, nested
+from treadle.app.config.mistakes import command
+from treadle.app.config.settings import Settings, file_mistake, parse_file, wrong_value
 from treadle.app.places import config_file
+from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.workspace.private_file import write_private
 
+Check = Callable[[Settings, tuple[str, ...]], None]
+"""Raises `ConfigError` for settings with which no session could start because of the value at a path."""
+_Change = Callable[[MutableMapping[str, Any]], None]
 
-def set_value(key: str, text: str) -> Path:
-    """Set a dotted key, such as `modes.plan.model`; gives the file. Raises `ConfigError` and changes nothing then."""
-    import tomlkit
 
-    file = config_file()
-    read_layers({}, file)
-    path = _path(key)
+class Saved(Record, frozen=True, kw_only=True):
+    """The file that was written, and what is still wrong in it, in another place."""
+
+    file: Path
+    left: ConfigError | None = None
+
+
+def set_value(key: str, text: str, check: Check) -> Saved:
+    """Set a dotted key, such as `modes.plan.model`. Raises `ConfigError` and changes nothing then."""
+    path = key_path(key)
     value = _value(path, text)
-    document = tomlkit.parse(file.read_text() if file.exists() else "")
-    table: MutableMapping[str, Any] = document
-    for name in path[:-1]:
-        table = table.setdefault(name, tomlkit.table())
-    table[path[-1]] = value
-    mode = file.stat().st_mode & 0o777 if file.exists() else 0o600
-    write_private(file, tomlkit.dumps(document).encode(), mode=mode)
-    return file
+    return _save(path, lambda document: _put(document, path, value), check)
 
 
-def _path(key: str) -> tuple[str, ...]:
+def unset_value(key: str, check: Check) -> Saved:
+    """Remove a dotted key, or a whole table. Raises `ConfigError` where it is not there, and changes nothing then."""
+    path = key_path(key)
+    return _save(path, lambda document: _remove(document, path), check)
+
+
+def key_path(key: str) -> tuple[str, ...]:
+    """Split a dotted key; raises `ConfigError`."""
     try:
         ((path, _),) = leaves(tomllib.loads(f"{key} = 0"))
     except (tomllib.TOMLDecodeError, ValueError) as error:
@@ -45,17 +54,96 @@ def _path(key: str) -> tuple[str, ...]:
     return path
 
 
+def _save(path: tuple[str, ...], change: _Change, check: Check) -> Saved:
+    """Write the file if the change is sound; a mistake that was there before, elsewhere, does not prevent that."""
+    import tomlkit
+
+    file = config_file()
+    broken = _mistake(file, parse_file(file)) is not None
+    document = tomlkit.parse(file.read_text() if file.exists() else "")
+    change(document)
+    text = tomlkit.dumps(document)
+    values = tomllib.loads(text)
+    left = _mistake(file, values, text)
+    if left is None:
+        check(msgspec.convert(values, Settings), path)
+    elif not broken:
+        raise left
+    mode = file.stat().st_mode & 0o777 if file.exists() else 0o600
+    write_private(file, text.encode(), mode=mode)
+    return Saved(file=file, left=left)
+
+
+def _mistake(file: Path, values: Any, text: str | None = None) -> ConfigError | None:
+    try:
+        msgspec.convert(values, Settings)
+    except msgspec.ValidationError as error:
+        return file_mistake(file, file.read_text() if text is None else text, str(error))
+    return None
+
+
+def _put(document: MutableMapping[str, Any], path: tuple[str, ...], value: Any) -> None:
+    import tomlkit
+
+    table = document
+    for depth, name in enumerate(path[:-1], start=1):
+        table = table.setdefault(name, tomlkit.table())
+        if not isinstance(table, MutableMapping):
+            raise _no_table(path[:depth])
+    table[path[-1]] = value
+
+
+def _remove(document: MutableMapping[str, Any], path: tuple[str, ...]) -> None:
+    """Remove a value, and the tables that are empty without it and hold no comment."""
+    tables = [document]
+    for name in path[:-1]:
+        inner = tables[-1].get(name)
+        if not isinstance(inner, MutableMapping):
+            raise _not_set(path)
+        tables.append(inner)
+    if path[-1] not in tables[-1]:
+        raise _not_set(path)
+    del tables[-1][path[-1]]
+    for table, name in zip(reversed(tables[:-1]), reversed(path[:-1]), strict=True):
+        if table[name] or _has_comment(table[name]):
+            return
+        del table[name]
+
+
+def _has_comment(table: Any) -> bool:
+    return "#" in table.as_string() or bool(table.trivia.comment)
+
+
+def _not_set(path: Sequence[str]) -> ConfigError:
+    return ConfigError(
+        "config-unset",
+        f"{dotted(path)} is not set in {config_file()}.",
+        why="There is nothing to remove.",
+        fix="`treadle config` shows each setting and where it comes from.",
+    )
+
+
+def _no_table(path: Sequence[str]) -> ConfigError:
+    file, key = config_file(), dotted(path)
+    return ConfigError(
+        "config-value",
+        f"A setting from {file}, line {line_of(file.read_text(), path[0])}, is wrong.",
+        why=f"{key} must be a table, and is a value.",
+        fix=f"Remove it first with {command('unset', key)}.",
+    )
+
+
 def _value(path: tuple[str, ...], text: str) -> Any:
     """Read the value as the setting wants it: as text, or else as TOML would."""
-    why = ""
+    said = ""
     for value in _readings(text):
         try:
             msgspec.convert(nested(path, value), Settings)
         except msgspec.ValidationError as error:
-            why = why or str(error)
+            said = str(error) if " - at `$" not in str(error) else said or str(error)
         else:
             return value
-    raise wrong_value("the command line", why)
+    raise wrong_value("the command line", path, text, said, way="Nothing was saved.")
 
 
 def _readings(text: str) -> Iterator[Any]:

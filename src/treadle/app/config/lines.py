@@ -1,7 +1,7 @@
 """Where in a TOML file each value stands; read only when a mistake or an origin is to be told."""
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from io import StringIO
 from typing import Any
@@ -33,19 +33,26 @@ def entries(text: str) -> Iterator[Entry]:
         yield from (Entry(path=table + path, value=value, line=line) for path, value in _leaves(statement))
 
 
-def first_wrong_line(text: str, settings: type) -> tuple[int, str] | None:
-    """Find the first value that cannot be converted by itself: its line, and why."""
+def first_wrong(text: str, settings: type) -> tuple[Entry, str] | None:
+    """Find the first value that cannot be converted by itself, and what the decoder says of it."""
     for entry in entries(text):
         try:
             msgspec.convert(nested(entry.path, entry.value), settings)
         except msgspec.ValidationError as error:
-            return entry.line, str(error)
+            return entry, str(error)
     return None
 
 
 def line_of(text: str, key: str) -> int:
     """Find the first line that sets a top-level key, or something in its table; 0 where none does."""
     return next((entry.line for entry in entries(text) if entry.path[0] == key), 0)
+
+
+def dotted(path: Sequence[str]) -> str:
+    """Write a path of keys as TOML does."""
+    return ".".join(
+        key if key.replace("-", "").replace("_", "").isalnum() and key.isascii() else f'"{key}"' for key in path
+    )
 
 
 def nested(path: tuple[str, ...], value: Any) -> Any:

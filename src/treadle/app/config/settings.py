@@ -164,11 +164,15 @@ def limits_of(settings: Settings, given: Collection[str] | None = None, base: Li
 
 
 class Layer(Record, frozen=True, kw_only=True):
-    """One source of settings as it came: nested values, and the file they were read from, if any."""
+    """One source of settings as it came: nested values, and the file they were read from, if any.
+
+    `of_workspace` says that the values came with the files of a project, not from the user.
+    """
 
     origin: str
     values: Mapping[str, Any]
     file: Path | None = None
+    of_workspace: bool = False
 
 
 WORKSPACE_FILE = Path(".treadle") / "config.toml"
@@ -200,9 +204,19 @@ def load_settings(
 ) -> Settings:
     """Put the layers together. `flags` holds only what was given; raises `ConfigError` with the place of a mistake.
 
-    The file of `workspace` is read only if the workspace is `trusted`.
+    The file of `workspace` is read only if the workspace is `trusted`. The top-level base URL becomes the address of
+    the provider that the user's own model names; the model of a workspace does not say whose it is.
     """
-    return merge(read_layers(flags, file, workspace=workspace, trusted=trusted))
+    layers = read_layers(flags, file, workspace=workspace, trusted=trusted)
+    settings = merge(layers)
+    if settings.base_url:
+        from treadle.app.config.addresses import bind_base_url, require_bound
+
+        own = merge([layer for layer in layers if not layer.of_workspace]).model
+        settings = bind_base_url(settings, own)
+        if settings.model:
+            require_bound(settings)
+    return settings
 
 
 def read_layers(
@@ -250,15 +264,28 @@ def check(values: Mapping[str, Any], origin: str) -> None:
     try:
         msgspec.convert(values, Settings)
     except msgspec.ValidationError as error:
-        raise wrong_value(origin, str(error)) from error
+        raise _first_mistake(values, origin, str(error)) from error
 
 
-def wrong_value(origin: str, why: str) -> ConfigError:
-    """Make the error of a value that cannot be; `origin` names its place."""
-    fix = "docs/configuration.md lists the settings; `treadle config` shows those that count."
-    if "key`" in why:
-        fix = "Keys do not belong into this file: store one with `treadle login PROVIDER`."
-    return ConfigError("config-value", f"A setting from {origin} is wrong.", why=why, fix=fix)
+def _first_mistake(values: Mapping[str, Any], origin: str, said: str) -> ConfigError:
+    from treadle.app.config.lines import leaves, nested
+
+    for path, value in leaves(values):
+        try:
+            msgspec.convert(nested(path, value), Settings)
+        except msgspec.ValidationError as error:
+            return wrong_value(origin, path, value, str(error))
+    return wrong_value(origin, (), None, said)
+
+
+def wrong_value(origin: str, path: Sequence[str], value: Any, said: str, *, way: str = "") -> ConfigError:
+    """Make the error of a value that cannot be; `origin` names its place, and `way` says how it is corrected there."""
+    from treadle.app.config.mistakes import explain
+
+    mistake = explain(path, value, Settings, said)
+    what = f"A setting from {origin} is wrong."
+    way = way or "docs/configuration.md lists the settings."
+    return ConfigError("config-value", what, why=mistake.why, fix=f"{mistake.fix} {way}".strip())
 
 
 def _from_variable(name: str) -> Mapping[str, Any]:
@@ -266,23 +293,37 @@ def _from_variable(name: str) -> Mapping[str, Any]:
     try:
         settings = msgspec.convert({field: os.environ[name]}, Settings, strict=False)
     except msgspec.ValidationError as error:
-        raise wrong_value(f"the environment variable {name}", str(error)) from error
+        way = f"Set {name} to another value, or unset it."
+        raise wrong_value(
+            f"the environment variable {name}", (field,), os.environ[name], str(error), way=way
+        ) from error
     return {field: getattr(settings, field)}
 
 
 def _read_file(file: Path) -> Layer:
-    values = _parse(file)
+    values = parse_file(file)
     try:
         msgspec.convert(values, Settings)
     except msgspec.ValidationError as error:
-        from treadle.app.config.lines import first_wrong_line
-
-        line, why = first_wrong_line(file.read_text(), Settings) or (0, str(error))
-        raise wrong_value(f"{file}, line {line}," if line else str(file), why) from error
+        raise file_mistake(file, file.read_text(), str(error)) from error
     return Layer(origin=str(file), values=values, file=file)
 
 
-def _parse(file: Path) -> dict[str, Any]:
+def file_mistake(file: Path, text: str, said: str) -> ConfigError:
+    """Make the error of a file whose text is TOML but no settings."""
+    from treadle.app.config.lines import dotted, first_wrong
+    from treadle.app.config.mistakes import command
+
+    found = first_wrong(text, Settings)
+    if found is None:
+        return wrong_value(str(file), (), None, said, way="Correct it there.")
+    entry, why = found
+    way = f"Correct it there, or remove it with {command('unset', dotted(entry.path))}."
+    return wrong_value(f"{file}, line {entry.line},", entry.path, entry.value, why, way=way)
+
+
+def parse_file(file: Path) -> dict[str, Any]:
+    """Read a file as TOML, nothing where there is none; raises `ConfigError` with the line of a mistake."""
     try:
         text = file.read_bytes().decode()
     except (FileNotFoundError, NotADirectoryError):
@@ -292,7 +333,7 @@ def _parse(file: Path) -> dict[str, Any]:
             "config-unreadable",
             f"The settings file {file} cannot be read.",
             why=str(error),
-            fix="Mend its permissions or encoding (UTF-8), or move it away to start with the defaults.",
+            fix="Correct its permissions or encoding (UTF-8), or move it away to start with the defaults.",
         ) from error
     import tomllib
 
@@ -303,7 +344,7 @@ def _parse(file: Path) -> dict[str, Any]:
             "config-syntax",
             f"The settings file {file} is not valid TOML.",
             why=str(error),
-            fix="Mend that line, or move the file away to start with the defaults.",
+            fix=f"Correct that line in {file}, or move the file away to start with the defaults.",
         ) from error
 
 
@@ -325,7 +366,7 @@ def _read_workspace(file: Path, users: Settings) -> Layer:
     for ref, said in wanted.models.items():
         if said.input_price is not None or said.output_price is not None:
             raise _not_here(file, "models", f"The prices of {ref} are what you are told that it costs.")
-    return layer
+    return msgspec.structs.replace(layer, of_workspace=True)
 
 
 def _limits(wanted: Settings, users: Settings) -> Iterator[tuple[str, float | None, float | None]]:

@@ -1,4 +1,4 @@
-"""The demo: a sample project with a failing test, and the script of the model that mends it."""
+"""The demo: a sample project with a failing test, and the script of the model that fixes it."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -14,10 +14,22 @@ from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.script import load_script
 from treadle.providers.scripted.server import ScriptedServer
 
-TASK = "A test of this project fails. Find out why and mend it."
+TASK = "A test of this project fails. Find out why and fix it."
 MODEL = "anthropic-compatible/demo"
 
 _FOLDER = Path(__file__).parent
+
+
+def what_next(session_id: str, *, configured: bool) -> str:
+    """Say what to do after the demo; `configured` is whether there is a model to work with."""
+    key = "" if configured else "  treadle login anthropic         store a key; `treadle providers` lists the others\n"
+    return (
+        "What next:\n"
+        f"{key}"
+        '  treadle "make the tests pass"   in the folder of your project\n'
+        f"  treadle show {session_id}\n"
+        "                                  read what the demo did, step by step"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +52,7 @@ async def open_demo(folder: Path, *, tool_protocol: ToolProtocol = ToolProtocol.
             tool_protocol=tool_protocol,
             models={MODEL: ModelSettings(context_window=200_000, input_price=3.0, output_price=15.0)},
         )
-        opening = Opening(workspace=folder, settings=settings, user_present=True, title="Demo")
+        opening = Opening(workspace=folder, settings=settings, user_present=True)
         live = await open_session(opening)
         async with live:
             yield Demo(live=live, violations=server.violations)

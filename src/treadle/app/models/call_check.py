@@ -22,16 +22,18 @@ class Outcome(StrEnum):
     WORKS = "works"
     LIMITED = "limited"
     REFUSED = "refused"
+    FORBIDDEN = "forbidden"
     UNREACHABLE = "unreachable"
     UNCLEAR = "unclear"
 
 
 class CallCheck(Record, frozen=True, kw_only=True):
-    """The model that was called, and how that went."""
+    """The model that was called, how that went, and what helps where that is known."""
 
     ref: str
     outcome: Outcome
     text: str
+    fix: str = ""
 
 
 async def check_call(models: Models, ref: str, *, limit: float = CALL_SECONDS) -> CallCheck:
@@ -41,12 +43,13 @@ async def check_call(models: Models, ref: str, *, limit: float = CALL_SECONDS) -
         stream = models.provider(ref).stream(_request(name))
         async with asyncio.timeout(limit), aclosing(stream):
             event = await anext(stream, None)
-    except ConfigError as error:
-        return CallCheck(ref=ref, outcome=Outcome.UNCLEAR, text=f"{error.what} {error.fix}")
+    except ConfigError as wrong:
+        return CallCheck(ref=ref, outcome=Outcome.UNCLEAR, text=wrong.what, fix=wrong.fix)
     except TimeoutError:
-        return CallCheck(ref=ref, outcome=Outcome.UNREACHABLE, text=f"no answer within {limit:g} s")
+        return CallCheck(ref=ref, outcome=Outcome.UNREACHABLE, text=f"no answer within {limit:g} s.")
     if isinstance(event, StreamFailure):
-        return CallCheck(ref=ref, outcome=_outcome(event.error.kind), text=_text(event.error))
+        error = event.error
+        return CallCheck(ref=ref, outcome=_outcome(error.kind), text=_text(error), fix=error.fix)
     return CallCheck(ref=ref, outcome=Outcome.WORKS, text="it answered")
 
 
@@ -66,8 +69,10 @@ def _outcome(kind: ErrorKind) -> Outcome:
             return Outcome.WORKS
         case ErrorKind.BALANCE | ErrorKind.RATE_LIMIT | ErrorKind.OVERLOADED | ErrorKind.CONTENT_FILTER:
             return Outcome.LIMITED
-        case ErrorKind.AUTHENTICATION | ErrorKind.PERMISSION:
+        case ErrorKind.AUTHENTICATION:
             return Outcome.REFUSED
+        case ErrorKind.PERMISSION:
+            return Outcome.FORBIDDEN
         case ErrorKind.NETWORK | ErrorKind.TIMEOUT | ErrorKind.SERVER | ErrorKind.CANCELLED:
             return Outcome.UNREACHABLE
         case ErrorKind.NOT_FOUND | ErrorKind.BAD_REQUEST | ErrorKind.CONTEXT_TOO_LONG | ErrorKind.MALFORMED_STREAM:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from treadle.app.config.addresses import bind_base_url, require_bound
 from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
 from treadle.app.models.cloud import address_variables, find_authorizer, proof_origin
 from treadle.app.models.embedded import PROVIDER as EMBEDDED
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 SCRIPTED = "scripted"
 """The provider whose models are scripts: `scripted/path/to/script.toml` plays that file in process."""
 
-_DEFAULTS = {
+DEFAULTS = {
     "anthropic": "claude-sonnet-4-5",
     "openai": "gpt-5",
     "gemini": "gemini-2.5-pro",
@@ -100,7 +101,7 @@ class Models:
         circuits: Circuits | None = None,
     ) -> None:
         """`keys` are those of providers that are tried before they are stored; `circuits` are shared by sessions."""
-        self._settings = settings
+        self._settings = bind_base_url(settings, settings.model)
         self._circuits = Circuits(time.monotonic) if circuits is None else circuits
         self._keys = keys
         self._environment = os.environ if environment is None else environment
@@ -114,6 +115,7 @@ class Models:
 
         Raises `ConfigError`.
         """
+        require_bound(self._settings)
         said = self._settings.in_mode(self._settings.mode if mode is None else mode)
         ref = ref or said.model or self._first_with_key()
         spec = self.spec(ref)
@@ -189,6 +191,7 @@ class Models:
 
     def provider(self, ref: str) -> Provider:
         """Open the provider of a model, or give the open one; raises `ConfigError`."""
+        require_bound(self._settings)
         row, name = self._parse(ref)
         key = ref if row is None else row.name
         if key not in self._open:
@@ -219,8 +222,8 @@ class Models:
         """Name a model of a provider: that of the settings, the usual, or the cheapest one; empty for none."""
         if self._settings.model.partition("/")[0] in (row.name, *row.aliases):
             return self._settings.model
-        if row.name in _DEFAULTS:
-            return f"{row.name}/{_DEFAULTS[row.name]}"
+        if row.name in DEFAULTS:
+            return f"{row.name}/{DEFAULTS[row.name]}"
         specs = (model_spec(row, name) for name in model_names(row))
         priced = [(spec.prices.output, spec.ref) for spec in specs if spec.prices is not None and spec.native_tools]
         return min(priced)[1] if priced else ""
@@ -231,16 +234,12 @@ class Models:
         Raises `ConfigError` where the stored keys cannot be read.
         """
         if row.name in self._keys:
-            return Key(value=self._keys[row.name], origin="given")
+            return Key(value=self._keys[row.name], origin="")
         said = self._said(row)
         return find_key(row.name, (said.api_key_env,) if said.api_key_env else row.keys, self._environment)
 
     def base_url(self, row: ProviderRow) -> str:
-        """Find the address of a model's provider; --base-url counts over the provider's own. Raises `ConfigError`."""
-        return checked_url(self._settings.base_url) if self._settings.base_url else self.provider_url(row)
-
-    def provider_url(self, row: ProviderRow) -> str:
-        """Find the address of a provider, without regard to --base-url; raises `ConfigError`."""
+        """Find the address of a provider; raises `ConfigError`."""
         variables = address_variables(row, self._environment)
         return checked_url(self._said(row).base_url or fill_base_url(row, variables))
 
@@ -248,15 +247,13 @@ class Models:
         """Split a model's name; None stands for the models without a provider. Raises `ConfigError`."""
         provider, slash, name = ref.strip().partition("/")
         if not slash or not name:
-            raise ConfigError(
-                "model-name",
-                f"{ref!r} is not a model's name.",
-                why="A model is named by its provider, a slash and its own name there.",
-                fix="For example --model anthropic/claude-sonnet-4-5; `treadle models` lists them.",
-            )
+            raise _not_a_name(ref)
         if provider in (SCRIPTED, EMBEDDED):
             return None, name
-        return self.row(provider), name
+        try:
+            return self.row(provider), name
+        except ConfigError as error:
+            raise _placed(error, ref) from error
 
     def proof(self, row: ProviderRow) -> str:
         """Name where the proof of who asks comes from: a key, or what the provider takes in its place; else empty."""
@@ -267,11 +264,10 @@ class Models:
 
     def _open_row(self, row: ProviderRow) -> Provider:
         said = self._said(row)
-        own_address = self._settings.base_url or said.base_url
         key = self.key(row)
         authorizer = None if key is not None else find_authorizer(row, self._environment, said.token_command)
         base_url = self.base_url(row)
-        if key is None and authorizer is None and row.keys and not row.key_optional and not own_address:
+        if key is None and authorizer is None and row.keys and not row.key_optional and not said.base_url:
             names = said.api_key_env or " or ".join(row.keys)
             raise ConfigError(
                 "key-missing",
@@ -283,6 +279,8 @@ class Models:
             name=row.name,
             base_url=base_url,
             api_key=key.value if key else "",
+            key_origin=self.proof(row) if authorizer or (key and key.origin) else "",
+            key_variable=key.origin if key and key.origin in self._environment else "",
             headers=said.headers,
             limits=limits_for(row, said),
             quirks=row.quirks,
@@ -296,8 +294,7 @@ class Models:
     def _spoken(self, row: ProviderRow) -> ProviderRow:
         """Give the row as it is spoken at the address that the user says."""
         said = self._said(row)
-        own_address = self._settings.base_url or said.base_url
-        return as_spoken_elsewhere(row) if own_address and not said.wire_api else row
+        return as_spoken_elsewhere(row) if said.base_url and not said.wire_api else row
 
     def _learn(self, ref: str, window: int) -> None:
         """Keep a window that a refusal named, if nothing else is known of it."""
@@ -309,12 +306,16 @@ class Models:
             learn_window(ref, window)
             self._learned = learned_windows()
 
+    def said(self, name: str) -> ProviderSettings:
+        """Give what the settings say under a provider's name."""
+        return self._settings.providers.get(name, ProviderSettings())
+
     def _said(self, row: ProviderRow) -> ProviderSettings:
         providers = self._settings.providers
         return next((providers[name] for name in (row.name, *row.aliases) if name in providers), ProviderSettings())
 
     def _first_with_key(self) -> str:
-        for name, model in _DEFAULTS.items():
+        for name, model in DEFAULTS.items():
             if self.key(resolve(name)) is not None:
                 return f"{name}/{model}"
         raise ConfigError(
@@ -326,15 +327,17 @@ class Models:
 
     def _refuse_unknown(self, ref: str, row: ProviderRow, name: str) -> None:
         """Refuse a name that is probably mistyped; where the user names an address or facts, they know."""
-        if not model_names(row) or self._settings.base_url or self._said(row).base_url or ref in self._settings.models:
+        if not model_names(row) or self._said(row).base_url or ref in self._settings.models:
             return
         near = ", ".join(f"{row.name}/{one}" for one in nearest_models(row, name))
-        raise ConfigError(
+        error = ConfigError(
             "model-unknown",
             f"The model {ref} is not known.",
             why=f"The nearest names are: {near}." if near else "No known name is like it.",
-            fix=f'If the name is right, say so in the settings: [models."{ref}"] with context_window = …',
+            fix="`treadle models` lists the known names. If this one is right, say how many tokens it holds: "
+            f"`treadle config set 'models.\"{ref}\".context_window' TOKENS`.",
         )
+        raise _placed(error, ref)
 
     def _clip(self, spec: ModelSpec, wanted: int | None) -> tuple[int | None, str]:
         """Bring a thinking budget to what the model can, and say so; a quarter of its output is left to the reply."""
@@ -355,6 +358,26 @@ class Models:
 
     def _override(self, ref: str) -> ModelSettings:
         return self._settings.models.get(ref, ModelSettings())
+
+
+def _not_a_name(ref: str) -> ConfigError:
+    from treadle.app.models.names import nearest_refs
+
+    near = " or ".join(nearest_refs(ref)) or "anthropic/claude-sonnet-4-5, for example"
+    error = ConfigError(
+        "model-name",
+        f"{ref!r} is not a model's name.",
+        why="A model is named by its provider, a slash and its own name there.",
+        fix=f"Write {near}; `treadle models` lists them.",
+    )
+    return _placed(error, ref)
+
+
+def _placed(error: ConfigError, ref: str) -> ConfigError:
+    """Say where a name that cannot be is written, if that is the user's file."""
+    from treadle.app.models.names import with_place
+
+    return with_place(error, ref)
 
 
 def _is_scripted(ref: str) -> bool:

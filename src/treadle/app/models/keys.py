@@ -61,7 +61,7 @@ def find_key(provider: str, variables: Iterable[str], environment: Mapping[str, 
     if provider in stored.keyring:
         value = _ask(lambda backend: backend.get_password(_SERVICE, provider)) or ""
         if value:
-            return Key(value=value, origin="keyring")
+            return Key(value=value, origin="the system's keyring")
     value = stored.keys.get(provider, "")
     return Key(value=value, origin=str(key_file())) if value else None
 
@@ -136,7 +136,7 @@ def _read() -> _Stored:
             "keys-unreadable",
             f"The file of keys {file} cannot be read.",
             why="It is damaged, or its permissions are wrong; its content is not shown.",
-            fix="Mend its permissions, or remove it and store the keys again with `treadle login PROVIDER`.",
+            fix="Correct its permissions, or remove it and store the keys again with `treadle login PROVIDER`.",
         ) from None
 
 

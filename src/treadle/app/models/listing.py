@@ -47,7 +47,7 @@ def provider_lines(models: Models) -> Iterator[ProviderLine]:
         proof = ""
         try:
             proof, problem = models.proof(row), ""
-            base_url = models.provider_url(row)
+            base_url = models.base_url(row)
         except ConfigError as error:
             base_url, problem = row.base_url, error.what
         if not problem and not proof and row.keys and not row.key_optional:
@@ -81,9 +81,18 @@ def data_date() -> str:
     return model_data().date
 
 
+def usable_providers(models: Models) -> frozenset[str]:
+    """Name the providers that can be called with what is set."""
+    return frozenset(line.name for line in provider_lines(models) if line.configured)
+
+
 def catalogue_models(models: Models, query: str) -> Sequence[ModelSpec]:
-    """List the known models that a query means: names with all its words, else names that are like it."""
-    found = [*_catalogue(models.rows()), *_learned()]
+    """List the known models that a query means, those of usable providers first.
+
+    They are the names with all its words, else names that are like it.
+    """
+    usable = usable_providers(models)
+    found = sorted([*_catalogue(models.rows()), *_learned()], key=lambda spec: spec.provider not in usable)
     words = query.lower().split()
     holding = [spec for spec in found if all(word in spec.ref.lower() for word in words)]
     if holding or not words:
@@ -113,7 +122,7 @@ async def local_servers(models: Models) -> tuple[LocalServer, ...]:
     """Find the servers on this machine, at their usual places or where the settings say."""
     rows = [models.row(name) for name in LOCAL]
     keys = {row.name: key.value for row in rows if (key := models.key(row)) is not None}
-    return await find_servers({row.name: models.provider_url(row) for row in rows}, keys)
+    return await find_servers({row.name: models.base_url(row) for row in rows}, keys)
 
 
 def local_lines(servers: Iterable[LocalServer]) -> Iterator[LocalLine]:

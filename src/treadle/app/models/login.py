@@ -6,8 +6,6 @@ from treadle.app.models.choosing import Models
 from treadle.app.models.keys import forget_key, store_key
 from treadle.protocol.errors import ConfigError
 
-_STORED = (Outcome.WORKS, Outcome.LIMITED)
-
 
 def checked_name(settings: Settings, provider: str) -> str:
     """Give the name under which a provider's key is kept; raises `ConfigError` for an unknown provider."""
@@ -24,17 +22,13 @@ def clean_key(text: str) -> str:
 
 
 async def try_key(settings: Settings, provider: str, key: str, model: str = "") -> CallCheck:
-    """Call the provider with a key that is not stored; raises `ConfigError` where no model to call is known."""
+    """Call the provider with a key that is not stored."""
     models = Models(settings, keys={provider: key})
     row = models.row(provider)
     ref = f"{row.name}/{model}" if model else models.usual_model(row)
     if not ref:
-        raise ConfigError(
-            "check-model",
-            f"No model of {row.title} is known to try the key with.",
-            why="The catalogue has none, and the settings choose none.",
-            fix="Name one with --model NAME, or store the key untried with --no-check.",
-        )
+        text = f"No model of {row.title} is known to try the key with; name one with --model NAME."
+        return CallCheck(ref=row.name, outcome=Outcome.UNCLEAR, text=text)
     try:
         return await check_call(models, ref)
     finally:
@@ -42,16 +36,24 @@ async def try_key(settings: Settings, provider: str, key: str, model: str = "") 
 
 
 def keep_key(provider: str, key: str, check: CallCheck | None) -> str:
-    """Store a key unless its check failed, and tell where; raises `ConfigError` without storing it."""
-    if check is not None and check.outcome not in _STORED:
-        refused = check.outcome is Outcome.REFUSED
+    """Store a key and tell where; raises `ConfigError` without storing one that the provider said is wrong."""
+    if check is not None and check.outcome is Outcome.REFUSED:
         raise ConfigError(
-            "key-refused" if refused else "key-unchecked",
-            f"The key was {'refused' if refused else 'not tried to the end'}; it is not stored.",
+            "key-refused",
+            "The key was refused; it is not stored.",
             why=f"{check.ref}: {check.text}",
-            fix="Check the key at the provider." if refused else "Try again, or store it untried with --no-check.",
+            fix="Check the key on the provider's page, and that it is whole.",
         )
     return store_key(provider, key)
+
+
+def said_of(check: CallCheck | None) -> str:
+    """Say what is known of a key that was stored."""
+    if check is None:
+        return "untried"
+    if check.outcome in (Outcome.WORKS, Outcome.LIMITED):
+        return f"{check.ref}: {check.text}"
+    return f"saved, not checked: {check.ref}: {check.text}"
 
 
 def remove_key(settings: Settings, provider: str) -> bool:

@@ -229,19 +229,11 @@ def failed(error: ModelError) -> str:
             return f"The model call failed{status}."
 
 
-def facts_of(error: ModelError) -> str:
-    """Say why a model call failed, with what the provider gave to find it by."""
-    facts = [error.message.strip()]
-    if error.status is not None:
-        facts.append(f"HTTP {error.status}")
-    if error.request_id:
-        facts.append(f"request {error.request_id}")
-    return ", ".join(facts)
-
-
-def advice(kind: ErrorKind) -> str:
+def advice(error: ModelError) -> str:
     """Say what a person can do about a failed model call without leaving the session."""
-    match kind:
+    if error.fix:
+        return error.fix
+    match error.kind:
         case ErrorKind.AUTHENTICATION | ErrorKind.BALANCE:
             return "Check the provider's key and account, or use another model: /model PROVIDER/NAME."
         case ErrorKind.PERMISSION | ErrorKind.NOT_FOUND | ErrorKind.BAD_REQUEST:
@@ -260,7 +252,7 @@ def advice(kind: ErrorKind) -> str:
         case ErrorKind.CANCELLED:
             return "Say how to go on."
         case _:
-            assert_never(kind)
+            assert_never(error.kind)
 
 
 def allowance_of(allowance: Allowance) -> str:

@@ -5,11 +5,13 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import assert_never
 
+from treadle.app.config.addresses import require_bound
 from treadle.app.config.settings import Settings, load_settings
 from treadle.app.models.call_check import CallCheck, Outcome, check_call
 from treadle.app.models.choosing import LOCAL, Models
 from treadle.app.models.keys import check_stored, keyring_name
 from treadle.app.models.listing import local_lines, local_servers, provider_lines
+from treadle.app.presentation.words import counted
 from treadle.app.reports.checks import Check, fail, failed, ok, warn
 from treadle.app.reports.installation import installation_checks
 from treadle.app.security.policy_files import FileState, PolicyFiles, usual_places
@@ -24,6 +26,7 @@ async def examine(*, offline: bool) -> AsyncIterator[Check]:
     yield _this_folder()
     try:
         settings = load_settings({})
+        require_bound(settings)
         models = Models(settings)
         keys = list(_keys(models))
     except ConfigError as error:
@@ -62,12 +65,12 @@ def _rules() -> Iterator[Check]:
     found = PolicyFiles(usual_places(None), keep=False).in_force()
     for one in found.files:
         if one.state is FileState.BROKEN:
-            fix = "Mend it (docs/policy.md shows the form); until then nothing runs without asking."
+            fix = "Correct it (docs/policy.md shows the form); until then nothing runs without asking."
             yield fail(f"rules {one.path}", one.why, fix)
         else:
-            yield ok(f"rules {one.path}", f"{one.rules} rules, all examples hold")
+            yield ok(f"rules {one.path}", f"{counted(one.rules, 'rule')}, all examples hold")
     if not found.files:
-        yield ok("rules", "no rule files; the built-in rules count")
+        yield ok("rules", "no rule files; the built-in rules apply")
 
 
 def _keys(models: Models) -> Iterator[Check]:
@@ -85,7 +88,7 @@ async def _local(models: Models) -> AsyncIterator[Check]:
     if not servers:
         yield ok("local servers", "none answered")
     for server in servers:
-        yield ok(f"local {server.provider}", f"{len(server.models)} models")
+        yield ok(f"local {server.provider}", counted(len(server.models), "model"))
     for line in local_lines(servers):
         if line.problem:
             yield warn(f"local {line.ref}", line.problem, line.fix)
@@ -135,12 +138,13 @@ def _told(call: CallCheck, *, needed: bool) -> Check:
         case Outcome.WORKS:
             return ok(name, call.text)
         case Outcome.LIMITED:
-            return warn(name, call.text, "The key is good: wait, or top up the account.")
+            return warn(name, call.text, call.fix or "The key is good: wait, or top up the account.")
         case Outcome.UNCLEAR:
-            return warn(name, call.text, "Check the model's name and the base URL: `treadle config` shows them.")
-        case Outcome.REFUSED:
-            return broken(name, call.text, f"Store a new key: treadle login {_provider(call.ref)}")
+            fix = call.fix or "Check the model's name and the base URL: `treadle config` shows them."
+            return warn(name, call.text, fix)
+        case Outcome.REFUSED | Outcome.FORBIDDEN:
+            return broken(name, call.text, call.fix or f"Store another key: treadle login {_provider(call.ref)}")
         case Outcome.UNREACHABLE:
-            return broken(name, call.text, "Check the network, the proxy and the base URL.")
+            return broken(name, call.text, call.fix or "Check the network, the proxy and the base URL.")
         case _:
             assert_never(call.outcome)

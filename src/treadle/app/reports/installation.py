@@ -12,6 +12,7 @@ from pathlib import Path
 
 from treadle import __version__
 from treadle.app.places import config_file, data_directory, database, outputs
+from treadle.app.presentation.words import counted
 from treadle.app.reports.checks import Check, fail, ok, warn
 from treadle.app.reports.extras import extras, install_command, missing_packages
 from treadle.app.security.sandbox_state import FIX, describe
@@ -22,8 +23,6 @@ from treadle.workspace.search import find_ripgrep
 
 _OLDEST_PYTHON = (3, 11)
 _PROGRAM_SECONDS = 5.0
-_NAMED = 3
-"""Missing packages that are named; of more, how many."""
 
 
 def installation_checks() -> Iterator[Check]:
@@ -38,7 +37,7 @@ def installation_checks() -> Iterator[Check]:
     yield _git()
     yield _sandbox()
     yield _chromium()
-    yield from _extras()
+    yield _extras()
 
 
 def _python() -> Check:
@@ -53,7 +52,7 @@ def _folder(name: str, folder: Path) -> Check:
     existing = next(one for one in (folder, *folder.parents) if one.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         return fail(
-            name, f"{existing} cannot be written to", f"Mend its permissions, or set TREADLE_HOME; for {folder}."
+            name, f"{existing} cannot be written to", f"Correct its permissions, or set TREADLE_HOME; for {folder}."
         )
     return ok(name, str(folder) if existing == folder else f"{folder} (made when it is needed)")
 
@@ -79,13 +78,13 @@ def _outputs(place: Path) -> Check:
     found = read_outputs(place)
     size = sum(one.bytes for one in found) / 1024**2
     kept = f"those of a session go after {DAYS} days, or the oldest above {MOST_BYTES / 1024**2:,.0f} MiB in all"
-    return ok("command output", f"{size:,.1f} MiB of {len(found)} sessions in {place}; {kept}")
+    return ok("command output", f"{size:,.1f} MiB of {counted(len(found), 'session')} in {place}; {kept}")
 
 
 def _ripgrep() -> Check:
     program = find_ripgrep(os.environ)
     if not program:
-        return warn("ripgrep", "not found; searching is slow", "Install it (package ripgrep), or set TREADLE_RG.")
+        return ok("ripgrep", "not found (optional): searches are faster with the package ripgrep; or set TREADLE_RG")
     return ok("ripgrep", f"{program} ({_first_line([program, '--version']) or 'cannot be run'})")
 
 
@@ -108,21 +107,18 @@ def _sandbox() -> Check:
 def _chromium() -> Check:
     program = chromium_program(os.environ)
     if not program:
-        fix = "Install Chromium if the agent is to use a browser, or set TREADLE_CHROMIUM to its path."
-        return warn("chromium", "not found", fix)
+        return ok("chromium", "not found (optional): it is needed for browser_action; or set TREADLE_CHROMIUM")
     return ok("chromium", program)
 
 
-def _extras() -> Iterator[Check]:
-    for extra in sorted(extras()):
-        missing = missing_packages(extra)
-        if missing:
-            named = ", ".join(missing[:_NAMED]) + (
-                f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-            )
-            yield warn(f"extra {extra}", f"{named} not installed", install_command(extra))
-        else:
-            yield ok(f"extra {extra}", "installed")
+def _extras() -> Check:
+    """Name the extras: each adds something that work can do without."""
+    missing = [extra for extra in sorted(extras()) if missing_packages(extra)]
+    there = ", ".join(extra for extra in sorted(extras()) if extra not in missing) or "none"
+    if not missing:
+        return ok("extras", f"installed: {there}")
+    others = f"not installed (optional): {', '.join(missing)}"
+    return ok("extras", f"installed: {there}; {others}; to add one: {install_command(missing[0])}")
 
 
 def _first_line(argv: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from treadle.app.config.lines import entries, leaves
+from treadle.app.config.lines import dotted, entries, leaves
 from treadle.app.config.settings import Layer, Settings, overlay
 from treadle.app.models.listing import without_secrets
 from treadle.protocol.base import Record
@@ -30,13 +30,6 @@ def setting_lines(layers: Sequence[Layer]) -> Iterator[SettingLine]:
     for path, value in sorted(leaves(values), key=lambda leaf: leaf[0]):
         if value != {}:
             yield SettingLine(key=dotted(path), value=_shown(path, value), origin=places.get(path, "default"))
-
-
-def dotted(path: Sequence[str]) -> str:
-    """Write a path of keys as TOML does."""
-    return ".".join(
-        key if key.replace("-", "").replace("_", "").isalnum() and key.isascii() else f'"{key}"' for key in path
-    )
 
 
 def _places(layer: Layer) -> Mapping[tuple[str, ...], str]:

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
 from treadle.app.config.settings import Settings
 from treadle.app.models.choosing import Models
 from treadle.app.places import database
-from treadle.app.session.offering import left_out
+from treadle.app.session.offering import ANSWERED, left_out, left_out_now
 from treadle.app.session.own_tools import own_tools
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
@@ -47,7 +49,7 @@ def list_tools(settings: Settings) -> ToolList:
     own = own_tools([spec.name for spec in built_in])
     store = Store(database())
     try:
-        reasons = left_out(model, store)
+        reasons = {**left_out(model, store), **left_out_now(replace(ANSWERED, mode=settings.mode))}
     finally:
         store.close()
     lines = [_line(spec, "built in", reasons.get(spec.name, "")) for spec in built_in]

@@ -1,6 +1,7 @@
 """How a command is run: in which sandbox, with which right that a person granted, and how hardened its git is."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -51,21 +52,34 @@ def confines(mode: Mode) -> bool:
     return mode in _CONFINED and probe().backend is not None
 
 
-def confine(line: str, granted: SandboxDenial | None, place: Place, context: PolicyContext) -> Confinement:
+def confine(line: str, granted: Sequence[SandboxDenial], place: Place, context: PolicyContext) -> Confinement:
     """Say how a line is run in the mode of `context`; looks at the disk. Raises `ToolError`.
 
-    `granted` is what a person gives this one run besides; nothing is ever granted in plan mode.
+    `granted` are the rights that this one run has besides; nothing is ever granted in plan mode.
     """
     variables = HARDENED_GIT if only_reads(line, place.root, context) else {}
-    unsandboxed = granted is not None and granted.right is Right.UNSANDBOXED and context.mode is not Mode.PLAN
-    if unsandboxed or (granted is None and not confines(context.mode)):
+    unsandboxed = any(one.right is Right.UNSANDBOXED for one in granted) and context.mode is not Mode.PLAN
+    if unsandboxed or (not granted and not confines(context.mode)):
         return Confinement(variables=variables)
     profile = replace(_profile(place), change_root=context.mode is not Mode.PLAN)
     if context.mode is Mode.PLAN:
         return Confinement(prepare(profile, probe()), variables)
-    if granted is not None:
-        profile = allow(profile, granted)
+    for right in granted:
+        if not is_within(right.target, str(place.data)) and not _opens_more(right, profile):
+            profile = allow(profile, right)
     return Confinement(prepare(profile, probe()), variables, partial(_denial, profile, probe(), place.data))
+
+
+def _opens_more(right: SandboxDenial, profile: Profile) -> bool:
+    """Whether the sandbox could give a right only with a whole folder that it keeps, which nobody was asked about."""
+    match right.right:
+        case Right.READ:
+            kept = profile.masked
+        case Right.WRITE:
+            kept = tuple(entry.rstrip("/") for entry in profile.protected)
+        case _:
+            return False
+    return right.target not in kept and any(is_within(right.target, entry) for entry in kept)
 
 
 def confine_server(mode: Mode, place: Place) -> Wrapping:

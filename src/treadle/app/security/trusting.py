@@ -14,7 +14,8 @@ from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
 from treadle.store.activation import Item, ItemKind, changes
 from treadle.store.trust import Trust, TrustState, TrustStore, repository_of
-from treadle.workspace.text import visible, visible_name
+from treadle.workspace.names import shown_name
+from treadle.workspace.text import visible
 
 VARIABLE = "TREADLE_TRUST"
 """The environment variable that says yes for a run: 1."""
@@ -127,7 +128,7 @@ def trust_command(workspace: Path) -> str:
 
 def shown(path: str) -> str:
     """Write a path in one harmless line."""
-    line = visible_name(path.encode(errors="backslashreplace").decode())
+    line = shown_name(path)
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]}…{line[-(_LONGEST // 2 - 1) :]}"
 
 

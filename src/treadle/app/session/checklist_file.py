@@ -11,6 +11,7 @@ from msgspec import Struct
 from treadle.context.focus import parse, render, rewrite, summary
 from treadle.engine.ports import Environment, EventLog
 from treadle.protocol.events import CallProposed, EditChecklist, Event
+from treadle.protocol.permissions import Situation
 from treadle.workspace.private_file import write_private
 
 _LONGEST = 64 * 1024
@@ -29,13 +30,13 @@ class ChecklistFile(Struct, frozen=True, kw_only=True):
     checklist: Callable[[], str]
     post: Callable[[EditChecklist], Awaitable[None]]
 
-    async def describe(self, *, first: bool) -> str:
+    async def describe(self, *, first: bool, situation: Situation | None) -> str:
         """Take over what the user wrote into the file, then describe the surroundings."""
         if self.checklist():
             found = await asyncio.to_thread(_users_version, self.file)
             if found is not None:
                 await self.post(EditChecklist(text=found))
-        return await self.environment.describe(first=first)
+        return await self.environment.describe(first=first, situation=situation)
 
     async def append(self, events: Sequence[Event], *, durable: bool) -> None:
         """Append, then write the file if the list is another one now."""

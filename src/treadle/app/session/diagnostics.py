@@ -69,7 +69,7 @@ def _linter(name: str, wanted: DiagnosticSettings, around: Around) -> Linter:
     workspace = around.workspace
 
     async def start(line: str, bounds: Bounds) -> Command:
-        return workspace.launcher.start(line, bounds, await asyncio.to_thread(workspace.confine, line, None))
+        return workspace.launcher.start(line, bounds, await asyncio.to_thread(workspace.confine, line))
 
     return Linter(
         name=name,

@@ -13,6 +13,7 @@ from treadle.policy.rules import Ruleset
 from treadle.policy.urls import check_url
 from treadle.protocol.permissions import Standing
 from treadle.protocol.tools import Risk
+from treadle.workspace.access_lists import AccessLists
 
 _NONE = Roots()
 
@@ -49,5 +50,6 @@ def policy_context(  # noqa: PLR0913 - what decisions depend on
         tainted=standing.tainted,
         approved=frozenset(approved),
         hosts=frozenset(check_url(url).host for url in standing.fetched),
+        listed=AccessLists((root, *further.folders)).reason,
         rules=PolicyFiles(usual_places(Path(root)), keep=False).ruleset() if rules is None else rules,
     )

@@ -79,6 +79,7 @@ class LiveSession:
         self._tasks: list[asyncio.Task[None]] = []
         self._failure_told = False
         self._opening: Sequence[Notification] = ()
+        self._untouched = False
 
     @property
     def past(self) -> Sequence[Notification]:
@@ -94,6 +95,12 @@ class LiveSession:
     def resumed(self) -> bool:
         """Whether the session existed before."""
         return any(isinstance(event, Resumed) for event in self._first)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there was no prompt yet: it is not listed, and not kept if nothing else was done in it."""
+        state = self._engine.state
+        return not (state.turns or state.turn or state.queue)
 
     @property
     def closed(self) -> bool:
@@ -126,6 +133,7 @@ class LiveSession:
         With the mode the model changes where the settings give the mode one of its own; raises `ConfigError` when that
         cannot be called, and then the mode stays.
         """
+        self._untouched = False
         if not isinstance(op, SetMode):
             await self._engine.post(op, source)
             return
@@ -167,6 +175,7 @@ class LiveSession:
                 await self._engine.post(event)
             self._opening = begun.taken()
             self._engine.unfollow(begun)
+            self._untouched = True
         except BaseException as error:
             await self.__aexit__(type(error), error, error.__traceback__)
             raise
@@ -188,6 +197,9 @@ class LiveSession:
                 raise
         finally:
             await self._clean_up()
+            if self._untouched:
+                with suppress(TreadleError):
+                    await self._store.discard_empty(self.id)
             with suppress(TreadleError):
                 await self._store.release(self.id)
             self._store.close()

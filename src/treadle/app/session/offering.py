@@ -1,27 +1,44 @@
-"""Which tools a model is told of, and why it is not told of the others."""
+"""Which tools a model is not told of, and why: what cannot work here or now."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.util import find_spec
 
-from treadle.app.session.ledger import EDIT_TOOLS, choose_edit_tool
+from treadle.app.session.ledger import EDIT_TOOLS, choose_edit_tool, today
+from treadle.protocol.models import ModelSpec
+from treadle.protocol.permissions import Mode, Situation
 from treadle.store.sqlite import Store
 
+ANSWERED = Situation(mode=Mode.ASK, user_present=True)
+"""A session as a person has it in a terminal."""
 
-def left_out(model: str, store: Store) -> Mapping[str, str]:
-    """Give the tools that a model (`provider/name`) is not told of, each with the reason."""
-    edit_tool = choose_edit_tool(model, store.edit_counts(model))
-    reasons = dict.fromkeys(EDIT_TOOLS - {edit_tool}, f"this model edits by {edit_tool}")
+
+def left_out(model: str, store: Store, spec: ModelSpec | None = None) -> Mapping[str, str]:
+    """Give the tools that a model (`provider/name`) is told of in no situation, each with the reason."""
+    edit_tool = choose_edit_tool(model, store.edit_counts(model), today())
+    reasons = dict.fromkeys(EDIT_TOOLS - {edit_tool}, f"this model edits with {edit_tool}")
     if find_spec("playwright") is None:
         reasons["browser_action"] = "Playwright is not installed: pip install 'treadle[browser]'"
+    elif spec is not None and spec.images is False:
+        reasons["browser_action"] = "this model cannot see screenshots"
     return reasons
 
 
-def offering(names: Collection[str], store: Store) -> Callable[[str], Collection[str]]:
-    """Tell a model of the one edit tool that suits it, and of everything else that can run here; the same each time."""
+def left_out_now(situation: Situation) -> Mapping[str, str]:
+    """Give the tools that no model is told of in a situation."""
+    reasons: dict[str, str] = {}
+    if situation.mode is not Mode.PLAN:
+        reasons["plan_mode_respond"] = "it works in plan mode only. Go on with the task, then use attempt_completion"
+    if not situation.user_present:
+        reasons["ask_followup_question"] = "nobody is here to answer"
+    return reasons
+
+
+def offering(store: Store, spec: Callable[[str], ModelSpec]) -> Callable[[str, Situation], Mapping[str, str]]:
+    """Find what a model is not told of; for the same model and situation it is the same each time."""
 
     @cache
-    def offered(model: str) -> Collection[str]:
-        return frozenset(names) - left_out(model, store).keys()
+    def always(model: str) -> Mapping[str, str]:
+        return left_out(model, store, spec(model))
 
-    return offered
+    return lambda model, situation: {**always(model), **left_out_now(situation)}

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from treadle.protocol.events import CallFinished, CallJudged, Event
 from treadle.protocol.tools import Outcome, ReadPath
+from treadle.workspace.names import logged_path
 from treadle.workspace.seen import Seen
 
 
@@ -20,8 +21,8 @@ def recall(history: Iterable[Event], seen: Seen) -> None:
                 )
             case CallFinished(call_id=call_id, result=result):
                 if result.outcome is Outcome.OK:
-                    known.update((os.path.realpath(path), event.at) for path in reads.get(call_id, ()))
-                known.update((change.path, change.after) for change in result.changes)
+                    known.update((os.path.realpath(logged_path(path)), event.at) for path in reads.get(call_id, ()))
+                known.update((logged_path(change.path), change.after) for change in result.changes)
             case _:
                 pass
     _note(known, seen)

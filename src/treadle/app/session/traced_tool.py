@@ -45,5 +45,5 @@ def _traced(prepared: Prepared, trace: Callable[[BaseException], None]) -> Prepa
             raise
 
     escalated = prepared.escalated
-    again = None if escalated is None else lambda denial: _traced(escalated(denial), trace)
+    again = None if escalated is None else lambda granted: _traced(escalated(granted), trace)
     return replace(prepared, run=run, escalated=again)

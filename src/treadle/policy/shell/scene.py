@@ -11,7 +11,7 @@ from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import ANY, PIPE, STAR, UNKNOWN, as_glob, fits, is_glob, is_static, shown
 from treadle.policy.names import control_name, could_be_secret, pattern_hits, secret_name
 from treadle.policy.operations import PathOp
-from treadle.policy.paths import Where, check_path
+from treadle.policy.paths import LISTED, Where, check_path
 from treadle.policy.shell.expand import Variables
 from treadle.policy.shell.syntax import Script
 from treadle.protocol.tools import Risk
@@ -149,6 +149,9 @@ class Scene:
                 check = check_path(piece, PathOp.READ, self.cwd, self.context)
                 self.trace.paths.append((PathOp.WRITE, check.resolved))
                 name = piece if check.where is Where.PROTECTED else None
+                if name is not None and check.reasons[0].rule == LISTED:
+                    findings.append(dangerous("secret-read", check.reasons[0].text))
+                    continue
             if name is not None:
                 findings.append(dangerous("secret-read", f"names {name}, which is protected from being read"))
             elif (control := control_name(piece)) is not None:
@@ -215,14 +218,15 @@ def _static_path(text: str, op: PathOp, cwd: str, scene: Scene) -> Finding:
     if op is PathOp.READ and _holds_secrets(check.resolved, scene.context):
         return dangerous("secret-read", f"{check.resolved} holds protected files")
     if check.where is Where.PROTECTED:
-        return dangerous("control-write" if op is PathOp.WRITE else "secret-read", reason)
+        opened = "" if check.reasons[0].rule == LISTED else check.resolved
+        return dangerous("control-write" if op is PathOp.WRITE else "secret-read", reason, path=opened)
     if check.where is Where.INSIDE:
         if op is PathOp.WRITE:
             return Finding(Risk.WRITE, "write-inside", f"changes {text}")
         return Finding(Risk.READ, "read-inside", f"reads {text}")
     if op is PathOp.WRITE:
-        return dangerous("write-outside", f"changes {reason}")
-    return Finding(Risk.READ_OUTSIDE, "read-outside", reason)
+        return dangerous("write-outside", f"{reason}, and the command changes it", path=check.resolved)
+    return Finding(Risk.READ_OUTSIDE, "read-outside", reason, path=check.resolved)
 
 
 def _holds_secrets(path: str, context: PolicyContext) -> bool:

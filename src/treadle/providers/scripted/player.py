@@ -78,13 +78,22 @@ class Player:
         """Answer a request: the first turn whose condition holds, else the turn for this many assistant messages."""
         index = self._choose(seen)
         if index is None:
-            return _refused(seen, f"the script has no turn for a request with {seen.assistant_messages} replies in it")
+            return self._refuse(
+                seen, f"the script has no turn for a request with {seen.assistant_messages} replies in it"
+            )
         turn = self._script.turns[index]
         missing = misses(turn.expect, seen)
         if missing:
-            return _refused(seen, f"turn {index + 1} of the script expected something else: " + "; ".join(missing))
+            return self._refuse(seen, f"turn {index + 1} of the script expected something else: " + "; ".join(missing))
         self._played[index] += 1
         return self._perform(turn, seen, self._played[index])
+
+    def _refuse(self, seen: Seen, problem: str) -> Performance:
+        """Refuse a request, or answer it by the turn that is there for such ones."""
+        if self._script.otherwise is None:
+            return _refused(seen, problem)
+        self._played[-1] += 1
+        return self._perform(self._script.otherwise, seen, self._played[-1])
 
     def _choose(self, seen: Seen) -> int | None:
         turns = list(enumerate(self._script.turns))

@@ -119,9 +119,10 @@ class Turn(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Script(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A whole script."""
+    """A whole script. `otherwise` answers what would be refused: no turn is left, or one expected something else."""
 
     turns: tuple[Turn, ...]
+    otherwise: Turn | None = None
     model: str = "scripted"
     pace: Pace = Pace()
 

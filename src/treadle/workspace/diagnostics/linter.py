@@ -12,7 +12,7 @@ from treadle.workspace.diagnostics.problems import PATTERN, Problem, read_output
 from treadle.workspace.process import Bounds, Command
 
 FILES = "{files}"
-_BOUNDS = Bounds(kept=512 * 1024)
+_BOUNDS = Bounds(kept=512 * 1024, line=512 * 1024)
 _NOT_FOUND = (126, 127)
 _USUAL = (0, 1)
 """With these a linter says that it worked; others may say that, or that it could not work at all."""

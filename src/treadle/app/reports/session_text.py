@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from treadle.app.presentation.words import counted
 from treadle.engine.advance import replay
 from treadle.engine.effects import Notify
 from treadle.engine.state import State
@@ -25,18 +26,18 @@ from treadle.store.sqlite import SessionRow
 
 
 def notifications(events: Sequence[Event]) -> Iterator[Notification]:
-    """Tell again what surfaces were told, as the log gives it."""
+    """Give again what surfaces were notified of, as the log says it."""
     state = State()
     for event in events:
         state, effects = replay(state, event)
         yield from (effect.notification for effect in effects if isinstance(effect, Notify))
 
 
-def story_lines(row: SessionRow, events: Sequence[Event]) -> Iterator[str]:
+def session_lines(row: SessionRow, events: Sequence[Event]) -> Iterator[str]:
     """Write a session as Markdown."""
     yield f"# {row.title or row.id}"
     yield ""
-    yield f"Session {row.id} in {row.workspace}, {row.model}, {len(events)} events"
+    yield f"Session {row.id} in {row.workspace}, {row.model}, {counted(len(events), 'event')}"
     for notification in notifications(events):
         yield from _lines(notification)
 
@@ -55,7 +56,7 @@ def _lines(notification: Notification) -> Iterator[str]:  # noqa: C901 - one lin
         case RetryScheduled(error=error, seconds=seconds):
             yield f"- retry in {seconds:.1f} s: {error.kind}: {error.message}"
         case ContextCompacted(dropped=dropped):
-            yield f"- {dropped} older messages left the prompt"
+            yield f"- {counted(dropped, 'older message')} left the prompt"
         case ModeChanged(mode=mode):
             yield f"- mode {mode}"
         case ModelChanged(model=model, why=why):
@@ -65,7 +66,7 @@ def _lines(notification: Notification) -> Iterator[str]:  # noqa: C901 - one lin
         case TurnEnded(outcome=outcome):
             money = "cost unknown" if outcome.cost is None else f"${outcome.cost:.4f}"
             why = f" ({outcome.why})" if outcome.why else ""
-            yield from ("", f"**{outcome.stop}**{why} after {outcome.steps} steps, {money}")
+            yield from ("", f"**{outcome.stop}**{why} after {counted(outcome.steps, 'step')}, {money}")
         case _:
             return
 

@@ -1,0 +1,153 @@
+"""The sessions as they are listed: their state, cost, and why they stopped."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from treadle.app.compose import open_store
+from treadle.engine.advance import replay
+from treadle.engine.effects import Notify
+from treadle.engine.state import State
+from treadle.protocol.base import Record
+from treadle.protocol.errors import StoreError, TreadleError
+from treadle.protocol.events import Event
+from treadle.protocol.notifications import TurnEnded, TurnStop
+from treadle.store.sqlite import SessionRow, Store
+
+
+class SessionState(StrEnum):
+    """Working on a prompt, waiting for a person's answer, done with the last prompt, or stopped before it was done."""
+
+    WORKING = "working"
+    WAITING = "waiting"
+    DONE = "done"
+    STOPPED = "stopped"
+
+
+UNFINISHED = "unfinished"
+"""Why a session stopped whose program ended in mid-turn."""
+
+UNREADABLE = "unreadable"
+"""Why a session counts as stopped whose log cannot be followed."""
+
+
+class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """One session. `cost` is in US dollars, None where it is unknown; `ended` is why it stopped, None if it did not.
+
+    Times are milliseconds since 1970, UTC.
+    """
+
+    id: str
+    title: str
+    state: SessionState
+    cost: float | None
+    ended: str | None
+    workspace: str
+    model: str
+    created_at: int
+    updated_at: int
+    events: int
+
+
+class _Digest(Record, frozen=True, kw_only=True):
+    """What a log says in short: whether a turn goes on, and waits for a person; how the last one ended; all costs."""
+
+    active: bool = False
+    asking: bool = False
+    stop: str | None = None
+    cost: float | None = 0.0
+
+
+def listed_sessions(workspace: Path | None) -> list[ListedSession]:
+    """List the sessions that had a prompt, the last used first; of one workspace if given."""
+    store = open_store()
+    try:
+        rows = [row for row in store.sessions(None if workspace is None else str(workspace)) if row.title]
+        digests = _digests(store, rows)
+        leased = store.leased()
+        return [_listed(row, digests[row.id], live=row.id in leased) for row in rows]
+    finally:
+        store.close()
+
+
+def _digests(store: Store, rows: Sequence[SessionRow]) -> dict[str, _Digest]:
+    """Give what the logs say; what was read once is kept until the log goes on."""
+    kept = store.summaries()
+    found: dict[str, _Digest] = {}
+    read: dict[str, tuple[int, bytes]] = {}
+    for row in rows:
+        seq, data = kept.get(row.id, (-1, b""))
+        digest = _decoded(data) if seq == row.events else None
+        if digest is None:
+            digest = _read(store, row.id)
+            read[row.id] = (row.events, msgspec.json.encode(digest))
+        found[row.id] = digest
+    if read:
+        with suppress(StoreError):  # a full disk keeps nobody from reading the list
+            store.keep_summaries(read)
+    return found
+
+
+def _decoded(data: bytes) -> _Digest | None:
+    try:
+        return msgspec.json.decode(data, type=_Digest)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _read(store: Store, session_id: str) -> _Digest:
+    """Follow a log to its end; one that this version cannot follow does not keep the others from being listed."""
+    try:
+        return _followed(store.read(session_id))
+    except (TreadleError, AssertionError, LookupError, StopIteration):
+        return _Digest(stop=UNREADABLE, cost=None)
+
+
+def _followed(events: Sequence[Event]) -> _Digest:
+    state = State()
+    stop: str | None = None
+    costs: list[float | None] = []
+    for event in events:
+        state, effects = replay(state, event)
+        for effect in effects:
+            if isinstance(effect, Notify) and isinstance(effect.notification, TurnEnded):
+                stop = str(effect.notification.outcome.stop)
+                costs.append(effect.notification.outcome.cost)
+    if state.turn is not None:
+        costs.append(state.turn.cost)
+    known = [cost for cost in costs if cost is not None]
+    return _Digest(
+        active=state.turn is not None,
+        asking=bool(state.questions),
+        stop=stop,
+        cost=sum(known) if len(known) == len(costs) else None,
+    )
+
+
+def _listed(row: SessionRow, digest: _Digest, *, live: bool) -> ListedSession:
+    state, ended = _standing(digest, live=live)
+    return ListedSession(
+        id=row.id,
+        title=row.title,
+        state=state,
+        cost=digest.cost,
+        ended=ended,
+        workspace=row.workspace,
+        model=row.model,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        events=row.events,
+    )
+
+
+def _standing(digest: _Digest, *, live: bool) -> tuple[SessionState, str | None]:
+    if digest.active and live:
+        return (SessionState.WAITING if digest.asking else SessionState.WORKING), None
+    if digest.active or digest.stop is None:
+        return SessionState.STOPPED, UNFINISHED
+    if digest.stop == TurnStop.END_TURN:
+        return SessionState.DONE, None
+    return SessionState.STOPPED, digest.stop

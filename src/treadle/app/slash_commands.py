@@ -1,0 +1,71 @@
+"""The slash commands of the terminal, in one table for every surface, and how a prompt is told from one."""
+
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from types import MappingProxyType
+
+from treadle.protocol.permissions import Mode
+
+SLASH_COMMANDS = (
+    ("/steer TEXT", "say something at the next step instead of after the turn (Ctrl-S sends the line so)"),
+    ("/queue", "list the prompts that wait"),
+    ("/drop N", "drop a prompt that waits"),
+    ("/edit N", "take a prompt that waits into the input line to change it"),
+    ("/mode NAME", f"{', '.join(Mode)} (Shift-Tab: the next of plan, ask, edits)"),
+    ("/model NAME", "use another model from the next step on, as provider/name"),
+    ("/trust", "what would act in this folder, and whether it may"),
+    ("/todo", "show the task's checklist, and the file in which you can change it"),
+    ("/approvals", "list what you have allowed for this session"),
+    ("/revoke N", "take back what you have allowed"),
+    ("/help", "show this"),
+    ("/quit", "quit; the session is kept and can be resumed"),
+)
+"""Each as it is written, and what it does."""
+
+_INSTEAD: Mapping[str, str] = MappingProxyType(
+    {
+        "resume": "To go on with a session: treadle --resume ID (`treadle sessions` lists them).",
+        "continue": "To go on with the last session of this folder: treadle --continue",
+        "sessions": "To list the sessions: treadle sessions",
+        "clear": "A new session begins empty: treadle",
+        "new": "A new session begins empty: treadle",
+        "compact": "Older messages leave the conversation by themselves when it gets too long.",
+        "cost": "To see what sessions cost: treadle sessions",
+        "usage": "To see what sessions cost: treadle sessions",
+        "login": "To store a provider's key: treadle login PROVIDER",
+        "config": "To see and change settings: treadle config",
+        "doctor": "To check the installation: treadle doctor",
+        "models": "To list models: treadle models",
+    }
+)
+"""Commands that other programs have, and what does it here."""
+
+_WORD = re.compile(r"/[A-Za-z?][\w-]*")
+_SHELL = re.compile(r"![A-Za-z./~]")
+
+
+def slash_names() -> tuple[str, ...]:
+    """Give the names, without the slash."""
+    return tuple(usage[1:].partition(" ")[0] for usage, _ in SLASH_COMMANDS)
+
+
+def slash_word(text: str) -> str:
+    """Give the slash command that a text begins with, without the slash; empty for a path and any other text."""
+    first = text.split(maxsplit=1)[0] if text.strip() else ""
+    return first[1:] if _WORD.fullmatch(first) else ""
+
+
+def is_shell_line(text: str) -> bool:
+    """Whether a text begins as other programs take a command of the user's own: `!ls`."""
+    return _SHELL.match(text.lstrip()) is not None
+
+
+def nearest_slash(name: str) -> str:
+    """Say what is meant by a slash command that there is not, as a sentence; empty when nothing is like it."""
+    if name in _INSTEAD:
+        return _INSTEAD[name]
+    near = get_close_matches(name.lower(), [*slash_names(), *_INSTEAD], n=1)
+    if not near:
+        return ""
+    return _INSTEAD.get(near[0], f"Did you mean /{near[0]}?")

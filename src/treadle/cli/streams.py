@@ -1,0 +1,73 @@
+"""The standard streams of the program, also where they were closed before it started or are gone at its end."""
+
+import errno
+import os
+import sys
+
+TYPE_CHECKING = False
+"""`typing` takes longer to load than `--version` to answer."""
+if TYPE_CHECKING:
+    from typing import TextIO
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_GONE = frozenset({errno.EPIPE, errno.EIO, errno.ENXIO, errno.EBADF})
+
+
+def open_streams() -> None:
+    """Make the three streams usable: one that is closed goes nowhere, and no character ends the program.
+
+    A closed stream leaves its number free. The next file to be opened, such as the log, would get that number, and
+    whatever is written to the stream would land in it.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    sys.stdin = sys.stdin or _open(0, "r")
+    sys.stdout = sys.stdout or _open(1, "w")
+    sys.stderr = sys.stderr or _open(2, "w")
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def _open(number: int, mode: str) -> "TextIO":
+    return os.fdopen(number, mode, encoding="utf-8", closefd=False)  # type: ignore[return-value]
+
+
+def is_unwritable(error: OSError) -> bool:
+    """Whether it is about a stream: nobody is there any more, or its disk is full. One about a file names the file."""
+    return error.filename is None and error.errno in _GONE | _FULL
+
+
+def is_full(error: OSError) -> bool:
+    """Whether there was no room for what was written."""
+    return error.errno in _FULL
+
+
+def is_hangup(error: OSError) -> bool:
+    """Whether it was a terminal that is gone, not a pipe whose reader has left."""
+    return error.errno != errno.EPIPE
+
+
+def flush_streams() -> OSError | None:
+    """Write out what is held back; gives the error of what cannot be written, which is dropped.
+
+    Python would try again at its very end and exit with 120.
+    """
+    failed = None
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError as error:
+            failed = failed or error
+            _drop(stream)
+    return failed
+
+
+def _drop(stream: "TextIO") -> None:
+    """Let the rest of a stream go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+    stream.flush()

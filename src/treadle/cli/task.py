@@ -1,0 +1,112 @@
+"""The task of a command line: a text in quotes. What can be a mistake is refused before it costs anything."""
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+from treadle.protocol.errors import ConfigError
+
+_MEANT: Mapping[str, str] = MappingProxyType(
+    {
+        "resume": "--resume ID",
+        "continue": "--continue",
+        "version": "--version",
+        "run": "-p TASK",
+        "exec": "-p TASK",
+        "print": "-p TASK",
+        "list": "sessions",
+        "ls": "sessions",
+        "history": "sessions",
+        "cost": "sessions",
+        "usage": "sessions",
+        "auth": "login",
+        "replay": "policy replay",
+        "verify": "audit verify",
+        "check": "doctor",
+        "status": "doctor",
+        "settings": "config",
+    }
+)
+"""Words that other programs know, and what does it here."""
+
+_WITHOUT_BLANKS = 0x0E00
+"""From this character on (Thai) there are scripts that put no blanks between words: one word may be a whole task."""
+
+
+_SENTENCE_ENDS = frozenset(".!?")
+"""No command ends so: `Go on!` may be one word in another language."""
+
+_AS_TEXT = "To send it as text, put another word before it."
+
+_NOT_SENT = "Words without quotes may be a mistyped command, so nothing was sent to a model."
+
+
+def task_of(words: Sequence[str], commands: Collection[str]) -> str:
+    """Give the task of a session; raises `ConfigError`, which nothing was sent for, when it can be a mistyped command.
+
+    A task is one argument, in quotes. So no command that is mistyped, or given behind its flags, is sent to a model.
+    """
+    if not words or (len(words) == 1 and _is_task(words[0], commands)):
+        return words[0] if words else ""
+    first = words[0]
+    if first in commands:
+        fix = f"Write: treadle {first}"
+        raise ConfigError("command-unknown", f"The command {first!r} must come first.", why=_NOT_SENT, fix=fix)
+    if len(words) == 1 or _nearest(first, commands):
+        raise unknown_command(first, commands, why=_NOT_SENT)
+    from shlex import quote
+
+    fix = f"Write: treadle {quote(' '.join(words))}"
+    raise ConfigError("task-unquoted", "A task is one argument: put it in quotes.", why=_NOT_SENT, fix=fix)
+
+
+def _is_task(word: str, commands: Collection[str]) -> bool:
+    if not word or any(char.isspace() or ord(char) >= _WITHOUT_BLANKS for char in word.strip()):
+        return True
+    return word[-1] in _SENTENCE_ENDS and word[0].isalpha() and not _nearest(word[:-1], commands)
+
+
+def unknown_command(word: str, commands: Collection[str], *, why: str = "") -> ConfigError:
+    """Say that there is no such command, and which is the nearest."""
+    near = _nearest(word, commands)
+    fix = f"Did you mean: treadle {near}" if near else "`treadle --help` lists the commands."
+    return ConfigError("command-unknown", f"There is no command {word!r}.", why=why, fix=fix)
+
+
+def _nearest(word: str, commands: Collection[str]) -> str:
+    """Give the command that a word is most like, empty when it is like none."""
+    from difflib import get_close_matches
+
+    word = word.lower().rstrip("".join(_SENTENCE_ENDS))
+    near = get_close_matches(word, [*commands, *_MEANT], n=1, cutoff=0.65)
+    return _MEANT.get(near[0], near[0]) if near else ""
+
+
+def check_task(text: str, folder: Path) -> None:
+    """Raise `ConfigError` for a task that begins with what is no text: a slash command, `!command`, `@file`."""
+    from treadle.app.slash_commands import is_shell_line, nearest_slash, slash_names, slash_word
+
+    name = slash_word(text)
+    if name in (*slash_names(), "?", "exit"):
+        raise _refused(f"/{name} is a command of the terminal.", "Start `treadle` and enter it there.")
+    if name:
+        raise _refused(f"There is no command /{name}.", nearest_slash(name) or _AS_TEXT)
+    if is_shell_line(text):
+        raise _refused("A task cannot be a command of a shell.", f"Say what to do in words. {_AS_TEXT}")
+    first = text.split(maxsplit=1)[0] if text.strip() else ""
+    if first.startswith("@") and first != "@" and _exists(folder / first[1:]):
+        from shlex import quote
+
+        fix = f"Name the file without @: Treadle can read it. To attach it: --file {quote(first[1:])}"
+        raise _refused("Files are not attached with @.", fix)
+
+
+def _refused(what: str, fix: str) -> ConfigError:
+    return ConfigError("task-sign", what, why="Nothing was sent to a model.", fix=fix)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False

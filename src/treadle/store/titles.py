@@ -1,0 +1,42 @@
+"""What a session is called: the beginning of its first prompt. One without a title has had no prompt, and is empty."""
+
+import sqlite3
+from collections.abc import Iterable
+
+from treadle.protocol.codec import decode_data
+from treadle.protocol.errors import StoreError
+from treadle.protocol.events import Event, EventData, Prompt
+from treadle.protocol.messages import Text, UserContent
+
+_LONGEST = 80
+_UNTITLED = "(no text)"
+
+
+def title_of(content: Iterable[UserContent]) -> str:
+    """Give the title that a prompt makes: one line, never empty."""
+    text = next((block.text for block in content if isinstance(block, Text)), "")
+    line = " ".join(text[: 16 * _LONGEST].split())[:_LONGEST]
+    return line.encode(errors="replace").decode() or _UNTITLED
+
+
+def first_title(events: Iterable[EventData]) -> str:
+    """Give the title of a session by what was logged of it, empty when there was no prompt."""
+    return next((title_of(data.content) for data in events if isinstance(data, Prompt)), "")
+
+
+def give_title(connection: sqlite3.Connection, session_id: str, events: Iterable[Event]) -> None:
+    """Name a session that has no title yet after the first prompt among these events."""
+    title = first_title(event.data for event in events)
+    if title:
+        connection.execute("UPDATE sessions SET title = ? WHERE id = ? AND title = ''", (title, session_id))
+
+
+def give_titles(connection: sqlite3.Connection) -> None:
+    """Name the sessions of a file that was written before titles came from the log."""
+    for (session_id,) in connection.execute("SELECT id FROM sessions WHERE title = ''").fetchall():
+        rows = connection.execute("SELECT data, version FROM events WHERE session_id = ? ORDER BY seq", (session_id,))
+        try:
+            title = first_title(decode_data(data, version) for data, version in rows)
+        except (StoreError, TypeError):
+            title = _UNTITLED
+        connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session_id))

@@ -1,0 +1,40 @@
+"""What the model works under, in a few short lines: who is there, what runs without asking, how many steps it has."""
+
+from collections.abc import Collection, Sequence
+
+from treadle.protocol.permissions import Mode, Situation
+from treadle.workspace.names import shown_name
+
+_NAMED = 10
+_NOBODY = "Nobody is here: no question gets an answer, and what needs a yes is denied."
+_MODES = {
+    Mode.PLAN: "Nothing may be changed. Explore, then give your plan with plan_mode_respond.",
+    Mode.ASK: "Reading in the workspace runs. Edits, the network and commands that run code need a yes.",
+    Mode.EDITS: "Reading and file edits run. The network and commands that run code, such as tests, need a yes.",
+    Mode.AUTO: (
+        "Edits and commands run. Commands run in a sandbox: no network, no commits, writes only here and in $TMPDIR."
+    ),
+    Mode.FULL: "All runs but what destroys data, reads secrets or changes control files: that needs a yes.",
+}
+
+
+def situation_lines(situation: Situation, *, first: bool, approved: Collection[str] = ()) -> list[str]:
+    """Say what follows from a situation; `approved` names classes of risk that the user lets run beyond the mode."""
+    lines = [] if situation.user_present else [_NOBODY]
+    if situation.user_present and not first:
+        lines.append("The user is here and can answer.")
+    lines.append(f"Mode: {situation.mode}. {_MODES[situation.mode]}")
+    if approved and situation.mode not in (Mode.PLAN, Mode.FULL):
+        lines.append(f"These run without a yes too: {', '.join(sorted(approved))}.")
+    if situation.max_steps is not None:
+        lines.append(f"Steps: at most {situation.max_steps}.")
+    return lines
+
+
+def repository_line(branch: str, changed: Sequence[str]) -> str:
+    """Say which branch is checked out and which files differ from it; `changed` are their names."""
+    if not changed:
+        return f"Git: {branch}, no changes"
+    more = f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
+    files = "1 changed file" if len(changed) == 1 else f"{len(changed)} changed files"
+    return f"Git: {branch}, {files}: {', '.join(map(shown_name, changed[:_NAMED]))}{more}"

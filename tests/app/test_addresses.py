@@ -1,0 +1,246 @@
+"""A key goes to the address of its own provider only, whatever else was given an address."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.app.local_servers import Asked, http_server
+from tests.e2e.process import Ended, Program
+from tests.providers.support import collect, request
+from treadle.app.config.addresses import bind_base_url
+from treadle.app.config.settings import ProviderSettings, Settings, load_settings
+from treadle.app.exits import Exit
+from treadle.app.models.choosing import Models
+from treadle.protocol.errors import ConfigError
+
+KEYS = {
+    "OPENAI_API_KEY": "sk-openai-1111111111",
+    "ANTHROPIC_API_KEY": "sk-anthropic-2222222222",
+    "GROQ_API_KEY": "gsk-groq-3333333333",
+}
+REFS = {"openai": "openai/gpt-5", "anthropic": "anthropic/claude-sonnet-4-5", "groq": "groq/openai/gpt-oss-120b"}
+CHAT = (
+    b'data: {"id":"1","choices":[{"index":0,"delta":{"role":"assistant","content":"ok"}}]}\n\n'
+    b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+)
+MESSAGES = (
+    b'event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text",'
+    b'"text":"ok"}}\n\nevent: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}\n\n'
+    b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+)
+
+
+@dataclass
+class Servers:
+    """An address for each provider, and one more that is given as the base URL; what each was sent."""
+
+    urls: Mapping[str, str]
+    asked: dict[str, list[Asked]] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> str:
+        names = (name for name in self.urls if name != "given")
+        return "".join(f'[providers.{name}]\nbase_url = "{self.urls[name]}/v1"\n' for name in names)
+
+    def keys_at(self, place: str) -> set[str]:
+        """Name the providers whose keys arrived at a place."""
+        sent = str([asked.headers for asked in self.asked[place]])
+        return {name.removesuffix("_API_KEY").lower() for name, key in KEYS.items() if key in sent}
+
+
+@asynccontextmanager
+async def servers(*, refusing: str = "") -> AsyncGenerator[Servers]:
+    """Serve each provider; `refusing` answers that it is overloaded."""
+    asked: dict[str, list[Asked]] = {name: [] for name in (*REFS, "given")}
+
+    def answer(place: str, one: Asked) -> tuple[int, object]:
+        asked[place].append(one)
+        if place == refusing:
+            return 529, {"error": {"type": "overloaded_error", "message": "busy"}}
+        return 200, MESSAGES if one.path.endswith("/messages") else CHAT
+
+    async with AsyncExitStack() as stack:
+        urls = {}
+        for name in asked:
+            urls[name] = await stack.enter_async_context(http_server(partial(answer, name)))
+        yield Servers(urls, asked)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("MODEL", "BASE_URL", "MODE", "TOOL_PROTOCOL", "MAX_STEPS", "MAX_RETRIES", "THINKING_BUDGET"):
+        monkeypatch.delenv(f"TREADLE_{name}", raising=False)
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    for folder in ("home", "ws"):
+        (tmp_path / folder).mkdir()
+    return tmp_path
+
+
+SOURCES = ("flag", "variable", "file")
+
+
+@pytest.mark.parametrize(
+    ("source", "said", "written"), list(itertools.product(SOURCES, (None, "openai", "groq"), (None, "anthropic")))
+)
+def test_a_base_url_is_the_address_of_one_provider_or_is_refused(
+    place: Path, monkeypatch: pytest.MonkeyPatch, source: str, said: str | None, written: str | None
+) -> None:
+    lines = [f'model = "{REFS[written]}"'] if written else []
+    lines += ['base_url = "http://given/v1"'] if source == "file" else []
+    (place / "home" / "config.toml").write_text("\n".join(lines))
+    if source == "variable":
+        monkeypatch.setenv("TREADLE_BASE_URL", "http://given/v1")
+    flags = {"model": REFS[said]} if said else {}
+    flags |= {"base_url": "http://given/v1"} if source == "flag" else {}
+    models = Models(load_settings(flags), KEYS)
+    reached = {name for name in REFS if models.base_url(models.row(name)) == "http://given/v1"}
+    bound = said or written
+    assert reached == ({bound} if bound else set())
+    if bound is None:
+        for refused in (models.choose, lambda: models.provider(REFS["openai"])):
+            with pytest.raises(ConfigError) as error:
+                refused()
+            assert (error.value.code, "[providers.NAME]" in error.value.fix) == ("base-url-alone", True)
+    else:
+        assert models.choose().spec.provider == bound
+
+
+def test_what_else_is_said_of_the_provider_stays_and_its_other_name_is_it(place: Path) -> None:
+    said = ProviderSettings(api_key_env="MINE", base_url="http://old")
+    for ref, section in (("gemini/gemini-2.5-pro", "google"), ("Google/gemini-2.5-pro", "google"), ("own/m", "own")):
+        settings = Settings(model=ref, base_url="http://given", providers={section: said})
+        bound = bind_base_url(settings, ref)
+        assert bound.providers == {section: ProviderSettings(api_key_env="MINE", base_url="http://given")}
+        assert (bound.base_url, bind_base_url(bound, ref)) == ("", bound)
+
+
+def test_a_mistyped_provider_does_not_become_one_by_an_address(place: Path) -> None:
+    with pytest.raises(ConfigError) as refused:
+        Models(Settings(model="antropic/claude-sonnet-4-5", base_url="http://given"), KEYS).choose()
+    assert (refused.value.code, "'anthropic'" in refused.value.fix) == ("provider-unknown", True)
+
+
+def test_a_workspace_that_names_the_model_does_not_say_whose_address_yours_is(place: Path) -> None:
+    (place / "ws" / ".treadle").mkdir()
+    (place / "ws" / ".treadle" / "config.toml").write_text('model = "openai/gpt-5"\n')
+    file = place / "home" / "config.toml"
+    file.write_text('base_url = "http://gateway/v1"\nmodel = "anthropic/claude-sonnet-4-5"\n')
+    models = Models(load_settings({}, workspace=place / "ws", trusted=True), KEYS)
+    assert models.choose().spec.ref == "openai/gpt-5"
+    assert models.base_url(models.row("openai")) == "https://api.openai.com/v1"
+    assert models.base_url(models.row("anthropic")) == "http://gateway/v1"
+    file.write_text('base_url = "http://gateway/v1"\n')
+    with pytest.raises(ConfigError) as refused:
+        load_settings({}, workspace=place / "ws", trusted=True)
+    assert refused.value.code == "base-url-alone"
+    flags = {"model": "anthropic/claude-sonnet-4-5"}
+    models = Models(load_settings(flags, workspace=place / "ws", trusted=True), KEYS)
+    assert models.base_url(models.row("anthropic")) == "http://gateway/v1"
+
+
+async def _run(place: Path, *arguments: str, extra: Mapping[str, str] | None = None) -> Ended:
+    program = Program(place / "home", {**KEYS, "TREADLE_MAX_RETRIES": "2", **(extra or {})})
+    async with asyncio.timeout(120):
+        return await program.run("-p", "Go.", *arguments, "-C", str(place / "ws"))
+
+
+async def test_the_fallback_keeps_its_own_address_and_key(place: Path) -> None:
+    async with servers(refusing="given") as all_of_them:
+        config = f'fallback = "{REFS["anthropic"]}"\n{all_of_them.settings}'
+        (place / "home" / "config.toml").write_text(config)
+        ended = await _run(place, "--model", REFS["openai"], "--base-url", f"{all_of_them.urls['given']}/v1")
+    assert ended.code == Exit.DONE, ended.err
+    assert [all_of_them.keys_at(name) for name in ("given", "anthropic", "openai")] == [
+        {"openai"},
+        {"anthropic"},
+        set(),
+    ]
+
+
+@pytest.mark.parametrize(("mode", "where"), [("plan", "anthropic"), ("edits", "given")])
+async def test_the_model_of_a_mode_keeps_its_own_address_and_key(place: Path, mode: str, where: str) -> None:
+    async with servers() as all_of_them:
+        config = f'[modes.plan]\nmodel = "{REFS["anthropic"]}"\n{all_of_them.settings}'
+        (place / "home" / "config.toml").write_text(f'model = "{REFS["groq"]}"\n{config}')
+        variable = {"TREADLE_BASE_URL": f"{all_of_them.urls['given']}/v1"}
+        await _run(place, "--mode", mode, extra=variable)
+    reached = {name: all_of_them.keys_at(name) for name in all_of_them.urls if all_of_them.asked[name]}
+    assert reached == {where: {"anthropic" if mode == "plan" else "groq"}}
+
+
+async def test_a_session_that_goes_on_takes_the_address_for_the_model_that_is_named(place: Path) -> None:
+    async with servers() as all_of_them:
+        (place / "home" / "config.toml").write_text(all_of_them.settings)
+        given = f"{all_of_them.urls['given']}/v1"
+        first = await _run(place, "--model", REFS["groq"])
+        own = await _run(place, "--continue", "--base-url", given)
+        other = await _run(place, "--continue", "--base-url", given, extra={"TREADLE_MODEL": REFS["openai"]})
+        named = await _run(place, "--continue", "--base-url", given, "--model", REFS["openai"])
+        alone = await _run(place, "--base-url", given)
+    assert [one.code for one in (first, own, other, named, alone)] == [*[Exit.DONE] * 4, Exit.CONFIG]
+    assert "A base URL was given without a model. [base-url-alone]" in alone.err
+    assert (
+        f"--base-url is the address of openai, which your settings name; this session works with {REFS['groq']}."
+        in (other.err)
+    )
+    assert [all_of_them.keys_at(name) for name in ("groq", "openai", "anthropic")] == [{"groq"}, set(), set()]
+    # The second run is of the session's own provider; the third names another one, so the session keeps its address.
+    assert [
+        [asked.headers["authorization"][-10:] for asked in all_of_them.asked[name]] for name in ("groq", "given")
+    ] == [
+        ["3333333333"] * 2,
+        ["3333333333", "1111111111"],
+    ]
+
+
+async def test_a_redirect_carries_no_key_to_another_host(place: Path) -> None:
+    taken: list[Asked] = []
+
+    def take(asked: Asked) -> tuple[int, object]:
+        taken.append(asked)
+        return 200, CHAT
+
+    def redirect(status: int, _: Asked) -> tuple[int, object]:
+        return status, {}
+
+    async with http_server(take) as foreign:
+        for status in (301, 302, 307, 308):
+            async with http_server(partial(redirect, status), location=foreign) as url:
+                ended = await _run(place, "--model", REFS["groq"], "--base-url", f"{url}/v1")
+            assert (ended.code, "which is not followed" in ended.err) == (Exit.FAILED, True)
+    assert taken == []
+
+
+async def test_a_model_that_is_switched_to_in_the_session_is_called_at_its_own_address(place: Path) -> None:
+    async with servers() as all_of_them:
+        (place / "home" / "config.toml").write_text(all_of_them.settings)
+        models = Models(load_settings({"model": REFS["openai"], "base_url": f"{all_of_them.urls['given']}/v1"}), KEYS)
+        for name in ("openai", "groq", "anthropic", "openai"):
+            chosen = models.choose(REFS[name]).spec
+            await collect(models.provider(chosen.ref), request())
+        await models.close()
+    reached = {name: (all_of_them.keys_at(name), len(asked)) for name, asked in all_of_them.asked.items()}
+    assert reached == {
+        "given": ({"openai"}, 2),
+        "groq": ({"groq"}, 1),
+        "anthropic": ({"anthropic"}, 1),
+        "openai": (set(), 0),
+    }
+
+
+async def test_a_refused_key_is_named_with_the_way_to_another_and_without_its_text(place: Path) -> None:
+    def refuse(_: Asked) -> tuple[int, object]:
+        return 401, {"error": {"message": f"Incorrect API key provided: {KEYS['GROQ_API_KEY']}"}}
+
+    async with http_server(refuse) as url:
+        ended = await _run(place, "--model", REFS["groq"], "--base-url", f"{url}/v1")
+    assert "The key comes from GROQ_API_KEY and ends in …3333. (HTTP 401)" in ended.err
+    assert "Store another key: `treadle login groq`. GROQ_API_KEY is used before a stored key" in ended.err
+    assert KEYS["GROQ_API_KEY"] not in ended.err + ended.out
+    assert "log:" not in ended.err

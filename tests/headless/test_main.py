@@ -1,0 +1,194 @@
+"""What one task without a person writes where, and how to go on with it."""
+
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from treadle.app.compose import Opening, open_session
+from treadle.app.config.settings import ModelSettings, Settings
+from treadle.app.exits import Exit
+from treadle.app.reports.session_list import SessionState, listed_sessions
+from treadle.headless.main import OutputFormat, run_headless
+from treadle.headless.narrator import narrate
+from treadle.protocol.messages import Text
+from treadle.protocol.permissions import Mode
+from treadle.providers.scripted.script import MakeCall, Refuse, SayText, SayThinking, Script, Turn
+from treadle.providers.scripted.server import ScriptedServer
+
+ANSWER = "The answer is **42**."
+LOOK = MakeCall(name="list_files", arguments={"path": "."})
+
+
+class Stream(io.StringIO):
+    """A stream that is a terminal or not; one that is `gone` fails as a closed one does, after its first line."""
+
+    def __init__(self, *, is_terminal: bool = False, gone: OSError | None = None) -> None:
+        super().__init__()
+        self._is_terminal = is_terminal
+        self._gone = gone
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+    def write(self, text: str, /) -> int:
+        if self._gone is not None and self.getvalue():
+            raise self._gone
+        return super().write(text)
+
+
+@dataclass
+class Place:
+    """A folder and a home, and what was written."""
+
+    folder: Path
+    max_steps: int | None = None
+    session: str = ""
+
+    async def run(
+        self,
+        *turns: Turn,
+        out: Stream | None = None,
+        err: Stream | None = None,
+        output: OutputFormat = OutputFormat.TEXT,
+        task: str = "What is it?",
+        resume: str = "",
+    ) -> tuple[int, str, str]:
+        """Work a task off; gives the exit code and what came to both streams."""
+        out, err = out or Stream(), err or Stream()
+        async with ScriptedServer(Script(turns=turns)) as server:
+            known = ModelSettings(context_window=200_000, input_price=1.0, output_price=1.0)
+            model = "anthropic-compatible/scripted"
+            settings = Settings(
+                model=model, base_url=server.base_url, models={model: known}, mode=Mode.EDITS, max_steps=self.max_steps
+            )
+            opening = Opening(workspace=self.folder, settings=settings, user_present=False, resume=resume)
+            live = await open_session(opening)
+            self.session = live.id
+            content = (Text(text=task),) if task else ()
+            code = await run_headless(live, content, output, out=out, err=err)
+        return code, out.getvalue(), err.getvalue()
+
+    @property
+    def resume_line(self) -> str:
+        return f"Go on with: treadle --resume {self.session}\n"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    (tmp_path / "folder").mkdir()
+    return Place(tmp_path / "folder")
+
+
+def says(*items: SayText | MakeCall | SayThinking) -> Turn:
+    return Turn(items=items)
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+@pytest.mark.parametrize("completes", [True, False])
+async def test_the_answer_goes_to_standard_output_only(place: Place, is_terminal: bool, completes: bool) -> None:
+    done = MakeCall(name="attempt_completion", arguments={"result": ANSWER})
+    last = says(done) if completes else says(SayText(text=ANSWER))
+    code, out, err = await place.run(
+        says(SayText(text="Let me look."), LOOK),
+        last,
+        out=Stream(is_terminal=is_terminal),
+        err=Stream(is_terminal=is_terminal),
+    )
+    assert (code, out) == (Exit.DONE, f"{ANSWER}\n")
+    assert "Let me look." in err
+    assert ANSWER not in err
+
+
+async def test_a_text_beside_the_completion_is_progress(place: Place) -> None:
+    done = MakeCall(name="attempt_completion", arguments={"result": ANSWER})
+    _, out, err = await place.run(says(SayText(text="I am done now."), done))
+    assert (out, "I am done now.\n" in err) == (f"{ANSWER}\n", True)
+
+
+async def test_a_text_that_was_shown_before_the_step_limit_is_not_shown_again_on_the_same_screen(place: Place) -> None:
+    place.max_steps = 1
+    out_stream, err_stream = Stream(is_terminal=True), Stream(is_terminal=True)
+    code, out, err = await place.run(says(SayText(text="Let me look."), LOOK), out=out_stream, err=err_stream)
+    assert (code, out, err.count("Let me look.")) == (Exit.STEPS, "", 1)
+    code, out, err = await place.run(says(SayText(text="Let me look."), LOOK))
+    assert (code, out) == (Exit.STEPS, "Let me look.\n"), "a script still gets it"
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+async def test_how_to_go_on_is_said_after_a_good_end_on_a_terminal_only(place: Place, is_terminal: bool) -> None:
+    _, _, err = await place.run(says(SayText(text=ANSWER)), err=Stream(is_terminal=is_terminal))
+    assert err.count(place.resume_line) == is_terminal
+
+
+async def test_how_to_go_on_is_said_once_after_an_error_and_before_its_four_lines(place: Place) -> None:
+    code, _, err = await place.run(Turn(items=(Refuse(status=400, message="no such thing"),)))
+    assert (code, err.count(place.resume_line)) == (Exit.FAILED, 1)
+    assert err.index(place.resume_line) < err.index("treadle: The call of")
+
+
+@pytest.mark.parametrize("output", [OutputFormat.JSON, OutputFormat.STREAM_JSON])
+async def test_json_output_names_the_session_in_its_records_alone(place: Place, output: OutputFormat) -> None:
+    place.max_steps = 1
+    code, out, err = await place.run(says(LOOK), output=output, err=Stream(is_terminal=True))
+    last = json.loads(out.splitlines()[-1])
+    assert (code, last["session_id"], last["stop"]) == (Exit.STEPS, place.session, "max_turn_requests")
+    assert "--resume" not in err
+
+
+@pytest.mark.parametrize("number", [5, 32])
+async def test_a_stream_that_is_gone_ends_the_task_and_keeps_the_session(place: Place, number: int) -> None:
+    gone = OSError(number, "gone")
+    with pytest.raises(OSError, match="gone"):
+        await place.run(says(LOOK), says(SayText(text=ANSWER)), err=Stream(gone=gone))
+    code, out, err = await place.run(says(LOOK), says(SayText(text=ANSWER)), resume=place.session, task="")
+    assert (code, out) == (Exit.DONE, f"{ANSWER}\n"), err
+
+
+async def test_a_resumed_session_with_nothing_to_do_says_so_and_how_to_go_on(place: Place) -> None:
+    await place.run(says(SayText(text=ANSWER)))
+    code, out, err = await place.run(task="", resume=place.session)
+    assert (code, out) == (Exit.DONE, "")
+    assert err.endswith(f"Nothing is left to do in this session; give it a task with -p.\n{place.resume_line}")
+
+
+async def test_one_denied_call_is_one_call(place: Place) -> None:
+    run = MakeCall(name="execute_command", arguments={"command": "./deploy"})
+    code, _, err = await place.run(says(run), says(SayText(text=ANSWER)))
+    assert (code, "# 1 call was denied because nobody was there to approve it; see --mode\n" in err) == (
+        Exit.PERMISSION,
+        True,
+    )
+
+
+async def test_the_list_says_how_each_session_stands_and_what_it_has_cost(place: Place) -> None:
+    await place.run(says(SayText(text=ANSWER)), task="First\n  of all")
+    place.max_steps = 1
+    await place.run(says(LOOK), task="Second")
+    await place.run(Turn(items=(Refuse(status=400),)), task="Third")
+    for _ in range(2):  # read, and then as it was kept
+        sessions = listed_sessions(place.folder)
+        assert [one.title for one in sessions] == ["Third", "Second", "First of all"]
+        assert [(one.state, one.ended) for one in sessions] == [
+            (SessionState.STOPPED, "error"),
+            (SessionState.STOPPED, "max_turn_requests"),
+            (SessionState.DONE, None),
+        ]
+        assert [one.cost is not None and one.cost > 0 for one in sessions] == [False, True, True]
+
+
+async def test_a_task_is_narrated_with_its_answer_once(place: Place) -> None:
+    out = Stream()
+    run = MakeCall(name="execute_command", arguments={"command": "touch made"})
+    done = MakeCall(name="attempt_completion", arguments={"result": ANSWER})
+    async with ScriptedServer(Script(turns=(says(run), says(done)))) as server:
+        settings = Settings(model="anthropic-compatible/scripted", base_url=server.base_url, mode=Mode.ASK)
+        opening = Opening(workspace=place.folder, settings=settings, user_present=True)
+        async with await open_session(opening) as live:
+            assert await narrate(live, "Make it.", out) == Exit.DONE
+    assert (place.folder / "made").exists()
+    assert out.getvalue().startswith("Task: Make it.\n")
+    assert out.getvalue().count(ANSWER) == 1

@@ -1,0 +1,82 @@
+"""A session is named after its first prompt; one that had none is empty."""
+
+import sqlite3
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.store.sessions import add, event, fill
+from treadle.protocol.events import ENGINE, Event, Prompt, SetPresence
+from treadle.protocol.messages import Text
+from treadle.store.sqlite import SessionRow, Store
+from treadle.store.titles import title_of
+
+
+def row(name: str) -> SessionRow:
+    return SessionRow(id=name, workspace="/w", model="p/m", title="", created_at=1, updated_at=1, events=0)
+
+
+def prompt(seq: int, text: str) -> Event:
+    return Event(seq=seq, at=seq, source=ENGINE, data=Prompt(id=f"p{seq}", content=(Text(text=text),)))
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=()), max_size=500))
+def test_a_title_is_one_short_line_that_can_be_kept_and_is_never_empty(text: str) -> None:
+    title = title_of((Text(text=text),))
+    assert 0 < len(title) <= 80
+    assert (len(title.splitlines()), title.encode().decode()) == (1, title)
+
+
+async def test_the_first_prompt_gives_the_title_and_later_ones_do_not_change_it(tmp_path: Path) -> None:
+    store = Store(tmp_path / "db")
+    await store.create(row("s"))
+    await store.append("s", [event("s", 1)], durable=False)
+    assert store.find("s").title == ""
+    await store.append("s", [prompt(2, "  Fix\nit \x1b now ")], durable=True)
+    await store.append("s", [prompt(3, "And this.")], durable=True)
+    assert (store.find("s").title, store.verify("s")) == ("Fix it \x1b now", None)
+    store.close()
+
+
+async def test_only_an_empty_session_is_discarded(tmp_path: Path) -> None:
+    store = Store(tmp_path / "db")
+    for name in ("empty", "full"):
+        await store.create(row(name))
+        await store.append(name, [event(name, 1)], durable=False)
+        await store.acquire(name)
+    await store.append("full", [prompt(2, "Hi.")], durable=False)
+    for name in ("empty", "full", "gone"):
+        await store.discard_empty(name)
+    assert [one.id for one in store.sessions()] == ["full"]
+    assert (store.read("empty"), store.leased()) == ([], frozenset({"full"}))
+    store.close()
+
+
+async def test_the_sessions_of_an_older_file_are_named_and_the_empty_ones_stay_without_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    await fill(path, sessions=2, events=3)
+    store = Store(path)
+    await store.create(row("empty"))
+    absent = Event(seq=2, at=2, source=ENGINE, data=SetPresence(user_present=True))
+    await store.append("empty", [event("empty", 1), absent], durable=False)
+    store.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE sessions SET title = ''")
+        connection.execute("DROP TABLE summaries")
+        connection.execute("PRAGMA user_version=4")
+    connection.close()
+    store = Store(path)
+    titles = {one.id: one.title.split()[:3] for one in store.sessions()}
+    assert titles == {"s0": ["s0", "2", "word"], "s1": ["s1", "2", "word"], "empty": []}
+    assert [store.verify(name) for name in titles] == [None, None, None]
+    store.close()
+
+
+async def test_summaries_are_kept_for_sessions_that_exist(tmp_path: Path) -> None:
+    store = Store(tmp_path / "db")
+    await add(store, "s", 2)
+    store.keep_summaries({"s": (2, b"a"), "gone": (1, b"b")})
+    store.keep_summaries({"s": (3, b"c")})
+    assert store.summaries() == {"s": (3, b"c")}
+    store.close()
