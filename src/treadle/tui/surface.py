@@ -182,12 +182,12 @@ class Surface:
         self._unprinted.clear()
 
     def finish(self, *, kept: bool) -> str:
-        """Give what is printed last: what was held back, and how to go on with the session where it is `kept`."""
+        """Give what is printed last: what was held back, and what the session was where it is `kept`."""
         self.show(*held_back(self._view))
         if self._painter is None or not self._turns or not kept:
             return ""
         spent = money(self._view.spending.total, unpriced=self._view.spending.unpriced)
-        text = f"Session kept: {counted(self._turns, 'turn')} · {spent}\nGo on with: treadle --resume {self._live.id}"
+        text = f"Session kept: {counted(self._turns, 'turn')} · {spent}"
         return self._painter(self.screen.columns, self._theme, self._last).items([Notice(text)])
 
     @property
