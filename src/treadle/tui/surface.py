@@ -49,7 +49,7 @@ from treadle.tui.commands import (
 from treadle.tui.dialog import Key, Press
 from treadle.tui.items import Greeting, Item, Notice, Problem, Said, Tone
 from treadle.tui.lines import Line, fragments
-from treadle.tui.menu import Menu, menu_lines
+from treadle.tui.menu import Menu, begins, menu_lines
 from treadle.tui.menus import key_lines, keys_text, menu_for
 from treadle.tui.outbox import Outbox
 from treadle.tui.past import first_view
@@ -342,6 +342,8 @@ class Surface:
 
     def _entered(self, text: str, *, steer: bool) -> None:
         entry = self._menu.entry
+        if entry is not None and not begins(entry, text.strip().rpartition(" ")[2].removeprefix("/")):
+            entry = None
         if entry is not None and not steer and text.strip() != entry.becomes.strip():
             self.screen.put(entry.becomes)
             if entry.becomes.endswith(" "):
