@@ -17,6 +17,7 @@ from treadle.app.config.settings import Settings
 from treadle.app.session.live import LiveSession
 from treadle.protocol.events import Answer, Prompt, Source
 from treadle.protocol.messages import Text
+from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import Notification, QuestionAsked, TurnEnded, TurnOutcome
 from treadle.protocol.permissions import OptionKind, Question
 from treadle.providers.scripted.script import MakeCall, Script, Turn
@@ -114,14 +115,18 @@ class Attended:
 
 @asynccontextmanager
 async def attended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *steps: MakeCall | tuple[MakeCall, ...], resume: str = ""
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *steps: MakeCall | tuple[MakeCall, ...],
+    resume: str = "",
+    protocol: ToolProtocol | None = None,
 ) -> AsyncIterator[Attended]:
     """Open a session in the folder `ws`, in the usual mode."""
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
     root = tmp_path / "ws"
     root.mkdir(parents=True, exist_ok=True)
     async with ScriptedServer(script(*steps)) as server:
-        settings = Settings(model="anthropic-compatible/scripted", base_url=server.base_url)
+        settings = Settings(model="anthropic-compatible/scripted", base_url=server.base_url, tool_protocol=protocol)
         live = await open_session(Opening(workspace=root, settings=settings, user_present=True, resume=resume))
         feed = live.follow()
         async with live:

@@ -68,7 +68,7 @@ class ChatFormat:
         messages = [message for message in body["messages"] if message["role"] not in ("system", "developer")]
         system = "\n".join(joined(value["content"]) for value in body["messages"] if value not in messages)
         tools = tuple(tool["function"]["name"] for tool in body.get("tools", []))
-        return see(body["model"], system, _see(messages), tools)
+        return see(body["model"], system, [_see(message) for message in messages], tools)
 
     def refusal(self, refusal: Refuse) -> bytes:
         """An error body in the provider's form."""
@@ -80,21 +80,11 @@ class ChatFormat:
         return ChatWriter(body["model"], performance, wants_usage=wants_usage)
 
 
-def _see(messages: list[dict[str, Any]]) -> list[SeenMessage]:
-    """Sum up messages; results that follow each other are one message."""
-    seen: list[SeenMessage] = []
-    results: list[str] = []
-    for message in messages:
-        if message["role"] == "tool":
-            results.append(joined(message["content"]))
-            continue
-        if results:
-            seen.append(SeenMessage(role=Role.USER, results=tuple(results)))
-            results = []
-        seen.append(SeenMessage(role=Role(message["role"]), text=joined(message.get("content"))))
-    if results:
-        seen.append(SeenMessage(role=Role.USER, results=tuple(results)))
-    return seen
+def _see(message: Json) -> SeenMessage:
+    text = joined(message.get("content"))
+    if message["role"] == "tool":
+        return SeenMessage(role=Role.USER, results=(text,))
+    return SeenMessage(role=Role(message["role"]), text=text)
 
 
 def _message_problems(messages: list[dict[str, Any]]) -> list[str]:

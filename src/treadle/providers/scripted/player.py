@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TypeAlias, assert_never
+from typing import Protocol, TypeAlias, assert_never
 
 from msgspec import Struct
 
@@ -37,6 +37,8 @@ from treadle.providers.scripted.seen import Seen, misses
 from treadle.providers.wire import dump
 
 CHARACTERS_PER_TOKEN = 4
+_OTHERWISE = -1
+"""Stands for the turn that is played in the place of a refusal."""
 
 
 class Pause(Struct, frozen=True, kw_only=True):
@@ -67,10 +69,24 @@ class Performance(Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
+class Plays(Protocol):
+    """Answers requests as a model does: by a script, or by a program that looks at each request."""
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        ...
+
+    def play(self, seen: Seen) -> Performance:
+        """Answer a request."""
+        ...
+
+
 class Player:
     """Plays a script. It keeps nothing but how often each turn was played, for what happens only some times."""
 
     def __init__(self, script: Script) -> None:
+        self.model = script.model
         self._script = script
         self._played: Counter[int] = Counter()
 
@@ -85,15 +101,17 @@ class Player:
         missing = misses(turn.expect, seen)
         if missing:
             return self._refuse(seen, f"turn {index + 1} of the script expected something else: " + "; ".join(missing))
-        self._played[index] += 1
-        return self._perform(turn, seen, self._played[index])
+        return self._perform(turn, seen, index)
 
     def _refuse(self, seen: Seen, problem: str) -> Performance:
         """Refuse a request, or answer it by the turn that is there for such ones."""
         if self._script.otherwise is None:
-            return _refused(seen, problem)
-        self._played[-1] += 1
-        return self._perform(self._script.otherwise, seen, self._played[-1])
+            return refused(seen, problem)
+        return self._perform(self._script.otherwise, seen, _OTHERWISE)
+
+    def _perform(self, turn: Turn, seen: Seen, index: int) -> Performance:
+        self._played[index] += 1
+        return perform(turn, seen, self._script.pace, self._played[index])
 
     def _choose(self, seen: Seen) -> int | None:
         turns = list(enumerate(self._script.turns))
@@ -103,25 +121,27 @@ class Player:
         plain = [i for i, turn in turns if turn.when is None]
         return plain[seen.assistant_messages] if seen.assistant_messages < len(plain) else None
 
-    def _perform(self, turn: Turn, seen: Seen, play: int) -> Performance:
-        items = [item for item in turn.items if _happens(item, play)]
-        steps: list[Step] = []
-        calls = 0
-        for item in items:
-            if isinstance(item, Refuse):
-                usage = Usage()
-                return Performance(number=seen.assistant_messages, usage=usage, steps=tuple(steps), refusal=item)
-            steps += _steps(item, seen, calls)
-            calls += isinstance(item, MakeCall)
-        usage = turn.usage or _estimate(items, seen)
-        stop = ReplyStop.TOOL_USE if calls and seen.tools else ReplyStop.END_TURN
-        steps.append(StreamStop(reason=turn.stop or stop, usage=usage))
-        pace = turn.pace or self._script.pace
-        paced = tuple(step for whole in steps for step in _pace(whole, pace))
-        return Performance(number=seen.assistant_messages, usage=usage, steps=paced)
+
+def perform(turn: Turn, seen: Seen, pace: Pace, play: int = 1) -> Performance:
+    """Play a turn for the `play`-th time, at this pace unless it has one of its own."""
+    items = [item for item in turn.items if _happens(item, play)]
+    steps: list[Step] = []
+    calls = 0
+    for item in items:
+        if isinstance(item, Refuse):
+            usage = Usage()
+            return Performance(number=seen.assistant_messages, usage=usage, steps=tuple(steps), refusal=item)
+        steps += _steps(item, seen, calls)
+        calls += isinstance(item, MakeCall)
+    usage = turn.usage or _estimate(items, seen)
+    stop = ReplyStop.TOOL_USE if calls and seen.tools else ReplyStop.END_TURN
+    steps.append(StreamStop(reason=turn.stop or stop, usage=usage))
+    paced = tuple(step for whole in steps for step in _pace(whole, turn.pace or pace))
+    return Performance(number=seen.assistant_messages, usage=usage, steps=paced)
 
 
-def _refused(seen: Seen, problem: str) -> Performance:
+def refused(seen: Seen, problem: str) -> Performance:
+    """Refuse a request that was not expected."""
     refusal = Refuse(status=400, message=problem)
     return Performance(number=seen.assistant_messages, usage=Usage(), steps=(), refusal=refusal, problem=problem)
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from treadle.protocol.models import ErrorKind, ModelRequest, StreamEvent, StreamFailure, StreamStop
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import failure, from_response
-from treadle.providers.scripted.player import Drop, Pause, Player
+from treadle.providers.scripted.player import Drop, Pause, Player, Plays
 from treadle.providers.scripted.script import Refuse, Script
 from treadle.providers.scripted.seen import see_request
 from treadle.providers.wire import dump
@@ -16,15 +16,18 @@ ENDPOINT = Endpoint(name="scripted", base_url="")
 
 
 class ScriptedProvider:
-    """The `Provider` port, answered from a script. `requests` is what it was sent, `violations` what was unexpected."""
+    """The `Provider` port, answered by a script or by what plays in its place.
 
-    def __init__(self, script: Script) -> None:
+    `requests` is what it was sent, `violations` what was unexpected.
+    """
+
+    def __init__(self, script: Script | Plays) -> None:
         self.requests: list[ModelRequest] = []
         self.violations: list[str] = []
-        self._player = Player(script)
+        self._player: Plays = Player(script) if isinstance(script, Script) else script
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
-        """Answer from the script."""
+        """Answer a request."""
         self.requests.append(request)
         performance = self._player.play(see_request(request))
         if performance.problem:

@@ -38,18 +38,25 @@ def see(model: str, system: str, messages: Sequence[SeenMessage], tools: tuple[s
     roles = [role for role, _ in groupby(messages, key=_role)]
     users = [message for message in messages if message.role is Role.USER]
     last_user = next((message.text for message in reversed(users) if message.text), "")
-    last_results = next((message for message in reversed(users) if message.results), SeenMessage(role=Role.USER))
+    results, failed = _last_results(messages)
     return Seen(
         model=model,
         system=system,
         conversation="\n".join("\n".join((*message.results, message.text)) for message in messages),
         last_user=last_user,
-        last_result="\n".join(last_results.results) if tools else last_user,
-        result_is_error=last_results.has_error,
+        last_result="\n".join(results) if tools else last_user,
+        result_is_error=failed,
         tools=tools,
         messages=len(roles),
         assistant_messages=roles.count(Role.ASSISTANT),
     )
+
+
+def _last_results(messages: Sequence[SeenMessage]) -> tuple[list[str], bool]:
+    """Find the results of the last step, which some formats send as a message each, and whether one is an error."""
+    steps = [[*step] for role, step in groupby(messages, key=_role) if role is Role.USER]
+    last = next((step for step in reversed(steps) if any(message.results for message in step)), [])
+    return [text for message in last for text in message.results], any(message.has_error for message in last)
 
 
 def _role(message: SeenMessage) -> Role:

@@ -17,7 +17,7 @@ from treadle.providers.scripted.bedrock_format import BedrockFormat
 from treadle.providers.scripted.chat_format import ChatFormat
 from treadle.providers.scripted.connection import Connection, Request
 from treadle.providers.scripted.gemini_format import GeminiFormat
-from treadle.providers.scripted.player import Drop, Pause, Performance, Player
+from treadle.providers.scripted.player import Drop, Pause, Performance, Player, Plays
 from treadle.providers.scripted.responses_format import ResponsesFormat
 from treadle.providers.scripted.script import Refuse, Script
 from treadle.providers.scripted.wire_format import WireFormat, Writer
@@ -47,19 +47,19 @@ class Received(Struct, frozen=True, kw_only=True):
 class ScriptedServer:
     """`async with ScriptedServer(script) as server:` serves at `server.base_url` until the block ends.
 
+    What plays in the place of a script may answer each request by what is in it.
     `split` sends the body in pieces of so many bytes (0: as it is written). With `api_key` set, other keys are refused.
     `requests` is what came, `violations` what was wrong with it, `connections` and
     `hang_ups` how many clients came, and left before the end.
     """
 
-    def __init__(self, script: Script, *, port: int = 0, split: int = 0, api_key: str = "") -> None:
+    def __init__(self, script: Script | Plays, *, port: int = 0, split: int = 0, api_key: str = "") -> None:
         self.requests: list[Received] = []
         self.violations: list[str] = []
         self.hang_ups = 0
         self.connections = 0
         self.base_url = ""
-        self._script = script
-        self._player = Player(script)
+        self._player: Plays = Player(script) if isinstance(script, Script) else script
         self._port = port
         self._split = split
         self._api_key = api_key
@@ -105,7 +105,7 @@ class ScriptedServer:
         path = request.target.partition("?")[0]
         self.requests.append(Received(method=request.method, path=path, headers=request.headers, body=body))
         if request.method == "GET" and path == "/v1/models":
-            models = [{"id": self._script.model, "object": "model", "owned_by": "treadle", "type": "model"}]
+            models = [{"id": self._player.model, "object": "model", "owned_by": "treadle", "type": "model"}]
             await connection.respond(200, JSON, dump({"object": "list", "data": models}))
             return
         found = next(((match, wire) for pattern, wire in FORMATS if (match := pattern.fullmatch(path))), None)

@@ -1,0 +1,228 @@
+"""Sessions of the real engine with the real tools, in this process, with a model that reacts."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from tests.engine.world import check_messages
+from tests.rehearsal.model import ReactingModel
+from treadle.app.assembly import Parts, assemble, clock
+from treadle.app.compose import Opening, open_session, open_store
+from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings, limits_of
+from treadle.app.models.choosing import Models
+from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.live import LiveSession
+from treadle.app.session.roots import further_roots
+from treadle.engine.history import read_past
+from treadle.engine.ports import Provider
+from treadle.protocol.events import (
+    Delivery,
+    Event,
+    EventData,
+    Prompt,
+    Resumed,
+    SessionStarted,
+    SetPresence,
+    Source,
+)
+from treadle.protocol.messages import Role, Text
+from treadle.protocol.models import ToolProtocol
+from treadle.protocol.notifications import Notification, TurnEnded, TurnOutcome
+from treadle.protocol.permissions import Mode
+from treadle.providers.scripted.provider import ScriptedProvider
+from treadle.providers.scripted.server import ScriptedServer
+from treadle.store.sqlite import SessionRow
+from treadle.store.trust import Trust, TrustState
+
+TEST = Source(kind="test")
+PATIENCE = 60.0
+"""Seconds without any notification after which a session hangs."""
+
+TASK = "Please do what has to be done here."
+KEY = "REHEARSAL_KEY"
+"""The variable that holds the key of the provider: some wire APIs refuse a request without one."""
+
+PATHS = {"anthropic": "", "chat": "/v1", "responses": "/v1", "gemini": "/v1beta", "bedrock": ""}
+WIRE_APIS = {
+    "anthropic": "anthropic_messages",
+    "chat": "openai_chat",
+    "responses": "openai_responses",
+    "gemini": "gemini",
+    "bedrock": "bedrock_converse",
+}
+_NUMBERS = itertools.count(1)
+_Opened = Callable[[str], Awaitable[LiveSession]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What one session is made of. `wishes` is filled while the model works."""
+
+    folder: Path
+    model: ReactingModel
+    protocol: ToolProtocol
+    wire: str = ""
+    window: int | None = None
+    retries: int | None = None
+    wishes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """How a session ended: its turns, its log, and what was wrong with its requests."""
+
+    outcomes: tuple[TurnOutcome, ...]
+    events: tuple[Event, ...]
+    violations: tuple[str, ...]
+
+
+class _OneModel(Models):
+    """Models of which each is answered in process by the same provider."""
+
+    def __init__(self, settings: Settings, provider: ScriptedProvider) -> None:
+        super().__init__(settings)
+        self._only = provider
+
+    def provider(self, ref: str) -> Provider:
+        return self._only
+
+
+def settings(run: Run, name: str, base_url: str = "") -> Settings:
+    """The settings of a session: in mode full, with a model of its own name."""
+    provider = "rehearsal" if run.wire else "scripted"
+    ref = f"{provider}/{name}"
+    said = ProviderSettings(base_url=base_url, wire_api=WIRE_APIS[run.wire], api_key_env=KEY) if run.wire else None
+    return Settings(
+        model=ref,
+        mode=Mode.FULL,
+        tool_protocol=run.protocol,
+        max_retries=run.retries,
+        providers={"rehearsal": said} if said else {},
+        models={ref: ModelSettings(context_window=run.window)},
+    )
+
+
+async def perform(run: Run) -> Ending:
+    """Run a session to its end; every request must have been a valid conversation."""
+    async with _opener(run) as (opened, violations):
+        outcomes, session_id = await _work(run, opened)
+    return Ending(outcomes=outcomes, events=tuple(events_of(session_id)), violations=tuple(violations))
+
+
+def events_of(session_id: str) -> list[Event]:
+    """Read the log of a session."""
+    store = open_store()
+    try:
+        return store.read(session_id)
+    finally:
+        store.close()
+
+
+def check_log(events: Sequence[Event]) -> None:
+    """The log folds to a session at rest, and tells a conversation that any provider takes."""
+    past = read_past(events)
+    assert (past.state.turn, past.state.questions, past.state.queue) == (None, (), ())
+    assert all(call.finished for call in past.state.calls)
+    for protocol in ToolProtocol:
+        check_messages(past.transcript.messages(protocol))
+
+
+@asynccontextmanager
+async def _opener(run: Run) -> AsyncIterator[tuple[_Opened, list[str]]]:
+    """Give how the session is opened, or taken up again by its id, and where the model complains of requests."""
+    name = f"model-{next(_NUMBERS)}"
+    if run.wire:
+        async with ScriptedServer(run.model) as server:
+            said = settings(run, name, server.base_url + PATHS[run.wire])
+            yield partial(_open_over_http, run, said), server.violations
+        return
+    provider = ScriptedProvider(run.model)
+    yield partial(_open_in_process, run, settings(run, name), provider), provider.violations
+    for request in provider.requests:
+        check_messages(request.messages)
+        assert request.messages[-1].role is Role.USER
+
+
+def _trust(folder: Path) -> SessionTrust:
+    return SessionTrust(trust=Trust(workspace=folder, state=TrustState.TRUSTED, items=()))
+
+
+async def _open_over_http(run: Run, said: Settings, resume: str) -> LiveSession:
+    opening = Opening(workspace=run.folder, settings=said, user_present=False, resume=resume, trust=_trust(run.folder))
+    return await open_session(opening)
+
+
+async def _open_in_process(run: Run, said: Settings, provider: ScriptedProvider, resume: str) -> LiveSession:
+    models = _OneModel(said, provider)
+    store = open_store()
+    history: Sequence[Event] = ()
+    if resume:
+        row, history = store.find(resume), store.read(resume)
+        first: tuple[EventData, ...] = (Resumed(user_present=False),)
+    else:
+        row = SessionRow(
+            id=f"{said.model.partition('/')[2]}-{run.folder.name}",
+            workspace=str(run.folder),
+            model=said.model,
+            title="",
+            created_at=clock(),
+            updated_at=clock(),
+            events=0,
+        )
+        await store.create(row)
+        started = SessionStarted(
+            session_id=row.id,
+            workspace=row.workspace,
+            model=row.model,
+            tool_protocol=run.protocol,
+            mode=said.mode,
+            limits=limits_of(said),
+        )
+        first = (started, SetPresence(user_present=False))
+    parts = Parts(
+        row=row,
+        trust=_trust(run.folder),
+        settings=said,
+        models=models,
+        store=store,
+        tools=(),
+        roots=further_roots(run.folder, ()),
+        history=history,
+        past=read_past(history) if resume else None,
+    )
+    return assemble(parts, first)
+
+
+async def _work(run: Run, opened: _Opened) -> tuple[tuple[TurnOutcome, ...], str]:
+    outcomes: list[TurnOutcome] = []
+    session_id = ""
+    while True:
+        live = await opened(session_id)
+        feed = live.follow()
+        async with live:
+            if not session_id:
+                await live.post(Prompt(id="task", content=(Text(text=TASK),)), TEST)
+            session_id = live.id
+            if await _follow(run, live, feed, outcomes):
+                return tuple(outcomes), session_id
+
+
+async def _follow(run: Run, live: LiveSession, feed: AsyncIterator[Notification], outcomes: list[TurnOutcome]) -> bool:
+    """Be the person beside the session until its last turn ends; False when the program is to be ended instead."""
+    while True:
+        async with asyncio.timeout(PATIENCE):
+            notification = await anext(feed)
+        if isinstance(notification, TurnEnded):
+            outcomes.append(notification.outcome)
+            if not live.status.turn_active:
+                return True
+        while run.wishes:
+            wish, _, text = run.wishes.pop(0).partition(" ")
+            if wish == "restart":
+                return False
+            delivery = Delivery.STEER if wish == "steer" else Delivery.QUEUE
+            await live.post(Prompt(id=text, content=(Text(text=text),), delivery=delivery), TEST)

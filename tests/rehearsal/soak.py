@@ -1,0 +1,117 @@
+"""The whole rehearsal, seeded: sessions of healthy work, loops, interrupts of the engine and of the program."""
+
+import argparse
+import asyncio
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.fakes.clock import run_at_once
+from tests.rehearsal.interrupts import interrupt_all
+from tests.rehearsal.loops import loop_plans
+from tests.rehearsal.plans import WIRES, plans
+from tests.rehearsal.program import interrupt_programs, program_plans, work_programs
+from tests.rehearsal.rehearse import Verdict, rehearse_all
+from tests.rehearsal.sessions import KEY
+
+SESSIONS, OVER_HTTP, PROGRAMS = 140, 40, 20
+INTERRUPTS, PROGRAM_INTERRUPTS = 2000, 200
+
+
+def main() -> int:
+    """Run everything, or the parts that are named; gives 1 when anything went wrong."""
+    parser = argparse.ArgumentParser(prog="make soak", description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=PARTS, default=tuple(PARTS), help="by default all of them")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="by default another one each time")
+    arguments = parser.parse_args()
+    print(f"seed {arguments.seed}", flush=True)
+    failed = 0
+    for name in arguments.parts:
+        begun = time.monotonic()
+        with _home() as folder:
+            failed += PARTS[name](arguments.seed, folder)
+        print(f"{name}: {time.monotonic() - begun:.0f} s", flush=True)
+    return 1 if failed else 0
+
+
+@contextmanager
+def _home() -> Iterator[Path]:
+    """Give a folder whose data directory is the program's."""
+    with TemporaryDirectory(prefix="soak-", ignore_cleanup_errors=True) as folder:
+        os.environ.update({"TREADLE_HOME": str(Path(folder) / "home"), KEY: "key"})
+        yield Path(folder)
+
+
+def _sessions(seed: int, folder: Path) -> int:
+    wanted = [*plans(seed, SESSIONS)]
+    return _report("healthy sessions in process", asyncio.run(rehearse_all(wanted, folder)))
+
+
+def _wires(seed: int, folder: Path) -> int:
+    wanted = [*plans(seed + 1, OVER_HTTP, wires=WIRES)]
+    return _report("healthy sessions over HTTP", asyncio.run(rehearse_all(wanted, folder)))
+
+
+def _programs(seed: int, folder: Path) -> int:
+    return _report("healthy sessions of the program", asyncio.run(work_programs(program_plans(seed, PROGRAMS), folder)))
+
+
+def _loops(seed: int, folder: Path) -> int:
+    return _report("loops", asyncio.run(rehearse_all(loop_plans(seed), folder)))
+
+
+def _interrupts(seed: int, folder: Path) -> int:
+    found = run_at_once(interrupt_all(seed, INTERRUPTS))
+    return _times(
+        "interrupts of the engine (by the clock of its loop)",
+        [one.seconds for one in found],
+        [one.trouble for one in found],
+    )
+
+
+def _program_interrupts(seed: int, folder: Path) -> int:
+    found = asyncio.run(interrupt_programs(seed, PROGRAM_INTERRUPTS, folder))
+    return _times("interrupts of the program", [one.seconds for one in found], [one.trouble for one in found])
+
+
+def _report(title: str, verdicts: Sequence[Verdict]) -> int:
+    troubles = [verdict.trouble for verdict in verdicts if verdict.trouble]
+    ends = Counter(end for verdict in verdicts for end in verdict.ends)
+    steps = sum(verdict.steps for verdict in verdicts)
+    print("\n\n".join(troubles))
+    endings = ", ".join(f"{count} {end}" for end, count in ends.most_common())
+    print(
+        f"{title}: {len(verdicts) - len(troubles)} of {len(verdicts)} as they should be; {steps} model calls; {endings}"
+    )
+    return len(troubles)
+
+
+def _times(title: str, seconds: Sequence[float | None], troubles: Sequence[str]) -> int:
+    taken = sorted(one for one in seconds if one is not None)
+    found = [trouble for trouble in troubles if trouble]
+    print("\n".join(found))
+    middle, slowest = (taken[len(taken) // 2], taken[-1]) if taken else (0.0, 0.0)
+    late = len(seconds) - len(taken) - len(found)
+    print(
+        f"{title}: {len(seconds)}, of which {late} came after the end; {len(found)} wrong; "
+        f"median {middle * 1000:.0f} ms, slowest {slowest * 1000:.0f} ms"
+    )
+    return len(found)
+
+
+PARTS = {
+    "sessions": _sessions,
+    "wires": _wires,
+    "programs": _programs,
+    "loops": _loops,
+    "interrupts": _interrupts,
+    "program-interrupts": _program_interrupts,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())
