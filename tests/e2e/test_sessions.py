@@ -8,7 +8,7 @@ from typing import Any
 from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import on_terminal
 from tests.e2e.running import model, running
-from tests.person import CTRL_D, ENTER
+from tests.person import CTRL_D, ENTER, ESCAPE
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import MakeCall, Pace, SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
@@ -95,8 +95,8 @@ async def test_a_task_that_steers_the_terminal_is_listed_and_shown_without_doing
 
 async def test_the_demo_goes_on_after_a_no_and_a_further_prompt_and_ends_with_what_to_do_next(tmp_path: Path) -> None:
     async with on_terminal(Program(tmp_path / "home"), "demo") as terminal:
-        await terminal.until_shown("python3 -m unittest", "[n] no")
-        terminal.type("n")
+        await terminal.until_shown("python3 -m unittest", "esc no")
+        terminal.type(ESCAPE)
         await terminal.until_shown("plays a script of one task", "■ Done")
         terminal.type(f"and now what?{ENTER}")
         await terminal.until(lambda shown: shown.count("plays a script of one task") == 2, "the answer again")

@@ -80,6 +80,7 @@ def _todo(markdown: str, width: int, signs: Signs) -> Iterator[Line]:
 def _working(view: View, around: Around, width: int, signs: Signs) -> Line:
     now = around.now
     about, seconds = _activity(view, now)
+    about = text_of(clip(line(about), max(20, width - 32), signs.more))
     sign = _FRAMES[around.frame % len(_FRAMES)] if around.frame >= 0 else signs.running
     asked = bool(view.questions)
     turn = now - (view.started or now) - view.waited - (now - view.asking if view.asking is not None else 0.0)

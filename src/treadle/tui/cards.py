@@ -103,10 +103,13 @@ def _plain(text: str, role: str, width: int) -> list[Line]:
 
 def said_lines(text: str, width: int, signs: Signs) -> list[Line]:
     """Lay out what the person said; of a long text the beginning, and how much more there is."""
-    lines = shorten(printable(text), lines=10_000, characters=_SAID_CHARACTERS).strip("\n").split("\n")
-    left_out = len(lines) - _SAID_SHOWN if len(lines) > _SAID_LINES else 0
+    text = text.strip("\n")
+    count = text.count("\n") + 1
+    left_out = count - _SAID_SHOWN if count > _SAID_LINES else 0
+    kept = text.split("\n", _SAID_SHOWN)[:_SAID_SHOWN] if left_out else text.split("\n")
     rows: list[Line] = []
-    for number, part in enumerate(lines[: _SAID_SHOWN if left_out else None]):
+    shown = shorten(printable("\n".join(kept)), lines=_SAID_LINES, characters=_SAID_CHARACTERS)
+    for number, part in enumerate(shown.split("\n")):
         begin = ("user accent", f"{signs.prompt} ") if number == 0 else ("user", " " * (len(signs.prompt) + 1))
         rows += wrap(line(begin, ("user", part.expandtabs(4))), width, indent=line(("user", "  ")))
     if left_out:

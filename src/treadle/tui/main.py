@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 async def run_interactive(live: LiveSession, *, first_prompt: tuple[UserContent, ...] = (), kept: bool = True) -> int:
     """Work with a person in the terminal until they quit; `live` is entered. Returns the exit code.
 
-    `kept` says that the session can be resumed later, and the last lines say how.
+    `kept` says that the session can be resumed later.
     """
     feed = live.follow()
     surface = Surface(live, open_history(data_directory() / "history"))

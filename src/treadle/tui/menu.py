@@ -37,9 +37,17 @@ class Menu(Struct, frozen=True, kw_only=True):
 
 def fitting(typed: str, entries: Sequence[Entry]) -> tuple[Entry, ...]:
     """Choose the entries that hold the typed characters in this order; those that begin with them first."""
-    typed = typed.casefold()
-    found = [entry for entry in entries if _holds(entry.name.casefold(), typed)]
-    return tuple(sorted(found, key=lambda entry: not entry.name.casefold().startswith(typed)))
+    found = [entry for entry in entries if _holds(_plain(entry.name), typed.casefold())]
+    return tuple(sorted(found, key=lambda entry: not begins(entry, typed)))
+
+
+def begins(entry: Entry, typed: str) -> bool:
+    """Whether the name of an entry begins with what is typed."""
+    return _plain(entry.name).startswith(typed.casefold())
+
+
+def _plain(name: str) -> str:
+    return name.casefold().removeprefix("/")
 
 
 def _holds(name: str, typed: str) -> bool:

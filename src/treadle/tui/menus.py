@@ -34,39 +34,38 @@ def _command(usage: str, about: str) -> Entry:
 
 
 KEYS = (
-    ("enter", "send, or queue while Treadle works"),
+    ("enter", "send, or queue"),
     ("ctrl-s", "send at the next step"),
-    ("alt-enter, ctrl-j", "new line"),
-    ("esc", "stop; messages that wait are held"),
-    ("ctrl-c", "stop; clear the draft; twice: quit"),
+    ("alt-enter", "new line"),
+    ("esc", "stop, hold what waits"),
+    ("ctrl-c", "stop, clear, quit"),
     ("ctrl-d", "quit on an empty line"),
-    ("tab", "complete; go to the question"),
-    ("shift-tab", "next mode of plan, ask, edits"),
-    ("↑ ↓ ctrl-r", "earlier messages; search them"),
-    ("↑", "take the last waiting message back"),
-    ("ctrl-t", "show or fold the to-do list"),
-    ("ctrl-g", "write in your editor"),
-    ("ctrl-z", "suspend; fg goes on"),
+    ("tab", "complete, answer"),
+    ("shift-tab", "next mode"),
+    ("↑ ↓", "earlier messages"),
+    ("ctrl-r", "search them"),
+    ("ctrl-t", "to-do list"),
+    ("ctrl-g", "your editor"),
+    ("ctrl-z", "suspend"),
     ("/", "commands"),
     ("?", "these keys"),
 )
+_KEY, _ABOUT = 10, 25
 
 
 def key_lines(width: int) -> list[Line]:
     """Lay the keys out in as many columns as fit, three at most."""
-    column = 46
-    columns = max(1, min(3, width // column))
+    columns = max(1, min(3, width // (_KEY + _ABOUT + 2)))
     height = -(-len(KEYS) // columns)
     rows: list[Line] = []
     for number in range(height):
         row: Line = ()
         for key, about in KEYS[number::height]:
-            text = f"{about:<{max(1, column - 20)}}" if columns > 1 else about
-            row = (*row, ("accent", f" {key:<18} "), ("dim", text))
+            row = (*row, ("accent", f" {key:<{_KEY}} "), ("dim", f"{about:<{_ABOUT}}"))
         rows.append(clip(row, width - 1))
     return rows
 
 
 def keys_text() -> str:
     """List the keys for the scrollback."""
-    return "\n".join(f"{key:<18} {about}" for key, about in KEYS)
+    return "\n".join(f"{key:<{_KEY}} {about}" for key, about in KEYS)

@@ -136,6 +136,7 @@ class Questions:
         asking = self.dialog.asking
         if asking is None:
             return
+        self._screen.words = ""
         if given.edits:
             self._outbox.put(SetMode(mode=Mode.EDITS))
         if asking.question.kind is QuestionKind.GUIDANCE:

@@ -49,7 +49,7 @@ from treadle.tui.commands import (
 from treadle.tui.dialog import Key, Press
 from treadle.tui.items import Greeting, Item, Notice, Problem, Said, Tone
 from treadle.tui.lines import Line, fragments
-from treadle.tui.menu import Menu, menu_lines
+from treadle.tui.menu import Menu, begins, menu_lines
 from treadle.tui.menus import key_lines, keys_text, menu_for
 from treadle.tui.outbox import Outbox
 from treadle.tui.past import first_view
@@ -182,12 +182,12 @@ class Surface:
         self._unprinted.clear()
 
     def finish(self, *, kept: bool) -> str:
-        """Give what is printed last: what was held back, and how to go on with the session where it is `kept`."""
+        """Give what is printed last: what was held back, and what the session was where it is `kept`."""
         self.show(*held_back(self._view))
         if self._painter is None or not self._turns or not kept:
             return ""
         spent = money(self._view.spending.total, unpriced=self._view.spending.unpriced)
-        text = f"Session kept: {counted(self._turns, 'turn')} · {spent}\nGo on with: treadle --resume {self._live.id}"
+        text = f"Session kept: {counted(self._turns, 'turn')} · {spent}"
         return self._painter(self.screen.columns, self._theme, self._last).items([Notice(text)])
 
     @property
@@ -342,6 +342,8 @@ class Surface:
 
     def _entered(self, text: str, *, steer: bool) -> None:
         entry = self._menu.entry
+        if entry is not None and not begins(entry, text.strip().rpartition(" ")[2].removeprefix("/")):
+            entry = None
         if entry is not None and not steer and text.strip() != entry.becomes.strip():
             self.screen.put(entry.becomes)
             if entry.becomes.endswith(" "):

@@ -175,7 +175,7 @@ async def test_a_paste_of_five_mebibytes_is_one_prompt(tmp_path: Path) -> None:
         await terminal.paste(pasted)
         await terminal.until_shown("a line of the paste")
         terminal.type(ENTER)
-        await terminal.until_shown("more lines …", "Long.", "■ Done")
+        await terminal.until_shown("262,138 more lines", "Long.", "■ Done")
     (prompt,) = [event.data for event in log_of(tmp_path / "home") if isinstance(event.data, Prompt)]
     (content,) = prompt.content
     assert isinstance(content, Text)
