@@ -92,7 +92,7 @@ CASES = {
         ("-p", "Hi.", "--resume", "2099"), "'2099' is the id of no session", "No id begins", code=Exit.FAILED
     ),
     "nothing to continue": Case(
-        ("-p", "Hi.", "--continue"), "There is no session to continue", "None was ever started in", code=Exit.FAILED
+        ("-p", "Hi.", "--continue"), "There is no session to continue", "No session was started in", code=Exit.FAILED
     ),
     "an unknown session to show": Case(
         ("show", "2099"), "'2099' is the id of no session", "No id begins", code=Exit.FAILED
@@ -142,7 +142,7 @@ async def test_a_server_that_does_not_answer_is_tried_again_and_ends_with_a_tran
     assert "could not be reached" in said["why"]
     assert "base URL" in said["fix"]
     assert ended.err.count("(attempt 2 in ") == 1
-    assert "\nGo on with: treadle --resume 20" in ended.err
+    assert "\nContinue with: treadle --resume 20" in ended.err
 
 
 @pytest.mark.parametrize("status", [200, 404])
@@ -179,7 +179,7 @@ async def test_a_damaged_log_is_set_aside_and_the_next_session_has_a_new_one(tmp
     ended = await Program(home).run("sessions", cwd=tmp_path)
     (kept,) = home.glob("sessions.db.broken-*")
     assert (ended.code, ended.out) == (Exit.DONE, "")
-    assert f"The log was damaged and is kept as {kept}" in ended.err
+    assert f"The session log was damaged. The damaged file is kept as {kept}" in ended.err
     again = await Program(home).run("sessions", cwd=tmp_path)
     assert (again.code, again.err) == (Exit.DONE, "No sessions here yet.\n")
 

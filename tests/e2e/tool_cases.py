@@ -95,7 +95,7 @@ CASES: Mapping[str, Case] = {
             failed("is a directory. Use list_files", path="empty"),
             failed("is a binary file", path="data.bin"),
             failed("Give a smaller one.", path="notes.txt", start_line=9),
-            invalid("Give them the other way round.", path="notes.txt", start_line=3, end_line=2),
+            invalid("Swap them.", path="notes.txt", start_line=3, end_line=2),
             denied(NO_YES, path=".env"),
         ),
     ),
@@ -121,7 +121,7 @@ CASES: Mapping[str, Case] = {
     "list_code_definition_names": Case(
         works=(Step({"path": "app.py"}, "def load(path)"), Step({"path": "."}, "def load_all(paths)")),
         refused=(
-            failed("is in no language that can be outlined. Use read_file.", path="notes.txt"),
+            failed("is not in a language that can be outlined. Use read_file.", path="notes.txt"),
             failed("does not exist", path="nowhere.py"),
             denied(NO_YES, path="/root/.ssh"),
         ),
@@ -206,7 +206,7 @@ CASES: Mapping[str, Case] = {
         works=(Step({"url": "SITE/page"}, "# T\n\n# Head\n\nSome **text**."),),
         refused=(
             failed("404", url="SITE/nowhere"),
-            failed("is no text but image/png", url="SITE/picture"),
+            failed("is not text but image/png", url="SITE/picture"),
             failed("could not be fetched", url="http://127.0.0.1:9/"),
             failed("Give a smaller `start`.", url="SITE/page", start=5000),
             invalid("instead of http or https", url="file:///etc/passwd"),
