@@ -24,6 +24,7 @@ from treadle.providers.http_provider import HttpProvider
 from treadle.providers.provider_rows import ProviderRow, Wire
 from treadle.tools.catalogue import builtin_tools
 from treadle.tui.paint import Painter
+from treadle.tui.theme import Theme
 from treadle.tui.view import View, update
 from treadle.workspace.workspace import open_workspace
 
@@ -89,9 +90,9 @@ def test_every_notification_can_stand_in_a_story(record: type[Any]) -> None:
 def test_every_notification_is_rendered_by_the_terminal(record: type[Any]) -> None:
     for told in samples(record):
         view, items = update(View(mode=Mode.ASK, model="m/m"), told, 1.0)  # type: ignore[arg-type]
-        painter = Painter(80, colour=True)
+        painter = Painter(80, Theme())
         assert painter.items(items).endswith("\n") or not items
-        painter.living(view, 20)
+        painter.living(view, 20, 1.0)
 
 
 async def test_every_tool_has_its_prompt_text_beside_it(tmp_path: Path) -> None:

@@ -13,10 +13,9 @@ import pyte
 
 from tests.e2e.process import TREADLE, Program
 from tests.e2e.running import PATIENCE
+from tests.person import ENTER
 
 ROWS, COLUMNS = 150, 140
-
-ENTER, ESCAPE, CTRL_C, CTRL_D, CTRL_Z = "\r", "\x1b", "\x03", "\x04", "\x1a"
 
 
 class Terminal:
@@ -54,11 +53,11 @@ class Terminal:
         """The screen without blank ends, as lines."""
         return "\n".join(self._lines).rstrip()
 
-    def colours_of(self, text: str) -> set[str]:
-        """The colours that a text is shown in, wherever it stands at the beginning of a line."""
-        rows = [number for number, line in enumerate(self._lines) if line.strip().startswith(text)]
-        lines = [(self._screen.buffer[row], self._lines[row].index(text)) for row in rows]
-        return {line[column + offset].fg for line, column in lines for offset in range(len(text))}
+    def colours_of(self, sign: str, text: str) -> set[str]:
+        """The colours of a sign before a text, wherever the two are shown."""
+        shown = f"{sign} {text}"
+        found = [(row, line.index(shown)) for row, line in enumerate(self._lines) if shown in line]
+        return {self._screen.buffer[row][column].fg for row, column in found}
 
     def type(self, keys: str) -> None:
         """Press keys."""
@@ -77,6 +76,14 @@ class Terminal:
                 await asyncio.sleep(0)
         finally:
             os.set_blocking(self._master, True)
+
+    async def confirm(self, *keys: str) -> None:
+        """Move the choice of a question, wait as it wants it before a yes, and press Enter."""
+        for key in keys:
+            self.type(key)
+            await asyncio.sleep(0.2)
+        await asyncio.sleep(1.2)
+        self.type(ENTER)
 
     def resize(self, rows: int, columns: int) -> None:
         """Give the window another size; what it shows is of that size from here on."""

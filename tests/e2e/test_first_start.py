@@ -4,7 +4,8 @@ from pathlib import Path
 
 from tests.app.local_servers import http_server, ollama
 from tests.e2e.process import Program
-from tests.e2e.pseudo_terminal import ENTER, on_terminal
+from tests.e2e.pseudo_terminal import on_terminal
+from tests.person import ENTER
 from treadle.app.exits import Exit
 
 
@@ -37,7 +38,7 @@ async def test_the_demo_starts_with_a_yes(tmp_path: Path) -> None:
     async with on_terminal(_program(tmp_path, "")) as terminal:
         await terminal.until_shown("none was found", "Start the demo now? [y/N]")
         terminal.type(f"y{ENTER}")
-        await terminal.until_shown("[y] yes")
+        await terminal.until_shown("❯ Yes")
 
 
 async def test_a_key_that_is_typed_is_not_shown(tmp_path: Path) -> None:

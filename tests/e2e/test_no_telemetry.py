@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.e2e.process import Program
-from tests.e2e.pseudo_terminal import CTRL_D, ENTER, on_terminal
+from tests.e2e.pseudo_terminal import on_terminal
 from tests.e2e.running import model
+from tests.person import CTRL_D, ENTER
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
@@ -20,7 +21,7 @@ TASK = Script(
     turns=(
         Turn(items=(MakeCall(name="list_files", arguments={"path": "."}),)),
         Turn(items=(MakeCall(name="execute_command", arguments={"command": "git status; echo hi > a.txt"}),)),
-        Turn(items=(SayText(text="Done."),)),
+        Turn(items=(MakeCall(name="attempt_completion", arguments={"result": "Done."}),)),
     )
 )
 
@@ -68,7 +69,7 @@ async def test_an_interactive_session_calls_the_model_s_server_and_nothing_else(
         ScriptedServer(Script(turns=(Turn(items=(SayText(text="Hello."),)),))) as server,
         on_terminal(watched.program, "say hello", *model(server)) as terminal,
     ):
-        await terminal.until_shown("Hello.", "ready")
+        await terminal.until_shown("Hello.", "? for keys")
         terminal.type(CTRL_D)
         assert await terminal.ended() == Exit.DONE
     assert watched.called == connects(server)

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from tests.e2e.process import Program
-from tests.e2e.pseudo_terminal import ENTER, on_terminal
+from tests.e2e.pseudo_terminal import on_terminal
+from tests.person import ENTER
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import MakeCall, Match, Refuse, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
@@ -53,6 +54,6 @@ async def test_in_the_terminal_another_model_goes_on_in_the_same_session(tmp_pat
             terminal.type(f"/model {LARGE}{ENTER}")
             await terminal.until(lambda shown: LARGE in shown, "the other model")
             terminal.type(f"Go on.{ENTER}")
-            await terminal.until_shown("■ done · ")
+            await terminal.until_shown("■ Done · ")
             terminal.type(f"/quit{ENTER}")
             assert await terminal.ended() == Exit.DONE

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.process import Program
-from tests.e2e.pseudo_terminal import CTRL_D, ENTER, on_terminal
+from tests.e2e.pseudo_terminal import on_terminal
 from tests.e2e.running import model, running
+from tests.person import CTRL_D, ENTER, ESCAPE
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import MakeCall, Pace, SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
@@ -28,7 +29,7 @@ async def test_a_terminal_that_is_opened_and_closed_leaves_no_session(tmp_path: 
     async with ScriptedServer(HELLO) as server:
         await program.run("-p", "The first task.", *model(server), cwd=tmp_path)
         async with on_terminal(program, *model(server)) as terminal:
-            await terminal.until_shown("ready")
+            await terminal.until_shown("? for keys")
             terminal.type(CTRL_D)
             assert await terminal.ended() == Exit.DONE
             assert "--resume" not in terminal.shown
@@ -42,9 +43,9 @@ async def test_a_session_of_the_terminal_is_named_after_its_first_prompt_and_its
 ) -> None:
     program = Program(tmp_path / "home")
     async with ScriptedServer(HELLO) as server, on_terminal(program, *model(server)) as terminal:
-        await terminal.until_shown("ready")
+        await terminal.until_shown("? for keys")
         terminal.type(f"say hello, please{ENTER}")
-        await terminal.until_shown("Hello to you.", "■ done")
+        await terminal.until_shown("Hello to you.", "■ Done")
         (working,) = await listed(program, tmp_path)
         terminal.type(CTRL_D)
         assert await terminal.ended() == Exit.DONE
@@ -94,12 +95,12 @@ async def test_a_task_that_steers_the_terminal_is_listed_and_shown_without_doing
 
 async def test_the_demo_goes_on_after_a_no_and_a_further_prompt_and_ends_with_what_to_do_next(tmp_path: Path) -> None:
     async with on_terminal(Program(tmp_path / "home"), "demo") as terminal:
-        await terminal.until_shown("python3 -m unittest", "[n] no")
-        terminal.type("n")
-        await terminal.until_shown("plays a script of one task", "■ done")
+        await terminal.until_shown("python3 -m unittest", "esc no")
+        terminal.type(ESCAPE)
+        await terminal.until_shown("plays a script of one task", "■ Done")
         terminal.type(f"and now what?{ENTER}")
         await terminal.until(lambda shown: shown.count("plays a script of one task") == 2, "the answer again")
-        await terminal.until(lambda shown: shown.count("■ done") == 2, "the end of the turn")
+        await terminal.until(lambda shown: shown.count("■ Done") == 2, "the end of the turn")
         assert "bad_request" not in terminal.shown
         terminal.type(CTRL_D)
         assert await terminal.ended() == Exit.DONE

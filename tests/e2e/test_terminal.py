@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.process import Program
-from tests.e2e.pseudo_terminal import CTRL_D, ENTER, ESCAPE, Terminal, on_terminal
+from tests.e2e.pseudo_terminal import Terminal, on_terminal
 from tests.e2e.running import log_of, model
 from tests.e2e.samples import NAMES, sample, tree
+from tests.person import CTRL_C, CTRL_D, ENTER
 from treadle.app.exits import Exit
 from treadle.engine.advance import fold
 from treadle.engine.state import phase
@@ -16,8 +17,8 @@ from treadle.protocol.notifications import Phase
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
-KEYS = "[y] yes"
-DONE = "■ done · "
+KEYS = "❯ Yes"
+DONE = "■ Done · "
 
 
 async def approve_until_done(terminal: Terminal) -> int:
@@ -28,7 +29,7 @@ async def approve_until_done(terminal: Terminal) -> int:
         if DONE in terminal.shown:
             return questions
         questions += 1
-        terminal.type("y")
+        await terminal.confirm()
         await terminal.until(lambda shown: KEYS not in shown, "the question to be closed")
 
 
@@ -41,11 +42,11 @@ async def test_a_task_is_done_with_a_yes_to_each_change(tmp_path: Path, name: st
     async with ScriptedServer(task.script) as server:
         flags = (*model(server, wire), "--tool-protocol", protocol, "--directory", str(project))
         async with on_terminal(Program(tmp_path / "home"), *flags) as terminal:
-            await terminal.until_shown("ready")
+            await terminal.until_shown("? for keys")
             terminal.type(f"{task.prompt}{ENTER}")
             questions = await approve_until_done(terminal)
             added, removed = changed_line(task.name)
-            assert (terminal.colours_of(f"+{added}"), terminal.colours_of(f"-{removed}")) == ({"green"}, {"red"})
+            assert (terminal.colours_of("+", added), terminal.colours_of("-", removed)) == ({"green"}, {"red"})
             terminal.type(f"/quit{ENTER}")
             assert await terminal.ended() == Exit.DONE
             assert terminal.restored()
@@ -57,15 +58,15 @@ async def test_a_task_is_done_with_a_yes_to_each_change(tmp_path: Path, name: st
     assert (phase(state), state.turn) == (Phase.WAITING_FOR_EVENT, None)
 
 
-async def test_escape_at_a_question_interrupts_the_turn_and_nothing_was_done(tmp_path: Path) -> None:
+async def test_ctrl_c_at_a_question_is_no_and_stops_the_turn(tmp_path: Path) -> None:
     task = sample("demo")
     project = task.lay_out(tmp_path / "project")
     async with ScriptedServer(task.script) as server:
         flags = (*model(server), "--directory", str(project))
         async with on_terminal(Program(tmp_path / "home"), *flags, task.prompt) as terminal:
             await terminal.until_shown(KEYS)
-            terminal.type(ESCAPE)
-            await terminal.until_shown("■ interrupted")
+            terminal.type(CTRL_C)
+            await terminal.until_shown("■ Stopped")
             terminal.type(CTRL_D)
             assert await terminal.ended() == Exit.DONE
             assert terminal.restored()
@@ -110,10 +111,13 @@ async def test_what_a_kill_left_open_is_told_when_the_session_is_taken_up(tmp_pa
     sleeps = Turn(items=(MakeCall(name="execute_command", arguments={"command": "sleep 600"}),))
     async with ScriptedServer(Script(turns=(sleeps, Turn(items=(SayText(text="I see."),))))) as server:
         chosen, program = model(server), Program(tmp_path / "home")
+        model_name = f" {chosen[1].partition('/')[2]} · "
         async with on_terminal(program, *chosen, "--mode", "full", "--directory", str(project), "Go.") as terminal:
-            await terminal.until_shown("running  Run sleep 600")
+            await terminal.until_shown("Running sleep 600")
             terminal.process.kill()
         # The address is said anew, as no log keeps it; the model stays the session's own.
         async with on_terminal(program, "--continue", *chosen[2:], "--directory", str(project)) as again:
-            await again.until_shown("? Run sleep 600  unknown", "I see.", "ready", f" · {chosen[1]} · ")
+            await again.until_shown(
+                "? Run sleep 600  nobody knows whether it was done", "I see.", "? for keys", model_name
+            )
     assert server.violations == []

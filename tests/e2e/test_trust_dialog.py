@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.process import Program
-from tests.e2e.pseudo_terminal import CTRL_C, ENTER, Terminal, on_terminal
+from tests.e2e.pseudo_terminal import Terminal, on_terminal
 from tests.e2e.running import model
+from tests.person import CTRL_C, ENTER
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
 RULES = "Speak in rhymes."
 ASKED = "Trust it?"
-READY = "ready"
+READY = "? for keys"
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ async def test_a_repository_is_asked_about_once_and_a_mode_of_the_settings_waits
     async with place.start() as terminal:
         await terminal.until_shown("is in a git repository", "It has no rules, settings, servers or hooks.", ASKED)
         terminal.type(f"n{ENTER}")
-        await terminal.until_shown("untrusted: not used: mode edits of the settings.", "ask · ready")
+        await terminal.until_shown("untrusted: not used: mode edits of the settings.", "? for keys")
     async with place.start("--mode", "edits") as said:
         await said.until_shown("edits · ready")
         assert ASKED not in said.shown

@@ -139,3 +139,21 @@ async def test_an_answer_and_a_reply_with_a_call_get_no_hint(protocol: ToolProto
     assert answer.hint == ""
     _, called = await finished(in_pieces(f"<invoke name='read_file'>\n{CALL}", 4), ToolProtocol.XML)
     assert called.hint == ""
+
+
+@pytest.mark.parametrize("protocol", list(ToolProtocol))
+async def test_calls_that_a_gateway_made_native_by_itself_stand_once_in_the_message(protocol: ToolProtocol) -> None:
+    text: list[Piece] = [StreamText(text=CALL)] if protocol is ToolProtocol.XML else []
+    native: list[Piece] = [
+        StreamCallStart(index=0, name="read_file", wire_id="w"),
+        StreamCallArguments(index=0, text='{"path": "a.py"}'),
+        StreamCallDone(index=0),
+    ]
+    reader = ReplyReader(TOOLS, protocol, step=1, attempt=1)
+    found = [item for piece in (*native, *text) for item in reader.feed(piece)] + reader.finish()
+    calls = [item.call for item in found if isinstance(item, CallProposed)]
+    uses = [block for block in reader.message().content if isinstance(block, ToolUse)]
+    assert [(use.id, use.name, use.arguments) for use in uses] == [
+        (call.id, call.name, call.arguments) for call in calls
+    ]
+    assert [call.name for call in calls] == ["read_file", "execute_command"][: 1 + len(text)]

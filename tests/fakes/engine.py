@@ -20,7 +20,7 @@ from treadle.protocol.models import (
     ToolProtocol,
     Usage,
 )
-from treadle.protocol.permissions import Decision, Mode, Verdict
+from treadle.protocol.permissions import Decision, Mode, Situation, Verdict
 from treadle.protocol.tools import CallResult, Preview, Risk, ToolSpec, ToolTraits
 
 SPEC = ModelSpec(provider="fake", name="one", context_window=10_000)
@@ -104,7 +104,7 @@ class FakeTool:
 class FakeEnvironment:
     """Says the same each time."""
 
-    async def describe(self, *, first: bool) -> str:
+    async def describe(self, *, first: bool, situation: Situation | None = None) -> str:
         """Say it."""
         return "here"
 
@@ -131,7 +131,7 @@ def ports(provider: Any, *tools: Any, log: FakeLog | None = None, **others: Any)
         "judge": agree,
         "redactor": lambda: known_secrets({}),
         "tools": by_name,
-        "offered": lambda _: by_name,
+        "left_out": lambda *_: {},
         "provider": lambda _: provider,
         "model": lambda _: SPEC,
         "system": lambda *_: "system",

@@ -25,7 +25,7 @@ from treadle.protocol.models import (
     StreamThinking,
     Usage,
 )
-from treadle.protocol.permissions import Decision, Verdict
+from treadle.protocol.permissions import Decision, Situation, Verdict
 from treadle.protocol.tools import (
     CallResult,
     Flow,
@@ -82,10 +82,10 @@ class SlowEnvironment(FakeEnvironment):
     def __init__(self, delay: Delay) -> None:
         self._delay = delay
 
-    async def describe(self, *, first: bool) -> str:
+    async def describe(self, *, first: bool, situation: Situation | None = None) -> str:
         """Say it."""
         await self._delay()
-        return await super().describe(first=first)
+        return await super().describe(first=first, situation=situation)
 
 
 class SlowPurse(FakePurse):

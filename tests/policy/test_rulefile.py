@@ -125,6 +125,10 @@ def _offered(access: Access) -> list[tuple[tuple[str, ...], bool, str, str]]:
             [(("make", "test"), True, "", ""), (("make", "lint"), True, "", "")],
         ),
         (RunCommand(command="npm run build", cwd=ROOT), [(("npm", "run", "build"), True, "", "")]),
+        (
+            RunCommand(command="python3 -m unittest -q", cwd=ROOT),
+            [(("python3", "-m", "unittest", "-q"), True, "", "")],
+        ),
         (WritePath(path=f"{ROOT}/a"), [((), False, f"{ROOT}/a", "")]),
         (ReadPath(path="/etc/hosts"), [((), False, "/etc/hosts", "")]),
         (FetchUrl(url="https://example.com/x?y"), [((), False, "", "example.com")]),
@@ -138,7 +142,8 @@ def test_always_allow_offers_the_narrowest_rule(
 
 @pytest.mark.parametrize(
     "line",
-    ["python3 x.py", "bash x.sh", "env A=1 npm test", "sudo ls", "curl https://example.com", "npx x", "git -c a=b log",
+    ["python3 -m http.server", "python3 -I -m unittest", "./python3 -m unittest",
+     "python3 x.py", "bash x.sh", "env A=1 npm test", "sudo ls", "curl https://example.com", "npx x", "git -c a=b log",
      "npm test > out", "rm x", "xargs npm test", "cat 'unclosed", "rm -rf ~", "make $X", "git push", "git push origin",
      "git -C sub fetch", "git rebase main", "npm exec x", "npm --prefix sub test", "pnpm dlx x", "uv run x", "go run .",
      "docker run x", "kubectl exec x -- ls", "./run.sh", "/opt/run x", "X=1 npm test", "frobnicate < in > out",

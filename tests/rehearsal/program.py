@@ -11,8 +11,9 @@ from pathlib import Path
 from random import Random
 
 from tests.e2e.process import Program
-from tests.e2e.pseudo_terminal import CTRL_C, ENTER, ESCAPE, on_terminal
+from tests.e2e.pseudo_terminal import on_terminal
 from tests.e2e.running import LINE, left_of, log_of
+from tests.person import CTRL_C, ENTER, ESCAPE
 from tests.rehearsal import project
 from tests.rehearsal.interrupts import Interrupted
 from tests.rehearsal.model import Moves, ReactingModel, call, reply, run
@@ -131,7 +132,7 @@ async def _headless(program: Program, flags: tuple[str, ...], job: Job) -> int:
 
 async def _in_terminal(program: Program, flags: tuple[str, ...], job: Job) -> int:
     async with on_terminal(program, *flags) as terminal:
-        await terminal.until_shown("ready")
+        await terminal.until_shown("Describe a task")
         terminal.type(f"{TASK}{ENTER}")
         await _until(lambda: job.finishing and _at_rest(program.home), "the end of the task")
         terminal.type(f"/quit{ENTER}")
@@ -226,7 +227,7 @@ async def _interrupt_headless(program: Program, flags: tuple[str, ...], come: _C
 async def _interrupt_terminal(program: Program, flags: tuple[str, ...], come: _Come, chance: Random) -> float:
     """Press a key; gives the seconds until the log says that the turn has ended."""
     async with on_terminal(program, *flags) as terminal:
-        await terminal.until_shown("ready")
+        await terminal.until_shown("Describe a task")
         terminal.type(f"{TASK}{ENTER}")
         await come()
         sent = time.monotonic()

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Self
@@ -21,8 +22,7 @@ from treadle.tui.main import run_interactive
 _ROWS = 200
 _COLUMNS = 100
 _PATIENCE = 20
-
-ENTER, ESCAPE, CTRL_C, CTRL_D, CTRL_S, SHIFT_TAB = "\r", "\x1b", "\x03", "\x04", "\x13", "\x1b[Z"
+_OSC = re.compile(r"\x1b\](\d+);([^\a]*)\a")
 
 
 class _Stream(io.StringIO):
@@ -34,11 +34,15 @@ class _Stream(io.StringIO):
         self._feed = pyte.Stream(self.screen)
         self.writes = 0
         self.bells = 0
+        self.titles: list[str] = []
+        self.notifications: list[str] = []
 
     def write(self, data: str, /) -> int:
         self._feed.feed(data)
         self.writes += 1
-        self.bells += data.count("\a")
+        for kind, text in _OSC.findall(data):
+            (self.titles if kind == "2" else self.notifications).append(text)
+        self.bells += _OSC.sub("", data).count("\a")
         return len(data)
 
 
@@ -68,6 +72,16 @@ class Terminal:
     def bells(self) -> int:
         """How often it rang."""
         return self._stream.bells
+
+    @property
+    def titles(self) -> list[str]:
+        """What the window was called."""
+        return self._stream.titles
+
+    @property
+    def notifications(self) -> list[str]:
+        """What the desktop was told."""
+        return self._stream.notifications
 
     def type(self, keys: str) -> Self:
         """Press keys, all at once."""

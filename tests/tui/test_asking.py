@@ -1,111 +1,189 @@
-from treadle.protocol.events import Answer
-from treadle.protocol.permissions import OptionKind, Question, QuestionKind
-from treadle.tui.asking import Asking, EditFirst, ShowAll, Stage, amend, ask, back, choices, main_text, press, say
+import pytest
+from msgspec.structs import replace
 
-ALL = (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ONCE)
-PERMISSION = Question(id="q", kind=QuestionKind.PERMISSION, text="Edit", options=ALL)
-CRITICAL = Question(
-    id="q", kind=QuestionKind.PERMISSION, text="Edit", options=(OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
+from tests.tui.asked import (
+    AGAIN,
+    BUDGET,
+    COMPOUND,
+    DANGER,
+    EDIT,
+    EVERY_KIND,
+    FOLLOWUP,
+    GUIDANCE,
+    READ_OUTSIDE,
+    RUN,
+    SECRET,
+    WRITE_OUTSIDE,
 )
-FOLLOWUP = Question(id="q", kind=QuestionKind.FOLLOWUP, text="Which?", options=("red", "blue"))
+from treadle.protocol.events import Answer
+from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question
+from treadle.tui.asking import (
+    Asking,
+    EditFirst,
+    Given,
+    Stage,
+    ask,
+    back,
+    change,
+    choices,
+    comment,
+    confirm,
+    keep_words,
+    main_text,
+    move,
+    no,
+    pick,
+    say,
+)
 
 
-def answer(option: OptionKind, text: str = "") -> Answer:
-    return Answer(question_id="q", option=option, text=text)
+def labels(question: Question, mode: Mode = Mode.ASK) -> list[str]:
+    return [choice.label for choice in choices(ask(question, mode))]
 
 
-def test_keys_answer_a_permission_and_enter_is_no() -> None:
-    asking = ask(PERMISSION)
-    assert asking == Asking(question=PERMISSION, stage=Stage.KEYS)
-    assert press(asking, "y") == answer(OptionKind.ALLOW_ONCE)
-    assert press(asking, "A") == answer(OptionKind.ALLOW_ALWAYS)
-    assert press(asking, "n") == answer(OptionKind.REJECT_ONCE)
-    assert press(asking, "enter") == answer(OptionKind.REJECT_ONCE)
-    assert press(asking, "v") == ShowAll()
+def given(option: OptionKind, text: str = "", *, edits: bool = False, **more: object) -> Given:
+    return Given(Answer(question_id="q", option=option, text=text, **more), edits=edits)  # type: ignore[arg-type]
 
 
-def test_other_keys_change_nothing() -> None:
-    asking = ask(PERMISSION)
-    assert [press(asking, key) for key in ("x", " ", "", "\t", "é")] == [asking] * 5
+def at(question: Question, row: int) -> Asking:
+    return move(ask(question), row)
 
 
-def test_what_is_not_offered_cannot_be_pressed() -> None:
-    asking = ask(CRITICAL)
-    assert press(asking, "a") == asking
-    assert [key for key, _ in choices(asking)] == ["y", "n", "c", "v"]
+def opened(asking: Asking) -> Asking:
+    """Confirm a row that asks for something more."""
+    taken = confirm(asking)
+    assert isinstance(taken, Asking)
+    return taken
 
 
-def test_a_comment_goes_with_the_answer_that_follows() -> None:
-    writing = press(ask(PERMISSION), "c")
-    assert writing == Asking(question=PERMISSION, stage=Stage.COMMENT)
-    assert isinstance(writing, Asking)
-    commented = say(writing, " use tabs ")
-    assert commented == Asking(question=PERMISSION, stage=Stage.KEYS, comment="use tabs")
-    assert isinstance(commented, Asking)
-    assert press(commented, "y") == answer(OptionKind.ALLOW_ONCE, "use tabs")
+NO = "No, and say what to do instead"
+EDITS = "Yes, and all edits in this project this session (edits mode, shift-tab)"
 
 
-def blocks(*names: str) -> str:
-    return "".join(f"------- SEARCH\n{name}\n=======\n+++++++ REPLACE\n" for name in names)
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        (
+            RUN,
+            [
+                "Yes",
+                "Yes, and don't ask again this session for: python3 -m unittest …",
+                "Always for this project: python3 -m unittest …",
+                NO,
+            ],
+        ),
+        (COMPOUND, ["Yes", NO]),
+        (EDIT, ["Yes", EDITS, "Choose block by block (2)", NO]),
+        (READ_OUTSIDE, ["Yes", NO]),
+        (DANGER, [NO, "Yes, run it once"]),
+        (WRITE_OUTSIDE, [NO, "Yes, write it once"]),
+        (AGAIN, ["Yes, with this right, once", NO]),
+        (SECRET, [NO, "Yes, with this right, once"]),
+        (BUDGET, ["Yes, go on", "No, stop here"]),
+        (FOLLOWUP, ["red", "blue", "Something else…"]),
+        (GUIDANCE, ["Answer in your own words"]),
+    ],
+)
+def test_each_kind_of_question_has_its_list(question: Question, shown: list[str]) -> None:
+    assert labels(question) == shown
 
 
-def edit(**arguments: object) -> Question:
-    return Question(id="q", kind=QuestionKind.PERMISSION, text="Edit", options=ALL, arguments=arguments)
+def test_edits_mode_is_offered_only_where_it_would_have_answered() -> None:
+    assert labels(EDIT, Mode.EDITS) == ["Yes", "Choose block by block (2)", NO]
 
 
-def pressed(question: Question, keys: str) -> object:
-    asking = ask(question)
-    for key in keys[:-1]:
-        now = press(asking, key)
-        assert isinstance(now, Asking)
-        asking = now
-    return press(asking, keys[-1])
+@pytest.mark.parametrize("question", EVERY_KIND.values(), ids=EVERY_KIND)
+def test_the_choice_stops_at_both_ends(question: Question) -> None:
+    last = len(labels(question)) - 1
+    assert [at(question, rows).chosen for rows in (-1, 0, 99)] == [0, 0, last]
+
+
+def test_digits_and_y_and_n_move_the_choice_and_other_characters_do_not() -> None:
+    asking = ask(EDIT)
+    picked = {char: pick(asking, char) for char in "y1n4Y95x٣ "}
+    assert {char: None if one is None else one.chosen for char, one in picked.items()} == {
+        "y": 0, "1": 0, "n": 3, "4": 3, "Y": 0, "9": None, "5": None, "x": None, "٣": None, " ": None,
+    }  # fmt: skip
+    danger = pick(ask(DANGER), "y")
+    assert danger is not None
+    assert danger.chosen == 1
+
+
+def test_yes_no_and_the_session_are_answers() -> None:
+    assert confirm(ask(RUN)) == given(OptionKind.ALLOW_ONCE)
+    assert confirm(at(RUN, 1)) == given(OptionKind.ALLOW_ALWAYS)
+    assert confirm(at(EDIT, 1)) == given(OptionKind.ALLOW_ONCE, edits=True)
+    assert confirm(at(BUDGET, 1)) == given(OptionKind.REJECT_ONCE)
+    assert confirm(at(FOLLOWUP, 1)) == given(OptionKind.ANSWER, "blue")
+    assert no(ask(RUN)) == given(OptionKind.REJECT_ONCE)
+
+
+def test_always_shows_the_rule_and_begins_with_not_saving_it() -> None:
+    rule = opened(at(RUN, 2))
+    assert (rule.stage, [choice.label for choice in choices(rule)], rule.chosen) == (Stage.RULE, ["No", "Yes"], 0)
+    assert confirm(rule) == ask(RUN)
+    assert confirm(move(rule, 1)) == given(OptionKind.ALLOW_ALWAYS, scope=AllowScope.USER)
+    assert back(rule) == ask(RUN)
+
+
+def test_danger_wants_yes_in_words() -> None:
+    sure = opened(at(DANGER, 1))
+    assert sure.stage is Stage.SURE
+    assert [say(sure, words) for words in ("", "y", "yes please")] == [sure] * 3
+    assert say(sure, " YES ") == given(OptionKind.ALLOW_ONCE)
+
+
+def test_no_takes_words_along() -> None:
+    instead = opened(at(RUN, 3))
+    assert instead.stage is Stage.INSTEAD
+    assert say(instead, "") == given(OptionKind.REJECT_ONCE)
+    assert say(instead, " keep the old name ") == given(OptionKind.REJECT_ONCE, "keep the old name")
+
+
+def test_a_comment_goes_with_the_chosen_yes_and_is_kept_when_its_line_is_closed() -> None:
+    writing = comment(at(RUN, 1))
+    assert writing.stage is Stage.COMMENT
+    assert say(writing, "be quick") == given(OptionKind.ALLOW_ALWAYS, "be quick")
+    kept = keep_words(writing, "be quick")
+    assert confirm(kept) == given(OptionKind.ALLOW_ALWAYS, "be quick")
+    assert no(kept) == given(OptionKind.REJECT_ONCE, "be quick")
+
+
+def test_a_question_in_words_takes_an_option_or_anything_else() -> None:
+    other = opened(at(FOLLOWUP, 2))
+    assert other.stage is Stage.WORDS
+    assert say(other, " ") == other
+    assert say(other, "green") == given(OptionKind.ANSWER, "green")
+    assert say(opened(ask(GUIDANCE)), "try again") == given(OptionKind.ANSWER, "try again")
 
 
 def test_an_edit_of_several_blocks_is_approved_with_the_chosen_ones() -> None:
-    question = edit(path="x", diff=f"see\n{blocks('a', 'b', 'c')}")
-    assert [key for key, _ in choices(ask(question))] == ["y", "a", "r", "n", "e", "h", "c", "v"]
-    amended = {"path": "x", "diff": f"see\n{blocks('a', 'c')}"}
-    assert pressed(question, "hyny") == Answer(question_id="q", option=OptionKind.ALLOW_ONCE, arguments=amended)
-    assert pressed(question, "hyyy") == answer(OptionKind.ALLOW_ONCE)
-    assert pressed(question, "hnnn") == answer(OptionKind.REJECT_ONCE)
+    first = opened(at(EDIT, 2))
+    assert (first.stage, "first" in first.block) == (Stage.BLOCKS, True)
+    second = opened(move(first, 1))
+    assert ("second" in second.block, second.chosen) == (True, 0)
+    answer = confirm(second)
+    assert isinstance(answer, Given)
+    assert answer.answer.arguments is not None
+    assert answer.answer.arguments["path"] == "shop/cart.py"
+    assert ("first" in answer.answer.arguments["diff"], "second" in answer.answer.arguments["diff"]) == (False, True)
+    assert confirm(opened(first)) == given(OptionKind.ALLOW_ONCE)
+    assert confirm(move(second, 1)) == given(OptionKind.REJECT_ONCE)
+    assert back(second) == ask(EDIT)
 
 
-def test_each_block_is_asked_about_and_other_keys_change_nothing() -> None:
-    asking = pressed(edit(diff=blocks("a", "b")), "hy")
-    assert isinstance(asking, Asking)
-    assert asking.block == blocks("b")
-    assert [key for key, _ in choices(asking)] == ["y", "n"]
-    assert [press(asking, key) for key in "aehcvx"] == [asking] * 6
-    assert press(asking, "enter") == Answer(
-        question_id="q", option=OptionKind.ALLOW_ONCE, arguments={"diff": blocks("a")}
-    )
-    assert back(asking) == ask(asking.question)
+def test_what_was_edited_is_asked_about_once_more_with_yes_and_no_alone() -> None:
+    changed = change(ask(RUN), "command", "python3 -m unittest")
+    assert [choice.label for choice in choices(changed)] == ["Yes, with your change", NO]
+    assert confirm(changed) == given(OptionKind.ALLOW_ONCE, arguments={"command": "python3 -m unittest"})
+    assert main_text(changed) == EditFirst("command", "python3 -m unittest")
 
 
-def test_one_block_leaves_no_choice() -> None:
-    asking = ask(edit(diff=blocks("a")))
-    assert press(asking, "h") == asking
+def test_the_text_to_edit_is_a_known_one_or_the_only_one() -> None:
+    def texts(**arguments: object) -> EditFirst | None:
+        return main_text(ask(replace(RUN, arguments=arguments)))
 
-
-def test_what_can_be_edited_is_the_known_text_or_the_only_one() -> None:
-    assert main_text(edit(path="x", content="c")) == EditFirst("content", "c")
-    assert main_text(edit(command="ls", timeout=3)) == EditFirst("command", "ls")
-    assert main_text(edit(query="q", limit=3)) == EditFirst("query", "q")
-    assert main_text(edit(a="1", b="2")) is None
-    assert main_text(edit()) is None
-
-
-def test_an_amended_call_keeps_its_other_arguments_and_the_comment() -> None:
-    asking = Asking(question=edit(command="ls", timeout=3), stage=Stage.KEYS, comment="so")
-    assert amend(asking, "command", "pwd") == Answer(
-        question_id="q", option=OptionKind.ALLOW_ONCE, text="so", arguments={"command": "pwd", "timeout": 3}
-    )
-
-
-def test_a_number_picks_an_offered_answer_and_other_words_are_the_answer() -> None:
-    asking = ask(FOLLOWUP)
-    assert say(asking, "2") == answer(OptionKind.ANSWER, "blue")
-    assert say(asking, "3") == answer(OptionKind.ANSWER, "3")
-    assert say(asking, " green ") == answer(OptionKind.ANSWER, "green")
-    assert say(asking, "  ") == asking
+    assert texts(path="x", content="c") == EditFirst("content", "c")
+    assert texts(query="q", limit=3) == EditFirst("query", "q")
+    assert texts(path="x", query="q") is None
+    assert (main_text(ask(BUDGET)), main_text(ask(AGAIN))) == (None, None)

@@ -16,8 +16,6 @@ from treadle.tui.commands import (
     UseModel,
     Wrong,
     as_table,
-    completed,
-    matching,
     next_mode,
     parse,
 )
@@ -66,12 +64,15 @@ def test_every_listed_command_is_known() -> None:
         assert not isinstance(command, Wrong) or "There is no" not in command.text
 
 
-def test_commands_are_listed_while_they_are_typed_and_completed() -> None:
-    assert matching("/") == HELP
-    assert [usage for usage, _ in matching("/mo")] == ["/mode NAME", "/model NAME"]
-    assert (completed("/m"), completed("/qui"), completed("/model")) == ("/m", "/quit", "/model ")
-    assert (completed("/d"), completed("/nope"), completed("a\tb")) == ("/drop ", "/nope", "a\tb")
-    assert matching("/drop 1") == ()
+@pytest.mark.parametrize("path", ["/etc/hosts is wrong", "/ 3", "/usr/bin/env"])
+def test_a_path_is_no_command(path: str) -> None:
+    assert parse(path) == Send(path, Delivery.QUEUE)
+
+
+def test_a_refused_command_names_the_nearest() -> None:
+    command = parse("/qiut")
+    assert isinstance(command, Wrong)
+    assert command.text == "There is no /qiut. Did you mean /quit?"
 
 
 def test_a_table_has_two_columns() -> None:

@@ -1,182 +1,204 @@
+"""What goes to the scrollback and what still moves, as it is drawn: at three widths, in every look."""
+
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tests.tui.snapshots import same_as_before
+from treadle.app.presentation.words import CallName
 from treadle.protocol.notifications import CallChanged, CallStatus, TurnOutcome, TurnStop
-from treadle.protocol.permissions import Decision, OptionKind, Part, Question, QuestionKind, Reason, Verdict
-from treadle.protocol.tools import (
-    FetchUrl,
-    FileChange,
-    Outcome,
-    Preview,
-    ReadPath,
-    Risk,
-    RunCommand,
-    ToolCall,
-    ToolKind,
-    WritePath,
+from treadle.protocol.tools import FileChange, Outcome, Preview, ToolCall, ToolKind
+from treadle.tui.calls import OpenCall
+from treadle.tui.items import (
+    CallDone,
+    Diff,
+    Greeting,
+    Item,
+    Notice,
+    Problem,
+    Prose,
+    Reads,
+    Said,
+    Thought,
+    Todos,
+    Tone,
+    TurnDone,
 )
-from treadle.tui.items import Block, CallDone, Card, FullText, Item, Notice, Problem, Prose, Said, Thought, TurnDone
 from treadle.tui.paint import Painter
 from treadle.tui.prose import Growing
-from treadle.tui.view import OpenCall, Reply, Thinking, View, Writing
+from treadle.tui.theme import ASCII_SIGNS, Palette, Theme
+from treadle.tui.view import Reply, Thinking, View, Writing
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
+LOOKS = [Theme(palette=palette) for palette in Palette]
+
+
+def read(path: str, lines: int = 5) -> CallDone:
+    return CallDone(name=CallName("Read", path), kind=ToolKind.READ, outcome=Outcome.OK, note="5 lines", lines=lines)
+
+
+def ran(command: str, outcome: Outcome = Outcome.OK, **more: object) -> CallDone:
+    return CallDone(name=CallName("Run", command), kind=ToolKind.EXECUTE, outcome=outcome, **more)  # type: ignore[arg-type]
+
+
+DIFF = """--- a/shop/cart.py
++++ b/shop/cart.py
+@@ -21,5 +21,7 @@
+         total = 0.0
+         for item in self.items:
+-            total += item.price
++            if item.count < 0:
++                raise ValueError(f"{item.name}: the count must not be negative, and it is not allowed to be {item}")
++            total += item.price * item.count
+         return round(total, 2)
+         # the end
+"""
+CHANGES = (FileChange(path="shop/cart.py", before="", after="1", added=3, removed=1),)
+OUTPUT = "".join(f"building module {number} of 40\n" for number in range(1, 41))
+TOUR: tuple[Item, ...] = (
+    Greeting("0.1.0", "anthropic/claude-sonnet-4-5", "ask", "~/shop", "master"),
+    Said("Fix the total of the cart, it ignores the count"),
+    Prose("The cart has **two** methods that matter, `total()` and `discount()`.\n"),
+    Thought(3.0),
+    Reads((read("shop/cart.py", 27), read("tests/test_cart.py", 12))),
+    CallDone(name=CallName("Search", "def total"), kind=ToolKind.SEARCH, outcome=Outcome.OK, note="1 match in 1 file"),
+    Diff(DIFF),
+    CallDone(
+        name=CallName("Edit", "shop/cart.py", "+3 -1"),
+        kind=ToolKind.EDIT,
+        outcome=Outcome.OK,
+        said="you allowed it",
+    ),
+    ran("python3 -m unittest -q", output="Ran 3 tests in 0.001s\n\nOK\n", seconds=0.4),
+    ran("npm run build", Outcome.FAILED, note="exit 2", output=OUTPUT, above=10, seconds=8.0),
+    CallDone(
+        name=CallName("Edit", "shop/cart.py"),
+        kind=ToolKind.EDIT,
+        outcome=Outcome.REJECTED,
+        said="you said no: keep the old name",
+    ),
+    ran("./slow.sh 16", Outcome.INTERRUPTED, seconds=6.0),
+    ran("cat <<EOF\none\ntwo\nEOF", note=""),
+    Notice("Allowed this session: python3 -m unittest · /approvals"),
+    Notice("There is no /moo.\nDid you mean /mode?", Tone.WARNING),
+    Todos("- [x] Read the code\n- [x] Fix the total\n  - [x] Test it\n"),
+    Problem("The provider refused the API key (401).", "Invalid key (HTTP 401).", "treadle login anthropic."),
+    TurnDone(
+        TurnOutcome(stop=TurnStop.END_TURN, steps=6, cost=0.0912, changes=CHANGES), 44.0, waited=41.0, files=CHANGES
+    ),
+    Said("/queue", quiet=True),
+    Said("\n".join(f"line {number}" for number in range(30))),
+    TurnDone(TurnOutcome(stop=TurnStop.CANCELLED, steps=1, cost=0.02), 4.0),
+)
 
 
 def plain(*items: Item, columns: int = 61) -> str:
-    return ANSI.sub("", Painter(columns, colour=True).items(items))
+    return ANSI.sub("", Painter(columns, Theme()).items(items))
 
 
-def permission(text: str, *, diff: bool = False, decision: Decision | None = None) -> Question:
-    preview = Preview(title="Run", text=text, is_diff=diff)
-    options = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
-    return Question(
-        id="q", kind=QuestionKind.PERMISSION, text="Run", options=options, preview=preview, decision=decision
-    )
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_the_scrollback_of_a_tour_has_its_picture(columns: int) -> None:
+    same_as_before(f"scrollback-{columns}", plain(*TOUR, columns=columns))
 
 
-def test_markdown_starts_at_the_left_with_one_blank_line_before() -> None:
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.palette.value)
+def test_the_scrollback_has_its_picture_in_every_look(look: Theme) -> None:
+    painted = Painter(80, look).items(TOUR)
+    same_as_before(f"scrollback-{look.palette.value}", "".join(f"{row!r}\n" for row in painted.split("\n")))
+    coloured = re.search(r"\x1b\[[0-9;]*[349][0-9;]*[0-9]m", painted) is not None
+    assert coloured == (look.palette not in (Palette.PLAIN, Palette.DUMB))
+    assert ("\x1b" in painted) == (look.palette is not Palette.DUMB)
+
+
+def test_markdown_starts_at_the_left_and_code_has_no_frame() -> None:
     assert plain(Prose("# Title\n\n```python\nx = 1\n```\n\n[link](http://a.b)\n")) == (
-        "\nTitle\n\n  x = 1\n\nlink (http://a.b)\n"
+        "Title\n\n  x = 1\n\nlink (http://a.b)\n"
     )
 
 
-def test_what_the_user_said_and_what_was_done_are_one_line_each() -> None:
-    done = CallDone(title="Read a.py", kind=ToolKind.READ, outcome=Outcome.OK, note="5 lines")
-    failed = CallDone(title="Run x", kind=ToolKind.EXECUTE, outcome=Outcome.FAILED, note="exit 1", output="a\nb\n")
-    assert plain(Said("do\nit"), Thought("why not", 7), done, failed, Notice("Mode: ask")) == (
-        "\n› do\n  it\n"
-        "∴ thought, 7 characters: why not\n"
-        "✓ Read a.py  5 lines\n"
-        "✗ Run x  failed  exit 1\n  a\n  b\n"
-        "Mode: ask\n"
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.palette.value)
+def test_inline_code_has_no_background(look: Theme) -> None:
+    assert re.search(r"\x1b\[[0-9;]*4[0-9]", Painter(80, look).items([Prose("see `total()` there")])) is None
+
+
+def test_the_cells_of_a_table_are_never_cut() -> None:
+    table = (
+        "| name | where |\n|---|---|\n| a_very_long_identifier_of_a_function | src/a/very/long/path/to/a/file.py |\n"
     )
+    shown = plain(Prose(table), columns=40)
+    assert "…" not in shown
+    assert "a_very_long_identifier_of_a_function" in "".join(line[:18].strip() for line in shown.split("\n"))
 
 
-def test_the_end_of_a_turn_lists_the_files() -> None:
-    changes = (FileChange(path="a.py", before="", after="1", added=3, removed=1),)
-    outcome = TurnOutcome(stop=TurnStop.END_TURN, steps=2, cost=0.25, changes=changes)
-    assert plain(TurnDone(outcome, 65.0, changes)) == (
-        "\n  a.py  +3 -1\n■ done · 1 file +3 -1 · 2 steps · $0.2500 · 1m 05s\n"
-    )
-
-
-def test_a_permission_names_what_is_touched_outside_the_workspace(tmp_path: Path) -> None:
-    outside = tmp_path.resolve()
-    root = outside / "ws"
-    root.mkdir()
-    (root / "link").symlink_to(outside / "far")
-    question = Question(
-        id="q",
-        kind=QuestionKind.PERMISSION,
-        text="Do",
-        accesses=(
-            WritePath(path=f"{root}/in.py"),
-            WritePath(path="/etc/x\nrisk: none\u202e"),
-            WritePath(path=f"{root}/../gone", delete=True),
-            ReadPath(path=f"{root}/link"),
-            ReadPath(path="/srv", listing=True),
-            RunCommand(command="ls", cwd=str(root)),
-            FetchUrl(url="http://a/"),
-        ),
-    )
-    both = plain(Card(question, (str(root), "/srv")), columns=400)
-    assert "/srv" not in both
-    assert both.count("outside the workspace") == 3
-    assert plain(Card(question, (str(root),)), columns=400).split("\n")[2:] == [
-        r"  writes outside the workspace: /etc/x\x0arisk: none\u202e",
-        f"  deletes outside the workspace: {root}/../gone -> {outside}/gone",
-        f"  reads outside the workspace: {root}/link -> {outside}/far",
-        "  lists outside the workspace: /srv",
-        f"  runs in: {root}",
-        "  sends: GET http://a/",
-        "",
-    ]
-
-
-def test_a_block_is_shown_whole_with_hidden_characters_escaped() -> None:
-    assert plain(Block(number=1, count=2, text="a\x1b\nb\n")) == "\nBlock 1 of 2\n    a\\x1b\n    b\n"
-
-
-def test_an_error_has_its_reason_and_remedy() -> None:
-    assert plain(Problem("It broke.", "full", "Make room.")) == "✗ It broke.\n  why: full\n  fix: Make room.\n"
-
-
-def test_a_permission_shows_risk_reasons_parts_and_the_exact_text() -> None:
-    reason = Reason(rule="r1", text="may delete", source="f:3")
-    parts = (
-        Part(text="cd a", verdict=Verdict.ALLOW, risk=Risk.NONE),
-        Part(text="rm b", verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=Risk.CRITICAL, reasons=(reason,)),
-    )
-    decision = Decision(verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=Risk.CRITICAL, reasons=(reason,), parts=parts)
-    assert plain(Card(permission("cd a && rm\u00a0b", decision=decision))) == (
-        "\n? Allow: Run\n  risk: critical\n  may delete [r1, f:3]\n"
-        "  · cd a  none\n  ! rm b  critical  may delete\n    cd a && rm\\xa0b\n"
-    )
-
-
-def test_a_long_text_is_cut_in_the_middle_and_shown_whole_on_demand() -> None:
-    lines = [f"line {number}" for number in range(100)]
-    short, whole = (plain(kind(permission("\n".join(lines)))) for kind in (Card, FullText))
-    shown = [line.strip() for line in short.splitlines()[2:]]
-    assert shown == [*lines[:24], "… 64 more lines v shows all …", *lines[-12:]]
-    assert [line.strip() for line in whole.splitlines()[2:]] == lines
-
-
-def test_a_long_line_shows_its_end() -> None:
-    shown = plain(Card(permission("x" * 10_000 + "; rm -rf y")))
-    assert "8,010morecharacters" in "".join(shown.split())
-    assert shown.rstrip().endswith("; rm -rf y")
-
-
-def test_a_diff_is_coloured_and_without_colour_it_is_not() -> None:
-    card = Card(permission("@@ -1 +1 @@\n-a\n+b\n", diff=True))
-    coloured = Painter(60, colour=True).items([card])
-    assert "\x1b[31m-a" in coloured
-    assert "\x1b[32m+b" in coloured
-    bare = Painter(60, colour=False).items([card])
-    assert re.search(r"\x1b\[[0-9;]*3[0-9]", bare) is None
-    assert ANSI.sub("", bare) == ANSI.sub("", coloured)
+def test_blank_lines_stand_between_messages_and_groups_of_calls_also_across_prints() -> None:
+    first = Painter(60, Theme())
+    text = first.items([Said("go"), read("a.py"), ran("ls")])
+    second = Painter(60, Theme(), first.last)
+    text += second.items([ran("pwd"), Prose("So."), Notice("Note.")])
+    assert ANSI.sub("", text) == ("› go\n\n✓ Read a.py  5 lines\n✓ Run ls\n✓ Run pwd\n\nSo.\nNote.\n")
 
 
 def test_the_living_part_shows_reply_thought_call_being_written_and_calls_that_run() -> None:
     reply = Reply(
         growing=Growing(text="So **far**"),
-        thinking=Thinking(end="hm\nwell", size=7),
+        thinking=Thinking(end="first\nhm\nwell", size=7),
         writing=Writing(index=0, name="edit", parameter="path", argument="a.py", size=1200),
     )
     call = ToolCall(id="c", name="run", arguments={})
     running = CallChanged(call=call, kind=ToolKind.EXECUTE, status=CallStatus.RUNNING, preview=Preview(title="Run ls"))
-    view = View(reply=reply, calls=(OpenCall(changed=running, output="".join(f"{n}\n" for n in range(9))),))
-    painter = Painter(60, colour=True)
-    assert ANSI.sub("", painter.living(view, 50)).split("\n") == [
+    output = "".join(f"{n}\n" for n in range(9))
+    view = View(reply=reply, calls=(OpenCall(changed=running, output=output, running=10.0),))
+    painter = Painter(60, Theme())
+    assert ANSI.sub("", painter.living(view, 50, 22.0)).split("\n") == [
         "",
         "So far",
-        "∴ hm",
-        "well",
-        "… edit a.py  1,200 characters",
-        "● running  Run ls",
-        "  …",
+        "  hm",
+        "  well",
+        "… edit a.py",
+        "● Run ls  12 s",
+        "  … 3 lines above",
         *[f"  {number}" for number in range(3, 9)],
     ]
-    assert painter.living(view, 2).count("\n") == 1
+    assert painter.living(view, 2, 22.0).count("\n") == 1
 
 
-@pytest.mark.parametrize("colour", [True, False])
-@settings(max_examples=100, deadline=None)
-@given(
-    text=st.text(st.sampled_from("ab 日\n\t`*#|-[]()\x1b\x07🎉👩\u200d🚀"), max_size=200), columns=st.integers(20, 80)
-)
-def test_nothing_is_wider_than_the_terminal_or_steers_it(colour: bool, text: str, columns: int) -> None:
-    question = permission(text)
-    done = CallDone(title="t", kind=ToolKind.EXECUTE, outcome=Outcome.OK, note="n", output=text, diff=text)
-    painted = Painter(columns, colour=colour).items([Said(text), Prose(text), Card(question), done, Notice(text)])
+def test_an_edit_streams_without_its_markers() -> None:
+    body = "------- SEARCH\nold = 1\n=======\nnew = 2\n+++++++ REPLACE\n"
+    writing = Writing(index=0, name="replace_in_file", argument="a.py", body=body)
+    shown = ANSI.sub("", Painter(60, Theme()).living(View(reply=Reply(writing=writing)), 50, 0.0))
+    assert shown.split("\n") == ["… replace_in_file a.py", "  - old = 1", "  + new = 2"]
+
+
+def test_without_utf_8_the_signs_are_ascii() -> None:
+    shown = ANSI.sub("", Painter(80, Theme(signs=ASCII_SIGNS)).items([Said("go"), ran("ls"), ran("x", Outcome.FAILED)]))
+    assert shown == "> go\n\nok Run ls\nx Run x\n"
+
+
+def test_a_reply_of_5000_lines_is_printed_whole() -> None:
+    shown = plain(Prose("\n".join(f"- line {number}" for number in range(5_000))))
+    assert shown.count("line ") == 5_000
+
+
+TRICKY = st.text(st.sampled_from("ab 日\n\t`*#|-[]()\x1b\x07\u202eאב🎉👩\u200d🚀"), max_size=200)
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.palette.value)
+@settings(max_examples=60, deadline=None)
+@given(text=TRICKY, columns=st.integers(20, 130))
+def test_nothing_is_wider_than_the_terminal_or_steers_it(look: Theme, text: str, columns: int) -> None:
+    done = ran(text, note=text[:20].replace("\x1b", "").replace("\x07", ""), output=text, diff=text)
+    diff = f"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-{text}\n+{text}b\n"
+    from treadle.app.presentation.escape import printable
+
+    named = CallDone(
+        name=CallName("Run", printable(text)), kind=done.kind, outcome=done.outcome, output=text, diff=diff
+    )
+    painted = Painter(columns, look).items([Said(text), Prose(text), Diff(diff), named, Notice(text), Problem(text)])
     bare = ANSI.sub("", painted)
     assert "\x1b" not in bare
     assert "\x07" not in bare
+    assert "\u202e" not in bare
     assert max(cell_len(line) for line in bare.split("\n")) < max(columns, 21)

@@ -52,6 +52,7 @@ def test_the_view_takes_its_money_from_the_past_and_the_rest_from_the_status() -
         tokens=50,
         window=100,
         busy=True,
+        step=1,
         queue=WAITING,
         spending=Spending(ended=0.5),
     )

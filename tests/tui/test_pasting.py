@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding.key_processor import KeyPress
 
-from treadle.tui.pasting import PasteParser
+from treadle.tui.pasting import KeyParser
 
 PIECES = st.lists(st.sampled_from(["a", "b\n", "\x1b", "[201", "~", "\x1b[200~", "\x1b[201~", "\r", "ä"]), max_size=20)
 
@@ -17,7 +17,7 @@ def test_keys_do_not_depend_on_the_parser_nor_on_the_pieces(pieces: list[str], s
     whole = Vt100Parser(usual.append)
     whole.feed_and_flush(text)
     mine: list[KeyPress] = []
-    cut = PasteParser(Vt100Parser(mine.append))
+    cut = KeyParser(Vt100Parser(mine.append))
     for start in range(0, len(text), size):
         cut.feed(text[start : start + size])
     cut.flush()

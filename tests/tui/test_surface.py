@@ -4,18 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.session import DIFF, FOREVER, SESSION, Pause, Rig, calls, prompt, says, session, text
-from tests.tui.terminal import CTRL_C, CTRL_D, CTRL_S, ENTER, ESCAPE, SHIFT_TAB, terminal
+from tests.person import BACKSPACE, CTRL_C, CTRL_D, CTRL_G, CTRL_O, CTRL_S, DOWN, ENTER, ESCAPE, SHIFT_TAB, TAB, UP
+from tests.tui.session import FOREVER, SESSION, Pause, Rig, calls, prompt, says, session, text
+from tests.tui.terminal import Terminal, terminal
 from treadle.app.security.trusting import session_trust
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import StoreError
+from treadle.protocol.events import Interrupt
 from treadle.protocol.models import ErrorKind, ModelError, StreamFailure, ToolProtocol
 from treadle.protocol.notifications import Phase
 from treadle.store.sqlite import Store
 from treadle.tui.outbox import SOURCE
 
-READY = "/help"
-ASKED = "[y] yes"
+READY = "? for keys"
+ASKED = "ctrl-o"
 BLOCKS = "".join(f"------- SEARCH\n{name}\n=======\n{name}!\n+++++++ REPLACE\n" for name in ("first", "second"))
 
 
@@ -32,9 +34,9 @@ def sent(rig: Rig) -> str:
 
 async def test_a_prompt_is_answered_in_markdown(tmp_path: Path) -> None:
     async with session(tmp_path, says(text("It is **so**:\n\n- one\n- two\n"))) as rig, terminal(rig.live) as (term, _):
-        await term.until("ask · ready", READY)
+        await term.until("─ ask ──", READY)
         term.type(f"how is it?{ENTER}")
-        await term.until("› how is it?", "It is so:", " • one", "■ done · 1 step · 120 tokens · $0.0001")
+        await term.until("› how is it?", "It is so:", " • one", "■ Done · 1 step · 120 tokens · <$0.01")
         assert "how is it?" in sent(rig)
 
 
@@ -51,53 +53,87 @@ async def test_an_untrusted_folder_is_told_at_the_start_and_on_request(tmp_path:
 
 async def test_the_first_prompt_of_the_command_line_is_sent(tmp_path: Path) -> None:
     async with session(tmp_path, says(text("yes"))) as rig, terminal(rig.live, "are you there?") as (term, _):
-        await term.until("› are you there?", "yes", "■ done")
+        await term.until("› are you there?", "yes", "■ Done")
 
 
-async def test_an_approval_shows_reason_and_diff_and_y_allows_it(tmp_path: Path) -> None:
+async def confirm(term: Terminal, *keys: str) -> None:
+    """Move the choice, and press Enter as often as it takes: right after a key it confirms nothing."""
+    for key in keys:
+        term.type(key)
+        await asyncio.sleep(0.1)
+    await asyncio.sleep(1)
+    term.type(ENTER)
+
+
+async def test_an_edit_shows_its_diff_and_enter_allows_it(tmp_path: Path) -> None:
     replies = (calls("edit", "{}"), says(text("ok")))
     async with session(tmp_path, *replies) as rig, terminal(rig.live, "edit it") as (term, _):
-        await term.until("Allow: Edit x.py", "risk: write", "it changes something [test-rule]", "-old", "+new", ASKED)
-        term.type("y")
-        await term.until("Allowed once.", "✓ Edit x.py", "■ done")
+        await term.until("1 - old", "1 + new", "▎ Allow this: Edit x.py?", "❯ Yes", ASKED)
+        await confirm(term)
+        await term.until("✓ Edit x.py  you allowed it", "■ Done")
         assert "as wanted" in sent(rig)
+        assert "Allow this" not in term.shown
 
 
-async def test_keys_typed_ahead_do_not_approve_but_go_to_the_input_line(tmp_path: Path) -> None:
+async def test_what_is_typed_goes_to_the_draft_and_the_question_waits_for_tab(tmp_path: Path) -> None:
     replies = (calls("edit", "{}"), says(text("ok")))
     async with session(tmp_path, *replies) as rig, terminal(rig.live) as (term, _):
         await term.until(READY)
         term.type(f"edit it{ENTER}")
-        await term.until("Allow: Edit x.py")
-        term.type("yyy")
-        await term.until("› yyy", "keys answer it as soon as you pause")
         await term.until(ASKED)
+        term.type("yyy")
+        await term.until("› yyy", "▎ Treadle needs an answer: Edit x.py?   tab to answer")
         assert rig.live.status.phase is Phase.AWAITING_USER_CONFIRMATION
-        term.type("y")
-        await term.until("■ done", "› yyy")
+        term.type(TAB)
+        await term.until(ASKED)
+        await confirm(term)
+        await term.until("■ Done", "› yyy")
 
 
-async def test_enter_rejects_and_a_comment_reaches_the_model(tmp_path: Path) -> None:
+async def test_no_goes_with_words_and_reaches_the_model(tmp_path: Path) -> None:
     replies = (calls("edit", "{}"), says(text("then not")))
     async with session(tmp_path, *replies) as rig, terminal(rig.live, "edit it") as (term, _):
         await term.until(ASKED)
-        term.type("c")
-        await term.until("Your comment")
-        term.type(f"use tabs{ENTER}")
-        await term.until("With the comment: use tabs")
+        await confirm(term, DOWN, DOWN, DOWN)
+        await term.until("No. Do this instead:")
+        term.type("use tabs")
+        await asyncio.sleep(0.1)
         term.type(ENTER)
-        await term.until("Rejected.", "⊘ Edit x.py", "then not")
+        await term.until("⊘ Edit x.py", "you said no: use tabs", "then not")
         assert "rejected this call and said: use tabs" in sent(rig)
+
+
+async def test_a_comment_goes_with_yes(tmp_path: Path) -> None:
+    replies = (calls("edit", "{}"), says(text("ok")))
+    async with session(tmp_path, *replies) as rig, terminal(rig.live, "edit it") as (term, _):
+        await term.until(ASKED)
+        await asyncio.sleep(0.7)
+        term.type(TAB)
+        await term.until("❯ Yes, and tell Treadle:")
+        term.type("be quick")
+        await confirm(term)
+        await term.until("✓ Edit x.py  you allowed it", "■ Done")
+        assert "the user said: be quick" in sent(rig)
 
 
 async def test_pasted_text_answers_no_question(tmp_path: Path) -> None:
     async with session(tmp_path, calls("edit", "{}")) as rig, terminal(rig.live, "edit it") as (term, _):
         await term.until(ASKED)
-        term.type("\x1b[200~yyy\x1b[201~").type("z")
-        await asyncio.sleep(0)
-        term.type("v")
-        await term.when(lambda: term.shown.count("Allow: Edit x.py") == 2, "the card a second time")
+        term.type("\x1b[200~yyy\r\x1b[201~")
+        await term.until("› yyy", "tab to answer")
         assert rig.live.status.questions != ()
+
+
+async def test_what_was_written_for_a_question_that_is_over_goes_to_the_draft(tmp_path: Path) -> None:
+    async with session(tmp_path, calls("edit", "{}"), says(text("ok"))) as rig, terminal(rig.live, "go") as (term, _):
+        await term.until(ASKED)
+        await asyncio.sleep(0.7)
+        term.type(TAB)
+        await term.until("❯ Yes, and tell Treadle:")
+        term.type("half of i")
+        await term.until("Treadle: half of i")
+        await rig.live.post(Interrupt(), SOURCE)
+        await term.until("› half of i", "■ Stopped")
 
 
 async def test_a_command_is_shown_with_its_hidden_characters_escaped(tmp_path: Path) -> None:
@@ -105,41 +141,49 @@ async def test_a_command_is_shown_with_its_hidden_characters_escaped(tmp_path: P
         await term.until(ASKED, r"echo hi\u202e; rm \x1b[31m-rf")
 
 
-async def test_a_long_diff_shows_beginning_and_end_and_v_shows_all(tmp_path: Path) -> None:
-    diff = DIFF + "".join(f"+line {number}\n" for number in range(100))
-    async with session(tmp_path, calls("edit", "{}"), diff=diff) as rig, terminal(rig.live, "edit it") as (term, _):
-        await term.until(ASKED, "+line 0", "+line 99", "69 more lines v shows all")
-        assert "+line 50" not in term.shown
-        term.type("v")
-        await term.until("+line 50")
+async def test_ctrl_o_shows_why_it_is_asked(tmp_path: Path) -> None:
+    async with session(tmp_path, calls("run", "{}")) as rig, terminal(rig.live, "run it") as (term, _):
+        await term.until(ASKED)
+        assert "test-rule" not in term.shown
+        term.type(CTRL_O)
+        await term.until("rule: test-rule · it changes something", "ctrl-o less")
+        term.type(CTRL_O)
+        await term.until_gone("test-rule")
 
 
-async def test_a_followup_question_is_answered_by_number(tmp_path: Path) -> None:
+async def test_a_followup_question_is_answered_from_its_list(tmp_path: Path) -> None:
     ask = calls("ask_followup_question", '{"question": "Which?", "options": ["red", "blue"]}')
     async with session(tmp_path, ask, says(text("ok"))) as rig, terminal(rig.live, "go") as (term, _):
-        await term.until("? Which?", "1 red", "2 blue", "Your answer")
-        term.type(f"2{ENTER}")
-        await term.until("› blue", "■ done")
+        await term.until("▎ Which?", "❯ red", "  blue", "Something else…")
+        await confirm(term, "2")
+        await term.until("Which?", "› blue", "■ Done")
         assert '"blue"' in sent(rig)
+
+
+async def test_shift_tab_goes_to_edits_mode_while_a_question_is_open(tmp_path: Path) -> None:
+    async with session(tmp_path, calls("edit", "{}")) as rig, terminal(rig.live, "go") as (term, _):
+        await term.until(ASKED)
+        term.type(SHIFT_TAB)
+        await term.until("─ edits ──")
 
 
 async def test_escape_interrupts_and_keeps_what_was_said(tmp_path: Path) -> None:
     reply = says(text("Half of it"), Pause(FOREVER))
     async with session(tmp_path, reply) as rig, terminal(rig.live, "go") as (term, _):
-        await term.until("Half of it", "model works")
+        await term.until("Half of it", "Writing")
         term.type(ESCAPE)
-        await term.until("■ interrupted", "Half of it", "ask · ready")
+        await term.until("■ Stopped", "Half of it", READY)
 
 
 async def test_ctrl_c_interrupts_a_turn_then_leaves_at_the_second_of_two(tmp_path: Path) -> None:
     async with session(tmp_path, says(Pause(FOREVER))) as rig, terminal(rig.live, "go") as (term, code):
-        await term.until("model works")
+        await term.until("esc to stop")
         term.type(CTRL_C)
-        await term.until("■ interrupted", "ask · ready")
+        await term.until("■ Stopped", READY)
         term.type(f"abc{CTRL_C}")
         await term.until_gone("› abc")
         term.type(CTRL_C)
-        await term.until("Ctrl-C again leaves.")
+        await term.until("ctrl-c again quits")
         term.type(CTRL_C)
         assert await code == 0
 
@@ -151,54 +195,108 @@ async def test_ctrl_d_at_an_empty_line_leaves(tmp_path: Path) -> None:
         assert await code == 0
 
 
-async def test_prompts_wait_in_the_queue_and_can_be_dropped_and_changed(tmp_path: Path) -> None:
-    replies = (says(Pause(FOREVER)), says(text("second answer")))
+async def test_messages_wait_are_taken_back_and_held_by_a_stop(tmp_path: Path) -> None:
+    replies = (says(Pause(FOREVER)), says(text("second answer")), says(text("third answer")))
     async with session(tmp_path, *replies) as rig, terminal(rig.live, "go") as (term, _):
-        await term.until("model works")
-        term.type(f"one{ENTER}").type(f"two{ENTER}")
-        await term.until("waits 1: one", "waits 2: two", "2 queued")
+        await term.until("esc to stop")
+        for message in ("one", "two", "three"):
+            term.type(f"{message}{ENTER}")
+            await term.until(f"next  {message}")
+        term.type(UP)
+        await term.until("› three")
+        await term.until_gone("next  three")
+        term.type(f" and four{ENTER}")
+        await term.until("next  three and four", "↑ edit")
         term.type(f"/drop 1{ENTER}")
-        await term.until("waits 1: two", "1 queued")
-        term.type(f"/edit 1{ENTER}")
-        await term.until("› two", "Enter changes the waiting prompt")
-        term.type(f" and three{ENTER}")
-        await term.until("waits 1: two and three")
+        await term.until_gone("next  one")
         term.type(ESCAPE)
-        await term.until("› two and three", "second answer")
+        await term.until("■ Stopped", "What should Treadle do instead?", "held  two", "held  three and four")
+        await asyncio.sleep(0.5)
+        assert len(rig.provider.requests) == 1, "a stop starts nothing"
+        term.type(ENTER)
+        await term.until("› two", "second answer", "held  three and four")
+        term.type(BACKSPACE)
+        await term.until_gone("held  three and four")
+        assert len(rig.provider.requests) == 2
+
+
+async def test_the_menu_completes_commands_and_their_arguments(tmp_path: Path) -> None:
+    async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        term.type("/mo")
+        await term.until("❯ /mode", "/model")
+        term.type(DOWN)
+        await term.until("❯ /model")
+        term.type(UP)
+        await term.until("❯ /mode")
+        term.type(TAB)
+        await term.until("› /mode", "❯ plan", "full")
+        term.type("ed")
+        await term.until("❯ edits")
+        term.type(ENTER)
+        await term.until("─ edits ──", "› /mode edits")
+        await term.until_gone("❯")
+
+
+async def test_escape_closes_the_menu_and_twice_clears_the_draft_which_undo_brings_back(tmp_path: Path) -> None:
+    async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        term.type("/mo")
+        await term.until("❯ /mode")
+        term.type(ESCAPE)
+        await term.until_gone("❯ /mode")
+        term.type(ESCAPE)
+        await term.until("esc again clears the draft")
+        term.type(ESCAPE)
+        await term.until_gone("› /mo")
+        term.type("\x1f")
+        await term.until("› /mo")
+
+
+async def test_a_question_mark_shows_the_keys_until_something_is_typed(tmp_path: Path) -> None:
+    async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        term.type("?")
+        await term.until("ctrl-r", "your editor")
+        term.type("what?")
+        await term.until("› what?")
+        assert "your editor" not in term.shown
 
 
 async def test_ctrl_s_steers_the_running_turn(tmp_path: Path) -> None:
     replies = (calls("edit", "{}"), says(text("ok")))
     async with session(tmp_path, *replies) as rig, terminal(rig.live, "go") as (term, _):
-        await term.until("Allow: Edit x.py")
-        term.type(f"mind the tabs{CTRL_S}")
-        await term.until("waits 1: mind the tabs", ASKED)
-        term.type("y")
-        await term.until("› mind the tabs", "■ done · 2 steps")
+        await term.until(ASKED)
+        term.type("mind the tabs")
+        await asyncio.sleep(0.1)
+        term.type(CTRL_S)
+        await term.until("next  mind the tabs", "at the next step", ASKED)
+        await confirm(term)
+        await term.until("› mind the tabs", "■ Done · 2 steps")
 
 
-async def test_an_unknown_command_is_explained_and_kept(tmp_path: Path) -> None:
+async def test_an_unknown_command_is_explained_and_cleared(tmp_path: Path) -> None:
     async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
         await term.until(READY)
         term.type(f"/nope x{ENTER}")
-        await term.until("There is no /nope.", "› /nope x")
+        await term.until("› /nope x", "There is no /nope.", "› Describe a task")
         assert rig.provider.requests == []
 
 
 async def test_shift_tab_and_the_command_change_the_mode(tmp_path: Path) -> None:
     async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
-        await term.until("ask · ready")
+        await term.until(READY)
         term.type(SHIFT_TAB)
-        await term.until("edits · ready", "Mode: edits")
+        await term.until("─ edits ──", "Mode is now edits: file edits run without asking.")
         term.type(f"/mode full{ENTER}")
-        await term.until("full · ready")
+        await term.until("─ full ──")
 
 
 async def test_a_model_that_is_not_known_is_refused_before_the_session_hears_of_it(tmp_path: Path) -> None:
     async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
         await term.until(READY)
         term.type(f"/model nobody/nothing{ENTER}")
-        await term.until("✗ 'nobody/nothing' is not known.", "fix: Take it.")
+        await term.until("✗ 'nobody/nothing' is not known.", "Try: Take it.")
         assert rig.live.status.model == "fake/one"
         term.type(f"/model fake/two{ENTER}")
         await term.until("Model: fake/two")
@@ -208,15 +306,15 @@ async def test_a_model_that_is_not_known_is_refused_before_the_session_hears_of_
 async def test_a_retry_counts_down_and_escape_stops_it(tmp_path: Path) -> None:
     error = ModelError(kind=ErrorKind.RATE_LIMIT, message="Too much at once.", status=429, retry_after=50.0)
     async with session(tmp_path, [StreamFailure(error=error)]) as rig, terminal(rig.live, "go") as (term, _):
-        await term.until("Too much at once. Trying again in 50 s.", "Esc stops.", "waits to retry")
+        await term.until("The provider takes no more requests for now (429). Trying again in", "esc to stop")
         term.type(ESCAPE)
-        await term.until("■ interrupted", "ask · ready")
+        await term.until("■ Stopped", READY)
 
 
 async def test_an_error_of_the_model_says_what_why_and_what_to_do(tmp_path: Path) -> None:
     error = ModelError(kind=ErrorKind.AUTHENTICATION, message="The key is wrong.", status=401, request_id="r-1")
     async with session(tmp_path, [StreamFailure(error=error)]) as rig, terminal(rig.live, "go") as (term, _):
-        await term.until("The key is wrong.", "HTTP 401, request r-1", "fix: Check the provider's key and account")
+        await term.until("The key is wrong.", "HTTP 401, request r-1", "Try: Check the provider's key and account")
 
 
 async def test_a_resumed_session_shows_its_end_and_asks_what_was_open(tmp_path: Path) -> None:
@@ -227,8 +325,8 @@ async def test_a_resumed_session_shows_its_end_and_asks_what_was_open(tmp_path: 
             while not rig.live.status.questions:
                 await asyncio.sleep(0.01)
     async with session(tmp_path, says(text("Answer two")), resume=True) as rig, terminal(rig.live) as (term, _):
-        await term.until("› first", "Answer one", "› second", "Allow: Edit x.py", ASKED)
-        term.type("y")
+        await term.until("› first", "Answer one", "› second", "Allow this: Edit x.py?", ASKED)
+        await confirm(term)
         await term.until("Answer two")
 
 
@@ -237,54 +335,60 @@ async def test_a_log_that_cannot_be_written_ends_the_surface_with_the_reason(tmp
         await term.until(READY)
         rig.log.broken = True
         term.type(f"hello{ENTER}")
-        await term.until("The log cannot be written.", "why: disk full", "fix: Make room.")
+        await term.until("The log cannot be written.", "disk full", "Try: Make room.")
         assert await code == 1
         assert term.shown.count("The log cannot be written.") == 1
         assert "Not possible now" not in term.shown
 
 
-async def test_the_editor_amends_a_call_and_approves_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_editor_changes_a_call_which_is_asked_about_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("VISUAL", "sed -i s/-rf/-i/")
     replies = (calls("run", '{"command": "rm -rf x", "timeout": 5}'), says(text("ok")))
     async with session(tmp_path, *replies) as rig, terminal(rig.live, "run it") as (term, _):
-        await term.until(ASKED, "[e] edit first")
-        term.type("e")
-        await term.until("Approved with this command: rm -i x", "Allowed once.", "■ done")
+        await term.until(ASKED, "ctrl-g edit first")
+        term.type(CTRL_G)
+        await term.until("▎   rm -i x", "❯ Yes, with your change", ASKED)
+        assert rig.live.status.phase is Phase.AWAITING_USER_CONFIRMATION
+        await confirm(term)
+        await term.until("you allowed it with your change", "■ Done")
         assert '{\\"command\\":\\"rm -i x\\",\\"timeout\\":5}' in sent(rig)
 
 
 @pytest.mark.parametrize(
     ("editor", "shown"),
     [
-        ("true", "Nothing was changed; the question is still open."),
-        ("sed -i d", "Nothing was changed; the question is still open."),
-        ("sh -c 'echo changed >$0; exit 1'", "Nothing was changed; the question is still open."),
-        ("/nowhere/editor", "fix: Set VISUAL or EDITOR."),
-        ("sh -c 'printf \\\\377 >$0'", "fix: Set VISUAL or EDITOR."),
+        ("true", "Nothing was changed. The question is still open."),
+        ("sed -i d", "Nothing was changed. The question is still open."),
+        ("sh -c 'echo changed >$0; exit 1'", "Nothing was changed. The question is still open."),
+        ("/nowhere/editor", "Try: Set VISUAL or EDITOR."),
+        ("sh -c 'printf \\\\377 >$0'", "Try: Set VISUAL or EDITOR."),
     ],
 )
-async def test_an_editor_that_leaves_no_other_text_approves_nothing(
+async def test_an_editor_that_leaves_no_other_text_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, editor: str, shown: str
 ) -> None:
     monkeypatch.setenv("VISUAL", editor)
     call = calls("run", '{"command": "rm -rf x"}')
     async with session(tmp_path, call) as rig, terminal(rig.live, "run it") as (term, _):
         await term.until(ASKED)
-        term.type("e")
-        await term.until(shown, ASKED)
+        term.type(CTRL_G)
+        await term.until(shown, ASKED, "❯ Yes")
+        assert "with your change" not in term.shown
         assert rig.live.status.phase is Phase.AWAITING_USER_CONFIRMATION
 
 
 async def test_an_edit_is_approved_block_by_block(tmp_path: Path) -> None:
     replies = (calls("edit", json.dumps({"path": "x.py", "diff": BLOCKS})), says(text("ok")))
     async with session(tmp_path, *replies) as rig, terminal(rig.live, "edit it") as (term, _):
-        await term.until("[h] block by block")
-        term.type("h")
-        await term.until("Block 1 of 2", "first", "[n] leave it out")
-        term.type("n")
+        await term.until("Choose block by block (2)")
+        await confirm(term, DOWN, DOWN, DOWN)
+        await term.until("Block 1 of 2", "first", "Leave it out")
+        await confirm(term, "n")
         await term.until("Block 2 of 2", "second")
-        term.type("y")
-        await term.until("Allowed once.", "■ done")
+        await confirm(term)
+        await term.until("you allowed it with your change", "■ Done")
         amended = sent(rig).partition("with these arguments instead")[2]
         assert "second" in amended
         assert "first" not in amended
@@ -293,11 +397,13 @@ async def test_an_edit_is_approved_block_by_block(tmp_path: Path) -> None:
 async def test_escape_leaves_the_choice_of_blocks_with_nothing_approved(tmp_path: Path) -> None:
     call = calls("edit", json.dumps({"path": "x.py", "diff": BLOCKS}))
     async with session(tmp_path, call) as rig, terminal(rig.live, "edit it") as (term, _):
-        await term.until("[h] block by block")
-        term.type("hy")
+        await term.until("Choose block by block (2)")
+        await confirm(term, DOWN, DOWN, DOWN)
+        await term.until("Block 1 of 2")
+        await confirm(term)
         await term.until("Block 2 of 2")
         term.type(ESCAPE)
-        await term.until(ASKED)
+        await term.until("Choose block by block (2)")
         assert rig.live.status.phase is Phase.AWAITING_USER_CONFIRMATION
 
 
@@ -325,7 +431,7 @@ async def test_a_session_whose_log_fails_at_the_start_is_given_back_with_the_rea
 
 async def test_an_idle_terminal_draws_nothing(tmp_path: Path) -> None:
     async with session(tmp_path, says(text("yes"))) as rig, terminal(rig.live, "go") as (term, _):
-        await term.until("■ done", "ask · ready")
+        await term.until("■ Done", READY)
         await asyncio.sleep(0.2)
         before = term.writes
         await asyncio.sleep(1.5)
@@ -355,16 +461,28 @@ async def test_the_bell_rings_for_a_question_of_a_long_turn(tmp_path: Path, monk
         await term.until(ASKED)
         assert term.bells == 0
         monkeypatch.setattr("treadle.tui.surface._BELL_AFTER", 0.0)
-        term.type("y")
-        await term.until("■ done")
+        await confirm(term)
+        await term.until("■ Done")
         assert term.bells == 1
+
+
+@pytest.mark.parametrize(("looks", "rings"), [("\x1b[O", 1), ("\x1b[I", 0)])
+async def test_whoever_looks_at_the_terminal_is_not_called(tmp_path: Path, looks: str, rings: int) -> None:
+    async with session(tmp_path, calls("edit", "{}"), says(text("ok"))) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        term.type(looks)
+        await asyncio.sleep(0.1)
+        term.type(f"go{ENTER}")
+        await term.until(ASKED)
+        assert (term.bells, term.notifications) == (rings, ["Treadle needs an answer"] * rings)
+        assert term.titles[-1] == "⚠ Treadle: needs an answer"
 
 
 async def test_earlier_prompts_come_back_in_the_next_session_and_nobody_else_reads_them(tmp_path: Path) -> None:
     async with session(tmp_path, says(text("yes"))) as rig, terminal(rig.live) as (term, code):
         await term.until(READY)
         term.type(f"remember me{ENTER}")
-        await term.until("■ done")
+        await term.until("■ Done")
         term.type(CTRL_D)
         assert await code == 0
     assert (tmp_path / "home/history").stat().st_mode & 0o777 == 0o600
@@ -372,12 +490,3 @@ async def test_earlier_prompts_come_back_in_the_next_session_and_nobody_else_rea
         await term.until(READY)
         term.type("\x1b[A")
         await term.when(lambda: term.shown.count("› remember me") == 2, "the prompt in the input line")
-
-
-async def test_tab_completes_a_command(tmp_path: Path) -> None:
-    async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
-        await term.until(READY)
-        term.type("/mo")
-        await term.until("/mode NAME", "/model NAME")
-        term.type(f"del\tplan{ENTER}")
-        await term.until("✗", "'plan'")

@@ -82,17 +82,18 @@ def test_a_session_in_a_real_terminal(tmux: Tmux, tmp_path: Path) -> None:
     script.write_text(json.dumps(SCRIPT))
     command = f"{sys.executable} -m treadle -C {workspace} --model scripted/{script}; echo code $?; stty -a; sleep 1000"
     tmux.run("new-session", "-d", "-x", "90", "-y", "30", "-s", "t", command)
-    tmux.until("ask · ready")
+    tmux.until("? for keys")
     tmux.keys("write it", "Enter")
-    tmux.until("I write it.", "Allow: Create a.txt", "+日本", "[y] yes")
+    tmux.until("I write it.", "Create a.txt?", "+ 日本", "❯ Yes")
     tmux.run("resize-window", "-t", "t", "-x", "60", "-y", "20")
-    tmux.keys("y")
+    time.sleep(1.2)
+    tmux.keys("Enter")
     tmux.until("✓ Create a.txt", "Now slow.")
     assert (workspace / "a.txt").read_text() == "日本\n"
     tmux.keys("Escape")
-    tmux.until("■ interrupted")
+    tmux.until("■ Stopped")
     tmux.keys("go on", "Enter")
-    tmux.until("All done.", "■ done")
+    tmux.until("All done.", "■ Done")
     tmux.keys("C-d")
     tmux.until("code 0", " icanon", " echo")
     assert "I write it." in tmux.shown
@@ -104,11 +105,14 @@ def test_a_call_is_amended_in_an_editor_of_a_real_terminal(tmux: Tmux, tmp_path:
     script.write_text(json.dumps(AMENDED))
     command = f"{sys.executable} -m treadle -C {workspace} --model scripted/{script}; sleep 1000"
     tmux.run("new-session", "-d", "-x", "90", "-y", "30", "-s", "t", command)
-    tmux.until("ask · ready")
+    tmux.until("? for keys")
     tmux.keys("write it", "Enter")
-    tmux.until("Allow: Create a.txt", "[e] edit first")
-    tmux.keys("e")
-    tmux.until("Approved with this content: x b", "✓ Create a.txt", "■ done")
+    tmux.until("Create a.txt?", "ctrl-g edit first")
+    tmux.keys("C-g")
+    tmux.until("▎   x", "❯ Yes, with your change")
+    time.sleep(1.2)
+    tmux.keys("Enter")
+    tmux.until("✓ Create a.txt", "■ Done")
     assert (workspace / "a.txt").read_text() == "x\nb\n"
     tmux.keys("still here")
     tmux.until("› still here")
@@ -124,7 +128,7 @@ def test_a_log_that_cannot_be_written_is_told_once(tmux: Tmux, tmp_path: Path) -
     )
     program = f"{sys.executable} -c '{limit}' -m treadle -C {workspace} --model scripted/{script}"
     tmux.run("new-session", "-d", "-x", "90", "-y", "30", "-s", "t", f"{program}; echo code $?; sleep 1000")
-    tmux.until("ask · ready")
+    tmux.until("? for keys")
     tmux.keys("write it", "Enter")
     tmux.until("code 1")
-    assert tmux.shown.count("fix: Make room on the disk") == 1, tmux.shown
+    assert tmux.shown.count("Try: Make room on the disk") == 1, tmux.shown

@@ -1,7 +1,11 @@
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.tui.asked import DIFF, EDIT, FOLLOWUP, RUN
+from treadle.app.presentation.words import CallName
+from treadle.protocol.events import Answer
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ErrorKind, ModelError, Usage
 from treadle.protocol.notifications import (
@@ -9,6 +13,7 @@ from treadle.protocol.notifications import (
     CallDelta,
     CallOutput,
     CallStatus,
+    ChecklistChanged,
     ContextCompacted,
     MessageDone,
     ModeChanged,
@@ -27,12 +32,13 @@ from treadle.protocol.notifications import (
     TurnStarted,
     TurnStop,
 )
-from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
+from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import Outcome, Preview, ToolCall, ToolKind, result_text
-from treadle.tui.items import CallDone, Card, Item, Notice, Problem, Prose, Said, Thought, Tone, TurnDone
-from treadle.tui.view import Reply, Retry, Spending, View, Writing, update
+from treadle.tui.items import CallDone, Diff, Item, Notice, Problem, Prose, Reads, Said, Thought, Todos, Tone, TurnDone
+from treadle.tui.view import Reply, Retry, Spending, View, Writing, answered, held_back, update
 
 ERROR = ModelError(kind=ErrorKind.OVERLOADED, message="Too busy.")
+LS = CallName("Run", "ls")
 CALL = ToolCall(id="c1", name="run", arguments={"command": "ls"})
 RAN = CallChanged(call=CALL, kind=ToolKind.EXECUTE, status=CallStatus.RUNNING, preview=Preview(title="Run", text="ls"))
 
@@ -79,7 +85,7 @@ def test_a_message_that_was_not_streamed_is_printed_whole() -> None:
 
 def test_thinking_is_collapsed_when_the_answer_begins() -> None:
     view, items = tell(ThinkingDelta(text="first this"), ThinkingDelta(text=", then that"), TextDelta(text="So"))
-    assert items == [Thought("first this, then that", 21)]
+    assert items == [Thought()]
     assert view.reply.text == "So"
 
 
@@ -91,7 +97,7 @@ def test_a_dropped_reply_is_taken_back_in_words_when_a_part_is_printed() -> None
     view, items = tell(TextDelta(text="one\n\ntwo\n"), ReplyDropped())
     assert items == [
         Prose("one\n\n"),
-        Notice("The reply broke off: what is above of it does not count.", Tone.WARNING),
+        Notice("The reply broke off. The part of it above is not used.", Tone.WARNING),
     ]
     assert view == View()
 
@@ -109,7 +115,7 @@ def test_a_call_is_shown_while_it_is_written_and_runs_and_printed_with_its_outpu
     assert view.reply.writing is None
     assert [(call.changed, call.output) for call in view.calls] == [(RAN, "a\nb\n")]
     view, items = tell(finished(Outcome.OK), view=view)
-    assert items == [CallDone(title="Run ls", kind=ToolKind.EXECUTE, outcome=Outcome.OK, output="a\nb\n")]
+    assert items == [CallDone(name=LS, kind=ToolKind.EXECUTE, outcome=Outcome.OK, output="a\nb\n")]
     assert view.calls == ()
 
 
@@ -120,25 +126,23 @@ def test_output_is_bounded() -> None:
 
 def test_a_failed_call_says_why() -> None:
     assert tell(finished(Outcome.FAILED, "no such file at all\nsome more"))[1] == [
-        CallDone(title="Run ls", kind=ToolKind.EXECUTE, outcome=Outcome.FAILED, note="no such file at all")
+        CallDone(name=LS, kind=ToolKind.EXECUTE, outcome=Outcome.FAILED, note="no such file at all")
     ]
 
 
 def test_a_failed_call_does_not_say_its_output_twice() -> None:
     view, _ = tell(RAN, CallOutput(call_id="c1", text="no way\n"))
     assert tell(finished(Outcome.FAILED, "Exit status 1.\nno way"), view=view)[1] == [
-        CallDone(
-            title="Run ls", kind=ToolKind.EXECUTE, outcome=Outcome.FAILED, note="Exit status 1.", output="no way\n"
-        )
+        CallDone(name=LS, kind=ToolKind.EXECUTE, outcome=Outcome.FAILED, note="exit 1", output="no way\n")
     ]
 
 
 def test_the_diff_of_an_edit_is_printed_only_when_it_was_not_asked_about() -> None:
     edit = finished(Outcome.OK, diff="+new")
     asking = CallChanged(call=CALL, kind=ToolKind.EDIT, status=CallStatus.ASKING, preview=edit.preview)
-    silent = CallDone(title="Edit x", kind=ToolKind.EDIT, outcome=Outcome.OK, diff="+new")
+    silent = CallDone(name=CallName("Edit", "x"), kind=ToolKind.EDIT, outcome=Outcome.OK, diff="+new")
     assert tell(edit)[1] == [silent]
-    assert tell(asking, edit)[1] == [CallDone(title="Edit x", kind=ToolKind.EDIT, outcome=Outcome.OK)]
+    assert tell(asking, edit)[1] == [CallDone(name=CallName("Edit", "x"), kind=ToolKind.EDIT, outcome=Outcome.OK)]
 
 
 def test_a_tool_whose_text_is_the_answer_has_no_line_of_its_own() -> None:
@@ -149,12 +153,100 @@ def test_a_tool_whose_text_is_the_answer_has_no_line_of_its_own() -> None:
 
 
 def test_questions_are_shown_one_after_the_other() -> None:
-    view, items = tell(QuestionAsked(question=question("a")), QuestionAsked(question=question("b")))
-    assert items == [Card(question("a"))]
+    edit = Preview(title="Edit x", text="+new", is_diff=True)
+    first, second = (replace(question(name), preview=edit) for name in "ab")
+    view, items = tell(QuestionAsked(question=first), QuestionAsked(question=second))
+    assert items == [Diff("+new")]
     view, items = tell(QuestionClosed(question_id="a", option=OptionKind.ALLOW_ONCE), view=view)
-    assert items == [Notice("Allowed once.", Tone.GOOD), Card(question("b"))]
-    assert view.questions == (question("b"),)
-    assert tell(QuestionClosed(question_id="b"), view=view)[1] == [Notice("The question no longer matters.")]
+    assert items == [Diff("+new")]
+    assert view.questions == (second,)
+    assert tell(QuestionClosed(question_id="b"), view=view)[1] == []
+
+
+def test_a_question_leaves_nothing_but_the_diff_before_it() -> None:
+    assert tell(QuestionAsked(question=RUN))[1] == []
+    assert tell(QuestionAsked(question=EDIT))[1] == [Diff(DIFF)]
+
+
+@pytest.mark.parametrize(
+    ("scope", "line"),
+    [
+        (AllowScope.SESSION, "Allowed this session: python3 -m unittest … · /approvals"),
+        (AllowScope.USER, "Rule saved, for this project: python3 -m unittest … · treadle policy show"),
+    ],
+)
+def test_a_lasting_yes_leaves_one_line(scope: AllowScope, line: str) -> None:
+    view, _ = tell(QuestionAsked(question=RUN))
+    closed = QuestionClosed(question_id="q", option=OptionKind.ALLOW_ALWAYS, scope=scope)
+    assert tell(closed, view=view)[1] == [Notice(line)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "said"),
+    [
+        (Answer(question_id="q", option=OptionKind.ALLOW_ONCE), Outcome.OK, "you allowed it"),
+        (Answer(question_id="q", option=OptionKind.ALLOW_ALWAYS), Outcome.OK, "you allowed it for this session"),
+        (
+            Answer(question_id="q", option=OptionKind.ALLOW_ONCE, arguments={"command": "x"}),
+            Outcome.OK,
+            "you allowed it with your change",
+        ),
+        (Answer(question_id="q", option=OptionKind.REJECT_ONCE), Outcome.REJECTED, "you said no"),
+        (
+            Answer(question_id="q", option=OptionKind.REJECT_ONCE, text="keep\nit"),
+            Outcome.REJECTED,
+            "you said no: keep it",
+        ),
+    ],
+)
+def test_the_line_of_a_call_says_what_the_person_said(answer: Answer, outcome: Outcome, said: str) -> None:
+    asked = replace(question("q"), call_id="c1")
+    view, _ = tell(replace(RAN, status=CallStatus.ASKING), QuestionAsked(question=asked))
+    (shown,) = tell(finished(outcome), view=answered(view, asked, answer))[1]
+    assert shown == CallDone(name=LS, kind=ToolKind.EXECUTE, outcome=outcome, said=said)
+
+
+def test_reads_in_a_row_become_one_line_when_something_else_follows() -> None:
+    def read(name: str) -> CallChanged:
+        call = ToolCall(id=name, name="read_file", arguments={})
+        preview = Preview(title=f"Read {name}")
+        result = result_text(Outcome.OK, "a\nb")
+        return CallChanged(call=call, kind=ToolKind.READ, status=CallStatus.FINISHED, preview=preview, result=result)
+
+    view, items = tell(read("a.py"), read("b.py"))
+    assert items == []
+    assert held_back(view) == (Reads(view.reads),)
+    view, (reads, done) = tell(finished(Outcome.OK), view=view)
+    assert isinstance(reads, Reads)
+    assert [one.name.about for one in reads.done] == ["a.py", "b.py"]
+    assert isinstance(done, CallDone)
+    assert (view.reads, held_back(view)) == ((), ())
+
+
+def test_a_call_counts_its_own_seconds_and_the_turn_what_the_person_took() -> None:
+    view, _ = tell(TurnStarted(turn=1), at=0.0)
+    view, _ = tell(QuestionAsked(question=RUN), view=view, at=10.0)
+    view, _ = tell(QuestionClosed(question_id="q", option=OptionKind.ALLOW_ONCE), view=view, at=50.0)
+    view, _ = tell(RAN, view=view, at=51.0)
+    view, (call,) = tell(finished(Outcome.OK), view=view, at=55.0)
+    assert isinstance(call, CallDone)
+    assert call.seconds == 4.0
+    _, (done,) = tell(TurnEnded(outcome=TurnOutcome(stop=TurnStop.END_TURN)), view=view, at=60.0)
+    assert done == TurnDone(TurnOutcome(stop=TurnStop.END_TURN), 20.0, waited=40.0)
+
+
+def test_the_checklist_is_printed_once_when_all_of_it_is_done() -> None:
+    view, items = tell(TurnStarted(turn=1), ChecklistChanged(text="- [x] a\n- [ ] b\n"))
+    assert (items, view.progress) == ([], "1/2 · b")
+    view, items = tell(ChecklistChanged(text="- [x] a\n- [x] b\n"), view=view)
+    assert (items, view.progress) == ([Todos("- [x] a\n- [x] b\n")], "")
+    assert tell(ChecklistChanged(text="- [x] a\n- [x] b\n"), view=view)[1] == []
+
+
+def test_a_question_of_the_model_is_printed_with_its_answer() -> None:
+    view, items = tell(QuestionAsked(question=FOLLOWUP))
+    assert items == []
+    assert tell(QuestionClosed(question_id="q", option=OptionKind.ANSWER), view=view)[1] == [Prose("Which colour?")]
 
 
 def test_a_question_that_is_asked_again_is_shown_once() -> None:
@@ -165,7 +257,7 @@ def test_a_question_that_is_asked_again_is_shown_once() -> None:
 def test_a_retry_is_told_and_counted_down_until_the_next_attempt() -> None:
     waiting = PhaseChanged(phase=Phase.WAITING_TO_RETRY)
     view, items = tell(RetryScheduled(attempt=1, seconds=5.0, error=ERROR), waiting, at=100.0)
-    assert items == [Notice("Too busy. Trying again in 5 s.", Tone.WARNING)]
+    assert items == []
     assert view.retry == Retry(error=ERROR, at=105.0)
     assert tell(PhaseChanged(phase=Phase.AWAITING_LLM_RESPONSE), view=view)[0].retry is None
 
@@ -191,7 +283,7 @@ def test_an_error_says_what_to_do() -> None:
     _, items = tell(TurnEnded(outcome=outcome), view=View(model="p/m"))
     assert items == [
         Problem(
-            "The call of p/m failed (overloaded).",
+            "The provider is overloaded (529).",
             "Too busy. (HTTP 529, request r1)",
             "Wait a while and say how to go on, or use another model: /model PROVIDER/NAME.",
         ),
@@ -213,7 +305,6 @@ def test_prompt_mode_and_compaction_are_told() -> None:
     assert view == replace(View(), mode=Mode.EDITS)
     assert items == [
         Said("go"),
-        Notice("Mode: edits"),
         Notice("4 older messages left the prompt to make room.", Tone.WARNING),
     ]
 

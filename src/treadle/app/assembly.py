@@ -33,7 +33,7 @@ from treadle.engine.history import Past
 from treadle.engine.ports import Judge, Ports, Tool
 from treadle.engine.session import Session
 from treadle.engine.state import standing
-from treadle.engine.window import most_of_one_result
+from treadle.engine.window import in_force, most_of_one_result
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import (
     Event,
@@ -118,7 +118,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
 
     def room() -> int:
         # What a tool says below its lines must fit too.
-        return most_of_one_result(parts.models.spec(running[0].state.model)) * 9 // 10
+        state = running[0].state
+        return most_of_one_result(in_force(parts.models.spec(state.model), state)) * 9 // 10
 
     redactor = _redactor(parts)
     conversation = Conversation(room=room, holds=lambda text: running[0].transcript.holds(redactor().redact(text)))

@@ -5,6 +5,7 @@ import traceback
 from datetime import UTC, datetime
 
 from treadle.app.places import program_log
+from treadle.app.presentation.words import counted
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.store.opening import Mended
@@ -78,11 +79,6 @@ def describe_mended(mended: Mended) -> str:
         f"The session log was damaged. The damaged file is kept as {mended.aside} ({_one_line(mended.why)}). "
         f"{counted(len(mended.whole), 'session')} came over whole{lost}."
     )
-
-
-def counted(number: int, noun: str) -> str:
-    """Write a number with its noun: `1 session`, `2 sessions`."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def resume_line(session_id: str) -> str:

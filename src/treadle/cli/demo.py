@@ -45,7 +45,7 @@ async def _run(folder: Path, tool_protocol: ToolProtocol, *, ask: bool) -> int:
             from treadle.protocol.messages import Text
             from treadle.tui.main import run_interactive
 
-            code = await run_interactive(demo.live, first_prompt=(Text(text=TASK),))
+            code = await run_interactive(demo.live, first_prompt=(Text(text=TASK),), kept=False)
         else:
             from treadle.headless.narrator import narrate
 

@@ -17,7 +17,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 async def _examine(*, offline: bool, as_json: bool) -> int:
-    from treadle.app.report import counted
+    from treadle.app.presentation.words import counted
     from treadle.app.reports.checks import CheckStatus
     from treadle.app.reports.doctor import examine
     from treadle.protocol.codec import encode

@@ -57,7 +57,7 @@ def _show_catalogue(models: "Models", query: str, *, everything: bool, as_json: 
 def _notes(query: str, listed: int, shown: int, found: int) -> Iterator[str]:
     """Say what the list is, and how to see the rest of it."""
     from treadle.app.models.listing import data_date
-    from treadle.app.report import counted
+    from treadle.app.presentation.words import counted
 
     if shown < listed:
         yield f"{shown} of {counted(listed, 'model')} are shown. Add words of the name, or --all."

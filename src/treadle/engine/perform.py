@@ -35,6 +35,7 @@ from treadle.engine.state import State, replace, standing
 from treadle.engine.texts import INTERRUPTED
 from treadle.engine.window import (
     bounded_content,
+    in_force,
     make_room,
     most_of_one_result,
     most_room,
@@ -55,7 +56,7 @@ from treadle.protocol.events import (
     Terms,
     TimerFired,
 )
-from treadle.protocol.models import ErrorKind, ModelError
+from treadle.protocol.models import ErrorKind, ModelError, ModelSpec
 from treadle.protocol.notifications import CallOutput, Notice, Notification
 from treadle.protocol.permissions import Allowance, Situation
 from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, result_text
@@ -118,7 +119,7 @@ class Performer:
             case Compact(step=step):
                 self._told = None  # what leaves may be where it was said
                 state = self._desk.state
-                self._desk.post_soon(make_room(state, self._desk.transcript, self._ports.model(state.model), step))
+                self._desk.post_soon(make_room(state, self._desk.transcript, self._spec, step))
             case JudgeCall(call=call):
                 self._own(
                     call_work(call.id),
@@ -184,6 +185,10 @@ class Performer:
         self._tasks[work] = task
         task.add_done_callback(done)
 
+    @property
+    def _spec(self) -> ModelSpec:
+        return in_force(self._ports.model(self._desk.state.model), self._desk.state)
+
     async def _assemble(self, step: int) -> None:
         desk = self._desk
         situation = situation_of(desk.state)
@@ -191,7 +196,7 @@ class Performer:
             first=desk.transcript.is_empty, situation=None if situation == self._told else situation
         )
         state, transcript = desk.state, desk.transcript
-        spec = self._ports.model(state.model)
+        spec = self._spec
         environment = shorten_environment(described, spec)
         new = new_bytes(state, transcript, environment)
         if not transcript.is_measured:
@@ -280,7 +285,8 @@ class Performer:
             result = result_text(Outcome.FAILED, tool_call.CHANGED_SINCE)
         else:
             result = await self._run_prepared(effect, prepared)
-        await self._desk.post(CallFinished(call_id=call.id, result=result))
+        # Not awaited: a tool that swallowed a cancel would wait here for a session that has closed.
+        self._desk.post_soon(CallFinished(call_id=call.id, result=result))
 
     async def _ready(self, effect: RunTool) -> Prepared | None:
         """Give what was judged; after a restart it is prepared anew and must be the same."""
@@ -301,7 +307,7 @@ class Performer:
             self._desk.post_soon(CallFinished(call_id=effect.call.id, result=tool_call.interrupted(output)))
             raise
         output.finish()
-        most = most_of_one_result(self._ports.model(self._desk.state.model))
+        most = most_of_one_result(self._spec)
         result = tool_call.redacted(replace(result, content=bounded_content(result.content, most)), redactor)
         return tool_call.mark_rerun(result) if effect.rerun else result
 

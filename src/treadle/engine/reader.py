@@ -63,6 +63,8 @@ Piece: TypeAlias = (
 _NAMELESS = "nameless_tool"
 """Stands for the name of a call that came without one: every wire API wants some name in the history."""
 
+_FIRST_NATIVE = 2**32
+
 
 class ReplyReader:
     """Reads the stream of one reply in either tool protocol. `refused` names tools that cannot be used now, and why."""
@@ -83,6 +85,8 @@ class ReplyReader:
         self._attempt = attempt
         self._grammars = [grammar_of(spec.name, spec.parameters, aliases=True) for spec in tools.values()]
         self._xml = XmlReader(self._grammars, reasoning_tags=True) if protocol is ToolProtocol.XML else None
+        # Some gateways turn XML calls into native ones by themselves: these are numbered apart from those in the text.
+        self._first_native = _FIRST_NATIVE if self._xml else 0
         self._splitter = ReasoningSplitter()
         self._native = NativeReader()
         self._content: list[ContentBlock] = []
@@ -110,11 +114,12 @@ class ReplyReader:
             case StreamCallStart(index=index, name=name, wire_id=wire_id):
                 if self._ended:
                     return []
-                return self._start_native(index, name, wire_id)
+                return self._start_native(self._first_native + index, name, wire_id)
             case StreamCallArguments(index=index, text=text):
+                index += self._first_native
                 return [] if self._is_dropped(index) else self._take(self._native.feed(index, text))
             case StreamCallDone(index=index, wire=wire):
-                return self._end_native(index, wire)
+                return self._end_native(self._first_native + index, wire)
 
     def finish(self) -> list[Delta | CallProposed]:
         """Take the end of the stream."""
@@ -142,8 +147,8 @@ class ReplyReader:
     def _take(self, blocks: Sequence[Block]) -> list[Delta | CallProposed]:
         found: list[Delta | CallProposed] = []
         for block in blocks:
-            if self._ended and (self._xml is not None or isinstance(block, ParsedText | ReasoningDelta)):
-                break
+            if self._ended and (isinstance(block, ParsedText | ReasoningDelta) or block.index not in self._positions):
+                continue
             match block:
                 case ParsedText(text=text):
                     self._end_thinking("", "", None)
@@ -255,7 +260,7 @@ class ReplyReader:
 
     def _place(self, block: CallComplete | Malformation, call_id: str, arguments: dict[str, object]) -> None:
         position = self._positions.get(block.index) if block.index is not None else None
-        if position is None or self._xml is not None:
+        if position is None:
             self._end_text()
             self._content.append(ToolUse(id=call_id, name=block.name, arguments=arguments, source=block.source))
             return

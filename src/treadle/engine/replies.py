@@ -149,7 +149,8 @@ def reply_failed(state: State, data: ReplyFailed) -> Moved:
         return state, effects
     error = data.error
     if error.kind is ErrorKind.CONTEXT_TOO_LONG and state.compactions < MOST_COMPACTIONS:
-        state, more = _make_room(replace(state, exceeded=0), data.step, attempt=data.attempt)
+        state = replace(state, exceeded=0, window=error.window or state.window)
+        state, more = _make_room(state, data.step, attempt=data.attempt)
         return state, effects + more
     if state.fallback is not None and _should_stand_in(state, error, failures):
         state, more = _stand_in(state, state.fallback, error)

@@ -8,7 +8,7 @@ from treadle.context.focus import with_progress
 from treadle.context.transcript import LEAST_BYTES_PER_TOKEN, Transcript
 from treadle.engine.ports import Ports
 from treadle.engine.state import State
-from treadle.engine.window import reply_limit
+from treadle.engine.window import in_force, reply_limit
 from treadle.protocol.events import Terms
 from treadle.protocol.models import ModelRequest, ModelSpec, ToolProtocol, Usage
 from treadle.protocol.permissions import Situation
@@ -28,7 +28,7 @@ def build_request(ports: Ports, state: State, transcript: Transcript, tools: Too
     """Build the request of the present step. The id is the same for every attempt of a step."""
     spec = ports.model(state.model)
     native = state.tool_protocol is ToolProtocol.NATIVE
-    limit = reply_limit(state, spec, transcript)
+    limit = reply_limit(state, in_force(spec, state), transcript)
     return ModelRequest(
         id=f"{state.session_id}-{state.step}",
         model=spec.name,

@@ -133,10 +133,12 @@ class State(Record, frozen=True, kw_only=True):
 
     `replaced` is the chosen model while the fallback stands in for it; `unasked` counts the calls that ran in a row
     without anybody being asked; `asked` names what the user has agreed to spend; `reply_tokens` bounds the next reply;
-    `stopping` is why the turn is being cancelled if it was not the user. `recent` are fingerprints of the last replies
-    with their results, `polls` the looks in a row at a running command that showed nothing new. `hint` tells the model
-    how to write what its reply seems to have meant. `compactions` counts how often room was made for this step, as it
-    would have taken `exceeded` tokens. `changed` are the files that the session changed, `runs` its last commands.
+    `stopping` is why the turn is being cancelled if it was not the user.
+    `recent` are fingerprints of the last replies with their results, `polls` the looks in a row at a running command
+    that showed nothing new. `hint` tells the model how to write what its reply seems to have meant. `compactions`
+    counts how often room was made for this step, as it would have taken `exceeded` tokens; `window` is the one that
+    the provider named when it refused a request. `changed` are the files that the session changed, `runs` its last
+    commands.
     """
 
     session_id: str = ""
@@ -175,6 +177,7 @@ class State(Record, frozen=True, kw_only=True):
     looping: bool = False
     compactions: int = 0
     exceeded: int = 0
+    window: int | None = None
     changed: tuple[FileChange, ...] = ()
     runs: tuple[Ran, ...] = ()
     largest: str = ""
@@ -188,7 +191,11 @@ replace = msgspec.structs.replace
 def with_model(state: State, choice: ModelChoice) -> State:
     """Call this model from the next request on."""
     return replace(
-        state, model=choice.model, tool_protocol=choice.tool_protocol, thinking_budget=choice.thinking_budget
+        state,
+        model=choice.model,
+        tool_protocol=choice.tool_protocol,
+        thinking_budget=choice.thinking_budget,
+        window=state.window if choice.model == state.model else None,
     )
 
 

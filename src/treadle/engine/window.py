@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from treadle.context.left_out import Known, summary
 from treadle.context.shorten import fair_shares, length, shorten, shorten_result
 from treadle.context.transcript import BYTES_PER_TOKEN, Transcript, size_of_block
@@ -21,6 +23,13 @@ _LEAST_OF_ONE_RESULT = 2_000
 _WHY_ONE = "this result is too long; ask for a smaller part"
 _WHY_SMALL = "the model's window is small"
 _WHY_ROOM = "the model's window is too small for all of it; ask for a smaller part"
+
+
+def in_force(spec: ModelSpec, state: State) -> ModelSpec:
+    """Give what is known of the model, with the window that its provider named if that is smaller."""
+    if state.window is None or (spec.context_window is not None and spec.context_window <= state.window):
+        return spec
+    return replace(spec, context_window=state.window)
 
 
 def room(spec: ModelSpec) -> int | None:
@@ -75,11 +84,10 @@ def tokens_of(count: int) -> int:
 def make_room(state: State, transcript: Transcript, spec: ModelSpec, step: int) -> Compacted:
     """Choose what leaves: old messages first, then the longest of the newest results are cut.
 
-    Nothing of it is asked of the model, so it is free and always possible. Where the provider refused the request
-    without a count, each time takes more away than the one before.
+    Nothing of it is asked of the model, so it is free and always possible. Where the provider refused what should have
+    fitted, each time takes more away than the one before.
     """
-    window = room(spec)
-    over = state.exceeded - window if state.exceeded and window is not None else None
+    over = _over(state, transcript, room(spec))
     dropped = _how_many(state, transcript, over)
     words = shorten(summary(_known(state, transcript, dropped)), _share(spec, 6), _WHY_SMALL) if dropped else ""
     results = _newest(state, transcript)
@@ -90,6 +98,12 @@ def make_room(state: State, transcript: Transcript, spec: ModelSpec, step: int) 
         missing = tokens_of(sum(map(length, results.values()))) // 2
     shortened = _shorten(results, missing) if missing > 0 else ()
     return Compacted(step=step, dropped=dropped, largest=transcript.largest(), summary=words, shortened=shortened)
+
+
+def _over(state: State, transcript: Transcript, window: int | None) -> int | None:
+    """Say by how many tokens the request is too long; None where that is not known."""
+    over = 0 if window is None else (state.exceeded or transcript.tokens) - window
+    return over if over > 0 else None
 
 
 def _how_many(state: State, transcript: Transcript, over: int | None) -> int:

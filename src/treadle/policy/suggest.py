@@ -141,14 +141,21 @@ def _runs_anything(argv: Sequence[str]) -> bool:
     name = posixpath.basename(program)
     if name in _NEVER or name in BUILTINS or name in SHELLS:
         return True
-    if is_wrapper(name) or is_interpreter(name) or is_database(name):
+    if is_wrapper(name) or is_database(name):
         return True
+    if is_interpreter(name):
+        return not _is_test_run(argv)
     if name == "git" and _pushes_anywhere(argv):
         return True
     words = [word for word in argv[1:] if not word.startswith("-")]
     if argv[1:2] and argv[1].startswith("-") and name in ("git", *_NEVER_WITH):
         return True
     return bool(words) and words[0] in _NEVER_WITH.get(name, "").split()
+
+
+def _is_test_run(argv: Sequence[str]) -> bool:
+    """Whether Python runs the tests of the project: as much as `pytest` or `make test`, and offered like those."""
+    return argv[0].startswith("python") and argv[1:2] == ("-m",) and argv[2:3] in (("unittest",), ("pytest",))
 
 
 def _pushes_anywhere(argv: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""A question to the person: which keys answer it, and what they mean. A comment can go with a yes or a no."""
+"""A question to the person: the answers, the chosen one, and what Enter makes of it. No clock, no keys."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -7,41 +7,79 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.app.presentation.questions import Look, grants_of, is_edit, look_of, once
 from treadle.app.session.blocks import block_spans, keep_blocks
 from treadle.protocol.events import Answer
-from treadle.protocol.permissions import AllowScope, OptionKind, Question, QuestionKind
-
-_KEYS = (
-    ("y", OptionKind.ALLOW_ONCE, AllowScope.SESSION, "yes"),
-    ("a", OptionKind.ALLOW_ALWAYS, AllowScope.SESSION, "this session"),
-    ("r", OptionKind.ALLOW_ALWAYS, AllowScope.USER, "always"),
-    ("n", OptionKind.REJECT_ONCE, AllowScope.SESSION, "no"),
-)
-_DEFAULT = "n"
+from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
+from treadle.protocol.tools import Risk
 
 _MAIN_TEXTS = ("diff", "patch", "content", "command")
 _BLOCKS = "diff"
 """The argument that may hold several SEARCH/REPLACE blocks."""
 
+_SURE = "yes"
+
+NO_WITH_WORDS = "No, and say what to do instead"
+
+
+class Act(Enum):
+    """What a row of the list does."""
+
+    ALLOW = "allow"
+    SESSION = "session"
+    ALWAYS = "always"
+    EDITS = "edits"
+    BLOCKS = "blocks"
+    REJECT = "reject"
+    OPTION = "option"
+    WORDS = "words"
+    TAKE = "take"
+    DROP = "drop"
+    SAVE = "save"
+    DO_NOT_SAVE = "do not save"
+
+
+_YES = (Act.ALLOW, Act.TAKE, Act.SAVE)
+_NO = (Act.REJECT, Act.DROP, Act.DO_NOT_SAVE)
+
+
+class Choice(Struct, frozen=True):
+    """One row of the list."""
+
+    act: Act
+    label: str
+
 
 class Stage(Enum):
-    """What is awaited: one key, a key for each block of an edit, a comment, or the answer in words."""
+    """What is asked for: a row of the list, each block of an edit, whether a rule is saved, or one line of words."""
 
-    KEYS = "keys"
+    LIST = "list"
     BLOCKS = "blocks"
+    RULE = "rule"
     COMMENT = "comment"
+    INSTEAD = "instead"
     WORDS = "words"
+    SURE = "sure"
+
+
+FIELDS = frozenset({Stage.COMMENT, Stage.INSTEAD, Stage.WORDS, Stage.SURE})
+"""Stages with a line of words."""
 
 
 class Asking(Struct, frozen=True, kw_only=True):
-    """Where the answering of a question stands.
+    """How far the answer to a question is.
 
-    `blocks` are the places of an edit's blocks where there is a choice among them, `kept` what was said of the first.
+    `mode` is the mode of the session; `changed` is the argument that the person edited, and its text. `blocks` are the
+    places of an edit's blocks where there is a choice among them, `kept` what was said of the first.
     """
 
     question: Question
-    stage: Stage
+    mode: Mode = Mode.ASK
+    stage: Stage = Stage.LIST
+    chosen: int = 0
     comment: str = ""
+    changed: "EditFirst | None" = None
+    details: bool = False
     blocks: tuple[slice, ...] = ()
     kept: tuple[bool, ...] = ()
 
@@ -50,100 +88,238 @@ class Asking(Struct, frozen=True, kw_only=True):
         """The text of the block that is asked about."""
         return _text(self.question, _BLOCKS)[self.blocks[len(self.kept)]]
 
+    @property
+    def danger(self) -> bool:
+        """Whether the list begins with no, and yes wants to be typed."""
+        return look_of(self.question) is Look.DANGER
 
-class ShowAll(Struct, frozen=True):
-    """The person wants to see all of it."""
+    @property
+    def field(self) -> bool:
+        """Whether a line of words is asked for."""
+        return self.stage in FIELDS
 
 
 class EditFirst(Struct, frozen=True):
-    """The person wants to change the argument `name`, which is `text`, in an editor."""
+    """The argument `name` of a call with its text."""
 
     name: str
     text: str
 
 
-Answered: TypeAlias = Asking | Answer | ShowAll | EditFirst
+class Given(Struct, frozen=True):
+    """The answer; with `edits`, the session goes to the mode edits first."""
+
+    answer: Answer
+    edits: bool = False
 
 
-def ask(question: Question) -> Asking:
+Answered: TypeAlias = Asking | Given
+
+
+def ask(question: Question, mode: Mode = Mode.ASK) -> Asking:
     """Begin to ask."""
-    if question.kind not in (QuestionKind.PERMISSION, QuestionKind.BUDGET):
-        return Asking(question=question, stage=Stage.WORDS)
-    blocks = block_spans(_text(question, _BLOCKS))
-    return Asking(question=question, stage=Stage.KEYS, blocks=blocks if len(blocks) > 1 else ())
+    blocks = block_spans(_text(question, _BLOCKS)) if question.kind is QuestionKind.PERMISSION else ()
+    return Asking(question=question, mode=mode, blocks=blocks if len(blocks) > 1 else ())
 
 
-def choices(asking: Asking) -> tuple[tuple[str, str], ...]:
-    """List the keys for a permission and what they do."""
-    if asking.stage is Stage.BLOCKS:
-        return (("y", "take this block"), ("n", "leave it out"))
-    question = asking.question
-    offered = [(key, label) for key, option, _, label in _KEYS if option in question.options]
-    if question.kind is QuestionKind.BUDGET:
-        return tuple(offered)
-    if main_text(question) is not None:
-        offered.append(("e", "edit first"))
-    if asking.blocks:
-        offered.append(("h", "block by block"))
-    return (*offered, ("c", "comment"), ("v", "view all"))
+def restart(asking: Asking) -> Asking:
+    """Go back to the first row of the list; what was written and changed stays."""
+    return replace(asking, stage=Stage.LIST, chosen=0, kept=())
 
 
-def press(asking: Asking, key: str) -> Answered:
-    """Take a key; one that means nothing changes nothing. Enter is the default, no."""
-    pressed = _DEFAULT if key == "enter" else key.lower()
-    if asking.stage is Stage.BLOCKS:
-        return _choose(asking, keep=pressed == "y") if pressed in ("y", "n") else asking
-    match pressed:
-        case "v":
-            return ShowAll()
-        case "c":
-            return replace(asking, stage=Stage.COMMENT)
-        case "e":
-            return main_text(asking.question) or asking
-        case "h" if asking.blocks:
-            return replace(asking, stage=Stage.BLOCKS, kept=())
+def choices(asking: Asking) -> tuple[Choice, ...]:
+    """List what there is to choose from."""
+    match asking.stage:
+        case Stage.BLOCKS:
+            return (Choice(Act.TAKE, "Take this block"), Choice(Act.DROP, "Leave it out"))
+        case Stage.RULE:
+            return (Choice(Act.DO_NOT_SAVE, "No"), Choice(Act.SAVE, "Yes"))
         case _:
-            return _answer(asking, pressed)
+            return _listed(asking)
 
 
-def _answer(asking: Asking, pressed: str) -> Answered:
-    answer = next(((option, scope) for known, option, scope, _ in _KEYS if known == pressed), None)
-    if answer is None or answer[0] not in asking.question.options:
-        return asking
-    return Answer(question_id=asking.question.id, option=answer[0], scope=answer[1], text=asking.comment)
+def _listed(asking: Asking) -> tuple[Choice, ...]:
+    question = asking.question
+    match question.kind:
+        case QuestionKind.PERMISSION if question.denial is not None:
+            return _again(asking)
+        case QuestionKind.PERMISSION:
+            return _permission(asking)
+        case QuestionKind.BUDGET:
+            return (Choice(Act.ALLOW, "Yes, go on"), Choice(Act.REJECT, "No, stop here"))
+        case QuestionKind.FOLLOWUP if question.options:
+            options = tuple(Choice(Act.OPTION, option) for option in question.options)
+            return (*options, Choice(Act.WORDS, "Something else…"))
+        case QuestionKind.FOLLOWUP | QuestionKind.GUIDANCE:
+            return (Choice(Act.WORDS, "Answer in your own words"),)
 
 
-def _choose(asking: Asking, *, keep: bool) -> Asking | Answer:
-    """Take a block or leave it out; after the last one that is the answer."""
-    kept = (*asking.kept, keep)
-    if len(kept) < len(asking.blocks):
-        return replace(asking, kept=kept)
-    if not any(kept):
-        return Answer(question_id=asking.question.id, option=OptionKind.REJECT_ONCE, text=asking.comment)
-    return amend(asking, _BLOCKS, keep_blocks(_text(asking.question, _BLOCKS), asking.blocks, kept))
+def _again(asking: Asking) -> tuple[Choice, ...]:
+    yes, no = Choice(Act.ALLOW, "Yes, with this right, once"), Choice(Act.REJECT, NO_WITH_WORDS)
+    return (no, yes) if asking.danger else (yes, no)
 
 
-def amend(asking: Asking, name: str, text: str) -> Answer:
-    """Allow the call with another text as its argument `name`."""
-    amended = {**asking.question.arguments, name: text}
-    return Answer(
-        question_id=asking.question.id,
-        option=OptionKind.ALLOW_ONCE,
-        text=asking.comment,
-        arguments=None if amended == asking.question.arguments else amended,
+def _permission(asking: Asking) -> tuple[Choice, ...]:
+    no = Choice(Act.REJECT, NO_WITH_WORDS)
+    if asking.danger:
+        return (no, Choice(Act.ALLOW, once(asking.question)))
+    rows = [Choice(Act.ALLOW, "Yes" if asking.changed is None else "Yes, with your change")]
+    if asking.changed is not None:
+        return (*rows, no)
+    if may_switch(asking):
+        rows.append(Choice(Act.EDITS, "Yes, and all edits in this project this session (edits mode, shift-tab)"))
+    elif grants := grants_of(asking.question):
+        rows.append(Choice(Act.SESSION, f"Yes, and don't ask again this session for: {grants.session}"))
+        rows.append(Choice(Act.ALWAYS, f"Always {grants.where}: {grants.always}"))
+    if asking.blocks:
+        rows.append(Choice(Act.BLOCKS, f"Choose block by block ({len(asking.blocks)})"))
+    return (*rows, no)
+
+
+def may_switch(asking: Asking) -> bool:
+    """Whether the mode edits would have allowed it: an edit inside the project that mode ask asks about."""
+    decision = asking.question.decision
+    return (
+        asking.mode is Mode.ASK
+        and is_edit(asking.question)
+        and decision is not None
+        and decision.risk is Risk.WRITE
+        and look_of(asking.question) is Look.USUAL
     )
 
 
+def move(asking: Asking, rows: int) -> Asking:
+    """Move the choice down, or up where negative; it stops at the ends."""
+    last = len(choices(asking)) - 1
+    return replace(asking, chosen=min(last, max(0, asking.chosen + rows)))
+
+
+def pick(asking: Asking, char: str) -> Asking | None:
+    """Move the choice to what a digit, y or n means; None for a character that means nothing here."""
+    rows = choices(asking)
+    if char.isdecimal() and char.isascii():
+        return replace(asking, chosen=int(char) - 1) if 1 <= int(char) <= len(rows) else None
+    acts = {"y": _YES, "n": _NO}.get(char.lower(), ())
+    found = next((number for number, row in enumerate(rows) if row.act in acts), None)
+    return None if found is None else replace(asking, chosen=found)
+
+
+def comment(asking: Asking) -> Asking:
+    """Open the line of words of the chosen row; rows that take none change nothing."""
+    if asking.stage is not Stage.LIST:
+        return asking
+    match choices(asking)[asking.chosen].act:
+        case Act.REJECT if asking.question.kind is not QuestionKind.BUDGET:
+            return replace(asking, stage=Stage.INSTEAD)
+        case Act.WORDS | Act.OPTION:
+            return replace(asking, stage=Stage.WORDS, chosen=len(choices(asking)) - 1)
+        case Act.ALLOW | Act.SESSION | Act.EDITS if asking.question.kind is QuestionKind.PERMISSION:
+            return replace(asking, stage=Stage.COMMENT)
+        case _:
+            return asking
+
+
+def confirm(asking: Asking) -> Answered:
+    """Take the chosen row: give the answer, or ask for what it needs first."""
+    act = choices(asking)[asking.chosen].act
+    match act:
+        case Act.ALLOW if asking.danger:
+            return replace(asking, stage=Stage.SURE)
+        case Act.ALLOW | Act.SESSION | Act.EDITS | Act.SAVE:
+            return _allowed(asking, act)
+        case Act.ALWAYS:
+            return replace(asking, stage=Stage.RULE, chosen=0)
+        case Act.BLOCKS:
+            return replace(asking, stage=Stage.BLOCKS, chosen=0, kept=())
+        case Act.TAKE | Act.DROP:
+            return _block(asking, keep=act is Act.TAKE)
+        case Act.DO_NOT_SAVE:
+            return restart(asking)
+        case Act.REJECT if asking.question.kind is QuestionKind.BUDGET or asking.comment:
+            return no(asking)
+        case Act.REJECT | Act.WORDS:
+            return comment(asking)
+        case Act.OPTION:
+            option = asking.question.options[asking.chosen]
+            return Given(Answer(question_id=asking.question.id, option=OptionKind.ANSWER, text=option))
+
+
+def no(asking: Asking, words: str = "") -> Given:
+    """Say no, with words where there are any."""
+    return Given(
+        Answer(question_id=asking.question.id, option=OptionKind.REJECT_ONCE, text=words.strip() or asking.comment)
+    )
+
+
+def say(asking: Asking, words: str) -> Answered:
+    """Take the line of words with Enter; a comment alone allows nothing, it goes with the row that Enter takes then."""
+    words = words.strip()
+    match asking.stage:
+        case Stage.INSTEAD:
+            return no(asking, words)
+        case Stage.WORDS if words:
+            return Given(Answer(question_id=asking.question.id, option=OptionKind.ANSWER, text=words))
+        case Stage.SURE if words.lower() == _SURE:
+            return _allowed(asking, Act.ALLOW)
+        case Stage.COMMENT:
+            return confirm(keep_words(asking, words))
+        case _:
+            return asking
+
+
+def keep_words(asking: Asking, words: str) -> Asking:
+    """Go back to the list; a comment is kept with it."""
+    kept = words.strip() if asking.stage in (Stage.COMMENT, Stage.INSTEAD) else asking.comment
+    return replace(asking, stage=Stage.LIST, comment=kept)
+
+
 def back(asking: Asking) -> Asking | None:
-    """Give what Esc goes back to; None where it has nothing to do with the question."""
-    if asking.stage in (Stage.COMMENT, Stage.BLOCKS):
-        return replace(asking, stage=Stage.KEYS, kept=())
-    return None
+    """Give what Esc goes back to; None in the list, where Esc is no."""
+    return restart(asking) if asking.stage in (Stage.BLOCKS, Stage.RULE) else None
 
 
-def main_text(question: Question) -> EditFirst | None:
+def _allowed(asking: Asking, act: Act) -> Given:
+    lasting = act in (Act.SESSION, Act.SAVE)
+    answer = Answer(
+        question_id=asking.question.id,
+        option=OptionKind.ALLOW_ALWAYS if lasting else OptionKind.ALLOW_ONCE,
+        scope=AllowScope.USER if act is Act.SAVE else AllowScope.SESSION,
+        text=asking.comment,
+        arguments=_amended(asking),
+    )
+    return Given(answer, edits=act is Act.EDITS)
+
+
+def _amended(asking: Asking) -> dict[str, Any] | None:
+    if asking.changed is None:
+        return None
+    amended = {**asking.question.arguments, asking.changed.name: asking.changed.text}
+    return None if amended == asking.question.arguments else amended
+
+
+def _block(asking: Asking, *, keep: bool) -> Answered:
+    """Take a block or leave it out; after the last one that is the answer."""
+    kept = (*asking.kept, keep)
+    if len(kept) < len(asking.blocks):
+        return replace(asking, kept=kept, chosen=0)
+    if not any(kept):
+        return no(asking)
+    text = keep_blocks(_text(asking.question, _BLOCKS), asking.blocks, kept)
+    return _allowed(replace(asking, changed=EditFirst(_BLOCKS, text)), Act.ALLOW)
+
+
+def change(asking: Asking, name: str, text: str) -> Asking:
+    """Ask about the call with another text as its argument `name`; there are no blocks to choose among any more."""
+    return replace(restart(asking), changed=EditFirst(name, text), blocks=())
+
+
+def main_text(asking: Asking) -> EditFirst | None:
     """Find the text of a call that a person would want to change: a known one, or the only one there is."""
-    texts = _texts(question.arguments)
+    if asking.changed is not None:
+        return asking.changed
+    if asking.question.kind is not QuestionKind.PERMISSION or asking.question.denial is not None:
+        return None
+    texts = _texts(asking.question.arguments)
     name = next((known for known in _MAIN_TEXTS if known in texts), next(iter(texts)) if len(texts) == 1 else None)
     return None if name is None else EditFirst(name, texts[name])
 
@@ -154,16 +330,3 @@ def _texts(arguments: Mapping[str, Any]) -> dict[str, str]:
 
 def _text(question: Question, name: str) -> str:
     return _texts(question.arguments).get(name, "")
-
-
-def say(asking: Asking, text: str) -> Asking | Answer:
-    """Take a line of words: the comment, the answer, or the number of an offered answer."""
-    words = text.strip()
-    if asking.stage is Stage.COMMENT:
-        return replace(asking, stage=Stage.KEYS, comment=words)
-    if not words:
-        return asking
-    options = asking.question.options
-    if words.isdecimal() and 1 <= int(words) <= len(options):
-        words = options[int(words) - 1]
-    return Answer(question_id=asking.question.id, option=OptionKind.ANSWER, text=words)

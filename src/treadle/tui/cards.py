@@ -1,151 +1,253 @@
-"""Questions as a person sees them before the answer: what would happen, why it is asked, the exact text."""
+"""What goes to the scrollback besides the model's prose, as lines."""
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from types import MappingProxyType
+from typing import assert_never
 
-from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.text import Text
+from treadle.app.presentation.escape import output_of_command, printable
+from treadle.app.presentation.words import (
+    CallName,
+    changed_lines,
+    counted,
+    ended,
+    money,
+    name_of,
+    shorten,
+    span,
+    tokens,
+)
+from treadle.app.session.checklist_file import Todo, todo_of
+from treadle.protocol.notifications import CallStatus, TurnStop
+from treadle.protocol.tools import Outcome
+from treadle.tui.calls import OpenCall, are_reads
+from treadle.tui.diffs import counts, diff_lines
+from treadle.tui.items import (
+    CallDone,
+    Diff,
+    Greeting,
+    Item,
+    Notice,
+    Problem,
+    Prose,
+    Reads,
+    Said,
+    Thought,
+    Todos,
+    Tone,
+    TurnDone,
+)
+from treadle.tui.lines import Line, cells, clip, line, wrap
+from treadle.tui.theme import Signs
 
-from treadle.protocol.permissions import Decision, Part, Question, QuestionKind, Verdict
-from treadle.protocol.tools import Access, FetchUrl, ReadPath, RunCommand, WritePath
-from treadle.tui.escape import exact, exact_line, printable
-from treadle.tui.items import Block
-from treadle.tui.words import allowance_of
+_OK_LINES, _FAILED_LINES, _LIVE_LINES = 3, 8, 6
+_SAID_LINES, _SAID_SHOWN, _SAID_CHARACTERS = 8, 6, 16_000
+_COMMAND = 160
+"""Characters of a command in the line that it leaves; the whole of it is in the pager."""
 
-_LINES = 36
-_TOUCHED_LINES = 12
-_PARTS = 12
-_LONGEST_LINE = 2_000
-_HINT = "v shows all"
-
-Styling = Callable[[str], str]
-
-
-def card(question: Question, roots: Sequence[str], *, whole: bool) -> RenderableType:
-    """Show a question as asked in a workspace; without `whole`, of a long text the beginning and the end."""
-    match question.kind:
-        case QuestionKind.PERMISSION:
-            return Group(*_permission(question, roots, whole=whole))
-        case QuestionKind.FOLLOWUP:
-            return Group(*_followup(question))
-        case QuestionKind.GUIDANCE | QuestionKind.BUDGET:
-            return Text(f"? {printable(question.text)}", style="bold yellow")
-
-
-def block(item: Block) -> RenderableType:
-    """Show one block of an edit, all of it."""
-    title = Text(f"Block {item.number} of {item.count}", style="bold yellow")
-    return Group(title, Padding(Text(exact(item.text).expandtabs(4), overflow="fold"), (0, 0, 0, 4)))
-
-
-def _followup(question: Question) -> Iterator[RenderableType]:
-    yield Text(f"? {printable(question.text)}", style="bold cyan")
-    for number, option in enumerate(question.options, start=1):
-        yield Text.assemble((f"  {number} ", "bold"), printable(option))
-
-
-def _permission(question: Question, roots: Sequence[str], *, whole: bool) -> Iterator[RenderableType]:
-    asked = f"Allow: {exact_line(question.text)}" if question.denial is None else exact_line(question.text)
-    yield Text.assemble(("? ", "bold yellow"), (asked, "bold"))
-    if question.decision is not None and question.denial is None:
-        yield from _reasons(question.decision, whole=whole)
-        for offer in question.decision.offers:
-            yield Text(f"  always would allow: {exact_line(allowance_of(offer))}", style="dim")
-    touched = [line for access in question.accesses for line in _touched(access, roots)]
-    if touched:
-        yield _cut(touched, None if whole else _TOUCHED_LINES, _HINT, lambda _: "yellow")
-    preview = question.preview
-    if preview is None or not preview.text:
-        return
-    if preview.is_diff:
-        yield diff_text(preview.text, None if whole else _LINES, _HINT)
-    else:
-        lines = exact(preview.text).split("\n")
-        yield Padding(_cut(lines, None if whole else _LINES, _HINT, lambda _: "bold"), (0, 0, 0, 4))
+_TONES = MappingProxyType({Tone.QUIET: "dim", Tone.WARNING: "warn", Tone.ERROR: "danger"})
 
 
-def _touched(access: Access, roots: Sequence[str]) -> Iterator[str]:
-    """Name what is touched outside the workspace, and where a command runs."""
-    match access:
-        case ReadPath(path=path, listing=listing):
-            yield from _outside("lists" if listing else "reads", path, roots)
-        case WritePath(path=path, delete=delete):
-            yield from _outside("deletes" if delete else "writes", path, roots)
-        case RunCommand(cwd=cwd):
-            yield f"  runs in: {exact_line(cwd)}"
-        case FetchUrl(url=url, method=method):
-            yield f"  sends: {exact_line(f'{method} {url}')}"
+def item_lines(item: Item, width: int, signs: Signs) -> list[Line]:  # noqa: C901 - one line for each item
+    """Lay out one item, all but the model's prose."""
+    match item:
+        case Greeting():
+            return _greeting(item, width)
+        case Said(text=text, quiet=True):
+            return [clip(line(("dim", f"{signs.prompt} {printable(text)}")), width, signs.more)]
+        case Said(text=text):
+            return said_lines(text, width, signs)
+        case Thought(seconds=seconds):
+            return [line(("dim", f"∴ Thought for {span(seconds)}" if seconds is not None else "∴ Thought"))]
+        case CallDone():
+            return list(_done(item, width, signs))
+        case Reads(done=done):
+            return list(_reads(done, width, signs))
+        case Todos(markdown=markdown):
+            return [row for todo in todo_of(markdown) for row in todo_row(todo, width, signs)]
+        case Diff(text=text):
+            return diff_lines(text, width)
+        case Notice(text=text, tone=tone):
+            return _plain(text, _TONES[tone], width)
+        case Problem():
+            return _problem(item, width, signs)
+        case TurnDone():
+            return _turn_done(item, width, signs)
+        case Prose():
+            raise TypeError("Prose is painted by `markdown`.")
+        case _:
+            assert_never(item)
 
 
-def _outside(verb: str, path: str, roots: Sequence[str]) -> Iterator[str]:
-    """Name a path that leads out of the workspace as written, and where links take it."""
-    resolved = os.path.realpath(path)
-    if any(Path(resolved).is_relative_to(root) for root in roots):
-        return
-    leads = "" if resolved == path else f" -> {exact_line(resolved)}"
-    yield f"  {verb} outside the workspace: {exact_line(path)}{leads}"
+_WIDE = 110
 
 
-def _reasons(decision: Decision, *, whole: bool) -> Iterator[RenderableType]:
-    style = "bold red" if decision.risk == "critical" else "yellow"
-    yield Text(f"  risk: {decision.risk}", style=style)
-    for reason in decision.reasons:
-        source = f", {reason.source}" if reason.source else ""
-        yield Text.assemble("  ", printable(reason.text), (f" [{reason.rule}{source}]", "dim"))
-    if len(decision.parts) > 1:
-        yield from _parts(decision.parts, None if whole else _PARTS)
+def _greeting(greeting: Greeting, width: int) -> list[Line]:
+    provider, _, model = printable(greeting.model).partition("/")
+    named = f" · {model} ({provider})" if model else f" · {provider}"
+    begin = line(("accent", "▞▚"), " ", ("bold", "Treadle"))
+    first = (*begin, ("dim", f" {greeting.version}{named} · {greeting.mode} mode"))
+    where = printable(greeting.folder) + (f" ({printable(greeting.branch)})" if greeting.branch else "")
+    together = (*first, ("dim", f" · {where}"))
+    if width >= _WIDE and cells(together) <= width:
+        return [together]
+    return [*wrap(first, width, indent=line("   ")), *wrap(line(("dim", f"   {where}")), width, indent=line("   "))]
 
 
-def _parts(parts: Sequence[Part], limit: int | None) -> Iterator[RenderableType]:
-    """Name the parts of a command; of many, those first that are not harmless, and how many more there are."""
-    shown = parts
-    if limit is not None and len(parts) > limit:
-        shown = sorted(parts, key=lambda part: part.verdict is Verdict.ALLOW)[:limit]
-    for part in shown:
-        mark = "·" if part.verdict is Verdict.ALLOW else "!"
-        why = "; ".join(reason.text for reason in part.reasons)
-        yield Text.assemble(f"  {mark} ", (exact(part.text), "bold"), (f"  {part.risk}", "dim"), f"  {printable(why)}")
-    if left_out := len(parts) - len(shown):
-        yield Text(f"  … {left_out:,} more parts {_HINT} …", style="bold magenta")
+def _plain(text: str, role: str, width: int) -> list[Line]:
+    rows: list[Line] = []
+    for part in printable(text).split("\n"):
+        begin = len(part) - len(part.lstrip())
+        rows += wrap(line((role, part.expandtabs(4))), width, indent=line(" " * min(begin + 2, 12)) if begin else ())
+    return rows
 
 
-def diff_text(diff: str, limit: int | None, hint: str = "") -> Text:
-    """Colour a unified diff; of more than `limit` lines, the beginning and the end, and how to see the rest."""
-    return _cut(exact(diff).rstrip("\n").split("\n"), limit, hint, _diff_style)
+def said_lines(text: str, width: int, signs: Signs) -> list[Line]:
+    """Lay out what the person said; of a long text the beginning, and how much more there is."""
+    text = text.strip("\n")
+    count = text.count("\n") + 1
+    left_out = count - _SAID_SHOWN if count > _SAID_LINES else 0
+    kept = text.split("\n", _SAID_SHOWN)[:_SAID_SHOWN] if left_out else text.split("\n")
+    rows: list[Line] = []
+    shown = shorten(printable("\n".join(kept)), lines=_SAID_LINES, characters=_SAID_CHARACTERS)
+    for number, part in enumerate(shown.split("\n")):
+        begin = ("user accent", f"{signs.prompt} ") if number == 0 else ("user", " " * (len(signs.prompt) + 1))
+        rows += wrap(line(begin, ("user", part.expandtabs(4))), width, indent=line(("user", "  ")))
+    if left_out:
+        rows.append(line(("user dim", f"  {signs.more} {counted(left_out, 'more line')} ")))
+    return rows
 
 
-def _diff_style(line: str) -> str:
-    if line.startswith(("+++", "---")):
-        return "bold"
-    if line.startswith("@@"):
-        return "cyan"
-    if line.startswith("+"):
-        return "green"
-    return "red" if line.startswith("-") else ""
+_MARKS: MappingProxyType[Outcome, tuple[Callable[[Signs], str], str]] = MappingProxyType(
+    {
+        Outcome.OK: (lambda signs: signs.ok, "add"),
+        Outcome.FAILED: (lambda signs: signs.failed, "danger"),
+        Outcome.INVALID: (lambda signs: signs.failed, "danger"),
+        Outcome.DENIED: (lambda signs: signs.refused, "danger"),
+        Outcome.REJECTED: (lambda signs: signs.refused, "warn"),
+        Outcome.SKIPPED: (lambda signs: signs.refused, "dim"),
+        Outcome.INTERRUPTED: (lambda signs: signs.ended, "warn"),
+        Outcome.UNKNOWN: (lambda _: "?", "warn"),
+    }
+)
+
+_IN_WORDS = MappingProxyType(
+    {
+        Outcome.DENIED: "denied",
+        Outcome.INVALID: "could not be made",
+        Outcome.SKIPPED: "not run",
+        Outcome.INTERRUPTED: "stopped",
+        Outcome.UNKNOWN: "nobody knows whether it was done",
+    }
+)
 
 
-def _cut(lines: list[str], limit: int | None, hint: str, style: Styling) -> Text:
-    text = Text(overflow="fold", end="")
-    if limit is None or len(lines) <= limit:
-        _add(text, lines, style, whole=limit is None)
-        return text
-    head = limit * 2 // 3
-    _add(text, lines[:head], style, whole=False)
-    text.append(f"… {len(lines) - limit:,} more lines {hint}".rstrip() + " …\n", style="bold magenta")
-    _add(text, lines[head - limit :], style, whole=False)
-    return text
+def _done(done: CallDone, width: int, signs: Signs) -> Iterator[Line]:
+    sign, role = _MARKS[done.outcome]
+    good = done.outcome is Outcome.OK
+    notes: list[Line] = []
+    if done.name.counted and good:
+        notes.append(counts(done.name.counted))
+    if text := _outcome_text(done):
+        notes.append(line(("dim" if good else role, text)))
+    if done.said:
+        notes.append(line(("dim", done.said)))
+    yield from _call_row(line((role, sign(signs)), " "), done.name, notes, width)
+    if done.output.strip():
+        kept = _OK_LINES if good else _FAILED_LINES
+        yield from _tail(done.output, kept, done.above, width, role="dim" if good else "")
+    if done.diff and good:
+        yield from diff_lines(done.diff, width)
 
 
-def _add(text: Text, lines: list[str], style: Styling, *, whole: bool) -> None:
-    for line in lines:
-        shown = line.expandtabs(4)
-        text.append(f"{shown if whole else _middle_out(shown)}\n", style=style(line))
+def _outcome_text(done: CallDone) -> str:
+    after = done.outcome is Outcome.INTERRUPTED and done.seconds is not None
+    words = f"stopped after {span(done.seconds or 0)}" if after else _IN_WORDS.get(done.outcome, "")
+    took = "" if after or done.seconds is None or done.seconds < 0.1 else span(done.seconds)
+    return " · ".join(filter(None, (words, done.note, took)))
 
 
-def _middle_out(line: str) -> str:
-    if len(line) <= _LONGEST_LINE:
-        return line
-    half = _LONGEST_LINE // 2
-    return f"{line[:half]} … {len(line) - 2 * half:,} more characters … {line[-half:]}"
+def _call_row(begin: Line, name: CallName, notes: list[Line], width: int) -> list[Line]:
+    """One line for a call: of a command of several lines the first, and how many more there are."""
+    first, _, rest = name.about.strip().partition("\n")
+    more = line(("dim", f" … {counted(rest.count(chr(10)) + 1, 'more line')}")) if rest else ()
+    shown = clip(line(("bold", first.expandtabs(4))), max(_COMMAND, width * 2)) if first else ()
+    spaced = tuple(piece for note in notes for piece in (("", "  "), *note))
+    # A prefix that comes before the text is no word of it.
+    return wrap(
+        (*begin, ("", f"{name.verb} " if first else name.verb), *shown, *more, *spaced), width, indent=line("  ")
+    )
+
+
+def _reads(done: tuple[CallDone, ...], width: int, signs: Signs) -> Iterator[Line]:
+    assert are_reads(done)  # noqa: S101 - the view collects no others
+    about = ", ".join(one.name.about for one in done)
+    note = line(("dim", counted(sum(one.lines for one in done), "line")))
+    yield from _call_row(line(("add", signs.ok), " "), CallName("Read", about), [note], width)
+
+
+def _tail(output: str, count: int, above: int, width: int, *, role: str) -> Iterator[Line]:
+    """Show the end of what a command printed, and how many lines there are above it."""
+    lines = output_of_command(output).rstrip().split("\n")
+    above += max(0, len(lines) - count)
+    if above:
+        yield line(("dim", f"  … {counted(above, 'line')} above"))
+    for one in lines[-count:]:
+        yield clip(line("  ", (role, one.expandtabs(4))), width)
+
+
+def open_call_lines(call: OpenCall, now: float, width: int, signs: Signs) -> list[Line]:
+    """Show a call that is open: what it is, how long it runs, and the end of what it printed."""
+    name, status = name_of(call.changed), call.changed.status
+    ran = now - call.running if status is CallStatus.RUNNING and call.running is not None else 0.0
+    role = "accent" if status in (CallStatus.RUNNING, CallStatus.STARTING) else "dim"
+    row = line((role, signs.running), " ", f"{name.verb} ", ("bold", name.about.partition("\n")[0].expandtabs(4)))
+    rows = [clip((*row, ("dim", f"  {span(ran)}" if ran >= 1 else "")), width)]
+    if call.output.strip():
+        rows += _tail(call.output, _LIVE_LINES, call.above, width, role="dim")
+    return rows
+
+
+def todo_row(todo: Todo, width: int, signs: Signs, *, present: bool = False) -> list[Line]:
+    """Show one thing to do."""
+    sign = line(("add", signs.ok)) if todo.done else line(("accent", signs.running)) if present else line(("dim", "○"))
+    role = "dim" if todo.done else "bold" if present else ""
+    indent = " " * (1 + 2 * todo.depth)
+    return wrap(line(indent, *sign, " ", (role, printable(todo.text))), width, indent=line(f"{indent}  "))
+
+
+def _problem(problem: Problem, width: int, signs: Signs) -> list[Line]:
+    rows = wrap(line(("danger", f"{signs.failed} {printable(problem.what)}")), width, indent=line("  "))
+    for role, text in (("", problem.why), ("accent", f"Try: {problem.fix}" if problem.fix else "")):
+        for part in printable(text).split("\n") if text else ():
+            rows += wrap(line("  ", (role, part)), width, indent=line("  "))
+    return rows
+
+
+def _turn_done(done: TurnDone, width: int, signs: Signs) -> list[Line]:
+    outcome = done.outcome
+    usage = outcome.usage
+    took = "" if done.seconds is None else span(done.seconds)
+    if took and done.waited >= 1:
+        took = f"{took} + {span(done.waited)} for you"
+    facts = [
+        ended(outcome.stop),
+        changed_lines(outcome.changes),
+        counted(outcome.steps, "step"),
+        f"{tokens(usage.context_tokens)} tokens" if usage.context_tokens else "",
+        money(outcome.cost or 0.0, unpriced=outcome.cost is None),
+        took,
+    ]
+    good = outcome.stop is TurnStop.END_TURN
+    text = f"{signs.ended} {f' {signs.dot} '.join(fact for fact in facts if fact)}"
+    if outcome.stop is TurnStop.CANCELLED:
+        text = f"{text}. What should Treadle do instead?"
+    rows = [
+        row
+        for one in done.files
+        for row in wrap(
+            line("  ", ("dim", printable(one.path)), "  ", *counts(f"+{one.added} -{one.removed}")),
+            width,
+            indent=line("    "),
+        )
+    ]
+    return [*rows, *wrap(line(("dim" if good else "warn", text)), width, indent=line("  "))]

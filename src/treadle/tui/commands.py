@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from treadle.app.slash_commands import SLASH_COMMANDS
+from treadle.app.slash_commands import SLASH_COMMANDS, nearest_slash, slash_word
 from treadle.protocol.events import Delivery
 from treadle.protocol.permissions import Mode
 
@@ -17,14 +17,6 @@ _NUMBERED = {
     "edit": ("a prompt that waits", "/queue"),
     "revoke": ("something that is allowed", "/approvals"),
 }
-
-KEYS = (
-    ("Enter", "send; while Treadle works, the prompt waits for the end of the turn"),
-    ("Alt-Enter, Ctrl-J", "new line"),
-    ("Ctrl-S", "send at the next step of the running turn"),
-    ("Esc, Ctrl-C", "interrupt; Ctrl-C twice or Ctrl-D at an empty line leaves"),
-    ("Up, Down, Ctrl-R", "earlier prompts, search in them"),
-)
 
 
 class Send(Struct, frozen=True):
@@ -125,8 +117,8 @@ _PLAIN: Mapping[str, Command] = MappingProxyType(
 
 
 def parse(line: str, *, steer: bool = False) -> Command:
-    """Say what a line means. A slash only counts at the very beginning."""
-    if not line.startswith("/"):
+    """Say what a line means. Only a slash at the very beginning, with a word after it, makes a command."""
+    if not (line.startswith("/") and (slash_word(line) or line.strip() == "/")):
         return Send(line.strip(), Delivery.STEER if steer else Delivery.QUEUE)
     name, _, rest = line[1:].partition(" ")
     argument = rest.strip()
@@ -142,9 +134,8 @@ def parse(line: str, *, steer: bool = False) -> Command:
         case plain if plain in _PLAIN:
             return _PLAIN[plain]
         case other:
-            return Wrong(
-                f"There is no /{other}. /help lists the commands; to send the line as it is, begin it with a blank."
-            )
+            near = nearest_slash(other)
+            return Wrong(f"There is no /{other}. {near or '/help lists the commands.'}")
 
 
 def _numbered(name: str, argument: str) -> Command:
@@ -165,22 +156,6 @@ def _mode(argument: str) -> Command:
     if argument in list(Mode):
         return UseMode(Mode(argument))
     return Wrong(f"/mode needs one of {', '.join(Mode)}.")
-
-
-def matching(line: str) -> tuple[tuple[str, str], ...]:
-    """List the commands that a line may become."""
-    if not line.startswith("/") or any(char.isspace() for char in line):
-        return ()
-    return tuple((usage, text) for usage, text in HELP if usage.startswith(line))
-
-
-def completed(line: str) -> str:
-    """Complete a command when only one is meant; a blank follows where it takes something."""
-    usages = matching(line)
-    if len(usages) != 1:
-        return line
-    name, _, argument = usages[0][0].partition(" ")
-    return f"{name} " if argument else name
 
 
 def next_mode(mode: Mode) -> Mode:

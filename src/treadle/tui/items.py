@@ -5,8 +5,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from treadle.app.presentation.words import CallName
 from treadle.protocol.notifications import TurnOutcome
-from treadle.protocol.permissions import Question
 from treadle.protocol.tools import FileChange, Outcome, ToolKind
 
 
@@ -19,10 +19,21 @@ class Tone(Enum):
     ERROR = "error"
 
 
+class Greeting(Struct, frozen=True):
+    """The beginning: the version, the model, the mode, the folders of the workspace and the branch."""
+
+    version: str
+    model: str
+    mode: str
+    folder: str
+    branch: str = ""
+
+
 class Said(Struct, frozen=True):
-    """What the user said: a prompt that went to the model, or an answer in words."""
+    """What the user said: a prompt that went to the model, or an answer in words; `quiet` for a slash command."""
 
     text: str
+    quiet: bool = False
 
 
 class Prose(Struct, frozen=True):
@@ -32,42 +43,45 @@ class Prose(Struct, frozen=True):
 
 
 class Thought(Struct, frozen=True):
-    """The model has thought: how it began, and how many characters it was."""
+    """The model has thought, for so many seconds where that is known."""
 
-    beginning: str
-    size: int
+    seconds: float | None = None
 
 
 class CallDone(Struct, frozen=True, kw_only=True):
-    """A call has its result. `note` is why it went wrong or how much came back; `output` the end of what it printed."""
+    """A call has its result. `note` is why it went wrong or how much came back, `said` what the person said of it.
 
-    title: str
+    `output` is the end of what it printed, `above` the number of lines before that. `seconds` is how long it ran.
+    `lines` is what a read brought, so that reads in a row can be one line.
+    """
+
+    name: CallName
     kind: ToolKind
     outcome: Outcome
     note: str = ""
+    said: str = ""
     output: str = ""
+    above: int = 0
     diff: str = ""
+    seconds: float | None = None
+    lines: int = 0
 
 
-class Card(Struct, frozen=True):
-    """A question, long texts cut in the middle; `roots` are the folders of the workspace."""
+class Reads(Struct, frozen=True):
+    """Reads that came one after the other."""
 
-    question: Question
-    roots: tuple[str, ...] = ()
-
-
-class FullText(Struct, frozen=True):
-    """All of what a question is about."""
-
-    question: Question
-    roots: tuple[str, ...] = ()
+    done: tuple[CallDone, ...]
 
 
-class Block(Struct, frozen=True, kw_only=True):
-    """One of the blocks of an edit, the `number`th of `count`, to be taken or left out."""
+class Todos(Struct, frozen=True):
+    """The task's checklist, all of it done."""
 
-    number: int
-    count: int
+    markdown: str
+
+
+class Diff(Struct, frozen=True):
+    """What an edit would change, as a unified diff."""
+
     text: str
 
 
@@ -87,11 +101,12 @@ class Problem(Struct, frozen=True):
 
 
 class TurnDone(Struct, frozen=True):
-    """The end of a turn: how long it took, where that is known (seconds), and the changed files as they are shown."""
+    """The end of a turn: how long it worked and waited for the person, where that is known (seconds), and the files."""
 
     outcome: TurnOutcome
     seconds: float | None = None
+    waited: float = 0.0
     files: tuple[FileChange, ...] = ()
 
 
-Item: TypeAlias = Said | Prose | Thought | CallDone | Card | FullText | Block | Notice | Problem | TurnDone
+Item: TypeAlias = Greeting | Said | Prose | Thought | CallDone | Reads | Todos | Diff | Notice | Problem | TurnDone

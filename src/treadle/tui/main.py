@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import signal
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -22,22 +23,25 @@ if TYPE_CHECKING:
     from treadle.tui.paint import Painter
 
 
-async def run_interactive(live: LiveSession, *, first_prompt: tuple[UserContent, ...] = ()) -> int:
-    """Work with a person in the terminal until they leave; `live` is entered. Returns the exit code."""
+async def run_interactive(live: LiveSession, *, first_prompt: tuple[UserContent, ...] = (), kept: bool = True) -> int:
+    """Work with a person in the terminal until they quit; `live` is entered. Returns the exit code.
+
+    `kept` says that the session can be resumed later.
+    """
     feed = live.follow()
     surface = Surface(live, open_history(data_directory() / "history"))
     if first_prompt:
-        surface.send(first_prompt)
+        surface.requests.send(first_prompt)
     try:
         with borrowed_terminal(data_directory() / "terminals"):
-            return await _run(live, feed, surface)
+            return await _run(live, feed, surface, kept=kept)
     except* (EOFError, OSError) as group:
         if group.split(_is_terminal_gone)[1] is not None:
             raise
     return Exit.HANGUP
 
 
-async def _run(live: LiveSession, feed: AsyncIterator[Notification], surface: Surface) -> int:
+async def _run(live: LiveSession, feed: AsyncIterator[Notification], surface: Surface, *, kept: bool) -> int:
     async with asyncio.TaskGroup() as group:
         work = [
             group.create_task(_listen(live, feed, surface), name="listen"),
@@ -46,6 +50,8 @@ async def _run(live: LiveSession, feed: AsyncIterator[Notification], surface: Su
         ]
         with _signals(surface), _callbacks(surface):
             code = await surface.screen.run()
+        sys.stdout.write(surface.finish(kept=kept and code == Exit.DONE))
+        sys.stdout.flush()
         for task in work:
             task.cancel()
     return code
@@ -81,11 +87,11 @@ async def _ended(live: LiveSession, surface: Surface) -> int:
 
 
 async def _tick(surface: Surface) -> None:
-    """Draw the clock once a second, only while one is shown."""
+    """Draw what moves, only while something does."""
     while True:
         await surface.ticking.wait()
         surface.screen.refresh()
-        await asyncio.sleep(1)
+        await asyncio.sleep(surface.tick_pause)
 
 
 @contextmanager

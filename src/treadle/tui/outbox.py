@@ -38,11 +38,12 @@ class Outbox:
         while True:
             make = await self._waiting.get()
             try:
-                op = make()
+                await self._post(make())
             except ConfigError as error:
                 self._failed(error)
-                continue
-            try:
-                await self._live.post(op, SOURCE)
-            except RefusedError as refusal:
-                self._refused(op, refusal)
+
+    async def _post(self, op: Op) -> None:
+        try:
+            await self._live.post(op, SOURCE)
+        except RefusedError as refusal:
+            self._refused(op, refusal)

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from treadle.app.session.live import Status
 from treadle.protocol.notifications import Notification
-from treadle.tui.items import CallDone, Card, Item, Notice, Prose, Said, TurnDone
+from treadle.tui.items import CallDone, Diff, Item, Notice, Prose, Reads, Said, TurnDone
 from treadle.tui.view import View, update
 
 _SHOWN = 12
@@ -22,11 +22,11 @@ def first_view(
     view, items = View(roots=roots), list[Item]()
     for told in past:
         view, shown = update(view, told)
-        items += [item for item in shown if isinstance(item, Said | Prose | CallDone | TurnDone)]
+        items += [item for item in shown if isinstance(item, Said | Prose | CallDone | Reads | TurnDone)]
     left_out = len(items) - _SHOWN
     for told in opening:
         view, shown = update(view, told)
-        items += [item for item in shown if not isinstance(item, Card)]
+        items += [item for item in shown if not isinstance(item, Diff)]
     view = replace(
         view,
         phase=status.phase,

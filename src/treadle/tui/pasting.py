@@ -1,27 +1,55 @@
-"""Reading long pastes in time linear in their length."""
+"""Reading keys: long pastes in time linear in their length, and how many keys came in one read."""
 
 from prompt_toolkit.input import Input
+from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
 
 _END = "\x1b[201~"
+_LOOKS = {"\x1b[I": True, "\x1b[O": False}
+for _sequence in _LOOKS:
+    ANSI_SEQUENCES.setdefault(_sequence, Keys.Ignore)
 
 
-class PasteParser(Vt100Parser):
-    """Keeps what is pasted in pieces; the usual parser looks through the whole paste again for each piece."""
+class KeyParser(Vt100Parser):
+    """Keeps what is pasted in pieces; the usual parser looks through the whole paste again for each piece.
+
+    `keys` is the number of keys in the last read: what was typed by hand comes one by one. `looked_at` is whether the
+    person looks at the terminal, None where it has not said; what it says of that is no key.
+    """
 
     def __init__(self, parser: Vt100Parser) -> None:
+        self.keys = 0
+        self.looked_at: bool | None = None
         self._pieces: list[str] = []
         self._last = ""
-        super().__init__(parser.feed_key_callback)
+        self._depth = 0
+        self._deliver = parser.feed_key_callback
+        super().__init__(self._count)
+
+    def _count(self, key: KeyPress) -> None:
+        if key.data in _LOOKS:
+            self.looked_at = _LOOKS[key.data]
+            return
+        self.keys += 1
+        self._deliver(key)
 
     def feed(self, data: str) -> None:
         """Take what the terminal sent."""
-        if not self._in_bracketed_paste:
-            super().feed(data)
-            return
+        if not self._depth:
+            self.keys = 0
+        self._depth += 1
+        try:
+            if self._in_bracketed_paste:
+                self._feed_paste(data)
+            else:
+                super().feed(data)
+        finally:
+            self._depth -= 1
+
+    def _feed_paste(self, data: str) -> None:
         data = self._last + data
         end = data.find(_END)
         if end < 0:
@@ -36,7 +64,10 @@ class PasteParser(Vt100Parser):
         self.feed(data[end + len(_END) :])
 
 
-def take_long_pastes(source: Input) -> None:
-    """Let an input read pastes so, if it is a terminal's."""
-    if isinstance(source, Vt100Input):
-        source.vt100_parser = PasteParser(source.vt100_parser)
+def parse_keys(source: Input) -> KeyParser | None:
+    """Let an input read keys so, if it is a terminal's."""
+    if not isinstance(source, Vt100Input):
+        return None
+    parser = KeyParser(source.vt100_parser)
+    source.vt100_parser = parser
+    return parser

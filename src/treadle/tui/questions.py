@@ -1,4 +1,4 @@
-"""The open questions on one terminal, one after the other: keys answer once the typing has paused."""
+"""The open questions on one terminal, one after the other: brings keys and time to the dialog, and its answers away."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,42 +6,56 @@ from functools import partial
 from typing import assert_never
 
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.events import Answer
-from treadle.protocol.permissions import QuestionKind
-from treadle.tui.asking import Answered, Asking, EditFirst, ShowAll, Stage, amend, ask, back, press, say
-from treadle.tui.escape import exact
-from treadle.tui.items import Block, FullText, Item, Notice, Problem, Said, Tone
+from treadle.protocol.events import SetMode
+from treadle.protocol.permissions import Mode, Question, QuestionKind
+from treadle.tui.asking import EditFirst, Given, change
+from treadle.tui.commands import next_mode
+from treadle.tui.dialog import (
+    Dialog,
+    Effect,
+    NextMode,
+    Open,
+    Pass,
+    Press,
+    Stop,
+    ToDraft,
+    changed,
+    closed,
+    due,
+    moment,
+    opened,
+    press,
+    touched,
+)
+from treadle.tui.items import Notice, Problem, Said, Tone
 from treadle.tui.outbox import Outbox
 from treadle.tui.screen import Focus, Screen
-from treadle.tui.view import View
-from treadle.tui.words import clip
-
-QUIET_BEFORE_ANSWER = 0.4
-"""Seconds without a key before keys answer a question: what was typed ahead still goes to the input line."""
-
-_SHOWN_AMENDED = 200
+from treadle.tui.view import View, answered
 
 
 class Questions:
     """Asks the first open question of `view`; answers go to the outbox, what they show is given to `show`."""
 
     def __init__(
-        self, *, screen: Screen, outbox: Outbox, show: Callable[[Item], None], view: Callable[[], View]
+        self,
+        *,
+        screen: Screen,
+        outbox: Outbox,
+        show: Callable[..., None],
+        view: Callable[[], View],
+        change_view: Callable[[View], None],
+        stop: Callable[[], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._screen = screen
         self._outbox = outbox
         self._show = show
         self._view = view
-        self._asking: Asking | None = None
-        self._set_aside: Asking | None = None
-        self._arming: asyncio.TimerHandle | None = None
+        self._change_view = change_view
+        self._stop = stop
+        self._timer: asyncio.TimerHandle | None = None
         self._begun = False
-
-    @property
-    def asking(self) -> Asking | None:
-        """The question that is being asked."""
-        return self._asking
+        self.dialog = Dialog()
 
     def begin(self) -> None:
         """Ask from now on: questions are on the screen."""
@@ -49,91 +63,105 @@ class Questions:
         self.follow()
 
     def follow(self) -> None:
-        """Ask the first open question; what asked about another one is over."""
-        questions = self._view().questions
+        """Ask the first open question; what was asked about another one is over."""
+        questions = self._view().questions if self._begun else ()
         first = questions[0] if questions else None
-        if self._asking is not None and (first is None or first.id != self._asking.question.id):
-            self._asking = None
-            self._screen.focus(Focus.PROMPT)
-        if first is not None and self._asking is None and self._arming is None:
-            self._arm()
+        asking = self.dialog.asking
+        if first is not None and (asking is None or asking.question.id != first.id):
+            self._leave_field()
+            now = self._loop.time()
+            self.dialog = opened(self.dialog, first, self._view().mode, now, draft=bool(self._screen.text))
+        elif first is None and asking is not None:
+            self._leave_field()
+            self.dialog = closed(self.dialog)
+        self._sync()
 
     def touched(self) -> None:
-        """A key came: an answer needs a pause first."""
-        if self._arming is not None:
-            self._arm()
+        """A key came, for whomever."""
+        self.dialog = touched(self.dialog, self._loop.time())
+        self._sync()
 
-    def press(self, key: str) -> None:
-        """Take a key."""
-        if self._asking is not None:
-            self._take(self._asking, press(self._asking, key))
+    def press(self, pressed: Press) -> None:
+        """Take a key while the question has them, or Tab."""
+        before = self.dialog
+        self.dialog, effects = press(before, pressed, self._loop.time())
+        if before.in_field and not self.dialog.in_field:
+            self._screen.words = ""
+        elif self.dialog.in_field and not before.in_field and self.dialog.asking is not None:
+            self._screen.words = self.dialog.asking.comment
+        for effect in effects:
+            self._do(effect)
+        self._sync()
 
-    def say(self, text: str) -> None:
-        """Take a line of words."""
-        if self._asking is not None:
-            self._take(self._asking, say(self._asking, text))
+    def _leave_field(self) -> None:
+        """Give what was being written for a question that is over to the draft: nothing typed is lost."""
+        if self.dialog.in_field and self._screen.words.strip():
+            draft = self._screen.text
+            self._screen.put(f"{draft}\n{self._screen.words}" if draft.strip() else self._screen.words)
+        self._screen.words = ""
 
-    def back(self) -> bool:
-        """Go back to the keys; says whether there was something to go back from."""
-        earlier = None if self._asking is None else back(self._asking)
-        if earlier is None:
-            return False
-        self._ask(earlier)
-        return True
+    def _sync(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        at = due(self.dialog)
+        if at is not None:
+            self._timer = self._loop.call_at(at, self._moment)
+        dialog = self.dialog
+        self._screen.focus(Focus.WORDS if dialog.in_field else Focus.KEYS if dialog.in_list else Focus.PROMPT)
 
-    def _arm(self) -> None:
-        if self._arming is not None:
-            self._arming.cancel()
-        self._arming = self._loop.call_later(QUIET_BEFORE_ANSWER, self._armed)
+    def _moment(self) -> None:
+        self._timer = None
+        self.dialog = moment(self.dialog, self._loop.time(), draft=bool(self._screen.text))
+        self._sync()
 
-    def _armed(self) -> None:
-        self._arming = None
-        questions, again = self._view().questions, self._set_aside
-        if not questions or not self._begun:
-            return
-        question = questions[0]
-        self._ask(again if again is not None and again.question.id == question.id else ask(question))
-
-    def _ask(self, asking: Asking) -> None:
-        self._asking = asking
-        self._screen.focus(Focus.KEYS if asking.stage in (Stage.KEYS, Stage.BLOCKS) else Focus.WORDS)
-
-    def _take(self, asking: Asking, answer: Answered) -> None:
-        match answer:
-            case Asking():
-                if answer.stage is Stage.BLOCKS and answer is not asking:
-                    self._show(Block(number=len(answer.kept) + 1, count=len(answer.blocks), text=answer.block))
-                self._ask(answer)
-            case Answer():
-                if asking.question.kind is QuestionKind.GUIDANCE:
-                    self._show(Said(answer.text))
-                self._outbox.put(answer)
-            case ShowAll():
-                self._show(FullText(asking.question, self._view().roots))
-            case EditFirst(text=text):
-                self._screen.edit(text, ".txt", done=partial(self._edited, asking, answer), failed=self._not_edited)
+    def _do(self, effect: Effect) -> None:
+        match effect:
+            case Given():
+                self._give(effect)
+            case ToDraft(text=text):
+                self._screen.insert(text)
+            case Pass():
+                self._screen.pass_on()
+            case NextMode():
+                self._outbox.put(SetMode(mode=next_mode(self._view().mode)))
+            case Stop():
+                self._stop()
+            case Open(wanted=wanted):
+                self._edit(wanted)
             case _:
-                assert_never(answer)
+                assert_never(effect)
 
-    def _edited(self, asking: Asking, wanted: EditFirst, text: str) -> None:
-        """Approve the call with the text as it is now; without a change nothing is approved."""
-        if self._asking is None or self._asking.question.id != asking.question.id:
-            self._show(Notice("The question is over; your change was not used.", Tone.WARNING))
-        elif text == wanted.text or not text.strip():
-            self._show(Notice("Nothing was changed; the question is still open."))
-            self._ask_again(asking)
+    def _give(self, given: Given) -> None:
+        asking = self.dialog.asking
+        if asking is None:
+            return
+        self._screen.words = ""
+        if given.edits:
+            self._outbox.put(SetMode(mode=Mode.EDITS))
+        if asking.question.kind is QuestionKind.GUIDANCE:
+            self._show(Notice(asking.question.text, Tone.WARNING), Said(given.answer.text))
+        self._change_view(answered(self._view(), asking.question, given.answer))
+        self._outbox.put(given.answer)
+
+    def _edit(self, wanted: EditFirst) -> None:
+        question = self.dialog.asking.question if self.dialog.asking is not None else None
+        if question is not None:
+            edited = partial(self._edited, question, wanted)
+            self._screen.edit(wanted.text, ".txt", done=edited, failed=self._not_edited)
+
+    def _edited(self, question: Question, wanted: EditFirst, text: str) -> None:
+        """Ask about the call with the text as it is now; saving it answers nothing."""
+        asking = self.dialog.asking
+        if asking is None or asking.question.id != question.id:
+            self._show(Notice("The question is over. Your change was not used.", Tone.WARNING))
+            return
+        if text == wanted.text or not text.strip():
+            self._show(Notice("Nothing was changed. The question is still open."))
         else:
-            self._show(Notice(f"Approved with this {wanted.name}: {exact(clip(text, _SHOWN_AMENDED))}"))
-            self._outbox.put(amend(asking, wanted.name, text))
+            asking = change(asking, wanted.name, text)
+        self.dialog = changed(self.dialog, asking, self._loop.time())
+        self._sync()
 
     def _not_edited(self, error: ConfigError) -> None:
         self._show(Problem(error.what, error.why, error.fix))
-        if self._asking is not None:
-            self._ask_again(self._asking)
-
-    def _ask_again(self, asking: Asking) -> None:
-        """Wait for a pause again: keys that were meant for the editor answer nothing."""
-        self._set_aside = asking
-        self._asking = None
-        self._screen.focus(Focus.PROMPT)
-        self.follow()

@@ -8,13 +8,15 @@ from typing import TypeAlias
 from msgspec import Struct
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.filters import Condition, has_focus, is_searching
-from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
+from prompt_toolkit.filters import Condition, Filter, has_focus, is_searching
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, fragment_list_to_text
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import ConditionalContainer, Dimension, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
+from prompt_toolkit.layout.processors import AfterInput, ConditionalProcessor
 from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
@@ -22,33 +24,23 @@ from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
 from treadle.protocol.errors import ConfigError
+from treadle.tui.dialog import Key, Press
+from treadle.tui.drawn import go_to_top
 from treadle.tui.editor import edit_text
-from treadle.tui.pasting import take_long_pastes
+from treadle.tui.pasting import parse_keys
+from treadle.tui.theme import Palette, Theme
 
 _MOST_INPUT_LINES = 10
-_FIXED_LINES = 3
-"""The bar, the line of a search, and one of the scrollback that stays in sight."""
+_FIXED_LINES = 4
+"""The rule, the status, the line of a search, and one of the scrollback that stays in sight."""
 
 _ESCAPE_TIMEOUT = 0.05
 _META_TIMEOUT = 0.25
 _REDRAW_PAUSE = 0.08
 
-_STYLE = Style.from_dict(
-    {
-        "toolbar": "ansibrightblack",
-        "toolbar.mode": "ansicyan bold",
-        "toolbar.busy": "ansigreen",
-        "toolbar.waiting": "ansiyellow bold",
-        "mark": "ansicyan bold",
-        "key": "bold",
-        "hint": "ansiyellow",
-        "queued": "ansibrightblack italic",
-    }
-)
-
 
 class Focus(Enum):
-    """Where keys go: the input line, single keys as answers, or a line of words as answer."""
+    """Where keys go: the draft, the list of a question, or the question's line of words."""
 
     PROMPT = "prompt"
     KEYS = "keys"
@@ -56,12 +48,20 @@ class Focus(Enum):
 
 
 class Face(Struct, frozen=True, kw_only=True):
-    """What is shown below the scrollback. `living` has ANSI colours; the rest are fragments of prompt_toolkit."""
+    """What is shown below the scrollback. `living` has ANSI colours; the rest are fragments of prompt_toolkit.
 
-    living: str
-    panel: StyleAndTextTuples
-    keys: StyleAndTextTuples
-    toolbar: StyleAndTextTuples
+    `question` is what is asked; where it asks for a line of words, `field` begins that line and `under` is below it.
+    """
+
+    living: str = ""
+    question: StyleAndTextTuples = []
+    field: StyleAndTextTuples = []
+    under: StyleAndTextTuples = []
+    panel: StyleAndTextTuples = []
+    rule: StyleAndTextTuples = []
+    placeholder: str = ""
+    menu: StyleAndTextTuples = []
+    toolbar: StyleAndTextTuples = []
 
 
 class Entered(Struct, frozen=True):
@@ -72,52 +72,101 @@ class Entered(Struct, frozen=True):
 
 
 class Pressed(Struct, frozen=True):
-    """A key was pressed as an answer; its character, or `enter`."""
+    """A key that a question takes. In its line of words the text of the press is what the line holds."""
 
-    key: str
-
-
-class Escaped(Struct, frozen=True):
-    """Esc."""
-
-
-class Stopped(Struct, frozen=True):
-    """Ctrl-C."""
-
-
-class Ended(Struct, frozen=True):
-    """Ctrl-D at an empty line."""
-
-
-class CycledMode(Struct, frozen=True):
-    """Shift-Tab."""
+    press: Press
 
 
 class Tabbed(Struct, frozen=True):
-    """Tab."""
+    """Tab that completes nothing; `alone` when no other key came with it."""
+
+    alone: bool = True
 
 
-Intent: TypeAlias = Entered | Pressed | Escaped | Stopped | Ended | CycledMode | Tabbed
+class Wish(Enum):
+    """What a key asks for besides typing."""
+
+    ESCAPE = "escape"
+    STOP = "stop"
+    END = "end"
+    NEXT_MODE = "next mode"
+    TODO = "to-do list"
+    SHOW_KEYS = "keys"
+    MENU_UP = "menu up"
+    MENU_DOWN = "menu down"
+    MENU_TAKE = "menu take"
+    TAKE_BACK = "take back"
+    SEND_HELD = "send held"
+    DROP_HELD = "drop held"
+    EDIT = "edit"
+
+
+Intent: TypeAlias = Entered | Pressed | Tabbed | Wish
+
+_BEGIN = "\x1b[22;0t\x1b[?1004h"
+_END = "\x1b[?1004l\x1b[23;0t"
+"""Keep the title of the window and give it back; be told whether the person looks at it."""
+
+_WISHES = (
+    ("escape", Wish.ESCAPE),
+    ("c-c", Wish.STOP),
+    ("s-tab", Wish.NEXT_MODE),
+    ("c-t", Wish.TODO),
+    ("c-g", Wish.EDIT),
+    ("?", Wish.SHOW_KEYS),
+    ("up", Wish.TAKE_BACK),
+    ("enter", Wish.SEND_HELD),
+    ("c-h", Wish.DROP_HELD),
+    # The later of two that apply is taken: the menu comes first.
+    ("up", Wish.MENU_UP),
+    ("down", Wish.MENU_DOWN),
+    ("tab", Wish.MENU_TAKE),
+)
+
+_LIST_KEYS = {
+    "enter": Key.ENTER,
+    "tab": Key.TAB,
+    "s-tab": Key.SHIFT_TAB,
+    "up": Key.UP,
+    "down": Key.DOWN,
+    # An arrow that a slow link brings in two pieces is no Esc.
+    "escape [ A": Key.UP,
+    "escape [ B": Key.DOWN,
+    "escape": Key.ESCAPE,
+    "c-c": Key.STOP,
+    "c-o": Key.DETAILS,
+    "c-g": Key.EDIT,
+}
 
 
 class Screen:
-    """An inline application: printing goes above it into the scrollback, which stays."""
+    """An inline application: printing goes above it into the scrollback, which stays.
+
+    `can` says whether a key means a wish now, `touched` hears of every key, `typed` of every change of the draft.
+    """
 
     def __init__(
         self,
         *,
         face: Callable[[int, int], Face],
         act: Callable[[Intent], None],
+        can: Callable[[Wish], bool],
         touched: Callable[[], None],
+        typed: Callable[[], None],
         history: History,
+        theme: Theme,
     ) -> None:
         self._face = face
         self._act = act
+        self._can = can
         self._focus = Focus.PROMPT
-        self._shown = Face(living="", panel=[], keys=[], toolbar=[])
+        self._theme = theme
+        self._shown = Face()
+        self._current: list[KeyPress] = []
         self._refreshing: asyncio.TimerHandle | None = None
         self._lent = False
         self._held: list[str] = []
+        self._title = ""
         self._prompt = Buffer(multiline=True, history=history)
         self._words = Buffer(multiline=True)
         self._windows = self._make_windows()
@@ -125,11 +174,21 @@ class Screen:
         self._app = self._make_application()
         self._app.before_render += lambda _: self._look()
         self._app.after_render += lambda _: self.painted.set()
-        self._app.key_processor.before_key_press += lambda _: touched()
+        self._app.key_processor.after_key_press += lambda _: touched()
+        self._prompt.on_text_changed += lambda _: touched()
+        self._prompt.on_text_changed += lambda _: typed()
 
     async def run(self) -> int:
         """Show it until `leave`; the terminal is as before afterwards, whatever happens."""
-        return await self._app.run_async(set_exception_handler=False)
+        reports = self._theme.palette is not Palette.DUMB
+        try:
+            if reports:
+                self._app.output.write_raw(_BEGIN)
+            return await self._app.run_async(set_exception_handler=False)
+        finally:
+            if reports:
+                self._app.output.write_raw(_END)
+                self._app.output.flush()
 
     def leave(self, code: int) -> None:
         """End `run` with this exit code."""
@@ -160,23 +219,74 @@ class Screen:
         self._prompt.cursor_position = len(text)
         self.refresh_now()
 
+    def clear(self) -> None:
+        """Empty the draft; undo (Ctrl-_) brings it back."""
+        self._prompt.save_to_undo_stack()
+        self.put("")
+
+    @property
+    def looked_at(self) -> bool | None:
+        """Whether the person looks at this terminal; None where it does not say."""
+        return self._parser.looked_at if self._parser is not None else None
+
+    def set_title(self, title: str) -> None:
+        """Name the window."""
+        if title != self._title:
+            self._title = title
+            self._app.output.set_title(title)
+            self._app.output.flush()
+
+    def insert(self, text: str) -> None:
+        """Put characters into the draft, at its cursor."""
+        self._prompt.insert_text(text)
+
+    @property
+    def words(self) -> str:
+        """What is in the question's line of words."""
+        return self._words.text
+
+    @words.setter
+    def words(self, text: str) -> None:
+        self._words.text = text
+        self._words.cursor_position = len(text)
+
     def focus(self, focus: Focus) -> None:
         """Send keys elsewhere from now on."""
-        self._focus = focus
-        self._words.reset()
-        self._app.layout.focus(self._windows[focus])
+        if focus is not self._focus:
+            self._focus = focus
+            self._app.layout.focus(self._windows[focus])
         self.refresh_now()
+
+    def pass_on(self) -> None:
+        """Give the key that was pressed to the draft, and those that follow it."""
+        keys, self._current = self._current, []
+        self.focus(Focus.PROMPT)
+        self._app.key_processor.feed_multiple(keys, first=True)
 
     def print(self, text: str) -> None:
         """Write whole lines above the application; while an editor has the terminal, they wait."""
         if self._lent:
             self._held.append(text)
             return
-        if self._app.is_running:
-            self._app.renderer.erase()
-        self._app.output.write_raw(text.replace("\n", "\r\n"))
+        if not self._app.is_running:
+            self._app.output.write_raw(text.replace("\n", "\r\n"))
+            self._app.output.flush()
+            return
+        # Over what was drawn, row by row: some terminals keep what is erased at the top of the screen.
+        go_to_top(self._app, self._app.output.get_size().columns)
+        self._app.output.write_raw(text.replace("\n", "\x1b[K\r\n"))
+        self._app.output.erase_down()
         self._app.output.flush()
+        self._app.renderer.reset()
         self.refresh_now()
+
+    def _resized(self) -> None:
+        """Draw anew at another width, where the terminal has wrapped what was drawn before."""
+        go_to_top(self._app, self._app.output.get_size().columns)
+        self._app.output.erase_down()
+        self._app.output.flush()
+        self._app.renderer.reset()
+        self._app.invalidate()
 
     def edit(
         self, text: str, suffix: str, *, done: Callable[[str], None], failed: Callable[[ConfigError], None]
@@ -199,9 +309,11 @@ class Screen:
             if held:
                 self.print("".join(held))
 
-    def bell(self) -> None:
-        """Ring."""
+    def bell(self, text: str) -> None:
+        """Ring, and notify the person if the terminal can."""
         self._app.output.bell()
+        if self.looked_at is False:
+            self._app.output.write_raw(f"\x1b]9;{text}\x07")
         self._app.output.flush()
 
     def refresh_now(self) -> None:
@@ -219,19 +331,22 @@ class Screen:
 
     def _look(self) -> None:
         size = self._app.output.get_size()
-        typed = (self._words if self._focus is Focus.WORDS else self._prompt).document.lines
+        typed = self._prompt.document.lines
         taken = sum(1 + (get_cwidth(line) + 2) // size.columns for line in typed)
+        if self._focus is Focus.WORDS:
+            taken += sum(2 + get_cwidth(line) // size.columns for line in self._words.document.lines)
         self._shown = self._face(size.columns, size.rows - min(taken, _MOST_INPUT_LINES) - _FIXED_LINES)
 
     def _make_application(self) -> Application[int]:
         application: Application[int] = Application(
             layout=Layout(self._make_layout(), focused_element=self._windows[Focus.PROMPT]),
             key_bindings=self._make_keys(),
-            style=_STYLE,
+            style=Style.from_dict(self._theme.for_prompt_toolkit()),
             erase_when_done=True,
         )
         _without_cursor_reports(application.output)
-        take_long_pastes(application.input)
+        self._parser = parse_keys(application.input)
+        application._on_resize = self._resized  # type: ignore[method-assign]  # noqa: SLF001 - there is no other way in
         application.ttimeoutlen = _ESCAPE_TIMEOUT
         application.timeoutlen = _META_TIMEOUT
         return application
@@ -239,9 +354,22 @@ class Screen:
     def _make_windows(self) -> dict[Focus, Window]:
         self._search = SearchToolbar()
         return {
-            Focus.PROMPT: _input(BufferControl(self._prompt, search_buffer_control=self._search.control), "› "),
-            Focus.WORDS: _input(BufferControl(self._words), "» "),
-            Focus.KEYS: _fragments(lambda: self._shown.keys, focusable=True),
+            Focus.PROMPT: _input(
+                BufferControl(
+                    self._prompt,
+                    search_buffer_control=self._search.control,
+                    preview_search=True,
+                    input_processors=[
+                        ConditionalProcessor(
+                            AfterInput(lambda: self._shown.placeholder, style="class:dim"),
+                            Condition(lambda: not self._prompt.text),
+                        )
+                    ],
+                ),
+                f"{self._theme.signs.prompt} ",
+            ),
+            Focus.WORDS: _field(BufferControl(self._words), lambda: self._shown.field),
+            Focus.KEYS: _fragments(lambda: self._shown.question, focusable=True),
         }
 
     def _make_layout(self) -> HSplit:
@@ -251,41 +379,73 @@ class Screen:
                     lambda: bool(self._shown.living),
                     _lines_of(FormattedTextControl(lambda: ANSI(self._shown.living)), wrap=False),
                 ),
+                _when(lambda: bool(self._shown.question), self._windows[Focus.KEYS]),
+                _when(lambda: self._focus is Focus.WORDS, self._windows[Focus.WORDS]),
+                _when(lambda: self._focus is Focus.WORDS, _fragments(lambda: self._shown.under)),
                 _when(lambda: bool(self._shown.panel), _fragments(lambda: self._shown.panel)),
-                *[self._focused(focus) for focus in Focus],
+                Window(FormattedTextControl(lambda: self._shown.rule), height=1),
+                self._windows[Focus.PROMPT],
                 self._search,
-                Window(FormattedTextControl(lambda: self._shown.toolbar), height=1, style="class:toolbar"),
+                _when(lambda: bool(self._shown.menu), _fragments(lambda: self._shown.menu)),
+                Window(FormattedTextControl(lambda: self._shown.toolbar), height=1),
                 Window(),
             ]
         )
 
-    def _focused(self, focus: Focus) -> ConditionalContainer:
-        return _when(lambda: self._focus is focus, self._windows[focus])
-
     def _make_keys(self) -> KeyBindings:
         keys = KeyBindings()
         prompt, words = has_focus(self._prompt), has_focus(self._words)
-        pressing = has_focus(self._windows[Focus.KEYS])
+        listing = has_focus(self._windows[Focus.KEYS])
         typing = prompt | words
         keys.add("enter", filter=prompt)(lambda _: self._enter(steer=False))
         keys.add("c-s", filter=prompt & ~is_searching)(lambda _: self._enter(steer=True))
-        keys.add("enter", filter=words)(lambda _: self._enter_words())
         keys.add("escape", "enter", filter=typing)(_new_line)
         keys.add("c-j", filter=typing)(_new_line)
-        keys.add("s-tab", filter=prompt)(lambda _: self._act(CycledMode()))
-        keys.add("tab", filter=prompt)(lambda _: self._act(Tabbed()))
-        keys.add("escape", filter=~is_searching)(lambda _: self._act(Escaped()))
-        keys.add("c-c", filter=~is_searching)(lambda _: self._act(Stopped()))
-        keys.add("<sigint>")(lambda _: self._act(Stopped()))
-        keys.add("c-d", filter=Condition(self._is_empty))(lambda _: self._act(Ended()))
+        keys.add("tab", filter=prompt)(lambda _: self._act(Tabbed(alone=self._alone)))
+        keys.add("<sigint>")(lambda _: self._act(Wish.STOP))
+        for name, wish in _WISHES:
+            keys.add(name, filter=prompt & ~is_searching & self._when_it_can(wish))(self._wishes(wish))
+        keys.add("c-d", filter=prompt & Condition(lambda: not self._prompt.text))(self._wishes(Wish.END))
+        # The usual Ctrl-O enters the line; here it shows more.
+        keys.add("c-o", filter=prompt)(lambda _: None)
         keys.add("c-z")(lambda event: event.app.suspend_to_background())
-        keys.add("enter", filter=pressing)(lambda _: self._act(Pressed("enter")))
-        keys.add(Keys.Any, filter=pressing)(lambda event: self._act(Pressed(event.data)))
-        keys.add(Keys.BracketedPaste, filter=pressing)(lambda _: None)
+        self._add_question_keys(keys, listing, words)
         return keys
 
-    def _is_empty(self) -> bool:
-        return not (self._words if self._focus is Focus.WORDS else self._prompt).text
+    def _when_it_can(self, wish: Wish) -> Filter:
+        return Condition(lambda: self._can(wish))
+
+    def _wishes(self, wish: Wish) -> Callable[[KeyPressEvent], None]:
+        return lambda _: self._act(wish)
+
+    def _add_question_keys(self, keys: KeyBindings, listing: Filter, words: Filter) -> None:
+        """Let a question take its keys: in its list all of them, in its line of words those that are not text."""
+
+        def take(key: Key) -> Callable[[KeyPressEvent], None]:
+            def handle(event: KeyPressEvent) -> None:
+                self._current = event.key_sequence
+                text = self._words.text if self._focus is Focus.WORDS else event.data
+                self._act(Pressed(Press(key, text, alone=self._alone)))
+
+            return handle
+
+        def take_any(event: KeyPressEvent) -> None:
+            prints = len(event.data) == 1 and event.data.isprintable()
+            take(Key.TEXT if prints else Key.OTHER)(event)
+
+        for name, key in _LIST_KEYS.items():
+            keys.add(*name.split(), filter=listing)(take(key))
+        keys.add(Keys.BracketedPaste, filter=listing)(take(Key.PASTE))
+        keys.add(Keys.Any, filter=listing)(take_any)
+        for name in ("escape", "c-c"):
+            keys.add(name, filter=words)(take(_LIST_KEYS[name]))
+        keys.add("enter", filter=words & Condition(lambda: self._alone))(take(Key.ENTER))
+        keys.add("enter", filter=words & Condition(lambda: not self._alone))(_new_line)
+
+    @property
+    def _alone(self) -> bool:
+        """Whether the key that is taken was the only one of its read."""
+        return self._parser is None or self._parser.keys <= 1
 
     def _enter(self, *, steer: bool) -> None:
         text = self._prompt.text
@@ -294,11 +454,6 @@ class Screen:
         self._prompt.append_to_history()
         self._prompt.reset()
         self._act(Entered(text, steer))
-
-    def _enter_words(self) -> None:
-        text = self._words.text
-        self._words.reset()
-        self._act(Entered(text))
 
 
 def _new_line(event: KeyPressEvent) -> None:
@@ -324,8 +479,21 @@ def _lines_of(control: FormattedTextControl, *, wrap: bool) -> Window:
 
 
 def _input(control: BufferControl, mark: str) -> Window:
+    return _field(control, lambda: [("class:accent", mark)])
+
+
+def _field(control: BufferControl, begin: Callable[[], StyleAndTextTuples]) -> Window:
+    """A text that is written, after `begin`; further rows stand under its beginning."""
+
     def prefix(line: int, wrapped: int) -> StyleAndTextTuples:
-        return [("class:mark", mark if line == 0 and wrapped == 0 else " " * len(mark))]
+        begins = begin()
+        if line == 0 and wrapped == 0:
+            return begins
+        width = get_cwidth(fragment_list_to_text(begins))
+        bar = begins[:1] if len(begins) > 1 else []
+        return (
+            [*bar, ("", " " * (width - get_cwidth(fragment_list_to_text(bar))))] if width < 30 else [*bar, ("", "   ")]
+        )
 
     return Window(
         control,

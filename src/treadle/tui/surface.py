@@ -2,8 +2,7 @@
 
 import asyncio
 import os
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
@@ -11,35 +10,25 @@ from msgspec.structs import replace
 from prompt_toolkit.history import History
 
 from treadle import __version__
+from treadle.app.presentation.escape import exact
+from treadle.app.presentation.words import allowance_of, counted, money, plain
 from treadle.app.security.trusting import trust_report
 from treadle.app.session.live import LiveSession
 from treadle.protocol.errors import ConfigError, RefusedError
-from treadle.protocol.events import (
-    Answer,
-    Delivery,
-    EditQueued,
-    Interrupt,
-    Op,
-    Prompt,
-    RevokeAllowance,
-    SetMode,
-)
-from treadle.protocol.messages import Text, UserContent
+from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, RevokeAllowance, SetMode
 from treadle.protocol.notifications import (
     ContextCompacted,
     MessageDone,
+    ModeChanged,
     ModelChanged,
     Notification,
-    Phase,
     QuestionAsked,
-    QueuedPrompt,
     TurnEnded,
 )
-from treadle.protocol.permissions import Allowance
-from treadle.tui.bars import clock_runs, keys_line, panel, rows_of, toolbar, words_hint
+from treadle.protocol.permissions import Allowance, Mode
+from treadle.tui.bottom import FRAMES_PER_SECOND, Around, above_rule, clock_runs, placeholder, queue_text, rule, status
 from treadle.tui.commands import (
     HELP,
-    KEYS,
     Drop,
     Edit,
     ListApprovals,
@@ -54,30 +43,22 @@ from treadle.tui.commands import (
     UseModel,
     Wrong,
     as_table,
-    completed,
-    matching,
     next_mode,
     parse,
 )
-from treadle.tui.escape import exact
-from treadle.tui.items import Card, Item, Notice, Problem, Tone
+from treadle.tui.dialog import Key, Press
+from treadle.tui.items import Greeting, Item, Notice, Problem, Said, Tone
+from treadle.tui.lines import Line, fragments
+from treadle.tui.menu import Menu, begins, menu_lines
+from treadle.tui.menus import key_lines, keys_text, menu_for
 from treadle.tui.outbox import Outbox
 from treadle.tui.past import first_view
+from treadle.tui.question_lines import question_lines, waiting_line
 from treadle.tui.questions import Questions
-from treadle.tui.screen import (
-    CycledMode,
-    Ended,
-    Entered,
-    Escaped,
-    Face,
-    Intent,
-    Pressed,
-    Screen,
-    Stopped,
-    Tabbed,
-)
-from treadle.tui.view import update
-from treadle.tui.words import allowance_of, clip, plain
+from treadle.tui.requests import Requests
+from treadle.tui.screen import Entered, Face, Intent, Pressed, Screen, Tabbed, Wish
+from treadle.tui.theme import Palette, present_theme
+from treadle.tui.view import View, held_back, shown_before, update
 
 if TYPE_CHECKING:
     from treadle.tui.paint import Painter
@@ -86,7 +67,18 @@ _METERED = (MessageDone, ModelChanged, ContextCompacted, TurnEnded)
 """After these the context has another size."""
 
 _BELL_AFTER = 10.0
-_LEAVE_WITHIN = 3.0
+_AGAIN_WITHIN = 3.0
+_FLASH = 3.0
+_UNFOLDED = 4.0
+"""Seconds that the to-do list stays open when it has changed."""
+
+_MODE_TEXTS = {
+    Mode.PLAN: "nothing is changed",
+    Mode.ASK: "everything that changes something is asked about",
+    Mode.EDITS: "file edits run without asking",
+    Mode.AUTO: "commands run without asking where there is a sandbox",
+    Mode.FULL: "everything but what is dangerous runs without asking",
+}
 
 
 class Surface:
@@ -96,18 +88,41 @@ class Surface:
         self._live = live
         self._loop = asyncio.get_running_loop()
         self._view, past = first_view(live.past, live.opening, live.status, (str(live.workspace), *live.roots))
-        self._unprinted: list[Item] = [_greeting(live), *_warnings(live), *past]
+        self._theme = present_theme()
+        self._branch = branch_of(live.workspace)
+        self._unprinted: list[Item] = [self._greeting(), *_warnings(live), *past]
+        self._last: Item | None = None
         self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
-        self._editing = ""
-        self._hint = ""
-        self._leave_until = 0.0
+        self.requests = Requests(self.outbox, lambda: self._view)
+        self._again: tuple[Wish | None, float] = (None, 0.0)
+        self._flash = ("", 0.0)
+        self._unfolded_until = 0.0
+        self._menu = Menu()
+        self._menu_closed = ""
+        self._keys_shown = False
+        self._turns = 0
         self._painter: type[Painter] | None = None
-        self._colour = not os.environ.get("NO_COLOR")
+        self._animated = self._theme.palette is not Palette.DUMB and not os.environ.get("SSH_CONNECTION")
         self.ticking = asyncio.Event()
-        self.screen = Screen(face=self._face, act=self.act, touched=self._touched, history=history)
-        self._questions = Questions(screen=self.screen, outbox=self.outbox, show=self.show, view=lambda: self._view)
+        self.screen = Screen(
+            face=self._face,
+            act=self.act,
+            can=self._can,
+            touched=self._touched,
+            typed=self._typed,
+            history=history,
+            theme=self._theme,
+        )
+        self._questions = Questions(
+            screen=self.screen,
+            outbox=self.outbox,
+            show=self.show,
+            view=lambda: self._view,
+            change_view=self._change_view,
+            stop=self._stop,
+        )
         if self._view.questions:
-            self._unprinted.append(Card(self._view.questions[0], self._view.roots))
+            self._unprinted += shown_before(self._view.questions[0])
 
     # What comes from the session
 
@@ -116,101 +131,242 @@ class Surface:
         self._painter = painter
         self.show()
         self._questions.begin()
+        self._set_title()
 
     def hear(self, told: Notification) -> None:
         """Take a notification."""
         now = self._loop.time()
         before = self._view
         self._view, items = update(before, told, now)
-        waited = before.started is not None and now - before.started > _BELL_AFTER
-        if waited and isinstance(told, QuestionAsked | TurnEnded):
-            self.screen.bell()
         if isinstance(told, _METERED):
-            status = self._live.status
-            self._view = replace(self._view, tokens=status.tokens, window=status.window)
+            status_now = self._live.status
+            self._view = replace(self._view, tokens=status_now.tokens, window=status_now.window)
+        if isinstance(told, ModeChanged):
+            self._say_for_a_moment(f"Mode is now {told.mode}: {_MODE_TEXTS[told.mode]}.")
+        if self._view.checklist != before.checklist:
+            self._unfolded_until = now + _UNFOLDED
+            self._loop.call_later(_UNFOLDED, self.screen.refresh)
+        if isinstance(told, TurnEnded):
+            self._turns += 1
+            self._branch = branch_of(self._live.workspace)
+        if isinstance(told, QuestionAsked | TurnEnded):
+            self._call_for_attention(told, before, now)
         self.show(*items)
         self._questions.follow()
+        self._set_title()
         if clock_runs(self._view):
             self.ticking.set()
         else:
             self.ticking.clear()
         self.screen.refresh()
 
+    def _call_for_attention(self, told: Notification, before: View, now: float) -> None:
+        """Ring, unless the person looks at this terminal; where that is not known, only after a long turn."""
+        long = before.started is not None and now - before.started > _BELL_AFTER
+        if self.screen.looked_at is False or (self.screen.looked_at is None and long):
+            self.screen.bell("Treadle needs an answer" if isinstance(told, QuestionAsked) else "Treadle is done")
+
+    def _set_title(self) -> None:
+        state = "needs an answer" if self._view.questions else "" if self._view.busy or not self._turns else "done"
+        mark = "⚠ " if self._view.questions else ""
+        self.screen.set_title(f"{mark}Treadle: {state or self._live.workspace.name}")
+
     def show(self, *items: Item) -> None:
         """Print items into the scrollback, as soon as they can be painted."""
         self._unprinted += items
         if self._painter is None or not self._unprinted:
             return
-        painter = self._painter(self.screen.columns, colour=self._colour)
+        painter = self._painter(self.screen.columns, self._theme, self._last)
         self.screen.print(painter.items(self._unprinted))
+        self._last = painter.last
         self._unprinted.clear()
 
+    def finish(self, *, kept: bool) -> str:
+        """Give what is printed last: what was held back, and what the session was where it is `kept`."""
+        self.show(*held_back(self._view))
+        if self._painter is None or not self._turns or not kept:
+            return ""
+        spent = money(self._view.spending.total, unpriced=self._view.spending.unpriced)
+        text = f"Session kept: {counted(self._turns, 'turn')} · {spent}"
+        return self._painter(self.screen.columns, self._theme, self._last).items([Notice(text)])
+
+    @property
+    def tick_pause(self) -> float:
+        """Seconds between two pictures of what moves."""
+        return 1 / FRAMES_PER_SECOND if self._animated else 1.0
+
+    # What is drawn
+
     def _face(self, columns: int, rows: int) -> Face:
-        now = self._loop.time()
-        below = panel(self._view, now, self._hint_now(now))
-        keys = keys_line(self._questions.asking)
-        rows -= rows_of(below, columns) + rows_of(keys, columns)
+        now, signs = self._loop.time(), self._theme.signs
+        around = self._around(now)
+        below = above_rule(self._view, around, columns, signs)
+        menu = self._menu_rows(columns)
+        rows -= len(below) + len(menu)
+        question, field, under = self._asked(columns, rows)
+        rows -= len(question) + len(under)
         living = ""
         if self._painter is not None:
-            living = self._painter(columns, colour=self._colour).living(self._view, rows)
-        return Face(living=living, panel=below, keys=keys, toolbar=toolbar(self._view, now, columns))
+            living = self._painter(columns, self._theme).living(self._view, rows, now)
+        return Face(
+            living=living,
+            question=fragments(question),
+            field=fragments([field]),
+            under=fragments(under),
+            panel=fragments(below),
+            rule=fragments([rule(self._view, columns, signs)]),
+            placeholder=placeholder(self._view, around),
+            menu=fragments(menu),
+            toolbar=fragments([status(self._view, around, columns, signs)]),
+        )
 
-    def _hint_now(self, now: float) -> str:
-        if now < self._leave_until:
-            return "Ctrl-C again leaves."
-        if self._questions.asking is not None:
-            return words_hint(self._questions.asking)
+    def _around(self, now: float) -> Around:
+        moves = self._animated and clock_runs(self._view)
+        return Around(
+            now=now,
+            branch=self._branch,
+            held=self.requests.held,
+            steered=self.requests.steered,
+            unfolded=now < self._unfolded_until and bool(self._view.checklist),
+            frame=int(now * FRAMES_PER_SECOND) if moves else -1,
+            hint=self._hint(now),
+            flash=self._flash[0] if now < self._flash[1] else "",
+        )
+
+    def _hint(self, now: float) -> str:
+        wish, until = self._again
+        if wish is not None and now < until:
+            return {Wish.STOP: "ctrl-c again quits", Wish.ESCAPE: "esc again clears the draft"}.get(wish, "")
         if self._view.questions:
-            return "A question waits (above): the keys answer it as soon as you pause typing."
-        if self._editing:
-            return "Enter changes the waiting prompt, Esc leaves it as it was."
-        return as_table(matching(self.screen.text))
+            return "" if self._questions.dialog.focused else "tab to answer"
+        return "esc to stop" if self._view.busy else "? for keys"
+
+    def _menu_rows(self, columns: int) -> list[Line]:
+        if self._keys_shown:
+            return key_lines(columns)
+        return menu_lines(self._menu, columns, self._theme.signs)
+
+    def _asked(self, columns: int, rows: int) -> tuple[list[Line], Line, list[Line]]:
+        dialog, signs = self._questions.dialog, self._theme.signs
+        if dialog.asking is None:
+            return [], (), []
+        if not dialog.focused:
+            return [waiting_line(dialog, columns, signs)], (), []
+        return question_lines(dialog, self._view.roots, width=columns, rows=rows, signs=signs)
+
+    def _change_view(self, view: View) -> None:
+        self._view = view
+
+    def _say_for_a_moment(self, text: str) -> None:
+        self._flash = (text, self._loop.time() + _FLASH)
+        self._loop.call_later(_FLASH, self.screen.refresh)
+        self.screen.refresh_now()
 
     # What comes from the user
 
     def _touched(self) -> None:
         self._questions.touched()
 
+    def _typed(self) -> None:
+        """See what the draft has become."""
+        text = self.screen.text
+        self._keys_shown = False
+        self._menu = Menu() if text == self._menu_closed else menu_for(text)
+
+    def _can(self, wish: Wish) -> bool:
+        """Whether a key means this now; else it means what it usually does."""
+        empty = not self.screen.text
+        match wish:
+            case Wish.MENU_UP | Wish.MENU_DOWN | Wish.MENU_TAKE:
+                return bool(self._menu.entries)
+            case Wish.TAKE_BACK:
+                return empty and bool(self._view.queue)
+            case Wish.SEND_HELD | Wish.DROP_HELD:
+                return empty and bool(self.requests.held)
+            case Wish.SHOW_KEYS:
+                return empty and not self._view.questions
+            case _:
+                return True
+
     def act(self, intent: Intent) -> None:
         """Do what the user wants."""
         match intent:
             case Entered(text=text, steer=steer):
                 self._entered(text, steer=steer)
-            case Pressed(key=key):
-                self._questions.press(key)
-            case Escaped():
-                self._escape()
-            case Stopped():
-                self._stop()
-            case Ended():
-                self._end()
-            case Tabbed():
-                self.screen.put(completed(self.screen.text))
-            case CycledMode():
-                self.outbox.put(SetMode(mode=next_mode(self._view.mode)))
+            case Pressed(press=pressed):
+                self._questions.press(pressed)
+            case Tabbed(alone=alone):
+                self._questions.press(Press(Key.TAB, alone=alone))
+            case Wish():
+                self._wish(intent)
             case _:
                 assert_never(intent)
+        self.screen.refresh_now()
+
+    def _wish(self, wish: Wish) -> None:  # noqa: C901 - one line for each key
+        match wish:
+            case Wish.ESCAPE:
+                self._escape()
+            case Wish.STOP:
+                self._ctrl_c()
+            case Wish.END:
+                self._end()
+            case Wish.NEXT_MODE:
+                self.outbox.put(SetMode(mode=next_mode(self._view.mode)))
+            case Wish.TODO:
+                folded = self._loop.time() >= self._unfolded_until
+                self._unfolded_until = float("inf") if folded else 0.0
+            case Wish.SHOW_KEYS:
+                self._keys_shown = True
+            case Wish.MENU_UP | Wish.MENU_DOWN:
+                self._menu = self._menu.move(-1 if wish is Wish.MENU_UP else 1)
+            case Wish.MENU_TAKE:
+                self._take_from_menu()
+            case Wish.TAKE_BACK:
+                self.screen.put(self.requests.take_back(self._view.queue[-1]))
+            case Wish.SEND_HELD:
+                self.requests.send_held()
+            case Wish.DROP_HELD:
+                self.requests.drop_held()
+            case Wish.EDIT:
+                self._edit_draft()
+            case _:
+                assert_never(wish)
+
+    def _take_from_menu(self) -> None:
+        if self._menu.entry is not None:
+            self.screen.put(self._menu.entry.becomes)
+
+    def _edit_draft(self) -> None:
+        self.screen.edit(self.screen.text, ".md", done=self.screen.put, failed=self._failed)
 
     def _entered(self, text: str, *, steer: bool) -> None:
-        if self._questions.asking is not None:
-            self._questions.say(text)
-        elif self._editing:
-            self.outbox.put(EditQueued(prompt_id=self._editing, content=(Text(text=text.strip()),)))
-            self._editing = ""
-        else:
-            self._command(text, steer=steer)
+        entry = self._menu.entry
+        if entry is not None and not begins(entry, text.strip().rpartition(" ")[2].removeprefix("/")):
+            entry = None
+        if entry is not None and not steer and text.strip() != entry.becomes.strip():
+            self.screen.put(entry.becomes)
+            if entry.becomes.endswith(" "):
+                return
+            text = entry.becomes
+            self.screen.put("")
+        elif entry is not None and entry.becomes.endswith(" "):
+            self.screen.put(entry.becomes)
+            return
+        self._menu = Menu()
+        self._command(text, steer=steer)
 
     def _command(self, text: str, *, steer: bool) -> None:
         command = parse(text, steer=steer)
+        if not isinstance(command, Send):
+            self.show(Said(text.strip(), quiet=True))
         match command:
             case Send(text=said, delivery=delivery):
-                self.prompt(said, delivery)
+                self.requests.say(said, delivery)
             case ListQueue() | ShowTrust() | ShowChecklist() | ListApprovals() | ShowHelp():
                 self.show(Notice(self._told(command)))
-            case Drop(position=position):
-                self._with_waiting(position, lambda waiting: self.outbox.put(EditQueued(prompt_id=waiting.id)))
-            case Edit(position=position):
-                self._with_waiting(position, self._edit)
+            case Drop(position=position) | Edit(position=position):
+                self._take_back(position, edit=isinstance(command, Edit))
             case UseMode(mode=mode):
                 self.outbox.put(SetMode(mode=mode))
             case UseModel(name=name):
@@ -221,14 +377,13 @@ class Surface:
                 self.screen.leave(0)
             case Wrong(text=why):
                 self.show(Notice(why, Tone.WARNING))
-                self.screen.put(text)
             case _:
                 assert_never(command)
 
     def _told(self, command: ListQueue | ShowTrust | ShowChecklist | ListApprovals | ShowHelp) -> str:
         match command:
             case ListQueue():
-                return _listed(self._view.queue)
+                return queue_text(self._view.queue)
             case ShowTrust():
                 return trust_report(self._live.trust)
             case ShowChecklist():
@@ -236,23 +391,17 @@ class Surface:
             case ListApprovals():
                 return _allowed(self._view.allowances)
             case ShowHelp():
-                return as_table((*HELP, *KEYS))
+                return f"{as_table(HELP)}\n\n{keys_text()}"
             case _:
                 assert_never(command)
 
-    def prompt(self, text: str, delivery: Delivery = Delivery.QUEUE) -> None:
-        """Send a prompt of text."""
-        self.send((Text(text=text),), delivery)
-
-    def send(self, content: tuple[UserContent, ...], delivery: Delivery = Delivery.QUEUE) -> None:
-        """Send a prompt."""
-        self.outbox.put(Prompt(id=uuid.uuid4().hex, content=content, delivery=delivery))
-
-    def _with_waiting(self, position: int, do: Callable[[QueuedPrompt], None]) -> None:
-        if position <= len(self._view.queue):
-            do(self._view.queue[position - 1])
-        else:
-            self.show(Notice(_listed(self._view.queue), Tone.WARNING))
+    def _take_back(self, position: int, *, edit: bool) -> None:
+        if position > len(self._view.queue):
+            self.show(Notice(queue_text(self._view.queue), Tone.WARNING))
+            return
+        text = self.requests.take_back(self._view.queue[position - 1])
+        if edit:
+            self.screen.put(text)
 
     def _revoke(self, position: int) -> None:
         allowed = self._view.allowances
@@ -261,62 +410,75 @@ class Surface:
         else:
             self.show(Notice(_allowed(allowed), Tone.WARNING))
 
-    def _edit(self, waiting: QueuedPrompt) -> None:
-        self._editing = waiting.id
-        self.screen.put(plain(waiting.content))
+    def _stop(self) -> None:
+        if self.requests.can_stop():
+            self.requests.stop()
 
     def _escape(self) -> None:
-        if self._questions.back():
-            return
-        if self._editing:
-            self._editing = ""
-            self.screen.put("")
-        elif self._view.busy and self._view.phase is not Phase.CANCELLING:
-            self.outbox.put(Interrupt())
+        if self._keys_shown or self._menu.entries:
+            self._keys_shown, self._menu, self._menu_closed = False, Menu(), self.screen.text
+        elif self.requests.can_stop():
+            self.requests.stop()
+        elif self.screen.text and self._said_again(Wish.ESCAPE):
+            self.screen.clear()
 
-    def _stop(self) -> None:
-        now = self._loop.time()
-        if self._view.busy and self._view.phase is not Phase.CANCELLING:
-            self.outbox.put(Interrupt())
+    def _ctrl_c(self) -> None:
+        if self.requests.can_stop():
+            self.requests.stop()
         elif self.screen.text and not self._view.busy:
-            self._editing = ""
-            self.screen.put("")
-        elif now < self._leave_until:
+            self.screen.clear()
+        elif self._said_again(Wish.STOP):
             self.screen.leave(0)
-        else:
-            self._leave_until = now + _LEAVE_WITHIN
-            self.screen.refresh_now()
+
+    def _said_again(self, wish: Wish) -> bool:
+        """Whether a key was pressed a second time in a short while; the first time its meaning is shown."""
+        before, until = self._again
+        now = self._loop.time()
+        again = before is wish and now < until
+        self._again = (None, 0.0) if again else (wish, now + _AGAIN_WITHIN)
+        self._loop.call_later(_AGAIN_WITHIN, self.screen.refresh)
+        return again
 
     def _end(self) -> None:
         if self._view.busy:
-            self.show(Notice("Still at work: Esc interrupts; /quit leaves, and the session can be resumed."))
+            self._say_for_a_moment("Treadle is still working. Esc stops it; /quit quits, and the session is kept.")
         else:
             self.screen.leave(0)
 
     def _refused(self, op: Op, refusal: RefusedError) -> None:
-        if self._live.closed or isinstance(op, Interrupt | Answer):
+        if self._live.closed or isinstance(op, Interrupt | Answer | EditQueued):
             return  # it came too late: what it was about is over, and that is shown
         self.show(Notice(f"Not possible now: {refusal.why}.", Tone.WARNING))
-        if isinstance(op, EditQueued | Prompt) and op.content and not self.screen.text:
+        if isinstance(op, Prompt) and op.content and not self.screen.text:
             self.screen.put(plain(op.content))
 
     def _failed(self, error: ConfigError) -> None:
         self.show(Problem(error.what, error.why, error.fix))
 
+    def _greeting(self) -> Greeting:
+        folders = [_short(str(folder)) for folder in (self._live.workspace, *self._live.roots)]
+        return Greeting(__version__, self._view.model, self._view.mode, ", ".join(folders), self._branch)
 
-def _greeting(live: LiveSession) -> Notice:
-    folders = ", ".join((str(live.workspace), *live.roots))
-    return Notice(f"Treadle {__version__}, {live.status.model}, {folders}. /help lists commands and keys.")
+
+def branch_of(folder: Path) -> str:
+    """Read the name of the checked-out branch; empty where there is none."""
+    try:
+        git = folder / ".git"
+        if git.is_file():
+            git = folder / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+        head = (git / "HEAD").read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return ""
+    return head.removeprefix("ref: refs/heads/")[:60] if head.startswith("ref: ") else head[:7]
+
+
+def _short(folder: str) -> str:
+    home = str(Path.home())
+    return f"~{folder.removeprefix(home)}" if folder == home or folder.startswith(f"{home}/") else folder
 
 
 def _warnings(live: LiveSession) -> list[Item]:
     return [Notice(notice, Tone.WARNING) for notice in live.notices]
-
-
-def _listed(queue: Sequence[QueuedPrompt]) -> str:
-    if not queue:
-        return "No prompt waits."
-    return "\n".join(f"{number}: {clip(plain(one.content), 200)}" for number, one in enumerate(queue, start=1))
 
 
 def _allowed(allowances: Sequence[Allowance]) -> str:
@@ -326,4 +488,4 @@ def _allowed(allowances: Sequence[Allowance]) -> str:
 
 
 def _checklist(text: str, file: Path) -> str:
-    return f"{text}\n({file} holds it; what you change there counts.)" if text else "The task has no checklist yet."
+    return f"{text}\n({file} holds it. You can change it there.)" if text else "The task has no checklist yet."

@@ -5,8 +5,11 @@ from typing import assert_never
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from treadle.app.presentation.questions import grants_of
+from treadle.app.presentation.words import advice, failed, plain, seen_from
 from treadle.app.report import facts_of
-from treadle.app.session.checklist_file import summary_of
+from treadle.app.session.checklist_file import summary_of, todo_of
+from treadle.protocol.events import Answer
 from treadle.protocol.messages import text_of
 from treadle.protocol.models import ModelError
 from treadle.protocol.notifications import (
@@ -38,25 +41,24 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.notifications import Notice as Told
 from treadle.protocol.permissions import Allowance, AllowScope, Mode, OptionKind, Question, QuestionKind
-from treadle.protocol.tools import CallResult, Outcome, ToolKind
-from treadle.tui.items import CallDone, Card, Item, Notice, Problem, Prose, Said, Thought, Tone, TurnDone
+from treadle.protocol.tools import CallResult, Outcome
+from treadle.tui.calls import Calls, are_reads, find_call, finished, moved_on, printed
+from treadle.tui.items import CallDone, Diff, Item, Notice, Problem, Prose, Reads, Said, Thought, Todos, Tone, TurnDone
 from treadle.tui.prose import Growing, grow
-from treadle.tui.words import advice, note_of, plain, seen_from, title_of
 
-_KEPT_OUTPUT = 4_000
 _KEPT_THOUGHT = 600
-_KEPT_BEGINNING = 120
+_KEPT_ARGUMENT = 120
 
 SAYS_ITS_TEXT_OTHERWISE = frozenset({"ask_followup_question", "attempt_completion", "plan_mode_respond"})
 """Tools whose text comes as a question or as the answer of the turn: a line for the call would say it twice."""
 
 
 class Thinking(Struct, frozen=True, kw_only=True):
-    """Reasoning that still grows: its beginning, its end, and its size in characters."""
+    """Reasoning that still grows: its end, its size in characters, and when it began."""
 
-    beginning: str = ""
     end: str = ""
     size: int = 0
+    began: float | None = None
 
 
 LIVE = frozenset({"diff", "patch", "content"})
@@ -93,19 +95,12 @@ class Reply(Struct, frozen=True, kw_only=True):
         return self.growing.text
 
 
-class OpenCall(Struct, frozen=True, kw_only=True):
-    """A call without a result; `output` is the end of what it printed."""
-
-    changed: CallChanged
-    asked: bool = False
-    output: str = ""
-
-
-class Retry(Struct, frozen=True, kw_only=True):
-    """The wait before the next attempt; `at` is when it ends, on the clock of `update`."""
+class Retry(Struct, frozen=True):
+    """The wait before the next attempt, the `attempt`th; `at` is when it ends, on the clock of `update`."""
 
     error: ModelError
     at: float | None
+    attempt: int = 1
 
 
 class Spending(Struct, frozen=True, kw_only=True):
@@ -124,8 +119,11 @@ class Spending(Struct, frozen=True, kw_only=True):
 class View(Struct, frozen=True, kw_only=True):
     """Everything that is shown besides the scrollback and the input line.
 
-    `started` is when the turn began; files are shown as seen from the first of the workspace's `roots`.
-    `checklist` is Markdown, `progress` its summary. `presented` is the result of the task that was shown already.
+    `started` is when the turn began, `since` when it came to what it does now, `asking` since when the person is asked,
+    `waited` how long they were asked before that in this turn. `received` are the tokens of the turn's replies so far.
+    `reads` are not in the scrollback yet: more may follow. Files are shown as seen from the first of the workspace's
+    `roots`. `checklist` is Markdown, `progress` its summary. `presented` is the result of the task that was shown
+    already. `added` and `removed` count the changed lines of the session.
     """
 
     roots: tuple[str, ...] = ()
@@ -136,9 +134,15 @@ class View(Struct, frozen=True, kw_only=True):
     window: int | None = None
     spending: Spending = Spending()
     started: float | None = None
+    since: float | None = None
+    asking: float | None = None
+    waited: float = 0.0
+    received: int = 0
+    step: int = 0
     busy: bool = False
     reply: Reply = Reply()
-    calls: tuple[OpenCall, ...] = ()
+    reads: tuple[CallDone, ...] = ()
+    calls: Calls = ()
     queue: tuple[QueuedPrompt, ...] = ()
     questions: tuple[Question, ...] = ()
     retry: Retry | None = None
@@ -146,57 +150,82 @@ class View(Struct, frozen=True, kw_only=True):
     progress: str = ""
     allowances: tuple[Allowance, ...] = ()
     presented: str = ""
+    added: int = 0
+    removed: int = 0
 
 
 Changed = tuple[View, tuple[Item, ...]]
 
 
-def update(view: View, told: Notification, at: float | None = None) -> Changed:  # noqa: C901, PLR0911, PLR0912 - one line for each notification
+def update(view: View, told: Notification, at: float | None = None) -> Changed:
     """Take one notification, heard `at` (seconds on any steady clock); gives what goes to the scrollback now."""
+    return _grouped(*_take(view, told, at))
+
+
+def held_back(view: View) -> tuple[Item, ...]:
+    """Give what is done and not in the scrollback yet, for when nothing follows."""
+    return (Reads(view.reads),) if view.reads else ()
+
+
+def _grouped(view: View, items: tuple[Item, ...]) -> Changed:
+    """Hold reads back as long as only reads follow."""
+    reads, printed_now = view.reads, list[Item]()
+    for item in items:
+        if isinstance(item, CallDone) and are_reads((item,)):
+            reads = (*reads, item)
+            continue
+        if reads:
+            printed_now.append(Reads(reads))
+        reads = ()
+        printed_now.append(item)
+    return replace(view, reads=reads), tuple(printed_now)
+
+
+def _take(view: View, told: Notification, at: float | None) -> Changed:  # noqa: C901, PLR0911, PLR0912 - one line for each notification
     match told:
         case PhaseChanged(phase=phase):
-            return replace(view, phase=phase, retry=view.retry if phase is Phase.WAITING_TO_RETRY else None), ()
+            retry = view.retry if phase is Phase.WAITING_TO_RETRY else None
+            return replace(view, phase=phase, since=at, retry=retry), ()
         case TurnStarted():
-            return replace(view, started=at, busy=True), ()
+            return replace(view, started=at, since=at, waited=0.0, received=0, step=0, busy=True), ()
         case PromptDelivered(content=content):
-            return _with(flush(view), Said(plain(content)))
+            return _with(flush(view, at), Said(plain(content)))
         case QueueChanged(prompts=prompts):
             return replace(view, queue=prompts), ()
         case TextDelta(text=text):
-            return _text(view, text)
+            return _text(view, text, at)
         case ThinkingDelta(text=text):
-            return replace(view, reply=replace(view.reply, thinking=_think(view.reply.thinking, text))), ()
+            return replace(view, reply=replace(view.reply, thinking=_think(view.reply.thinking, text, at))), ()
         case CallDelta():
             return replace(view, reply=replace(view.reply, writing=_write(view.reply.writing, told))), ()
         case ReplyDropped():
-            return _drop_reply(view)
+            return _drop_reply(view, at)
         case MessageDone():
-            return _message_done(view, told)
+            return _message_done(view, told, at)
         case CallChanged(status=CallStatus.FINISHED, result=CallResult() as result):
-            return _call_done(view, told, result)
+            return _call_done(view, told, result, at)
         case CallChanged():
-            return _call_changed(view, told), ()
+            reply = replace(view.reply, writing=None)
+            return replace(view, reply=reply, calls=moved_on(view.calls, told, at)), ()
         case CallOutput(call_id=call_id, text=text):
-            return _call_output(view, call_id, text), ()
+            return replace(view, calls=printed(view.calls, call_id, text)), ()
         case QuestionAsked(question=question):
-            return _asked(view, question)
+            return _asked(view, question, at)
         case QuestionClosed():
-            return _closed(view, told)
+            return _closed(view, told, at)
         case ResultPresented(text=text):
-            return _with(flush(replace(view, presented=text)), Prose(text))
-        case RetryScheduled(seconds=seconds, error=error):
-            retry = Retry(error=error, at=None if at is None else at + seconds)
-            notice = Notice(f"{error.message} Trying again in {seconds:.0f} s.", Tone.WARNING)
-            return replace(view, retry=retry), (notice,)
+            return _with(flush(replace(view, presented=text), at), Prose(text))
+        case RetryScheduled(attempt=attempt, seconds=seconds, error=error):
+            return replace(view, retry=Retry(error, None if at is None else at + seconds, attempt)), ()
         case ContextCompacted(dropped=dropped):
             return view, (Notice(f"{dropped} older messages left the prompt to make room.", Tone.WARNING),)
         case ModeChanged(mode=mode):
-            return replace(view, mode=mode), (Notice(f"Mode: {mode}"),)
+            return replace(view, mode=mode), ()
         case ModelChanged(model=model, why=why):
             told_why = f" ({why})" if why else ""
             return replace(view, model=model), (Notice(f"Model: {model}{told_why}"),)
         case ChecklistChanged(text=text):
-            return replace(view, checklist=text, progress=summary_of(text)), ()
+            return _checklist(view, text)
         case AllowancesChanged(allowances=allowances):
             return replace(view, allowances=allowances), ()
         case Told(text=text):
@@ -207,12 +236,28 @@ def update(view: View, told: Notification, at: float | None = None) -> Changed: 
             assert_never(told)
 
 
-def flush(view: View) -> Changed:
+def answered(view: View, question: Question, answer: Answer) -> View:
+    """Remember what the person answered to a question about a call, for the line that the call leaves."""
+    calls = tuple(
+        replace(call, answer=answer) if call.changed.call.id == question.call_id else call for call in view.calls
+    )
+    return replace(view, calls=calls)
+
+
+def _checklist(view: View, text: str) -> Changed:
+    """Show the checklist in the scrollback once, when all of it is done."""
+    all_done = bool(text) and all(todo.done for todo in todo_of(text))
+    shown = (Todos(text),) if all_done and text != view.checklist and view.busy else ()
+    return replace(view, checklist=text, progress="" if all_done else summary_of(text)), shown
+
+
+def flush(view: View, at: float | None = None) -> Changed:
     """Bring what was streamed and not printed yet to the scrollback."""
     reply = view.reply
     items: list[Item] = []
     if reply.thinking.size:
-        items.append(Thought(reply.thinking.beginning, reply.thinking.size))
+        began = reply.thinking.began
+        items.append(Thought(None if at is None or began is None else at - began))
     if reply.text.strip():
         items.append(Prose(reply.text))
     if not items and not reply.text:
@@ -226,19 +271,19 @@ def _with(changed: Changed, *more: Item) -> Changed:
     return view, (*items, *more)
 
 
-def _text(view: View, text: str) -> Changed:
+def _text(view: View, text: str, at: float | None) -> Changed:
     thought: tuple[Item, ...] = ()
     if view.reply.thinking.size:
-        view, thought = flush(view)
+        view, thought = flush(view, at)
     finished, growing = grow(view.reply.growing, text)
     printed = view.reply.printed or bool(finished.strip())
     view = replace(view, reply=replace(view.reply, growing=growing, printed=printed))
     return view, (*thought, Prose(finished)) if finished.strip() else thought
 
 
-def _think(thinking: Thinking, text: str) -> Thinking:
+def _think(thinking: Thinking, text: str, at: float | None) -> Thinking:
     return Thinking(
-        beginning=(thinking.beginning + text)[:_KEPT_BEGINNING],
+        began=thinking.began if thinking.size else at,
         end=(thinking.end + text)[-_KEPT_THOUGHT:],
         size=thinking.size + len(text),
     )
@@ -249,7 +294,7 @@ def _write(writing: Writing | None, told: CallDelta) -> Writing:
         writing = Writing(index=told.index, name=told.name)
     argument = writing.argument
     if told.parameter in (writing.parameter, "") or not writing.parameter:
-        argument = (argument + told.text)[:_KEPT_BEGINNING]
+        argument = (argument + told.text)[:_KEPT_ARGUMENT]
     body = (writing.body + told.text)[-_KEPT_BODY:] if told.parameter in LIVE else writing.body
     return replace(
         writing,
@@ -260,20 +305,20 @@ def _write(writing: Writing | None, told: CallDelta) -> Writing:
     )
 
 
-def _drop_reply(view: View) -> Changed:
+def _drop_reply(view: View, at: float | None) -> Changed:
     """Withdraw what was streamed; what the user cut stays, as the log keeps it too."""
     items: tuple[Item, ...] = ()
-    printed = view.reply.printed
+    was_printed = view.reply.printed
     if view.phase is Phase.CANCELLING:
-        view, items = flush(view)
-    elif printed:
-        items = (Notice("The reply broke off: what is above of it does not count.", Tone.WARNING),)
+        view, items = flush(view, at)
+    elif was_printed:
+        items = (Notice("The reply broke off. The part of it above is not used.", Tone.WARNING),)
     return replace(view, reply=Reply(), calls=()), items
 
 
-def _message_done(view: View, told: MessageDone) -> Changed:
+def _message_done(view: View, told: MessageDone, at: float | None) -> Changed:
     streamed = view.reply.printed or view.reply.text or view.reply.thinking.size
-    view, items = flush(view)
+    view, items = flush(view, at)
     text = text_of(told.message.content)
     if not streamed and text.strip():
         items = (*items, Prose(text))
@@ -282,100 +327,84 @@ def _message_done(view: View, told: MessageDone) -> Changed:
         turn=view.spending.turn + (told.cost or 0.0),
         unpriced=view.spending.unpriced or told.cost is None,
     )
-    return replace(view, reply=Reply(), spending=spending, tokens=told.usage.context_tokens), items
+    received = view.received + told.usage.output_tokens
+    tokens = told.usage.context_tokens
+    return replace(view, reply=Reply(), spending=spending, tokens=tokens, received=received, step=told.step), items
 
 
-def _call_changed(view: View, told: CallChanged) -> View:
-    known = next((call for call in view.calls if call.changed.call.id == told.call.id), None)
-    asking = told.status is CallStatus.ASKING
-    view = replace(view, reply=replace(view.reply, writing=None))
-    if known is None:
-        return replace(view, calls=(*view.calls, OpenCall(changed=told, asked=asking)))
-    # What runs a second time, with a right that the sandbox refused, begins with an empty output.
-    output = "" if told.status is CallStatus.STARTING else known.output
-    now = replace(known, changed=told, asked=known.asked or asking, output=output)
-    return replace(view, calls=tuple(now if call is known else call for call in view.calls))
-
-
-def _call_output(view: View, call_id: str, text: str) -> View:
-    calls = tuple(
-        replace(call, output=(call.output + text)[-_KEPT_OUTPUT:]) if call.changed.call.id == call_id else call
-        for call in view.calls
-    )
-    return replace(view, calls=calls)
-
-
-def _call_done(view: View, told: CallChanged, result: CallResult) -> Changed:
-    known = next((call for call in view.calls if call.changed.call.id == told.call.id), None)
+def _call_done(view: View, told: CallChanged, result: CallResult, at: float | None) -> Changed:
+    known = find_call(view.calls, told.call.id)
     view = replace(view, calls=tuple(call for call in view.calls if call is not known))
     view = replace(view, reply=replace(view.reply, writing=None))
     if told.call.name in SAYS_ITS_TEXT_OTHERWISE and result.outcome in (Outcome.OK, Outcome.INTERRUPTED):
-        answered = known is not None and known.asked and result.outcome is Outcome.OK
-        return view, (Said(plain(result.content)),) if answered else ()
-    output = known.output if known is not None and told.kind is ToolKind.EXECUTE else ""
-    shows_diff = told.preview is not None and told.preview.is_diff and not (known is not None and known.asked)
-    done = CallDone(
-        title=title_of(told),
-        kind=told.kind,
-        outcome=result.outcome,
-        note=note_of(told.kind, result),
-        output=output,
-        diff=told.preview.text if told.preview is not None and shows_diff else "",
-    )
-    return _with(flush(view), done)
+        was_asked = known is not None and known.asked and result.outcome is Outcome.OK
+        return view, (Said(plain(result.content)),) if was_asked else ()
+    return _with(flush(view, at), finished(known, told, result, at))
 
 
-def _asked(view: View, question: Question) -> Changed:
+def _asked(view: View, question: Question, at: float | None) -> Changed:
     if any(known.id == question.id for known in view.questions):
         return view, ()
     first = not view.questions
-    view = replace(view, questions=(*view.questions, question))
-    return _with(flush(view), Card(question, view.roots)) if first else (view, ())
+    view = replace(view, questions=(*view.questions, question), asking=at if first else view.asking)
+    return _with(flush(view, at), *shown_before(question)) if first else (view, ())
 
 
-def _closed(view: View, told: QuestionClosed) -> Changed:
-    """Close a question; the card of the next one is shown when it has become the first."""
+def shown_before(question: Question) -> tuple[Item, ...]:
+    """Give what goes to the scrollback before a question is asked below it: the diff of an edit."""
+    preview = question.preview
+    if preview is None or not preview.is_diff or question.denial is not None:
+        return ()
+    return (Diff(preview.text),)
+
+
+def _closed(view: View, told: QuestionClosed, at: float | None) -> Changed:
+    """Close a question; a lasting yes leaves a line. The next one is asked when it has become the first."""
     gone = next((one for one in view.questions if one.id == told.question_id), None)
     if gone is None:
         return view, ()
     was_first = view.questions[0] is gone
     left = tuple(one for one in view.questions if one is not gone)
     items: list[Item] = []
-    if gone.kind is QuestionKind.PERMISSION:
-        items.append(_answered(told))
+    grants = grants_of(gone)
+    if told.option is OptionKind.ALLOW_ALWAYS and grants is not None:
+        saved = told.scope is AllowScope.USER
+        text = f"Rule saved, {grants.where}: {grants.always} · treadle policy show"
+        items.append(Notice(text if saved else f"Allowed this session: {grants.session} · /approvals"))
+    if gone.kind is QuestionKind.FOLLOWUP and told.option is not None:
+        items.append(Prose(gone.text))
     if was_first and left:
-        items.append(Card(left[0], view.roots))
+        items += shown_before(left[0])
+    if not left and view.asking is not None:
+        view = replace(view, asking=None, waited=view.waited + ((at or view.asking) - view.asking))
     return replace(view, questions=left), tuple(items)
 
 
-def _answered(told: QuestionClosed) -> Notice:
-    match told.option:
-        case OptionKind.ALLOW_ONCE:
-            return Notice("Allowed once.", Tone.GOOD)
-        case OptionKind.ALLOW_ALWAYS if told.scope is AllowScope.USER:
-            return Notice("Allowed, and kept among your rules (`treadle policy show`).", Tone.GOOD)
-        case OptionKind.ALLOW_ALWAYS:
-            return Notice("Allowed for this session.", Tone.GOOD)
-        case OptionKind.REJECT_ONCE | OptionKind.REJECT_ALWAYS:
-            return Notice("Rejected.", Tone.WARNING)
-        case OptionKind.ANSWER | None:
-            return Notice("The question no longer matters.")
-
-
 def _turn_ended(view: View, told: TurnEnded, at: float | None) -> Changed:
-    view, items = flush(view)
+    view, items = flush(view, at)
     outcome = told.outcome
     answer = outcome.text.removeprefix(view.presented).strip() if view.presented else outcome.text
     if outcome.completed and answer.strip():
         items = (*items, Prose(answer))
     if outcome.error is not None:
-        what = f"The call of {view.model} failed ({outcome.error.kind})."
-        items = (*items, Problem(what, facts_of(outcome.error), advice(outcome.error)))
+        items = (*items, Problem(failed(outcome.error), facts_of(outcome.error), advice(outcome.error)))
     spending = Spending(
         ended=view.spending.ended + (view.spending.turn if outcome.cost is None else outcome.cost),
         unpriced=view.spending.unpriced or outcome.cost is None,
     )
     files = tuple(seen_from(next(iter(view.roots), ""), change) for change in outcome.changes)
-    seconds = None if at is None or view.started is None else at - view.started
-    view = replace(view, reply=Reply(), calls=(), retry=None, busy=False, started=None, spending=spending, presented="")
-    return view, (*items, TurnDone(outcome, seconds, files))
+    seconds = None if at is None or view.started is None else max(0.0, at - view.started - view.waited)
+    done = TurnDone(outcome, seconds, view.waited, files)
+    view = replace(
+        view,
+        reply=Reply(),
+        calls=(),
+        retry=None,
+        busy=False,
+        started=None,
+        spending=spending,
+        presented="",
+        added=view.added + sum(change.added for change in outcome.changes),
+        removed=view.removed + sum(change.removed for change in outcome.changes),
+    )
+    return view, (*items, done)

@@ -12,9 +12,10 @@ import pytest
 
 from tests.e2e.faults.driving import block, make, run, script
 from tests.e2e.process import TREADLE, Program
-from tests.e2e.pseudo_terminal import COLUMNS, CTRL_D, CTRL_Z, ENTER, ROWS, Terminal, on_terminal
+from tests.e2e.pseudo_terminal import COLUMNS, ROWS, Terminal, on_terminal
 from tests.e2e.running import PATIENCE, log_of, model, running
 from tests.orphans import command_line
+from tests.person import CTRL_D, CTRL_O, CTRL_Z, ENTER, ESCAPE, TAB
 from treadle.app.exits import Exit
 from treadle.protocol.events import CallFinished, CallStarted, Prompt
 from treadle.protocol.messages import Text
@@ -23,10 +24,10 @@ from treadle.providers.scripted.script import Pace, SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 from treadle.workspace.guard import descendants
 
-KEYS = "[y] yes"
+KEYS = "ctrl-o"
 _LAST = {"text": "\x9f", "json": "\x7f", "stream-json": "\x7f"}
 """The last of the characters that a format never holds: in JSON they are data, not lines."""
-READY = "ready"
+READY = "? for keys"
 
 
 @asynccontextmanager
@@ -51,7 +52,7 @@ async def test_a_storm_of_resizes_while_a_reply_streams_ends_in_the_right_layout
             terminal.resize(10 + number % 30, 20 + (number * 7) % 120)
             await asyncio.sleep(0.005)
         terminal.resize(ROWS, COLUMNS)
-        await terminal.until_shown("■ done", READY)
+        await terminal.until_shown("■ Done", READY)
         terminal.type("still here")
         await terminal.until_shown("› still here")
         assert terminal.process.returncode is None
@@ -63,7 +64,7 @@ async def test_what_is_no_terminal_gets_no_control_sequences(tmp_path: Path) -> 
     for number, form in enumerate(("text", "json", "stream-json")):
         root = tmp_path / str(number)
         (root / "ws").mkdir(parents=True)
-        async with ScriptedServer(Script(turns=(Turn(items=(shows,)), played))) as server:
+        async with ScriptedServer(Script(turns=(Turn(items=(shows,)), played, played))) as server:
             flags = (*model(server), "--mode", "full", "-C", str(root / "ws"), "--output-format", form)
             ended = await Program(root / "home").run("-p", "Work.", *flags)
         assert ended.code == Exit.DONE, ended.err
@@ -160,7 +161,7 @@ async def test_a_session_that_was_stopped_goes_on_in_the_foreground(tmp_path: Pa
             terminal.type(f"fg{ENTER}")
             await terminal.until(lambda shown: shown.rpartition("in2between")[2].count(READY) > 0, "the session again")
             terminal.type(f"go{ENTER}")
-            await terminal.until_shown("All well.", "■ done")
+            await terminal.until_shown("All well.", "■ Done")
             terminal.type(CTRL_D)
             await terminal.until(lambda shown: shown.endswith("shell>"), "the shell again")
             terminal.type(f"exit{ENTER}")
@@ -174,34 +175,34 @@ async def test_a_paste_of_five_mebibytes_is_one_prompt(tmp_path: Path) -> None:
         await terminal.paste(pasted)
         await terminal.until_shown("a line of the paste")
         terminal.type(ENTER)
-        await terminal.until_shown("more lines …", "Long.", "■ done")
+        await terminal.until_shown("262,138 more lines", "Long.", "■ Done")
     (prompt,) = [event.data for event in log_of(tmp_path / "home") if isinstance(event.data, Prompt)]
     (content,) = prompt.content
     assert isinstance(content, Text)
     assert content.text.strip() == pasted.strip()
 
 
-async def test_a_command_with_characters_that_hide_is_shown_escaped_and_enter_is_no(tmp_path: Path) -> None:
+async def test_a_command_with_characters_that_hide_is_shown_escaped_and_escape_is_no(tmp_path: Path) -> None:
     line = "touch made\u202e # \u200bgpj\x1b[2K"
     async with session(tmp_path, script(run(line))) as terminal:
         terminal.type(f"go{ENTER}")
         await terminal.until_shown(KEYS, r"\u202e", r"\u200b", r"\x1b[2K")
-        terminal.type(ENTER)
-        await terminal.until_shown("Rejected.", "■ done")
+        terminal.type(ESCAPE)
+        await terminal.until_shown("you said no", "■ Done")
     assert list((tmp_path / "ws").iterdir()) == []
 
 
-async def test_a_command_of_400_lines_shows_its_end_and_all_of_it_and_enter_is_no(tmp_path: Path) -> None:
+async def test_a_command_of_400_lines_shows_its_end_and_all_of_it_and_escape_is_no(tmp_path: Path) -> None:
     lines = [f": line {number}" for number in range(399)]
     async with session(tmp_path, script(run("\n".join([*lines, "touch made-at-the-end"])))) as terminal:
         terminal.resize(950, COLUMNS)
         terminal.type(f"go{ENTER}")
-        await terminal.until_shown(KEYS, ": line 0", "more parts v shows all", "    touch made-at-the-end")
+        await terminal.until_shown(KEYS, ": line 0", "more lines, ctrl-o shows more", "touch made-at-the-end")
         assert ": line 200" not in terminal.shown
-        terminal.type("v")
+        terminal.type(CTRL_O)
         await terminal.until_shown(": line 200", ": line 398")
-        terminal.type(ENTER)
-        await terminal.until_shown("Rejected.", "■ done")
+        terminal.type(ESCAPE)
+        await terminal.until_shown("you said no", "■ Done")
     assert list((tmp_path / "ws").iterdir()) == []
 
 
@@ -215,8 +216,8 @@ async def test_a_call_that_is_asked_about_when_the_program_is_killed_is_asked_ab
     async with session(tmp_path, script(run("touch made")), "--continue", ready=KEYS) as terminal:
         await terminal.until_shown("touch made", KEYS)
         assert not (tmp_path / "ws" / "made").exists()
-        terminal.type("y")
-        await terminal.until_shown("■ done")
+        await terminal.confirm()
+        await terminal.until_shown("■ Done")
     assert (tmp_path / "ws" / "made").exists()
     finished = [event.data for event in log_of(tmp_path / "home") if isinstance(event.data, CallFinished)]
     assert finished[0].result.outcome is Outcome.OK
@@ -228,8 +229,8 @@ async def test_keys_typed_before_the_question_do_not_answer_it(tmp_path: Path) -
     edit = make("replace_in_file", path="a.txt", diff=block("old\n", "new\n"))
     async with session(tmp_path, script(edit)) as terminal:
         terminal.type(f"go{ENTER}yyy")
-        await terminal.until_shown("Allow:", KEYS)
+        await terminal.until_shown("› yyy", "Treadle needs an answer: edit a.txt", "tab to answer")
         assert (tmp_path / "ws" / "a.txt").read_text() == "old\n"
-        terminal.type("y")
-        await terminal.until_shown("■ done", "› yyy")
+        await terminal.confirm(TAB)
+        await terminal.until_shown("■ Done", "› yyy")
     assert (tmp_path / "ws" / "a.txt").read_text() == "new\n"

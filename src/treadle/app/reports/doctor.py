@@ -11,7 +11,7 @@ from treadle.app.models.call_check import CallCheck, Outcome, check_call
 from treadle.app.models.choosing import LOCAL, Models
 from treadle.app.models.keys import check_stored, keyring_name
 from treadle.app.models.listing import local_lines, local_servers, provider_lines
-from treadle.app.report import counted
+from treadle.app.presentation.words import counted
 from treadle.app.reports.checks import Check, fail, failed, ok, warn
 from treadle.app.reports.installation import installation_checks
 from treadle.app.security.policy_files import FileState, PolicyFiles, usual_places

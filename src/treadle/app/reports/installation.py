@@ -12,7 +12,7 @@ from pathlib import Path
 
 from treadle import __version__
 from treadle.app.places import config_file, data_directory, database, outputs
-from treadle.app.report import counted
+from treadle.app.presentation.words import counted
 from treadle.app.reports.checks import Check, fail, ok, warn
 from treadle.app.reports.extras import extras, install_command, missing_packages
 from treadle.app.security.sandbox_state import FIX, describe

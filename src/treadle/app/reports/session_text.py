@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from treadle.app.report import counted
+from treadle.app.presentation.words import counted
 from treadle.engine.advance import replay
 from treadle.engine.effects import Notify
 from treadle.engine.state import State

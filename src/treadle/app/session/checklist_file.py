@@ -45,6 +45,19 @@ class ChecklistFile(Struct, frozen=True, kw_only=True):
             await asyncio.to_thread(_write, self.file, self.checklist())
 
 
+class Todo(Struct, frozen=True):
+    """One thing to do; `depth` 1 is below the one of depth 0 before it."""
+
+    text: str
+    done: bool
+    depth: int
+
+
+def todo_of(markdown: str) -> tuple[Todo, ...]:
+    """Read a checklist."""
+    return tuple(Todo(item.text, item.done, item.depth) for item in parse(markdown))
+
+
 def summary_of(markdown: str) -> str:
     """Say how far a checklist is, and what comes next."""
     return summary(parse(markdown))

@@ -1,25 +1,27 @@
 import pytest
 
-from treadle.protocol.models import ErrorKind, ModelError
-from treadle.protocol.notifications import CallChanged, CallStatus, Phase, TurnStop
-from treadle.protocol.tools import FileChange, Outcome, Preview, ToolCall, ToolKind, result_text
-from treadle.tui.words import (
+from treadle.app.presentation.words import (
     advice,
+    call_name,
     changed_lines,
     clip,
-    doing,
     ended,
+    failed,
     money,
+    name_of,
     note_of,
     seen_from,
     span,
-    title_of,
     tokens,
 )
+from treadle.protocol.models import ErrorKind, ModelError
+from treadle.protocol.notifications import CallChanged, CallStatus, TurnStop
+from treadle.protocol.tools import FileChange, Outcome, Preview, ToolCall, ToolKind, result_text
 
 
 @pytest.mark.parametrize(
-    ("count", "shown"), [(0, "0"), (999, "999"), (1_000, "1.0k"), (999_949, "999.9k"), (1_250_000, "1.2M")]
+    ("count", "shown"),
+    [(0, "0"), (999, "999"), (1_000, "1k"), (4_230, "4.2k"), (200_000, "200k"), (999_600, "1M"), (1_250_000, "1.2M")],
 )
 def test_tokens_are_short(count: int, shown: str) -> None:
     assert tokens(count) == shown
@@ -27,7 +29,14 @@ def test_tokens_are_short(count: int, shown: str) -> None:
 
 @pytest.mark.parametrize(
     ("spent", "unpriced", "shown"),
-    [(0.0, False, "$0.0000"), (0.01234, False, "$0.0123"), (12.345, False, "$12.35"), (0.5, True, "over $0.5000")],
+    [
+        (0.0, False, "$0.00"),
+        (0.004, False, "<$0.01"),
+        (0.01234, False, "$0.01"),
+        (1_234.567, False, "$1,234.57"),
+        (0.5, True, "over $0.50"),
+        (0.001, True, "over $0.01"),
+    ],
 )
 def test_money_has_the_digits_that_matter(spent: float, unpriced: bool, shown: str) -> None:
     assert money(spent, unpriced=unpriced) == shown
@@ -37,7 +46,9 @@ def test_an_unknown_cost_is_no_zero() -> None:
     assert money(0.0, unpriced=True) == "cost unknown"
 
 
-@pytest.mark.parametrize(("seconds", "shown"), [(-1, "0s"), (59.9, "59s"), (65, "1m 05s"), (7_260, "2h 01m")])
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(-1, "0 s"), (0.42, "0.4 s"), (59.9, "59 s"), (65, "1m 05s"), (7_260, "2h 01m")]
+)
 def test_spans_of_time_are_short(seconds: float, shown: str) -> None:
     assert span(seconds) == shown
 
@@ -48,8 +59,12 @@ def test_a_call_is_named_by_its_preview_or_by_its_first_words() -> None:
     judged = CallChanged(
         call=call, kind=ToolKind.EXECUTE, status=CallStatus.ASKING, preview=Preview(title="Run", text="ls -l")
     )
-    assert title_of(changed) == r"run ls -l\x1b"
-    assert title_of(judged) == "Run ls -l"
+    assert name_of(changed).text == r"run ls -l\x1b"
+    assert name_of(judged).text == "Run ls -l"
+    edit = Preview(title="Edit a.py (+1 -2)", text="+x", is_diff=True)
+    named = name_of(CallChanged(call=call, kind=ToolKind.EDIT, status=CallStatus.ASKING, preview=edit))
+    assert (named.verb, named.about, named.counted) == ("Edit", "a.py", "+1 -2")
+    assert call_name(ToolCall(id="c", name="replace_in_file", arguments={"path": "a.py"})).text == "Edit a.py"
 
 
 def test_long_texts_are_clipped_to_one_line() -> None:
@@ -61,7 +76,11 @@ def test_the_note_of_a_call_is_how_much_came_or_what_went_wrong() -> None:
     assert note_of(ToolKind.READ, result_text(Outcome.OK, "a\nb\n")) == "2 lines"
     assert note_of(ToolKind.EDIT, result_text(Outcome.OK, "saved")) == ""
     assert note_of(ToolKind.EDIT, result_text(Outcome.FAILED, "no way")) == "no way"
-    assert note_of(ToolKind.EXECUTE, result_text(Outcome.FAILED, "Exit status 1.\nno")) == "Exit status 1."
+    assert note_of(ToolKind.EXECUTE, result_text(Outcome.FAILED, "Exit status 1.\nno")) == "exit 1"
+    found = "a.py\n3: x\n4- y\n...\n9: x\n\nb.py\n1: x"
+    assert note_of(ToolKind.SEARCH, result_text(Outcome.OK, found)) == "3 matches in 2 files"
+    assert note_of(ToolKind.SEARCH, result_text(Outcome.OK, "a.py\n3: x")) == "1 match in 1 file"
+    assert note_of(ToolKind.SEARCH, result_text(Outcome.OK, "[no match in src]")) == "no match"
     assert note_of(ToolKind.EDIT, result_text(Outcome.INTERRUPTED, "stopped")) == ""
 
 
@@ -72,8 +91,9 @@ def test_changed_files_are_summed_up_and_named_from_the_workspace() -> None:
     assert seen_from("/w", change).path == "/ws/a/b.py"
 
 
-def test_every_phase_stop_and_error_has_its_words() -> None:
+def test_every_stop_and_error_has_its_words() -> None:
     helps = [advice(ModelError(kind=kind, message="")) for kind in ErrorKind]
-    said = [*map(doing, Phase), *map(ended, TurnStop), *helps]
+    failures = [failed(ModelError(kind=kind, message="")) for kind in ErrorKind]
+    said = [*map(ended, TurnStop), *helps, *failures]
     assert all(said)
     assert advice(ModelError(kind=ErrorKind.BAD_REQUEST, message="", fix="Name the CA file.")) == "Name the CA file."

@@ -1,0 +1,368 @@
+"""What a person reads of a question before the answer: what would happen, one line of why, and the details."""
+
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from pathlib import Path
+
+from msgspec import Struct
+
+from treadle.app.presentation.escape import exact, exact_line, printable
+from treadle.app.presentation.words import allowance_of
+from treadle.protocol.permissions import Allowance, Decision, OptionKind, Part, Question, QuestionKind, Reason, Verdict
+from treadle.protocol.tools import Access, FetchUrl, ReadPath, Right, Risk, RunCommand, SandboxDenial, WritePath
+
+
+class Look(Enum):
+    """How a question is shown; danger begins with no."""
+
+    USUAL = "usual"
+    DANGER = "danger"
+
+
+class Meaning(Struct, frozen=True):
+    """What a rule of the policy says about a part: in a few words, as a verb, and whether it should stand out."""
+
+    note: str
+    verb: str
+    warns: bool = False
+
+
+_MEANINGS: tuple[tuple[frozenset[str], Meaning], ...] = (
+    (frozenset({"delete", "delete-tree"}), Meaning("deletes files", "deletes", warns=True)),
+    (
+        frozenset({"network", "download", "upload", "fetch-url", "unknown-url", "private-host"}),
+        Meaning("uses the network", "network", warns=True),
+    ),
+    (
+        frozenset({"secret-read", "secret-variable", "prints-environment"}),
+        Meaning("may read secrets", "reads", warns=True),
+    ),
+    (frozenset({"write-outside"}), Meaning("writes outside this project", "writes", warns=True)),
+    (frozenset({"read-outside", "outside"}), Meaning("outside this project", "reads")),
+    (frozenset({"git", "git-option", "git-config"}), Meaning("may change the git state", "git")),
+    (frozenset({"untrusted"}), Meaning("this folder is not trusted", "runs")),
+    (
+        frozenset({"interpreter", "unknown-program", "unknown-script", "opaque-code", "evaluated-text", "shell"}),
+        Meaning("runs code", "runs"),
+    ),
+    (frozenset({"writer", "redirect", "write-inside", "unknown-writes"}), Meaning("changes files", "writes")),
+)
+
+_BY_RISK = {
+    Risk.NONE: Meaning("", "runs"),
+    Risk.READ: Meaning("only reads", "reads"),
+    Risk.READ_OUTSIDE: Meaning("outside this project", "reads"),
+    Risk.WRITE: Meaning("changes files", "writes"),
+    Risk.EXECUTE: Meaning("runs code", "runs"),
+    Risk.REMOTE: Meaning("uses the network", "network", warns=True),
+    Risk.CRITICAL: Meaning("dangerous", "runs", warns=True),
+}
+
+
+class AskedPart(Struct, frozen=True, kw_only=True):
+    """One part of a command: what it does, its text, where, and which rules say so."""
+
+    meaning: Meaning
+    text: str
+    where: str = ""
+    rules: str = ""
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """A question in words. `text` is what it is about, such as a command, exactly; `parts` those that do not only read.
+
+    `why` are sentences that are always shown; `details` are lines for who wants to know more. Everything is harmless
+    to show.
+    """
+
+    title: str
+    look: Look = Look.USUAL
+    meaning: Meaning = Meaning("", "")
+    text: str = ""
+    parts: tuple[AskedPart, ...] = ()
+    why: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+
+
+class Grants(Struct, frozen=True, kw_only=True):
+    """What a lasting yes would allow: for this session, always and where, with an example and a counterexample."""
+
+    session: str
+    always: str
+    where: str
+    rule: str
+    match: str = ""
+    other: str = ""
+
+
+def look_of(question: Question) -> Look:
+    """Say whether a question is about something dangerous."""
+    if question.denial is not None:
+        return Look.DANGER if question.denial.right is Right.READ else Look.USUAL
+    decision = question.decision
+    return Look.DANGER if decision is not None and decision.risk is Risk.CRITICAL else Look.USUAL
+
+
+def is_edit(question: Question) -> bool:
+    """Whether the call writes files and does nothing else."""
+    return (
+        bool(question.accesses)
+        and all(isinstance(access, WritePath | ReadPath) for access in question.accesses)
+        and (any(isinstance(access, WritePath) for access in question.accesses))
+    )
+
+
+def once(question: Question) -> str:
+    """Say yes to something dangerous."""
+    runs = any(isinstance(access, RunCommand) for access in question.accesses)
+    writes = any(isinstance(access, WritePath) for access in question.accesses)
+    return "Yes, run it once" if runs else "Yes, write it once" if writes else "Yes, once"
+
+
+def grants_of(question: Question) -> Grants | None:
+    """Say what a lasting yes would allow; None where none is offered."""
+    offers = () if question.decision is None else question.decision.offers
+    if not offers or OptionKind.ALLOW_ALWAYS not in question.options:
+        return None
+    of_commands = all(offer.argv for offer in offers)
+    command = next((access.command for access in question.accesses if isinstance(access, RunCommand)), "")
+    covered = command if len(offers) == 1 else ""
+    return Grants(
+        session=", ".join(map(_grant, offers)),
+        always=", ".join(map(_grant, offers)),
+        # Rules over commands are bound to the folder when they are saved.
+        where="for this project" if of_commands else "in every project",
+        rule="; ".join(exact_line(allowance_of(offer)) for offer in offers),
+        match=exact_line(covered) if of_commands else "",
+        other=_not_covered(offers[0]) if of_commands else "",
+    )
+
+
+def _grant(offer: Allowance) -> str:
+    if offer.argv:
+        return exact_line(f"{shlex.join(offer.argv)}{'' if offer.exact else ' …'}")
+    return exact_line(offer.path or offer.host or f"every call of {offer.tool}")
+
+
+def _not_covered(offer: Allowance) -> str:
+    words = [*offer.argv, "--other"] if offer.exact else [*offer.argv[:-1], f"other-{offer.argv[-1]}"]
+    return exact_line(shlex.join(words))
+
+
+def asked(question: Question, roots: Sequence[str]) -> Asked:
+    """Put a question as asked in a workspace into words."""
+    match question.kind:
+        case QuestionKind.PERMISSION if question.denial is not None:
+            return _stopped(question, question.denial)
+        case QuestionKind.PERMISSION:
+            return _permission(question, roots)
+        case QuestionKind.FOLLOWUP | QuestionKind.GUIDANCE | QuestionKind.BUDGET:
+            title, _, rest = printable(question.text).strip().partition("\n")
+            return Asked(title=title, text=rest.strip("\n"))
+
+
+def in_short(question: Question) -> str:
+    """Say what a question is about in a few words, to follow a colon and to end with a question mark."""
+    match question.kind:
+        case QuestionKind.PERMISSION if question.accesses:
+            return _short(question.accesses[-1], question)
+        case QuestionKind.PERMISSION:
+            return exact_line(question.text)
+        case _:
+            return printable(" ".join(question.text.split())).rstrip("?")
+
+
+def _short(access: Access, question: Question) -> str:
+    match access:
+        case RunCommand(command=command):
+            return f"run {exact_line(command)}"
+        case FetchUrl(url=url):
+            return f"fetch {exact_line(url)}"
+        case ReadPath() | WritePath():
+            return exact_line(question.text[:1].lower() + question.text[1:])
+
+
+def _stopped(question: Question, denial: SandboxDenial) -> Asked:
+    base = _permission(question, ())
+    target = exact_line(denial.target)
+    title, lacked = {
+        Right.NETWORK: ("Run it again with network access?", f"tried to reach {target or 'the network'}"),
+        Right.WRITE: ("Run it again with the right to write?", f"tried to write {target or 'outside this project'}"),
+        Right.READ: ("Run it again with the right to read a secret?", f"tried to read {target or 'a secret'}"),
+        Right.UNSANDBOXED: ("Run it again without the sandbox?", "tried something that the sandbox does not allow"),
+    }[denial.right]
+    seen = f" {printable(denial.text)}" if denial.text else ""
+    why = f"The command {lacked}, and the sandbox stopped it.{seen}"
+    return Asked(title=title, look=look_of(question), text=base.text, why=(why,), details=base.details)
+
+
+def _permission(question: Question, roots: Sequence[str]) -> Asked:
+    decision = question.decision or Decision(verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=Risk.NONE)
+    look = look_of(question)
+    title, text = _title(question, roots)
+    meaning = _meaning_of(decision)
+    counted = _counted(question)
+    parts = tuple(_part(part) for part in decision.parts if part.verdict is not Verdict.ALLOW)
+    return Asked(
+        title=title,
+        look=look,
+        meaning=Meaning(counted, "") if counted else meaning if meaning.note not in title.lower() else Meaning("", ""),
+        text=text,
+        parts=parts if len(decision.parts) > 1 else (),
+        why=(*_touched(question.accesses, roots, text), *(_dangers(decision) if look is Look.DANGER else ())),
+        details=tuple(_details(question, decision)),
+    )
+
+
+def _title(question: Question, roots: Sequence[str]) -> tuple[str, str]:
+    """Give the question, and the text that it is about."""
+    preview = question.preview
+    own = exact(preview.text).rstrip("\n") if preview is not None and not preview.is_diff else ""
+    outside = _outermost(question.accesses, roots)
+    match question.accesses:
+        case (*_, RunCommand(command=command)):
+            return _command_title(question), own or exact(command)
+        case (FetchUrl() as access,):
+            return "Fetch this address?", _sent(access)
+        case _ if outside is not None:
+            return f"{_OUTSIDE[_verb(outside)][0]} outside this project?", exact_line(outside.path)
+        case (*_, WritePath()):
+            return _edit_title(question, roots), own
+        case _:
+            return f"Allow this: {exact_line(question.text)}?", own
+
+
+_OUTSIDE = {
+    "list": ("List a folder", "Lists"),
+    "read": ("Read a file", "Reads"),
+    "write": ("Write a file", "Writes"),
+    "delete": ("Delete a file", "Deletes"),
+}
+
+
+def _verb(access: ReadPath | WritePath) -> str:
+    if isinstance(access, ReadPath):
+        return "list" if access.listing else "read"
+    return "delete" if access.delete else "write"
+
+
+def _outermost(accesses: Sequence[Access], roots: Sequence[str]) -> ReadPath | WritePath | None:
+    """Find a path outside the project; one that is written before one that is read."""
+    paths = [access for access in accesses if isinstance(access, ReadPath | WritePath)]
+    paths.sort(key=lambda access: isinstance(access, ReadPath))
+    return next((access for access in paths if _outside(access.path, roots)), None)
+
+
+def _sent(access: FetchUrl) -> str:
+    return exact_line(access.url if access.method == "GET" else f"{access.method} {access.url}")
+
+
+def _edit_title(question: Question, roots: Sequence[str]) -> str:
+    """Say what an edit does to its file, or to how many."""
+    written = {access.path: access for access in question.accesses if isinstance(access, WritePath)}
+    if len(written) > 1:
+        return f"Apply this edit to {len(written)} files?"
+    (access,) = written.values()
+    path = exact_line(access.path.removeprefix(f"{next(iter(roots), '')}/"))
+    if access.delete:
+        return f"Delete {path}?"
+    # What no hash is known of may be there or not.
+    return f"Create {path}?" if access.after and not access.before else f"Apply this edit to {path}?"
+
+
+def _command_title(question: Question) -> str:
+    decision = question.decision
+    piped = decision is not None and any(reason.rule == "piped-script" for reason in _reasons(decision))
+    network = decision is not None and any(reason.rule == "network" for reason in _reasons(decision))
+    return "Run a script straight from the network?" if piped and network else "Run this command?"
+
+
+def _counted(question: Question) -> str:
+    """Count the lines that a diff adds and removes: `+3 -1`."""
+    preview = question.preview
+    if preview is None or not preview.is_diff:
+        return ""
+    lines = [line for line in preview.text.split("\n") if not line.startswith(("+++ ", "--- "))]
+    return f"+{sum(line.startswith('+') for line in lines)} -{sum(line.startswith('-') for line in lines)}"
+
+
+def _reasons(decision: Decision) -> Iterator[Reason]:
+    yield from decision.reasons
+    for part in decision.parts:
+        yield from part.reasons
+
+
+def _meaning_of(decision: Decision) -> Meaning:
+    rules = {
+        reason.rule for part in decision.parts if part.verdict is not Verdict.ALLOW for reason in part.reasons
+    } or {reason.rule for reason in decision.reasons}
+    return _meaning(rules, decision.risk)
+
+
+def _meaning(rules: set[str], risk: Risk) -> Meaning:
+    return next((meaning for names, meaning in _MEANINGS if names & rules), _BY_RISK[risk])
+
+
+def _part(part: Part) -> AskedPart:
+    rules = {reason.rule for reason in part.reasons}
+    outside = rules & {"write-outside", "read-outside", "outside"}
+    where = "outside this project" if outside else "inside this project" if "write-inside" in rules else ""
+    named = ", ".join(reason.rule for reason in part.reasons if reason.rule != "mode")
+    return AskedPart(
+        meaning=_meaning(rules, part.risk),
+        text=exact(part.text),
+        where=where,
+        rules=f"rule: {named} · risk: {part.risk}",
+    )
+
+
+def _dangers(decision: Decision) -> Iterator[str]:
+    """Give the whole reason of what is dangerous, as sentences."""
+    parts = [part for part in decision.parts if part.risk is Risk.CRITICAL] or list(decision.parts)
+    found = [reason for part in parts for reason in part.reasons] or list(decision.reasons)
+    seen: list[str] = []
+    for reason in found:
+        text = printable(reason.text).strip()
+        if reason.rule != "mode" and text and text not in seen:
+            seen.append(text)
+            yield f"{text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+def _details(question: Question, decision: Decision) -> Iterator[str]:
+    for access in question.accesses:
+        if isinstance(access, RunCommand):
+            yield f"runs in {exact_line(access.cwd)}"
+    yield f"risk: {decision.risk}"
+    for reason in decision.reasons:
+        yield _reason(reason)
+    for part in decision.parts:
+        yield f"{exact(part.text)}  {'allowed' if part.verdict is Verdict.ALLOW else 'asks'} · risk: {part.risk}"
+        for reason in part.reasons:
+            yield f"  {_reason(reason)}"
+
+
+def _reason(reason: Reason) -> str:
+    source = f", {reason.source}" if reason.source else ""
+    return f"rule: {reason.rule}{printable(source)} · {printable(reason.text)}"
+
+
+def _outside(path: str, roots: Sequence[str]) -> bool:
+    return not any(Path(os.path.realpath(path)).is_relative_to(root) for root in roots)
+
+
+def _touched(accesses: Sequence[Access], roots: Sequence[str], shown: str) -> Iterator[str]:
+    """Name what is touched outside the project and not shown yet, and where links lead."""
+    for access in accesses:
+        if isinstance(access, FetchUrl) and _sent(access) != shown:
+            yield f"Sends {_sent(access)}."
+        if not isinstance(access, ReadPath | WritePath) or not _outside(access.path, roots):
+            continue
+        path, resolved = exact_line(access.path), os.path.realpath(access.path)
+        leads = "" if resolved == access.path else f" leads to {exact_line(resolved)}"
+        if path != shown:
+            leads = f", which{leads}" if leads else ""
+            yield f"{_OUTSIDE[_verb(access)][1]} outside this project: {path}{leads}"
+        elif leads:
+            yield f"{path}{leads}"

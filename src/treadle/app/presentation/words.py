@@ -1,0 +1,266 @@
+"""Numbers and calls in a few words."""
+
+import re
+from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from treadle.app.presentation.escape import printable
+from treadle.protocol.messages import Document, Image, ResultContent, Text
+from treadle.protocol.models import ErrorKind, ModelError
+from treadle.protocol.notifications import CallChanged, TurnStop
+from treadle.protocol.permissions import Allowance
+from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
+
+_SHOWN_TITLE = 160
+_SHOWN_REASON = 240
+_STATUS = re.compile(r"Exit status (\d+)(?: \([^)]*\))?\.$")
+_MATCH = re.compile(r"\d+: ")
+_FOUND_LINE = re.compile(r"\d+[:-] |\.\.\.$|\[|$")
+
+
+def clip(text: str, limit: int) -> str:
+    """Put a text on one line of at most `limit` characters."""
+    line = " ".join(text[: limit * 4].split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def shorten(text: str, *, lines: int, characters: int) -> str:
+    """Leave out the middle of a long text, and say how much; at most so many lines and characters stay."""
+    kept = text.split("\n")
+    if len(kept) > lines:
+        half = lines // 2
+        kept = [*kept[:half], f"… {len(kept) - 2 * half:,} more lines …", *kept[-half:]]
+    short = "\n".join(kept)
+    if len(short) <= characters:
+        return short
+    half = characters // 2
+    return f"{short[:half]} … {len(short) - 2 * half:,} more characters … {short[-half:]}"
+
+
+def plain(content: tuple[ResultContent, ...]) -> str:
+    """Give the text of a content; what is no text is named."""
+    return "\n".join(_block(block) for block in content)
+
+
+def _block(block: ResultContent) -> str:
+    match block:
+        case Text(text=text):
+            return text
+        case Image(media_type=media_type):
+            return f"[{media_type}]"
+        case Document(title=title, media_type=media_type):
+            return f"[{title or media_type}]"
+
+
+_VERBS = {
+    "read_file": "Read",
+    "list_files": "List",
+    "search_files": "Search",
+    "list_code_definition_names": "Outline",
+    "replace_in_file": "Edit",
+    "apply_patch": "Edit",
+    "write_to_file": "Create",
+    "execute_command": "Run",
+    "web_fetch": "Fetch",
+    "web_search": "Search the web",
+    "browser_action": "Browse",
+    "ask_followup_question": "Ask",
+}
+_KNOWN = (*_VERBS.values(), "Delete", "Move", "Call", "Stop", "Look at", "Result", "Plan")
+_RENAMED = {"Browser": "Browse", "Question": "Ask"}
+_COUNTED = re.compile(r" \((\+\d+ -\d+)\)$")
+
+
+class CallName(Struct, frozen=True):
+    """What a call is called: a verb, what it is about, and the lines that an edit adds and removes (`+3 -1`)."""
+
+    verb: str
+    about: str = ""
+    counted: str = ""
+
+    @property
+    def text(self) -> str:
+        """All of it on one line."""
+        return " ".join(filter(None, (self.verb, self.about, f"({self.counted})" if self.counted else "")))
+
+
+def name_of(changed: CallChanged) -> CallName:
+    """Name a call by what it does; harmless to show, of a command all lines."""
+    preview = changed.preview
+    if preview is None:
+        return call_name(changed.call)
+    title = preview.title
+    # What an edit shows in place of a diff is why it is refused; that is the reason of its failure.
+    more = preview.text if preview.text and not preview.is_diff and changed.kind is not ToolKind.EDIT else ""
+    found = _COUNTED.search(title)
+    title, counted = (title[: found.start()], found[1]) if found else (title, "")
+    verb = next((verb for verb in (*_KNOWN, *_RENAMED) if f"{title} ".startswith(f"{verb} ")), title)
+    about = " ".join(filter(None, (title.removeprefix(verb).strip(), more)))
+    return CallName(_RENAMED.get(verb, printable(clip(verb, _SHOWN_TITLE))), printable(about), counted)
+
+
+def call_name(call: ToolCall) -> CallName:
+    """Name a call by its tool and its first argument in words."""
+    first = next((value for value in call.arguments.values() if isinstance(value, str)), "")
+    verb = _VERBS.get(call.name, printable(clip(call.name, _SHOWN_TITLE)))
+    return CallName(verb, printable(clip(first, _SHOWN_TITLE)))
+
+
+def note_of(kind: ToolKind, result: CallResult) -> str:
+    """Say how a call went: why it failed, or how much came back."""
+    text = plain(result.content).strip()
+    if result.outcome in (Outcome.INTERRUPTED, Outcome.SKIPPED):
+        return ""
+    if result.outcome is not Outcome.OK:
+        first = printable(clip(text.partition("\n")[0], _SHOWN_REASON))
+        status = _STATUS.match(first)
+        return f"exit {status[1]}" if status is not None else first
+    if kind is ToolKind.SEARCH and (found := _found(text)):
+        return found
+    if kind in (ToolKind.READ, ToolKind.SEARCH) and text:
+        return counted(text.count("\n") + 1, "line")
+    return ""
+
+
+def _found(text: str) -> str:
+    """Count what a search found: its results are a file's name, then numbered lines; empty for other results."""
+    if text.startswith("[no match"):
+        return "no match"
+    lines = text.split("\n")
+    matches = sum(_MATCH.match(line) is not None for line in lines)
+    files = sum(_FOUND_LINE.match(line) is None for line in lines)
+    if not matches or not files:
+        return ""
+    return f"{matches:,} {'match' if matches == 1 else 'matches'} in {counted(files, 'file')}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Count things: 1 line, 2 lines."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def seen_from(root: str, change: FileChange) -> FileChange:
+    """Name a changed file as seen from a folder."""
+    return replace(change, path=change.path.removeprefix(f"{root}/")) if root else change
+
+
+def changed_lines(changes: tuple[FileChange, ...]) -> str:
+    """Sum up changed files: `2 files +12 -3`; empty for none."""
+    if not changes:
+        return ""
+    return (
+        f"{counted(len(changes), 'file')} +{sum(one.added for one in changes)} -{sum(one.removed for one in changes)}"
+    )
+
+
+def tokens(count: int) -> str:
+    """Give a count of tokens: 950, 12.3k, 200k, 1.2M."""
+    if count < 1_000:
+        return str(count)
+    amount, unit = (count / 1_000, "k") if count < 999_500 else (count / 1_000_000, "M")
+    return f"{amount:.0f}{unit}" if amount >= 99.95 else f"{amount:.1f}".removesuffix(".0") + unit
+
+
+def money(spent: float, *, unpriced: bool = False) -> str:
+    """Give a cost in US dollars; `unpriced` when a part of it is not known."""
+    if unpriced and not spent:
+        return "cost unknown"
+    amount = "<$0.01" if 0 < spent < 0.01 else f"${spent:,.2f}"
+    return f"over {amount.removeprefix('<')}" if unpriced else amount
+
+
+def span(seconds: float) -> str:
+    """Give a span of time: 0.4 s, 7 s, 3m 05s, 2h 10m."""
+    if 0 < seconds < 0.95:
+        return f"{max(0.1, seconds):.1f} s"
+    whole = max(0, int(seconds + 0.05))
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes}m {rest:02d}s" if minutes < 60 else f"{minutes // 60}h {minutes % 60:02d}m"
+
+
+def ended(stop: TurnStop) -> str:
+    """Say why a turn ended."""
+    match stop:
+        case TurnStop.END_TURN:
+            return "Done"
+        case TurnStop.MAX_TURN_REQUESTS:
+            return "Stopped at the limit of steps"
+        case TurnStop.REFUSAL:
+            return "The model refused"
+        case TurnStop.CANCELLED:
+            return "Stopped"
+        case TurnStop.ERROR:
+            return "Stopped by an error"
+        case TurnStop.MISTAKES:
+            return "Stopped after repeated mistakes"
+        case TurnStop.LOOP:
+            return "Stopped because the same call was repeated"
+        case TurnStop.BUDGET:
+            return "Stopped at the limit of what it may spend"
+        case TurnStop.TIME:
+            return "Stopped at the limit of time"
+
+
+def failed(error: ModelError) -> str:
+    """Say in one sentence that a model call failed."""
+    status = f" ({error.status})" if error.status is not None else ""
+    match error.kind:
+        case ErrorKind.AUTHENTICATION:
+            return f"The provider refused the API key{status}."
+        case ErrorKind.BALANCE:
+            return f"The account of the provider has no credit left{status}."
+        case ErrorKind.RATE_LIMIT:
+            return f"The provider takes no more requests for now{status}."
+        case ErrorKind.OVERLOADED:
+            return f"The provider is overloaded{status}."
+        case ErrorKind.NETWORK:
+            return "The provider could not be reached."
+        case ErrorKind.TIMEOUT:
+            return "The provider did not answer in time."
+        case ErrorKind.NOT_FOUND:
+            return f"The provider does not know the model{status}."
+        case ErrorKind.CONTEXT_TOO_LONG:
+            return "The conversation is too long for the model."
+        case _:
+            return f"The model call failed{status}."
+
+
+def advice(error: ModelError) -> str:
+    """Say what a person can do about a failed model call without leaving the session."""
+    if error.fix:
+        return error.fix
+    match error.kind:
+        case ErrorKind.AUTHENTICATION | ErrorKind.BALANCE:
+            return "Check the provider's key and account, or use another model: /model PROVIDER/NAME."
+        case ErrorKind.PERMISSION | ErrorKind.NOT_FOUND | ErrorKind.BAD_REQUEST:
+            return "Check the model's name and the base URL, or use another model: /model PROVIDER/NAME."
+        case ErrorKind.RATE_LIMIT | ErrorKind.OVERLOADED | ErrorKind.SERVER | ErrorKind.EMPTY_REPLY:
+            return "Wait a while and say how to go on, or use another model: /model PROVIDER/NAME."
+        case ErrorKind.NETWORK | ErrorKind.TIMEOUT | ErrorKind.MALFORMED_STREAM:
+            return "Check the network and the base URL, then say how to go on."
+        case ErrorKind.CONTEXT_TOO_LONG:
+            return (
+                "Go on here with a model with a larger window: /model PROVIDER/NAME, then say how to go on. "
+                "Or start a new session, with smaller files or parts of them."
+            )
+        case ErrorKind.CONTENT_FILTER:
+            return "Put the request differently."
+        case ErrorKind.CANCELLED:
+            return "Say how to go on."
+        case _:
+            assert_never(error.kind)
+
+
+def allowance_of(allowance: Allowance) -> str:
+    """Say what an allowance covers."""
+    tool = f" with {allowance.tool}" if allowance.tool else ""
+    if allowance.argv:
+        words = " ".join(allowance.argv)
+        return f"the command `{words}`" if allowance.exact else f"commands that begin with `{words}`"
+    if allowance.path:
+        return f"{'writing' if allowance.op == 'write' else 'reading'} {allowance.path}{tool}"
+    return f"requests to {allowance.host}{tool}" if allowance.host else f"every call of {allowance.tool}"

@@ -1,0 +1,233 @@
+"""The rows around the input: what works, what waits, the rule above and the status below."""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from treadle.app.presentation.escape import printable
+from treadle.app.presentation.words import clip as clip_text
+from treadle.app.presentation.words import failed, money, name_of, plain, span, tokens
+from treadle.app.session.checklist_file import todo_of
+from treadle.protocol.notifications import CallStatus, Phase, QueuedPrompt
+from treadle.protocol.permissions import Mode
+from treadle.protocol.tools import ToolKind
+from treadle.tui.cards import todo_row
+from treadle.tui.lines import Line, apart, cells, clip, line, text_of
+from treadle.tui.theme import Signs
+from treadle.tui.view import View
+
+NARROW, WIDE = 60, 110
+
+_SHOWN_QUEUE = 3
+_SHOWN_TODO = 6
+_FRAMES = "⠋⠙⠹⠸⢰⣠⣄⡆"
+FRAMES_PER_SECOND = 8
+
+_CHARACTERS_PER_TOKEN = 4
+_NEARLY_FULL, _FULL = 0.75, 0.9
+
+
+class Around(Struct, frozen=True, kw_only=True):
+    """What else the rows show.
+
+    `now` is the time on the clock of the view, `held` are prompts that are held back, `steered` the ids of those that
+    go at the next step. `unfolded`: the to-do list is open. `frame` is the picture of the spinner, -1 where nothing
+    moves. `hint` stands at the right end of the status, `flash` for a moment above the rule.
+    """
+
+    now: float = 0.0
+    branch: str = ""
+    held: Sequence[str] = ()
+    steered: frozenset[str] = frozenset()
+    unfolded: bool = False
+    frame: int = -1
+    hint: str = ""
+    flash: str = ""
+
+
+def clock_runs(view: View) -> bool:
+    """Whether time passes visibly: something works, or a countdown runs."""
+    return view.busy and view.phase not in (Phase.WAITING_FOR_EVENT, Phase.AWAITING_USER_CONFIRMATION)
+
+
+def above_rule(view: View, around: Around, width: int, signs: Signs) -> list[Line]:
+    """Show the to-do list, what works, and what waits."""
+    rows: list[Line] = []
+    if around.unfolded:
+        rows += _todo(view.checklist, width, signs)
+    if view.busy:
+        rows.append(_working(view, around, width, signs))
+    rows += _queue(view.queue, around, width, signs)
+    if around.flash:
+        rows.append(clip(line(("dim", f"  {around.flash}")), width, signs.more))
+    return rows
+
+
+def _todo(markdown: str, width: int, signs: Signs) -> Iterator[Line]:
+    """Show at most a few things to do: those that are done as a number, and how many there are more."""
+    todos = todo_of(markdown)
+    done, left = [todo for todo in todos if todo.done], [todo for todo in todos if not todo.done]
+    if done:
+        yield line(" ", ("add", signs.ok), ("dim", f" {len(done)} done"))
+    room = _SHOWN_TODO - bool(done)
+    shown = left[: room - 1] if len(left) > room else left
+    for number, todo in enumerate(shown):
+        yield clip(todo_row(todo, 10_000, signs, present=number == 0)[0], width, signs.more)
+    if len(left) > len(shown):
+        yield line(("dim", f"   and {len(left) - len(shown)} more"))
+
+
+def _working(view: View, around: Around, width: int, signs: Signs) -> Line:
+    now = around.now
+    about, seconds = _activity(view, now)
+    about = text_of(clip(line(about), max(20, width - 32), signs.more))
+    sign = _FRAMES[around.frame % len(_FRAMES)] if around.frame >= 0 else signs.running
+    asked = bool(view.questions)
+    turn = now - (view.started or now) - view.waited - (now - view.asking if view.asking is not None else 0.0)
+    estimate = (len(view.reply.text) + view.reply.thinking.size) // _CHARACTERS_PER_TOKEN
+    received = view.received + estimate
+    parts = [
+        f" {signs.dot} {span(seconds)}" if seconds >= 1 and not asked else "",
+        f" {signs.dot} turn {span(turn)}" if turn - seconds >= 2 and not asked else "",
+        f" {signs.dot} step {view.step + 1}" if width >= WIDE else "",
+        f" {signs.dot} {'↓' if signs.ok == '✓' else ''} {tokens(received)} tokens".replace("  ", " ")
+        if received
+        else "",
+        "" if asked else f" {signs.dot} esc to stop",
+    ]
+    role = "warn" if view.retry is not None else ""
+    begin = line(("accent" if not asked else "dim", sign if not asked else signs.running), " ", (role, about))
+    # How to stop stays longest.
+    while cells(begin) + len("".join(parts)) > width - 1 and len(parts) > 1:
+        parts.pop(-2)
+    if cells(begin) + len("".join(parts)) > width - 1:
+        parts = []
+    return clip((*begin, ("dim", "".join(parts))), width, signs.more)
+
+
+def _activity(view: View, now: float) -> tuple[str, float]:
+    """Say what is done now, and for how many seconds."""
+    since = now - (view.since if view.since is not None else now)
+    if view.retry is not None:
+        left = max(0, round((view.retry.at or now) - now))
+        return f"{failed(view.retry.error)} Trying again in {left} s (attempt {view.retry.attempt + 1})", 0.0
+    if view.questions:
+        return "Waiting for your answer", 0.0
+    running = next((call for call in view.calls if call.changed.status is CallStatus.RUNNING), None)
+    if running is not None:
+        name = name_of(running.changed)
+        reads = running.changed.kind in (ToolKind.READ, ToolKind.SEARCH)
+        text = "Reading" if reads else f"{_DOING.get(name.verb, name.verb)} {clip_text(name.about, 60)}".rstrip()
+        return text, now - (running.running if running.running is not None else now)
+    match view.phase:
+        case Phase.AWAITING_LLM_RESPONSE if view.reply.text or view.reply.printed or view.reply.writing is not None:
+            return "Writing", since
+        case Phase.AWAITING_LLM_RESPONSE:
+            return "Thinking", since
+        case Phase.COMPACTING:
+            return "Making room in the context", since
+        case Phase.CANCELLING:
+            return "Stopping", since
+        case Phase.JUDGING:
+            return "Checking", since
+        case Phase.EXECUTING_TOOL:
+            return "Working", since
+        case _:
+            return "Preparing", since
+
+
+_DOING = {
+    "Run": "Running",
+    "Edit": "Editing",
+    "Create": "Creating",
+    "Delete": "Deleting",
+    "Fetch": "Fetching",
+    "Browse": "Browsing",
+    "Call": "Calling",
+}
+
+
+def _queue(queue: tuple[QueuedPrompt, ...], around: Around, width: int, signs: Signs) -> Iterator[Line]:
+    waiting = [(prompt.id in around.steered, plain(prompt.content)) for prompt in queue]
+    for number, (steered, text) in enumerate(waiting[:_SHOWN_QUEUE]):
+        last = number == min(len(waiting), _SHOWN_QUEUE) - 1
+        note = "at the next step" if steered else f"{'↑' if signs.ok == '✓' else 'up'} edit" if last else ""
+        yield _waiting("next", "dim", text, note, width, signs)
+    if len(waiting) > _SHOWN_QUEUE:
+        yield line(("dim", f"  and {len(waiting) - _SHOWN_QUEUE} more"))
+    for number, text in enumerate(around.held[:_SHOWN_QUEUE]):
+        yield _waiting("held", "warn", text, "enter sends · backspace drops" if number == 0 else "", width, signs)
+    if len(around.held) > _SHOWN_QUEUE:
+        yield line(("dim", f"  and {len(around.held) - _SHOWN_QUEUE} more held"))
+
+
+def _waiting(word: str, role: str, text: str, note: str, width: int, signs: Signs) -> Line:  # noqa: PLR0917 - parts of one row
+    right = line(("dim", note if width >= NARROW else ""))
+    room = width - 9 - (cells(right) + 2 if note else 0)
+    left = line("  ", (role, word), "  ", printable(clip_text(text, max(10, room))))
+    return apart(left, right, width - 1) or clip(left, width, signs.more)
+
+
+_MODES = {Mode.PLAN: "accent", Mode.ASK: "accent", Mode.EDITS: "warn", Mode.AUTO: "warn", Mode.FULL: "danger"}
+
+
+def rule(view: View, width: int, signs: Signs) -> Line:
+    """Draw the rule above the input; at its right end are the next thing to do, and the mode."""
+    end = line(" ", (_MODES[view.mode], str(view.mode)), ("dim", f" {signs.rule * 2}"))
+    todo = printable(view.progress.replace(" · ", " ", 1)) if view.busy else ""
+    room = width - cells(end) - 6
+    if todo and room >= 12:
+        end = (("dim", f" {text_of(clip(line(todo), min(room, 60), signs.more))} {signs.rule}"), *end)
+    return (("dim", signs.rule * max(0, width - cells(end))), *end)
+
+
+def status(view: View, around: Around, width: int, signs: Signs) -> Line:
+    """Show model, context, money, branch and queue; what does not fit is left out, the last first."""
+    parts = [line(("dim", printable(view.model.partition("/")[2] or view.model))), _context(view)]
+    parts.append(line(("dim", money(view.spending.total, unpriced=view.spending.unpriced))))
+    if width >= WIDE and around.branch:
+        changed = f" +{view.added} -{view.removed}" if view.added or view.removed else ""
+        parts.append(line(("dim", f"{printable(around.branch)}{changed}")))
+    waiting = len(view.queue) + len(around.held)
+    if width >= WIDE and waiting:
+        parts.append(line(("dim", f"next: {waiting}")))
+    hint = line(("dim", around.hint if width >= NARROW else ""))
+    kept = len(parts)
+    while kept > 1 and cells(_joined(parts[:kept], signs)) + cells(hint) + 3 > width:
+        kept -= 1
+    left = _joined(parts[:kept], signs)
+    return apart(left, hint, width - 1) or clip(left, width - 1, signs.more)
+
+
+def _joined(parts: Sequence[Line], signs: Signs) -> Line:
+    row: Line = (("", " "),)
+    for number, part in enumerate(parts):
+        row = (*row, *((("dim", f" {signs.dot} "),) if number else ()), *part)
+    return row
+
+
+def _context(view: View) -> Line:
+    if view.window is None:
+        return line(("dim", f"{tokens(view.tokens)} tokens"))
+    part = view.tokens / max(1, view.window)
+    percent = f" ({100 * part:.0f}%)" if view.tokens else ""
+    role = "danger" if part >= _FULL else "warn" if part >= _NEARLY_FULL else "dim"
+    return line((role, f"{tokens(view.tokens)} of {tokens(view.window)}{percent}"))
+
+
+def placeholder(view: View, around: Around) -> str:
+    """Say what the empty input is for."""
+    if view.questions:
+        return "Tab to answer the question above"
+    if around.held:
+        return "Enter sends the next held message"
+    if view.busy:
+        return "Type to queue a message · ctrl-s to send it now"
+    return "Describe a task, or / for commands"
+
+
+def queue_text(queue: Sequence[QueuedPrompt]) -> str:
+    """List the prompts that wait, for a person who asks."""
+    if not queue:
+        return "No message waits."
+    return "\n".join(f"{number}: {clip_text(plain(one.content), 200)}" for number, one in enumerate(queue, start=1))

@@ -1,0 +1,108 @@
+"""Calls on the screen: open ones with the end of their output, and what is left of them when they are done."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from treadle.app.presentation.escape import printable
+from treadle.app.presentation.words import name_of, note_of, plain
+from treadle.protocol.events import Answer
+from treadle.protocol.notifications import CallChanged, CallStatus
+from treadle.protocol.permissions import OptionKind
+from treadle.protocol.tools import CallResult, Outcome, ToolKind
+from treadle.tui.items import CallDone
+
+_KEPT_OUTPUT = 4_000
+
+
+class OpenCall(Struct, frozen=True, kw_only=True):
+    """A call without a result; `output` is the end of what it printed, `above` the number of lines before that.
+
+    `answer` is what the person said of it, `running` when it began to run, on the clock of the view.
+    """
+
+    changed: CallChanged
+    asked: bool = False
+    output: str = ""
+    above: int = 0
+    answer: Answer | None = None
+    running: float | None = None
+
+
+Calls = tuple[OpenCall, ...]
+
+
+def find_call(calls: Calls, call_id: str) -> OpenCall | None:
+    """Find an open call."""
+    return next((call for call in calls if call.changed.call.id == call_id), None)
+
+
+def moved_on(calls: Calls, told: CallChanged, at: float | None) -> Calls:
+    """Let a call move on in its life."""
+    known = find_call(calls, told.call.id)
+    asking = told.status is CallStatus.ASKING
+    running = at if told.status is CallStatus.RUNNING else None
+    if known is None:
+        return (*calls, OpenCall(changed=told, asked=asking, running=running))
+    now = replace(known, changed=told, asked=known.asked or asking, running=running or known.running)
+    if told.status is CallStatus.STARTING:
+        # What runs a second time, with a right that the sandbox refused, begins with an empty output.
+        now = replace(now, output="", above=0, running=None)
+    return tuple(now if call is known else call for call in calls)
+
+
+def printed(calls: Calls, call_id: str, text: str) -> Calls:
+    """Add what a call printed."""
+    return tuple(_printed(call, text) if call.changed.call.id == call_id else call for call in calls)
+
+
+def _printed(call: OpenCall, text: str) -> OpenCall:
+    output = call.output + text
+    if len(output) <= _KEPT_OUTPUT:
+        return replace(call, output=output)
+    dropped = output[:-_KEPT_OUTPUT]
+    return replace(call, output=output[-_KEPT_OUTPUT:], above=call.above + dropped.count("\n"))
+
+
+def finished(known: OpenCall | None, told: CallChanged, result: CallResult, at: float | None) -> CallDone:
+    """Say what is left of a call that has its result."""
+    began = known.running if known is not None else None
+    executes = told.kind is ToolKind.EXECUTE
+    shows_diff = told.preview is not None and told.preview.is_diff and not (known is not None and known.asked)
+    reads = told.kind is ToolKind.READ and result.outcome is Outcome.OK
+    return CallDone(
+        name=name_of(told),
+        kind=told.kind,
+        outcome=result.outcome,
+        note=_note(told.kind, result, known),
+        said=_said(result.outcome, known),
+        output=known.output if known is not None and executes else "",
+        above=known.above if known is not None and executes else 0,
+        diff=told.preview.text if told.preview is not None and shows_diff else "",
+        seconds=at - began if executes and at is not None and began is not None else None,
+        lines=plain(result.content).strip().count("\n") + 1 if reads else 0,
+    )
+
+
+def _note(kind: ToolKind, result: CallResult, known: OpenCall | None) -> str:
+    answered = known is not None and known.answer is not None
+    return "" if answered and result.outcome is Outcome.REJECTED else note_of(kind, result)
+
+
+def _said(outcome: Outcome, known: OpenCall | None) -> str:
+    """Say what the person said of a call."""
+    answer = None if known is None else known.answer
+    if answer is None:
+        return ""
+    if outcome is Outcome.REJECTED:
+        words = " ".join(answer.text.split())
+        return f"you said no: {printable(words)}" if words else "you said no"
+    lasting = answer.option is OptionKind.ALLOW_ALWAYS
+    said = "you allowed it for this session" if lasting else "you allowed it"
+    return f"{said} with your change" if answer.arguments is not None else said
+
+
+def are_reads(done: Sequence[CallDone]) -> bool:
+    """Whether these can be one line: reads that went well without a question."""
+    return all(one.lines and one.name.verb == "Read" and not one.said for one in done)

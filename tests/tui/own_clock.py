@@ -1,0 +1,179 @@
+"""The whole terminal app in one process with a clock of its own: seconds pass when nobody has anything to do."""
+
+import asyncio
+import selectors
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TypeVar, cast
+
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.input.base import PipeInput
+from prompt_toolkit.output import DummyOutput
+
+from tests.person import Stroke
+from treadle.app.session.live import LiveSession
+from treadle.protocol.events import Answer, Interrupt, Op, Prompt, SetMode, Source
+from treadle.protocol.messages import text_of
+from treadle.protocol.notifications import Phase, QuestionAsked, QuestionClosed, TurnStarted
+from treadle.protocol.permissions import Mode, Question
+from treadle.tui.dialog import Dialog
+from treadle.tui.paint import Painter
+from treadle.tui.surface import Surface
+
+T = TypeVar("T")
+
+
+class _Selector(selectors.DefaultSelector):
+    """Waits for nothing: where nothing is to be read, the clock goes on to the next timer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        found = super().select(0)
+        if found or timeout == 0:
+            return found
+        if timeout is None:
+            return super().select(0.01)
+        self.now += max(0.0, timeout)
+        return []
+
+
+class OwnClock(asyncio.SelectorEventLoop):
+    """An event loop whose time is its own."""
+
+    def __init__(self) -> None:
+        self._own = _Selector()
+        super().__init__(self._own)
+
+    def time(self) -> float:
+        return self._own.now
+
+
+def on_own_clock(work: Coroutine[Any, Any, T]) -> T:
+    """Run something to its end, in no time."""
+    with asyncio.Runner(loop_factory=OwnClock) as runner:
+        return runner.run(work)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """An op that the surface sent, and when."""
+
+    at: float
+    op: Op
+
+
+@dataclass(slots=True)
+class FakeLive:
+    """A session that keeps what it is asked for, and closes a question that was answered."""
+
+    sent: list[Sent] = field(default_factory=list)
+    surface: Surface | None = None
+    closed: bool = False
+
+    def as_live(self, folder: Path) -> LiveSession:
+        status = SimpleNamespace(
+            phase=Phase.WAITING_FOR_EVENT,
+            mode=Mode.ASK,
+            model="fake/one",
+            tokens=0,
+            window=1000,
+            turn_active=False,
+            queue=(),
+            questions=(),
+        )
+        live = SimpleNamespace(
+            past=(), opening=(), status=status, workspace=folder, roots=(), notices=(), post=self.post, closed=False
+        )
+        return cast("LiveSession", live)
+
+    async def post(self, op: Op, source: Source) -> None:
+        self.sent.append(Sent(asyncio.get_running_loop().time(), op))
+        assert self.surface is not None
+        if isinstance(op, Answer):
+            self.surface.hear(QuestionClosed(question_id=op.question_id, option=op.option, scope=op.scope))
+
+    @property
+    def answers(self) -> list[Sent]:
+        return [one for one in self.sent if isinstance(one.op, Answer)]
+
+    @property
+    def prompts(self) -> list[str]:
+        return [text_of(one.op.content) for one in self.sent if isinstance(one.op, Prompt)]
+
+    def count(self, kind: type[Interrupt | SetMode]) -> int:
+        return sum(isinstance(one.op, kind) for one in self.sent)
+
+
+@dataclass(slots=True)
+class OpenApp:
+    """A running surface, its keyboard, and what it sent."""
+
+    surface: Surface
+    live: FakeLive
+    keyboard: PipeInput
+
+    @property
+    def now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def ask(self, question: Question) -> None:
+        """Let the session ask."""
+        self.surface.hear(TurnStarted(turn=1))
+        self.surface.hear(QuestionAsked(question=question))
+
+    async def does(self, strokes: Sequence[Stroke]) -> None:
+        """Let the person do these things."""
+        for stroke in strokes:
+            await asyncio.sleep(stroke.pause)
+            if stroke.data:
+                self.keyboard.send_text(stroke.data)
+                await asyncio.sleep(0.0001)
+
+    async def done(self) -> None:
+        """Close the question, and let the person clear everything and rest."""
+        self.surface.hear(QuestionClosed(question_id="q"))
+        self.surface.screen.put("")
+        await asyncio.sleep(10)
+        self.live.sent.clear()
+
+    @property
+    def dialog(self) -> Dialog:
+        """What keys and time made of the question."""
+        return self.surface._questions.dialog
+
+    @property
+    def draft(self) -> str:
+        return self.surface.screen.text
+
+    @property
+    def words(self) -> str:
+        return self.surface.screen.words
+
+
+@asynccontextmanager
+async def open_app(folder: Path = Path("/project")) -> AsyncIterator[OpenApp]:
+    """Run the surface without a session behind it."""
+    live = FakeLive()
+    with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=DummyOutput()):
+        surface = Surface(live.as_live(folder), InMemoryHistory())
+        live.surface = surface
+        post = asyncio.create_task(surface.outbox.run())
+        run = asyncio.create_task(surface.screen.run())
+        await surface.screen.painted.wait()
+        surface.start_painting(Painter)
+        # What is drawn changes nothing of what keys do, and takes most of the time.
+        surface.screen._app._redraw = lambda render_as_done=False: None  # type: ignore[method-assign]
+        try:
+            yield OpenApp(surface, live, keyboard)
+        finally:
+            surface.screen.leave(0)
+            post.cancel()
+            await asyncio.gather(run, post, return_exceptions=True)

@@ -1,0 +1,89 @@
+"""Diffs as numbered rows, the words that changed, and long ones cut in the middle."""
+
+import difflib
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treadle.tui.diffs import FileDiff, Row, diff_lines, read_diff
+from treadle.tui.lines import text_of
+
+SMALL = (
+    "--- a/x.py\n+++ b/x.py\n@@ -3,2 +3,3 @@\n same\n-total += item.price\n+total += item.price * item.count\n+new\n"
+)
+
+
+def test_rows_have_the_number_of_their_side_and_changed_words_are_marked() -> None:
+    assert read_diff(SMALL) == (
+        FileDiff(
+            "x.py",
+            (
+                Row(" ", 3, (("same", False),)),
+                Row("-", 4, (("total += item.price", False),)),
+                Row("+", 4, (("total += item.price", False), (" * item.count", True))),
+                Row("+", 5, (("new", False),)),
+            ),
+        ),
+    )
+
+
+def test_lines_that_have_little_in_common_are_marked_as_a_whole() -> None:
+    (file,) = read_diff("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-alpha beta\n+gamma delta epsilon\n")
+    assert [row.pieces for row in file.rows] == [(("alpha beta", False),), (("gamma delta epsilon", False),)]
+
+
+def test_lines_that_look_like_the_head_of_a_file_are_lines_of_it() -> None:
+    diff = "--- a/x.sql\n+++ b/x.sql\n@@ -1,2 +1,1 @@\n--- a comment\n-++ b\n+one\n"
+    (file,) = read_diff(diff)
+    assert [(row.sign, "".join(text for text, _ in row.pieces)) for row in file.rows] == [
+        ("-", "-- a comment"),
+        ("-", "++ b"),
+        ("+", "one"),
+    ]
+
+
+def test_a_new_file_a_deleted_one_and_a_missing_line_feed_are_told() -> None:
+    new = "--- /dev/null\n+++ b/n.py\n@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n"
+    old = "--- a/o.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
+    first, second = read_diff(new + old)
+    assert (first.path, first.counted, first.notes) == ("n.py", "+1 -0", ("no line feed at the end of the file",))
+    assert (second.path, second.counted) == ("o.py", "+0 -1")
+
+
+def test_a_long_diff_shows_its_beginning_and_its_end() -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -0,0 +1,92 @@\n" + "".join(f"+line {number}\n" for number in range(92))
+    shown = [text_of(row) for row in diff_lines(diff, 80)]
+    assert len(shown) == 1 + 20 + 1 + 8
+    assert shown[21] == "      … 64 more lines, ctrl-o shows all"
+    assert (shown[20].endswith("line 19"), shown[22].endswith("line 84")) == (True, True)
+    assert len(diff_lines(diff, 80, whole=True)) == 93
+
+
+def test_a_changed_line_is_never_cut_but_wrapped_under_its_text() -> None:
+    diff = f"--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+{'word ' * 30}end\n"
+    shown = [text_of(row) for row in diff_lines(diff, 40)][1:]
+    assert " ".join(row[9:] for row in shown).split() == ["word"] * 30 + ["end"]
+    assert all(row.startswith("       ↳ ") for row in shown[1:])
+
+
+TEXTS = st.lists(st.sampled_from(["", "a", "--- a", "+++ b", "@@ -1 +1 @@", " x", "same line of words"]), max_size=12)
+
+
+@settings(max_examples=200, deadline=None)
+@given(TEXTS, TEXTS)
+def test_every_line_of_a_diff_is_in_its_rows(before: list[str], after: list[str]) -> None:
+    lines = list(difflib.unified_diff(before, after, "a/x", "b/x", lineterm=""))
+    files = read_diff("".join(f"{one}\n" for one in lines))
+    if before == after:
+        assert files == ()
+        return
+    (file,) = files
+    rows = [(row.sign, "".join(text for text, _ in row.pieces)) for row in file.rows if row.sign != "⋯"]
+    hunks = [one for one in lines[2:] if not one.startswith("@@ -") or one[:1] in "+- "]
+    marked = sorted((one[:1], one[1:]) for one in _body(lines))
+    assert sorted(rows) == marked, hunks
+
+
+def _body(lines: list[str]) -> list[str]:
+    """The lines of a diff of one file that are content: the head of a part has two numbers in front of it."""
+    return [one for one in lines[2:] if one[:1] in "+- " and one[:1]]

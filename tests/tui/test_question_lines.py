@@ -1,0 +1,159 @@
+"""Questions as they are drawn, of every kind, at three widths and in every look."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from prompt_toolkit.utils import get_cwidth
+
+from tests.tui.asked import COMPOUND, DANGER, EDIT, EVERY_KIND, GUIDANCE, READ_OUTSIDE, RUN, command, decided, path
+from tests.tui.snapshots import same_as_before
+from treadle.protocol.permissions import Question
+from treadle.protocol.tools import FetchUrl, ReadPath, Risk, RunCommand, WritePath
+from treadle.tui.asking import Asking, Stage, ask, change, comment, confirm, keep_words, move
+from treadle.tui.dialog import ONCE_MORE, Dialog
+from treadle.tui.lines import Line, ansi, text_of
+from treadle.tui.question_lines import question_lines, waiting_line
+from treadle.tui.theme import ASCII_SIGNS, Palette, Signs, Theme
+
+WIDTHS = (40, 80, 120)
+
+
+def rows_of(
+    asking: Asking,
+    width: int,
+    *,
+    rows: int = 24,
+    signs: Signs | None = None,
+    hint: str = "",
+    roots: tuple[str, ...] = ("/project",),
+) -> list[Line]:
+    dialog = Dialog(asking=asking, focused=True, hint=hint)
+    above, field, below = question_lines(dialog, roots, width=width, rows=rows, signs=signs or Signs())
+    return [*above, *([field] if field else []), *below]
+
+
+def shown(asking: Asking, width: int, **more: object) -> str:
+    return "".join(f"{text_of(row)}\n" for row in rows_of(asking, width, **more))  # type: ignore[arg-type]
+
+
+def stages() -> Iterator[tuple[str, Asking]]:
+    """The stages of a question after its list."""
+    block = confirm(move(ask(EDIT), 2))
+    rule = confirm(move(ask(RUN), 2))
+    sure = confirm(move(ask(DANGER), 1))
+    words = confirm(ask(GUIDANCE))
+    for name, asking in (("block", block), ("rule", rule), ("sure", sure), ("words", words)):
+        assert isinstance(asking, Asking)
+        yield name, asking
+    yield "comment", comment(ask(RUN))
+    yield "instead", comment(move(ask(RUN), 3))
+    yield "commented", keep_words(comment(ask(RUN)), "be quick")
+    yield "changed", change(ask(RUN), "command", "python3 -m unittest")
+    yield "details", replace(ask(COMPOUND), details=True)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_kind_of_question_has_its_picture(width: int) -> None:
+    pictures = [f"== {name}\n{shown(ask(question), width)}" for name, question in EVERY_KIND.items()]
+    same_as_before(f"questions-{width}", "\n".join(pictures))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_stage_of_a_question_has_its_picture(width: int) -> None:
+    pictures = [f"== {name}\n{shown(asking, width)}" for name, asking in stages()]
+    same_as_before(f"question-stages-{width}", "\n".join(pictures))
+
+
+@pytest.mark.parametrize("palette", Palette)
+def test_every_look_has_its_picture(palette: Palette) -> None:
+    theme = Theme(palette=palette)
+    rows = [row for question in (COMPOUND, DANGER) for row in rows_of(ask(question), 80)]
+    same_as_before(f"questions-{palette.value}", "".join(f"{row!r}\n" for row in ansi(rows, theme)))
+
+
+def test_without_colour_nothing_is_coloured_and_a_dumb_terminal_gets_no_control_sequence() -> None:
+    rows = rows_of(ask(DANGER), 80)
+    plain = "".join(ansi(rows, Theme(palette=Palette.PLAIN)))
+    assert not any(f"\x1b[3{colour}" in plain or f";3{colour}" in plain for colour in range(9))
+    assert "\x1b" not in "".join(ansi(rows, Theme(palette=Palette.DUMB)))
+
+
+def test_without_utf_8_every_sign_is_ascii() -> None:
+    for question in EVERY_KIND.values():
+        assert shown(ask(question), 80, signs=ASCII_SIGNS).replace("…", "").isascii()
+
+
+def test_the_line_of_a_question_that_waits_names_what_is_asked() -> None:
+    lines = [text_of(waiting_line(Dialog(asking=ask(question)), 80, Signs())) for question in EVERY_KIND.values()]
+    narrow = [text_of(waiting_line(Dialog(asking=ask(question)), 40, Signs())) for question in EVERY_KIND.values()]
+    same_as_before("questions-waiting", "\n".join([*lines, "", *narrow, ""]))
+    assert all(get_cwidth(line) <= 80 for line in lines)
+    assert all(get_cwidth(line) <= 40 for line in narrow)
+
+
+def test_a_hint_stands_where_the_keys_are_named() -> None:
+    assert shown(ask(RUN), 80, hint=ONCE_MORE).splitlines()[-1] == f"▎ {ONCE_MORE}"
+
+
+def test_a_long_command_shows_its_beginning_and_its_end() -> None:
+    line = "\n".join([*[f": line {number}" for number in range(399)], "touch made-at-the-end"])
+    text = shown(ask(command(line, decided(Risk.EXECUTE))), 80)
+    assert text.count("\n") <= 17
+    assert ": line 0\n" in text
+    assert "touch made-at-the-end" in text
+    assert "more lines, ctrl-o shows more" in text
+    assert "❯ Yes" in text
+
+
+def test_every_path_outside_is_named_with_where_links_lead(tmp_path: Path) -> None:
+    outside = tmp_path.resolve()
+    root = outside / "ws"
+    root.mkdir()
+    (root / "link").symlink_to(outside / "far")
+    accesses = (
+        WritePath(path=f"{root}/in.py"),
+        WritePath(path="/etc/x\nrisk: none\u202e"),
+        WritePath(path=f"{root}/../gone", delete=True),
+        ReadPath(path=f"{root}/link"),
+        ReadPath(path="/srv", listing=True),
+        FetchUrl(url="http://a/"),
+    )
+    question = replace(path(WritePath(path="/x"), Risk.WRITE), accesses=accesses)
+    text = [line.removeprefix("▎ ") for line in shown(ask(question), 400, roots=(str(root), "/srv")).splitlines()]
+    assert text[:5] == [
+        text[0],
+        r"  /etc/x\x0arisk: none\u202e",
+        f"  Deletes outside this project: {root}/../gone, which leads to {outside}/gone",
+        f"  Reads outside this project: {root}/link, which leads to {outside}/far",
+        "  Sends http://a/.",
+    ]
+    assert text[0].startswith("Write a file outside this project?")
+
+
+def test_a_link_out_of_the_project_is_followed(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to("/etc/hostname")
+    question = replace(READ_OUTSIDE, accesses=(ReadPath(path=str(link)),))
+    assert f"{link} leads to /etc/hostname" in shown(ask(question), 300, roots=(str(tmp_path),))
+
+
+TRICKY = st.text(st.sampled_from("ab 日\n\t`*#|-[]()\x1b\x07\u202e\u200b🎉👩\u200d🚀"), max_size=120)
+
+
+@settings(max_examples=150, deadline=None)
+@given(TRICKY, st.integers(20, 130), st.sampled_from(list(Stage)))
+def test_nothing_is_wider_than_the_screen_or_steers_it(text: str, width: int, stage: Stage) -> None:
+    questions: list[Question] = [
+        replace(question, text=text, options=(text, text) if name == "follow-up" else question.options)
+        for name, question in EVERY_KIND.items()
+    ]
+    questions.append(command(text, decided(Risk.EXECUTE)))
+    questions.append(replace(RUN, accesses=(RunCommand(command=text, cwd=text),)))
+    for question in questions:
+        rows = rows_of(ask(question), width)
+        assert all(get_cwidth(text_of(row)) <= width for row in rows), [text_of(row) for row in rows]
+        assert not any(char in "".join(map(text_of, rows)) for char in "\x1b\x07\u202e\n")

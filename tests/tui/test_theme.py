@@ -1,0 +1,63 @@
+"""Colours: contrast as docs/terminal.md promises, and the choice of a palette."""
+
+import pytest
+
+from treadle.tui.theme import ROLES, Palette, Theme, theme_of
+
+DARK, LIGHT = ("#000000", "#1e1e1e", "#282c34"), ("#ffffff", "#fdf6e3")
+TEXT = ("accent", "dim", "add", "del", "warn", "danger", "code")
+ROWS = ("add-row", "add-word", "del-row", "del-word", "user")
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("role", TEXT)
+def test_text_is_readable_on_every_usual_background(role: str) -> None:
+    for palette, backgrounds in ((Palette.DARK, DARK), (Palette.LIGHT, LIGHT)):
+        ink = ROLES[role][palette]
+        assert not ink.bg
+        assert min(contrast(ink.fg, background) for background in backgrounds) >= 4.5, (role, palette)
+
+
+@pytest.mark.parametrize("role", ROWS)
+def test_what_stands_on_a_tinted_row_is_the_plain_foreground_and_readable(role: str) -> None:
+    for palette, foreground in ((Palette.DARK, "#d4d4d4"), (Palette.LIGHT, "#1f2328")):
+        ink = ROLES[role][palette]
+        assert not ink.fg
+        assert contrast(foreground, ink.bg) >= 4.5
+
+
+def test_backgrounds_are_left_out_where_there_are_only_sixteen_colours() -> None:
+    assert all(not inks[palette].bg for inks in ROLES.values() for palette in (Palette.ANSI, Palette.PLAIN))
+
+
+@pytest.mark.parametrize(
+    ("environment", "palette"),
+    [
+        ({"TERM": "dumb", "COLORTERM": "truecolor"}, Palette.DUMB),
+        ({"TERM": "xterm-256color", "NO_COLOR": "1"}, Palette.PLAIN),
+        ({"TERM": "xterm-256color", "COLORFGBG": "15;0"}, Palette.DARK),
+        ({"TERM": "xterm-256color", "COLORFGBG": "0;default;15"}, Palette.LIGHT),
+        ({"TERM": "xterm", "COLORFGBG": "15;0"}, Palette.ANSI),
+        ({"TERM": "xterm-256color"}, Palette.ANSI),
+    ],
+)
+def test_the_palette_follows_what_the_environment_says(environment: dict[str, str], palette: Palette) -> None:
+    assert theme_of(environment).palette is palette
+
+
+def test_colours_are_written_for_what_the_terminal_knows() -> None:
+    assert Theme(palette=Palette.DARK, true_colour=True).sgr("accent") == "\x1b[38;2;95;201;192m"
+    assert Theme(palette=Palette.DARK).sgr("accent") == "\x1b[38;5;79m"
+    assert Theme(palette=Palette.ANSI).sgr("danger") == "\x1b[1;31m"
+    assert Theme(palette=Palette.DUMB).sgr("danger") == ""
+    assert theme_of({}, encoding="ascii").signs.ok == "ok"

@@ -1,0 +1,109 @@
+"""Ordinary typing approves nothing and is not lost: random typing over open questions of every kind."""
+
+from collections import Counter
+from itertools import accumulate, product
+
+import pytest
+
+from tests.person import BACKSPACE, DOWN, ENTER, ESCAPE, QUIET, SHIFT_TAB, TAB, UP, Person, Stroke
+from tests.tui.asked import EDIT, EVERY_KIND
+from tests.tui.own_clock import OpenApp, Sent, on_own_clock, open_app
+from treadle.protocol.events import Answer
+from treadle.protocol.permissions import OptionKind, Question
+from treadle.tui.asking import Act, choices
+
+YES = (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS)
+_HAIR = 0.01
+"""Seconds that the program may take to answer a key."""
+
+_REMOVING = (BACKSPACE, TAB, ESCAPE, UP, DOWN)
+"""Keys that take characters away, or others from the history in their place."""
+
+_PICKS = set("yYnN0123456789")
+"""Characters that may only have moved a choice."""
+
+
+def check_yes(sent: Sent, begun: float, strokes: list[Stroke], question: Question) -> None:
+    """A yes came of Enter by itself (or Shift-Tab on an edit), after a pause."""
+    answer = sent.op
+    assert isinstance(answer, Answer)
+    if answer.option not in YES:
+        return
+    times = list(accumulate(stroke.pause + (0.0001 if stroke.data else 0) for stroke in strokes))
+    pressed = [(begun + at, stroke.data) for at, stroke in zip(times, strokes, strict=True) if stroke.data]
+    before = [(at, data) for at, data in pressed if at <= sent.at + _HAIR]
+    at, data = before[-1]
+    assert data == ENTER or (data == SHIFT_TAB and question is EDIT), (data, before)
+    earlier = before[-2][0] if len(before) > 1 else begun
+    assert at - earlier >= QUIET - _HAIR, (at, earlier)
+
+
+def lost(app: OpenApp, strokes: list[Stroke]) -> Counter[str]:
+    """The characters typed or pasted that are nowhere any more."""
+    typed: Counter[str] = Counter()
+    for stroke in strokes:
+        data = stroke.data.replace("\x1b[200~", "").replace("\x1b[201~", "")
+        if not data.startswith("\x1b"):
+            typed.update(char for char in data if char.isprintable() and not char.isspace())
+    answers = [sent.op.text for sent in app.live.answers if isinstance(sent.op, Answer)]
+    asking = app.dialog.asking
+    kept = [app.draft, app.words, *app.live.prompts, *answers, asking.comment if asking is not None else ""]
+    typed.subtract(Counter("".join(kept)))
+    return Counter({char: count for char, count in typed.items() if count > 0 and char not in _PICKS})
+
+
+async def typings(numbers: range) -> None:
+    """Let somebody type over one question after the other, each of another kind, with and without a draft."""
+    kinds = list(product(EVERY_KIND.values(), (False, True)))
+    async with open_app() as app:
+        for number in numbers:
+            question, draft = kinds[number % len(kinds)]
+            person = Person(number)
+            begun = app.now
+            strokes = list(person.types("please look ")) if draft else []
+            await app.does(strokes)
+            app.ask(question)
+            strokes += (more := person.anything())
+            await app.does(more)
+            for sent in app.live.answers:
+                check_yes(sent, begun, strokes, question)
+            if not any(stroke.data in _REMOVING for stroke in strokes):
+                assert lost(app, strokes) == Counter(), (number, strokes)
+            if not app.live.answers:
+                await gets_what_was_chosen(app, number)
+            await app.done()
+
+
+async def gets_what_was_chosen(app: OpenApp, number: int) -> None:
+    """Whoever clears the draft, waits, and presses Enter gets what is chosen."""
+    app.surface.screen.put("")
+    while app.dialog.in_field:
+        await app.does([Stroke(0.1, ESCAPE), Stroke(0.5, "")])
+    await app.does([Stroke(2 * QUIET, "")])
+    asking = app.dialog.asking
+    if asking is None:
+        return
+    act = choices(asking)[asking.chosen].act
+    await app.does([Stroke(QUIET, ENTER), Stroke(0.1, "")])
+    if act is Act.ALLOW and not asking.danger:
+        (sent,) = app.live.answers
+        assert isinstance(sent.op, Answer)
+        assert sent.op.option is OptionKind.ALLOW_ONCE
+    elif act is Act.REJECT:
+        assert app.live.answers or app.dialog.in_field, number
+
+
+SAMPLE, ALL, AT_ONCE = 52, 10_000, 26
+
+
+@pytest.mark.parametrize("first", range(0, SAMPLE, AT_ONCE))
+def test_typing_answers_nothing_and_loses_nothing(first: int) -> None:
+    on_own_clock(typings(range(first, first + AT_ONCE)))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("first", range(SAMPLE, ALL, 500))
+def test_ten_thousand_typings_answer_nothing_and_lose_nothing(first: int) -> None:
+    for begin in range(first, min(ALL, first + 500), AT_ONCE):
+        on_own_clock(typings(range(begin, min(ALL, first + 500, begin + AT_ONCE))))
