@@ -48,9 +48,6 @@ SAY_INSTEAD = {
 }
 """Patterns between word boundaries, in any case, and what to say instead."""
 
-UNTIL_REBUILT = "tui/"
-"""The words of the terminal are left out until the terminal is rebuilt."""
-
 DATA = ("app/demo/project/", "editing/elision.py", "providers/problems.py", "workspace/sandbox/denial.py")
 """Sample files, and tables of what models and other programs write."""
 
@@ -58,7 +55,7 @@ PAGES = [
     page
     for folder in ("", "docs", "src/treadle")
     for page in (ROOT / folder).glob("**/*.md" if folder == "src/treadle" else "*.md")
-    if page.name not in ("AGENTS.md", "CHANGELOG.md", "terminal.md") and DATA[0] not in page.as_posix()
+    if page.name not in ("AGENTS.md", "CHANGELOG.md") and DATA[0] not in page.as_posix()
 ]
 
 
@@ -91,7 +88,7 @@ def is_prose(text: str) -> bool:
 def product_texts() -> Iterator[tuple[str, str]]:
     """Each text of the source with its place."""
     for name, tree in modules(SOURCE):
-        if name.startswith((UNTIL_REBUILT, *DATA)):
+        if name.startswith(DATA):
             continue
         if name.startswith("cli/"):
             yield name, ast.get_docstring(tree) or ""
