@@ -66,7 +66,7 @@ async def test_a_running_command_is_listed_and_read_and_ended_with_everything_it
         (job,) = await jobs(program)
         assert (job["running"], job["state"]) == (False, "Killed by SIGKILL, perhaps because memory ran out.")
         again = await program.run("jobs", "kill", job["id"])
-        assert (again.code, "does not run any more" in again.err) == (0, True)
+        assert (again.code, "It is not running." in again.err) == (0, True)
         live.send(signal.SIGTERM)
         await live.end()
 

@@ -53,7 +53,7 @@ CASES = {
         "The model anthropic/claude-sonet-4-5 is not known",
         "anthropic/claude-sonnet-4-5",
     ),
-    "no model's name": Case(("-p", "Hi.", "--model", "claude"), "'claude' is not a model's name", "a slash"),
+    "no model's name": Case(("-p", "Hi.", "--model", "claude"), "'claude' is not a model name", "a slash"),
     "no base URL": Case(("-p", "Hi.", "--model", "openai-compatible/x"), "needs a base URL", "no address of its own"),
     "no URL": Case(
         ("-p", "Hi.", "--model", "openai-compatible/x", "--base-url", "localhost:9"),
@@ -63,9 +63,9 @@ CASES = {
     "no folder": Case(
         ("-p", "Hi.", *NOWHERE, "-C", "{}/nowhere"), "There is no folder {}/nowhere to work in", "does not exist"
     ),
-    "no task": Case(("-p", " \n", *NOWHERE), "The task is empty", "-p was given no text"),
-    "no task on standard input": Case(("-p", "-", *NOWHERE), "The task is empty", "Standard input held no text"),
-    "two tasks": Case(("-p", "Hi.", "Ho.", *NOWHERE), "The task was given twice", "'Ho.' follows it"),
+    "no task": Case(("-p", " \n", *NOWHERE), "The task is empty", "-p got no text"),
+    "no task on standard input": Case(("-p", "-", *NOWHERE), "The task is empty", "Standard input was empty"),
+    "two tasks": Case(("-p", "Hi.", "Ho.", *NOWHERE), "There are two tasks", "'Ho.' follows it"),
     "no terminal": Case(("Hi.", *NOWHERE), "needs a terminal", "Standard input or output is not one"),
     "settings that are no TOML": Case(
         ("-p", "Hi."),
@@ -89,13 +89,13 @@ CASES = {
         extra={"TREADLE_MODE": "wild"},
     ),
     "an unknown session": Case(
-        ("-p", "Hi.", "--resume", "2099"), "'2099' is the id of no session", "No id begins", code=Exit.FAILED
+        ("-p", "Hi.", "--resume", "2099"), "There is no session with the id '2099'", "No session's id begins", code=Exit.FAILED
     ),
     "nothing to continue": Case(
         ("-p", "Hi.", "--continue"), "There is no session to continue", "No session was started in", code=Exit.FAILED
     ),
     "an unknown session to show": Case(
-        ("show", "2099"), "'2099' is the id of no session", "No id begins", code=Exit.FAILED
+        ("show", "2099"), "There is no session with the id '2099'", "No session's id begins", code=Exit.FAILED
     ),
     "a home that cannot be": Case(
         ("-p", "Hi.", *NOWHERE),
@@ -204,7 +204,7 @@ async def test_a_full_disk_ends_the_session_with_all_that_was_logged(tmp_path: P
         said = four_lines(full)
         assert full.code == Exit.FAILED
         assert said["what"] == f"The session log {home}/sessions.db cannot be written."
-        assert "nothing that was logged is lost" in said["fix"]
+        assert "Nothing that was logged is lost" in said["fix"]
         kept = log_of(home)
         assert len(kept) > 4
         ended = await program.run("-p", "", "--continue", *flags)

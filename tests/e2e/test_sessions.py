@@ -35,7 +35,7 @@ async def test_a_terminal_that_is_opened_and_closed_leaves_no_session(tmp_path: 
             assert "--resume" not in terminal.shown
         assert [one["title"] for one in await listed(program, tmp_path)] == ["The first task."]
         continued = await program.run("-p", "", "--continue", *model(server), cwd=tmp_path)
-    assert "Nothing is left to do in this session" in continued.err
+    assert "This session has nothing left to do" in continued.err
 
 
 async def test_a_session_of_the_terminal_is_named_after_its_first_prompt_and_its_end_says_how_to_go_on(

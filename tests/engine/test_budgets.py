@@ -275,6 +275,6 @@ def test_searches_without_a_known_bound_make_a_budget_in_money_a_question_once()
     state = State(model="m", limits=Limits(session=Budget(cost=5.0)), turn=turn_of())
     asked = room_for(state, terms)
     assert isinstance(asked, Ask)
-    assert "searches of the web" in asked.text
+    assert "web searches" in asked.text
     assert isinstance(room_for(replace(state, asked=frozenset({asked.about})), terms), Send)
     assert isinstance(room_for(State(limits=Limits(session=Budget(tokens=90_000)), turn=turn_of()), terms), Send)
