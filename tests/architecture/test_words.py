@@ -75,7 +75,7 @@ def literals(tree: ast.Module) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             unread |= {id(value) for value in node.values}
-            yield node.lineno, "".join(one.value if isinstance(one, ast.Constant) else "X" for one in node.values)
+            yield node.lineno, "".join(str(one.value) if isinstance(one, ast.Constant) else "X" for one in node.values)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in unread:
             yield node.lineno, node.value
 

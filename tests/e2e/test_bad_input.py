@@ -89,7 +89,10 @@ CASES = {
         extra={"TREADLE_MODE": "wild"},
     ),
     "an unknown session": Case(
-        ("-p", "Hi.", "--resume", "2099"), "There is no session with the id '2099'", "No session's id begins", code=Exit.FAILED
+        ("-p", "Hi.", "--resume", "2099"),
+        "There is no session with the id '2099'",
+        "No session's id begins",
+        code=Exit.FAILED,
     ),
     "nothing to continue": Case(
         ("-p", "Hi.", "--continue"), "There is no session to continue", "No session was started in", code=Exit.FAILED

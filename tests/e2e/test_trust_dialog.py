@@ -58,7 +58,9 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
 @pytest.mark.parametrize("keys", [ENTER, f"yea{ENTER}", f"n{ENTER}"])
 async def test_without_a_yes_the_session_opens_untrusted_and_says_so(place: Place, keys: str) -> None:
     async with place.start() as terminal:
-        await terminal.until_shown(f"{place.folder} has files that can run or configure", "rules", "AGENTS.md", ASKED, "[y/N]")
+        await terminal.until_shown(
+            f"{place.folder} has files that can run or configure", "rules", "AGENTS.md", ASKED, "[y/N]"
+        )
         terminal.type(keys)
         await terminal.until_shown("untrusted: not used: AGENTS.md.", "treadle trust", READY)
         assert not await place.sent_rules(terminal)
