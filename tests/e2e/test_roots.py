@@ -57,7 +57,7 @@ async def test_the_other_folder_is_read_searched_and_edited_in_edits_mode(other:
         call("write_to_file", path=str(other / "deep" / "c.txt"), content="c\n"),
     )
     assert ended.code == 0, ended.err
-    assert f"Also of the workspace, by absolute paths: {other}" in first
+    assert f"Also in the workspace, by absolute paths: {other}" in first
     assert f"Files in {other}:\\nAGENTS.md\\nb.txt" in first
     assert "needle in the other" in read
     assert "needle in the other" in found
@@ -158,4 +158,4 @@ async def test_a_folder_inside_another_is_told_and_not_added(other: Path) -> Non
     inner = other / "inner"
     inner.mkdir()
     ended, _ = await work(other, "edits", flags=("--add-dir", str(inner)))
-    assert f"{inner} lies in {other} and is not added by itself." in ended.err
+    assert f"{inner} is in {other}, which already includes it." in ended.err

@@ -112,7 +112,7 @@ async def test_a_reply_that_drips_is_given_up(api: str, kind: str) -> None:
 @EACH
 async def test_a_reply_that_grows_without_end_is_given_up_too(api: str) -> None:
     failed = await dripping(api, signs_of_life(api, "a character") * 200, StreamLimits(progress=60.0, reply=0.2))
-    assert (failed.error.kind, "not whole after 0.2 s (reply_timeout)" in failed.error.message) == (
+    assert (failed.error.kind, "not complete after 0.2 s (reply_timeout)" in failed.error.message) == (
         ErrorKind.TIMEOUT,
         True,
     )

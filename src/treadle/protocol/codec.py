@@ -98,7 +98,7 @@ def decode_source(raw: bytes) -> Source:
 
 
 def _damaged(what: str, error: msgspec.MsgspecError | UnicodeDecodeError) -> StoreError:
-    return StoreError("log-damaged", what, why=str(error), fix="Start a new session; other ones may still be whole.")
+    return StoreError("log-damaged", what, why=str(error), fix="Start a new session. Others may still be intact.")
 
 
 def decode_notification(raw: bytes) -> Notification:

@@ -48,7 +48,7 @@ async def test_what_keeps_the_output_open_or_daemonises_does_not_keep_the_result
     )
     done = await work(tmp_path, run(line))
     (result,) = done.results
-    assert result.startswith("Exit status 0.\nIt left running: ")
+    assert result.startswith("Exit status 0.\nStill running after it: ")
     assert [result.count(name) for name in ("sleep (", "python3 (")] == [2, 1]
     assert result.endswith("\non")
 
