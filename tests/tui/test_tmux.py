@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 
-_PATIENCE = 40.0
+_PATIENCE = 60.0
 SCRIPT = {
     "turns": [
         {
