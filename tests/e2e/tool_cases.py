@@ -200,7 +200,7 @@ CASES: Mapping[str, Case] = {
             Step({"command_number": 1}, "Command 1 continues"),
             Step({"command_number": 1, "stop": True}, "Stopped: you asked for it."),
         ),
-        refused=(failed("Command 7 was never started. Go on", command_number=7),),
+        refused=(failed("Command 7 was never started. Continue", command_number=7),),
     ),
     "web_fetch": Case(
         works=(Step({"url": "SITE/page"}, "# T\n\n# Head\n\nSome **text**."),),
