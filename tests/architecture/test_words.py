@@ -33,7 +33,6 @@ SAY_INSTEAD = {
     r"leave the (session|program|terminal|prompt)": "quit",
     r"(is|are|was|were) said": "a notice says",
     r"said (with it|anew|once|again)": "shown",
-    r"go(ing)? on": "continue",
     r"goes on": "continues",
     r"what is lacking|lacked": "is missing, needs",
     r"anew": "again",

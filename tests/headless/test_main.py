@@ -73,7 +73,7 @@ class Place:
 
     @property
     def resume_line(self) -> str:
-        return f"Continue with: treadle --resume {self.session}\n"
+        return f"Go on with: treadle --resume {self.session}\n"
 
 
 @pytest.fixture

@@ -83,7 +83,7 @@ def describe_mended(mended: Mended) -> str:
 
 def resume_line(session_id: str) -> str:
     """Say how to go on with a session."""
-    return f"Continue with: treadle --resume {session_id}"
+    return f"Go on with: treadle --resume {session_id}"
 
 
 def tell(notice: str) -> None:
