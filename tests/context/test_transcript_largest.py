@@ -4,6 +4,7 @@ import pytest
 
 from treadle.context.transcript import Transcript
 from treadle.protocol.messages import ContentBlock, Image, Message, Role, Text, ToolResult, ToolUse
+from treadle.protocol.models import ToolProtocol
 
 BIG = "x" * 36_000
 
@@ -40,3 +41,9 @@ def test_what_leaves_anyway_is_not_named() -> None:
     assert told.droppable(1.0) == 4
     assert told.largest() == "an answer of the model (about 4 tokens)"
     assert Transcript().largest() == ""
+
+
+def test_where_there_is_no_message_nothing_is_left_out() -> None:
+    empty = Transcript()
+    empty.drop(2, "what left")
+    assert empty.messages(ToolProtocol.NATIVE) == ()

@@ -38,6 +38,7 @@ class Tmux:
     """One pane on a server of its own."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._socket = str(folder / "tmux")
         self._environment = {
             **{name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TMUX")},
@@ -54,6 +55,11 @@ class Tmux:
             capture_output=True,
             text=True,
         ).stdout
+
+    def start(self, command: str) -> None:
+        """Start the program here, by short names, and wait until it is ready."""
+        self.run("new-session", "-d", "-c", str(self._folder), "-x", "90", "-y", "30", "-s", "t", command)
+        self.until("? for keys")
 
     @property
     def shown(self) -> str:
@@ -80,9 +86,8 @@ def test_a_session_in_a_real_terminal(tmux: Tmux, tmp_path: Path) -> None:
     workspace, script = tmp_path / "ws", tmp_path / "script.json"
     workspace.mkdir()
     script.write_text(json.dumps(SCRIPT))
-    command = f"{sys.executable} -m treadle -C {workspace} --model scripted/{script}; echo code $?; stty -a; sleep 1000"
-    tmux.run("new-session", "-d", "-x", "90", "-y", "30", "-s", "t", command)
-    tmux.until("? for keys")
+    command = f"{sys.executable} -m treadle -C ws --model scripted/script.json; echo code $?; stty -a; sleep 1000"
+    tmux.start(command)
     tmux.keys("write it", "Enter")
     tmux.until("I write it.", "Create a.txt?", "+ 日本", "❯ Yes")
     tmux.run("resize-window", "-t", "t", "-x", "60", "-y", "20")
@@ -103,9 +108,8 @@ def test_a_call_is_amended_in_an_editor_of_a_real_terminal(tmux: Tmux, tmp_path:
     workspace, script = tmp_path / "ws", tmp_path / "script.json"
     workspace.mkdir()
     script.write_text(json.dumps(AMENDED))
-    command = f"{sys.executable} -m treadle -C {workspace} --model scripted/{script}; sleep 1000"
-    tmux.run("new-session", "-d", "-x", "90", "-y", "30", "-s", "t", command)
-    tmux.until("? for keys")
+    command = f"{sys.executable} -m treadle -C ws --model scripted/script.json; sleep 1000"
+    tmux.start(command)
     tmux.keys("write it", "Enter")
     tmux.until("Create a.txt?", "ctrl-g edit first")
     tmux.keys("C-g")
@@ -126,9 +130,8 @@ def test_a_log_that_cannot_be_written_is_told_once(tmux: Tmux, tmp_path: Path) -
         "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (120_000,) * 2); "
         "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
     )
-    program = f"{sys.executable} -c '{limit}' -m treadle -C {workspace} --model scripted/{script}"
-    tmux.run("new-session", "-d", "-x", "90", "-y", "30", "-s", "t", f"{program}; echo code $?; sleep 1000")
-    tmux.until("? for keys")
+    program = f"{sys.executable} -c '{limit}' -m treadle -C ws --model scripted/script.json"
+    tmux.start(f"{program}; echo code $?; sleep 1000")
     tmux.keys("write it", "Enter")
     tmux.until("code 1")
     assert tmux.shown.count("Try: Free disk space") == 1, tmux.shown

@@ -137,8 +137,11 @@ class Transcript:
         return (*self._requests_left_out, *(text for asked in self._asked[1 : 1 + count] for text in asked))
 
     def drop(self, count: int, summary: str = "") -> None:
-        """Leave out `count` messages after the first (which carries the task); `summary` stands in their place."""
-        if not count:
+        """Leave out `count` messages after the first (which carries the task); `summary` stands in their place.
+
+        Where there is no message, as a log may say that was written by hand, nothing is left out.
+        """
+        if not count or not self._messages:
             return
         gone = self.size_of(count)
         self._requests_left_out += [text for asked in self._asked[1 : 1 + count] for text in asked]
