@@ -14,7 +14,7 @@ from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
-from prompt_toolkit.layout import ConditionalContainer, Dimension, HSplit, Layout, Window
+from prompt_toolkit.layout import ConditionalContainer, Dimension, DynamicContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import AfterInput, ConditionalProcessor
 from prompt_toolkit.output import Output
@@ -27,6 +27,8 @@ from treadle.protocol.errors import ConfigError
 from treadle.tui.dialog import Key, Press
 from treadle.tui.drawn import go_to_top
 from treadle.tui.editor import edit_text
+from treadle.tui.lines import fragments
+from treadle.tui.pager import Pager, Turn
 from treadle.tui.pasting import parse_keys
 from treadle.tui.theme import Palette, Theme
 
@@ -99,6 +101,7 @@ class Wish(Enum):
     SEND_HELD = "send held"
     DROP_HELD = "drop held"
     EDIT = "edit"
+    PAGER = "pager"
 
 
 Intent: TypeAlias = Entered | Pressed | Tabbed | Wish
@@ -113,6 +116,7 @@ _WISHES = (
     ("s-tab", Wish.NEXT_MODE),
     ("c-t", Wish.TODO),
     ("c-g", Wish.EDIT),
+    ("c-o", Wish.PAGER),
     ("?", Wish.SHOW_KEYS),
     ("up", Wish.TAKE_BACK),
     ("enter", Wish.SEND_HELD),
@@ -136,6 +140,22 @@ _LIST_KEYS = {
     "c-c": Key.STOP,
     "c-o": Key.DETAILS,
     "c-g": Key.EDIT,
+}
+
+_PAGER_KEYS = {
+    "up": Turn.UP,
+    "escape [ A": Turn.UP,
+    "down": Turn.DOWN,
+    "escape [ B": Turn.DOWN,
+    "pageup": Turn.PAGE_UP,
+    "pagedown": Turn.PAGE_DOWN,
+    "home": Turn.FIRST,
+    "end": Turn.LAST,
+    "enter": Turn.ENTER,
+    "c-h": Turn.RUB_OUT,
+    "escape": Turn.CLOSE,
+    "c-o": Turn.CLOSE,
+    "c-c": Turn.CLOSE,
 }
 
 
@@ -165,11 +185,13 @@ class Screen:
         self._current: list[KeyPress] = []
         self._refreshing: asyncio.TimerHandle | None = None
         self._lent = False
+        self._pager: Pager | None = None
         self._held: list[str] = []
         self._title = ""
         self._prompt = Buffer(multiline=True, history=history)
         self._words = Buffer(multiline=True)
         self._windows = self._make_windows()
+        self._pages = Window(FormattedTextControl(self._page, focusable=True, show_cursor=False))
         self.painted = asyncio.Event()
         self._app = self._make_application()
         self._app.before_render += lambda _: self._look()
@@ -189,6 +211,8 @@ class Screen:
             if reports:
                 self._app.output.write_raw(_END)
                 self._app.output.flush()
+            self._pager = None
+            self._print_held()
 
     def leave(self, code: int) -> None:
         """End `run` with this exit code."""
@@ -254,7 +278,8 @@ class Screen:
         """Send keys elsewhere from now on."""
         if focus is not self._focus:
             self._focus = focus
-            self._app.layout.focus(self._windows[focus])
+            if self._pager is None:
+                self._app.layout.focus(self._windows[focus])
         self.refresh_now()
 
     def pass_on(self) -> None:
@@ -264,8 +289,8 @@ class Screen:
         self._app.key_processor.feed_multiple(keys, first=True)
 
     def print(self, text: str) -> None:
-        """Write whole lines above the application; while an editor has the terminal, they wait."""
-        if self._lent:
+        """Write whole lines above the application; while an editor or the pager has the terminal, they wait."""
+        if self._lent or self._pager is not None:
             self._held.append(text)
             return
         if not self._app.is_running:
@@ -282,11 +307,44 @@ class Screen:
 
     def _resized(self) -> None:
         """Draw anew at another width, where the terminal has wrapped what was drawn before."""
+        if self._pager is not None:
+            self._app.output.erase_screen()
+            self._app.output.cursor_goto(0, 0)
+            self._app.renderer.reset(leave_alternate_screen=False)
+        else:
+            self._erase()
+        self._app.invalidate()
+
+    def _erase(self) -> None:
+        """Take away what is drawn below the scrollback."""
         go_to_top(self._app, self._app.output.get_size().columns)
         self._app.output.erase_down()
         self._app.output.flush()
         self._app.renderer.reset()
-        self._app.invalidate()
+
+    def page(self, pager: Pager) -> None:
+        """Show a pager on the alternate screen, and give it every key until it is closed."""
+        if self._pager is not None or self._lent or not self._runs():
+            return
+        self._erase()
+        self._pager = pager
+        self._app.renderer.full_screen = True
+        self._app.layout.focus(self._pages)
+        self.refresh_now()
+
+    def _close_pager(self) -> None:
+        """Give the screen back as it was, with what was printed meanwhile."""
+        self._pager = None
+        self._app.renderer.erase()
+        self._app.renderer.full_screen = False
+        self._app.layout.focus(self._windows[self._focus])
+        self._print_held()
+        self.refresh_now()
+
+    def _print_held(self) -> None:
+        held, self._held = self._held, []
+        if held:
+            self.print("".join(held))
 
     def edit(
         self, text: str, suffix: str, *, done: Callable[[str], None], failed: Callable[[ConfigError], None]
@@ -305,9 +363,7 @@ class Screen:
             tell(failed, error)
         finally:
             self._lent = False
-            held, self._held = self._held, []
-            if held:
-                self.print("".join(held))
+            self._print_held()
 
     def bell(self, text: str) -> None:
         """Ring, and notify the person if the terminal can."""
@@ -330,6 +386,8 @@ class Screen:
         self._app.invalidate()
 
     def _look(self) -> None:
+        if self._pager is not None:
+            return
         size = self._app.output.get_size()
         typed = self._prompt.document.lines
         taken = sum(1 + (get_cwidth(line) + 2) // size.columns for line in typed)
@@ -372,7 +430,15 @@ class Screen:
             Focus.KEYS: _fragments(lambda: self._shown.question, focusable=True),
         }
 
-    def _make_layout(self) -> HSplit:
+    def _make_layout(self) -> DynamicContainer:
+        below = self._make_rows()
+        return DynamicContainer(lambda: below if self._pager is None else self._pages)
+
+    def _page(self) -> StyleAndTextTuples:
+        size = self._app.output.get_size()
+        return fragments(self._pager.draw(size.columns, size.rows)) if self._pager is not None else []
+
+    def _make_rows(self) -> HSplit:
         return HSplit(
             [
                 _when(
@@ -406,10 +472,10 @@ class Screen:
         for name, wish in _WISHES:
             keys.add(name, filter=prompt & ~is_searching & self._when_it_can(wish))(self._wishes(wish))
         keys.add("c-d", filter=prompt & Condition(lambda: not self._prompt.text))(self._wishes(Wish.END))
-        # The usual Ctrl-O enters the line; here it shows more.
-        keys.add("c-o", filter=prompt)(lambda _: None)
-        keys.add("c-z")(lambda event: event.app.suspend_to_background())
+        paging = has_focus(self._pages)
+        keys.add("c-z", filter=~paging)(lambda event: event.app.suspend_to_background())
         self._add_question_keys(keys, listing, words)
+        self._add_pager_keys(keys, paging)
         return keys
 
     def _when_it_can(self, wish: Wish) -> Filter:
@@ -437,10 +503,29 @@ class Screen:
             keys.add(*name.split(), filter=listing)(take(key))
         keys.add(Keys.BracketedPaste, filter=listing)(take(Key.PASTE))
         keys.add(Keys.Any, filter=listing)(take_any)
-        for name in ("escape", "c-c"):
+        for name in ("escape", "c-c", "c-o"):
             keys.add(name, filter=words)(take(_LIST_KEYS[name]))
         keys.add("enter", filter=words & Condition(lambda: self._alone))(take(Key.ENTER))
         keys.add("enter", filter=words & Condition(lambda: not self._alone))(_new_line)
+
+    def _add_pager_keys(self, keys: KeyBindings, paging: Filter) -> None:
+        """Let the pager take every key while it is open; those that mean nothing in it do nothing."""
+
+        def take(turn: Turn) -> Callable[[KeyPressEvent], None]:
+            def handle(event: KeyPressEvent) -> None:
+                if self._pager is not None and not self._pager.press(turn, event.data):
+                    self._close_pager()
+
+            return handle
+
+        def take_any(event: KeyPressEvent) -> None:
+            prints = len(event.data) == 1 and event.data.isprintable()
+            take(Turn.TEXT if prints else Turn.OTHER)(event)
+
+        for name, turn in _PAGER_KEYS.items():
+            keys.add(*name.split(), filter=paging)(take(turn))
+        keys.add(Keys.BracketedPaste, filter=paging)(lambda _: None)
+        keys.add(Keys.Any, filter=paging)(take_any)
 
     @property
     def _alone(self) -> bool:

@@ -52,13 +52,15 @@ from treadle.tui.lines import Line, fragments
 from treadle.tui.menu import Menu, begins, menu_lines
 from treadle.tui.menus import key_lines, keys_text, menu_for
 from treadle.tui.outbox import Outbox
+from treadle.tui.pager import Pager
 from treadle.tui.past import first_view
-from treadle.tui.question_lines import question_lines, waiting_line
+from treadle.tui.question_lines import QuestionRows, question_lines, waiting_line, whole_question
 from treadle.tui.questions import Questions
 from treadle.tui.requests import Requests
 from treadle.tui.screen import Entered, Face, Intent, Pressed, Screen, Tabbed, Wish
 from treadle.tui.theme import Palette, present_theme
 from treadle.tui.view import View, held_back, shown_before, update
+from treadle.tui.whole import Seen
 
 if TYPE_CHECKING:
     from treadle.tui.paint import Painter
@@ -94,6 +96,8 @@ class Surface:
         self._last: Item | None = None
         self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
         self.requests = Requests(self.outbox, lambda: self._view)
+        self._seen = Seen((*live.past, *live.opening))
+        self._room = (80, 24)
         self._again: tuple[Wish | None, float] = (None, 0.0)
         self._flash = ("", 0.0)
         self._unfolded_until = 0.0
@@ -137,6 +141,7 @@ class Surface:
         """Take a notification."""
         now = self._loop.time()
         before = self._view
+        self._seen.hear(told)
         self._view, items = update(before, told, now)
         if isinstance(told, _METERED):
             status_now = self._live.status
@@ -203,16 +208,16 @@ class Surface:
         below = above_rule(self._view, around, columns, signs)
         menu = self._menu_rows(columns)
         rows -= len(below) + len(menu)
-        question, field, under = self._asked(columns, rows)
-        rows -= len(question) + len(under)
+        asked = self._asked(columns, rows)
+        rows -= len(asked.above) + len(asked.under)
         living = ""
         if self._painter is not None:
             living = self._painter(columns, self._theme).living(self._view, rows, now)
         return Face(
             living=living,
-            question=fragments(question),
-            field=fragments([field]),
-            under=fragments(under),
+            question=fragments(asked.above),
+            field=fragments([asked.field]),
+            under=fragments(asked.under),
             panel=fragments(below),
             rule=fragments([rule(self._view, columns, signs)]),
             placeholder=placeholder(self._view, around),
@@ -246,12 +251,13 @@ class Surface:
             return key_lines(columns)
         return menu_lines(self._menu, columns, self._theme.signs)
 
-    def _asked(self, columns: int, rows: int) -> tuple[list[Line], Line, list[Line]]:
+    def _asked(self, columns: int, rows: int) -> QuestionRows:
         dialog, signs = self._questions.dialog, self._theme.signs
+        self._room = (columns, rows)
         if dialog.asking is None:
-            return [], (), []
+            return QuestionRows(above=[])
         if not dialog.focused:
-            return [waiting_line(dialog, columns, signs)], (), []
+            return QuestionRows(above=[waiting_line(dialog, columns, signs)])
         return question_lines(dialog, self._view.roots, width=columns, rows=rows, signs=signs)
 
     def _change_view(self, view: View) -> None:
@@ -293,6 +299,8 @@ class Surface:
         match intent:
             case Entered(text=text, steer=steer):
                 self._entered(text, steer=steer)
+            case Pressed(press=Press(key=Key.DETAILS)) if self._asked(*self._room).pager:
+                self._page_question()
             case Pressed(press=pressed):
                 self._questions.press(pressed)
             case Tabbed(alone=alone):
@@ -330,8 +338,33 @@ class Surface:
                 self.requests.drop_held()
             case Wish.EDIT:
                 self._edit_draft()
+            case Wish.PAGER:
+                self._page_all()
             case _:
                 assert_never(wish)
+
+    def _page_question(self) -> None:
+        """Show what is asked about, whole."""
+        asking = self._questions.dialog.asking
+        if asking is None:
+            return
+
+        def alert() -> str:
+            now = self._questions.dialog.asking
+            return "" if now is not None and now.question is asking.question else "The question is over."
+
+        self.screen.page(
+            Pager(lambda width: whole_question(asking, self._view.roots, width), self._theme.signs, alert=alert)
+        )
+
+    def _page_all(self) -> None:
+        """Show whole what the scrollback shows folded."""
+        signs, calls = self._theme.signs, self._view.calls
+
+        def alert() -> str:
+            return "Treadle needs an answer." if self._view.questions else ""
+
+        self.screen.page(Pager(lambda width: self._seen.rows(calls, width, signs), signs, at_end=True, alert=alert))
 
     def _take_from_menu(self) -> None:
         if self._menu.entry is not None:
