@@ -90,7 +90,7 @@ PROVED: dict[str, tuple[str, ...]] = {
     "f-104": (f"{_TERMINAL}::test_a_command_of_400_lines_shows_its_end_and_all_of_it_in_the_pager_and_escape_is_no",),
     "f-105": (
         f"{_TERMINAL}::test_keys_typed_before_the_question_do_not_answer_it",
-        "tests/tui/test_surface.py::test_keys_typed_ahead_do_not_approve_but_go_to_the_input_line",
+        "tests/tui/test_surface.py::test_what_is_typed_goes_to_the_draft_and_the_question_waits_for_tab",
     ),
     "f-106": (f"{_PROCESSES}::test_a_command_over_its_time_is_ended_with_its_group_and_what_it_printed_is_kept",),
     "f-107": (

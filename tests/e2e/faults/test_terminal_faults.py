@@ -169,17 +169,17 @@ async def test_a_session_that_was_stopped_goes_on_in_the_foreground(tmp_path: Pa
 
 
 async def test_a_paste_of_five_mebibytes_is_one_prompt(tmp_path: Path) -> None:
-    pasted = "a line of the paste\n" * (5 * 1024 * 1024 // 20)
+    pasted = "    an indented beginning\n" + "a line of the paste\n" * (5 * 1024 * 1024 // 20)
     played = Script(turns=(Turn(items=(SayText(text="Long."),)),))
     async with session(tmp_path, played) as terminal:
         await terminal.paste(pasted)
         await terminal.until_shown("a line of the paste")
         terminal.type(ENTER)
-        await terminal.until_shown("262,138 more lines", "Long.", "■ Done")
+        await terminal.until_shown("262,139 more lines", "Long.", "■ Done")
     (prompt,) = [event.data for event in log_of(tmp_path / "home") if isinstance(event.data, Prompt)]
     (content,) = prompt.content
     assert isinstance(content, Text)
-    assert content.text.strip() == pasted.strip()
+    assert content.text == pasted
 
 
 async def test_a_command_with_characters_that_hide_is_shown_escaped_and_escape_is_no(tmp_path: Path) -> None:
