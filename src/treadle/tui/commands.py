@@ -19,6 +19,16 @@ _NUMBERED = {
 }
 
 
+MODE_TEXTS = {
+    Mode.PLAN: "nothing is changed",
+    Mode.ASK: "everything that changes something is asked about",
+    Mode.EDITS: "file edits run without asking",
+    Mode.AUTO: "commands run without asking where there is a sandbox",
+    Mode.FULL: "everything but what is dangerous runs without asking",
+}
+"""What each mode means."""
+
+
 class Send(Struct, frozen=True):
     """Send a prompt."""
 
