@@ -3,9 +3,9 @@
 import re
 
 _VERBS = """
-    act add ask base begin call check choose close copy correct download do don't end find finish give go install launch
-    leave list look make mend move name narrow open outline page pick press put quote read save say scroll search send
-    set shrink skip split start stop switch take tell trust try use wait write
+    act add ask base begin call check choose close continue copy correct download do don't end find finish fix give
+    install launch leave list look make move name narrow open outline page pick press put quote read save say scroll
+    search send set shrink skip split start stop swap switch take tell trust try use wait write
 """
 _BEFORE = r"(?:(?:if|until|where|for|before|after|when|as|to) [^:;]*?[,:]? )?"
 _LINKS = r"(?:(?:or|and|then|so|but|better|instead|please) )*"

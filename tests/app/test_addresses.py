@@ -185,9 +185,8 @@ async def test_a_session_that_goes_on_takes_the_address_for_the_model_that_is_na
         alone = await _run(place, "--base-url", given)
     assert [one.code for one in (first, own, other, named, alone)] == [*[Exit.DONE] * 4, Exit.CONFIG]
     assert "A base URL was given without a model. [base-url-alone]" in alone.err
-    assert (
-        f"--base-url is the address of openai, which your settings name; this session works with {REFS['groq']}."
-        in (other.err)
+    assert f"--base-url is for openai, the provider in your settings, but this session uses {REFS['groq']}." in (
+        other.err
     )
     assert [all_of_them.keys_at(name) for name in ("groq", "openai", "anthropic")] == [{"groq"}, set(), set()]
     # The second run is of the session's own provider; the third names another one, so the session keeps its address.
@@ -213,7 +212,7 @@ async def test_a_redirect_carries_no_key_to_another_host(place: Path) -> None:
         for status in (301, 302, 307, 308):
             async with http_server(partial(redirect, status), location=foreign) as url:
                 ended = await _run(place, "--model", REFS["groq"], "--base-url", f"{url}/v1")
-            assert (ended.code, "which is not followed" in ended.err) == (Exit.FAILED, True)
+            assert (ended.code, "which Treadle does not follow" in ended.err) == (Exit.FAILED, True)
     assert taken == []
 
 
@@ -241,6 +240,6 @@ async def test_a_refused_key_is_named_with_the_way_to_another_and_without_its_te
     async with http_server(refuse) as url:
         ended = await _run(place, "--model", REFS["groq"], "--base-url", f"{url}/v1")
     assert "The key comes from GROQ_API_KEY and ends in …3333. (HTTP 401)" in ended.err
-    assert "Store another key: `treadle login groq`. GROQ_API_KEY is used before a stored key" in ended.err
+    assert "Store another key: `treadle login groq`. GROQ_API_KEY overrides a stored key" in ended.err
     assert KEYS["GROQ_API_KEY"] not in ended.err + ended.out
     assert "log:" not in ended.err

@@ -25,9 +25,9 @@ async def test_a_denial_gives_one_reason_and_what_would_run_separately(folder: P
     lines = ("cat src/a.py && git push origin main", "cd src && ls && make all", "wc -l src/a.py; cat .env")
     seen = await rehearse(folder, [*map(run, lines), call("read_file", path=".env")], mode=Mode.EDITS)
     assert [result.outcome for result in seen.results[:4]] == [Outcome.DENIED] * 4
-    nobody = "This needs a person's yes, and nobody is here to give it."
-    way_on = "Go on without it, or finish and say what could not be done."
-    make = "make can run code of the project or of packages, whatever it is asked."
+    nobody = "It needs approval, and nobody is here to give it."
+    way_on = "Continue without it, or finish and say what could not be done."
+    make = "make can run code of the project or of packages, whatever its arguments are."
     env = ".env is protected from being read."
     assert seen.texts[0] == (
         "Denied [no-user]: `git push origin main`: git push publishes commits. "
@@ -57,7 +57,7 @@ async def test_what_is_said_to_run_separately_does(folder: Path) -> None:
 async def test_a_line_that_is_no_valid_shell_is_a_mistake_and_no_denial(folder: Path, mode: Mode) -> None:
     broken = {
         "if then": "syntax error near unexpected token `then'",
-        "cat src/a.py &amp;&amp; ls": "write `&`, `<` and `>` as they are",
+        "cat src/a.py &amp;&amp; ls": "Write `&`, `<` and `>` as they are",
         "echo 'a": "unexpected EOF while looking for matching",
         "touch made\nfor i in 1 2; do": "syntax error",
     }

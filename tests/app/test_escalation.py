@@ -83,7 +83,7 @@ async def test_a_no_leaves_it_at_the_failure(tmp_path: Path, beside: Path) -> No
     asked, results = await work(tmp_path, beside, OptionKind.REJECT_ONCE)
     assert len(asked) == 2
     assert [result.outcome for result in results] == [Outcome.FAILED, Outcome.FAILED]
-    assert f"The sandbox keeps {beside} from being changed." in str(results[0].content)
+    assert f"The sandbox does not allow changing {beside}." in str(results[0].content)
     assert list(beside.iterdir()) == []
 
 

@@ -182,7 +182,7 @@ def first_block(requests: list[Any]) -> str:
 
 
 async def test_the_model_is_told_in_a_line_that_there_is_such_a_file(folder: Path) -> None:
-    told = "Paths listed in .clineignore need a yes to be read or changed."
+    told = "Paths listed in .clineignore need approval to be read or changed."
     assert told in first_block((await rehearse(folder, [])).requests)
     (folder / ".clineignore").unlink()
     assert "need a yes to be read" not in first_block((await rehearse(folder, [])).requests)

@@ -48,7 +48,7 @@ def test_each_mode_has_its_model_and_budget() -> None:
     ("facts", "wanted", "budget", "notice"),
     [
         (ModelSettings(), 10_000, 10_000, ""),
-        (ModelSettings(max_output=8000), 10_000, 6000, "can think 6,000 tokens at most; its budget of 10,000"),
+        (ModelSettings(max_output=8000), 10_000, 6000, "can think 6,000 tokens at most. Its budget of 10,000"),
         (ModelSettings(max_output=8000), 6000, 6000, ""),
         (ModelSettings(), 0, None, ""),
     ],
@@ -66,7 +66,7 @@ def test_a_budget_is_clipped_to_the_model_with_a_notice(
 def test_a_model_that_cannot_think_gets_no_budget() -> None:
     choice = Models(Settings(model="openai/gpt-4o", thinking_budget=2000), KEYS).choose()
     assert choice.thinking_budget is None
-    assert choice.notices == ("openai/gpt-4o cannot think; its thinking budget of 2,000 tokens is left out.",)
+    assert choice.notices == ("openai/gpt-4o cannot think. Its thinking budget of 2,000 tokens is not used.",)
 
 
 def test_a_model_that_nothing_is_known_of_gets_the_budget_as_it_is() -> None:

@@ -97,7 +97,7 @@ async def test_a_call_of_a_tool_that_cannot_be_used_now_is_told_why_and_what_to_
     seen = await rehearse(folder, calls, mode=Mode.EDITS, tool_protocol=ToolProtocol(protocol))
     assert [result.outcome for result in seen.results[:3]] == [Outcome.INVALID, Outcome.OK, Outcome.INVALID]
     assert seen.texts[0].startswith(
-        "plan_mode_respond cannot be used now: it works in plan mode only. Go on with the task"
+        "plan_mode_respond cannot be used now: it works in plan mode only. Continue with the task"
     )
     assert seen.texts[2] == NO_USER_TO_ASK
 

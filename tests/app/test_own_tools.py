@@ -54,9 +54,7 @@ def test_a_tool_of_a_package_is_found_and_one_with_a_name_in_use_is_left_out(ins
     package(installed, "mine_a", "x = mine_a:weather\ny = mine_a:read_file", SOURCE)
     found = own_tools(["read_file"])
     assert [tool.spec.name for tool in found.tools] == ["weather"]
-    assert found.problems == (
-        "The tool read_file of an installed package is left out: there already is one of that name.",
-    )
+    assert found.problems == ("The tool read_file of an installed package is left out: the name is already used.",)
 
 
 @pytest.mark.parametrize("source", ["raise ValueError(1)", "import sys; sys.exit(3)", "import no_such_module", "x = ("])
@@ -94,7 +92,7 @@ def test_a_package_described_in_the_folder_that_is_worked_in_is_not_loaded(
 def test_a_program_gives_tools_and_a_name_in_use_is_refused() -> None:
     tool = function_tool(twice)
     assert own_tools(["read_file"], [tool]) == OwnTools(tools=(tool,))
-    with pytest.raises(ConfigError, match="There already is a tool named twice"):
+    with pytest.raises(ConfigError, match="There is already a tool named twice"):
         own_tools(["twice"], [tool])
-    with pytest.raises(ConfigError, match="There already is a tool named twice"):
+    with pytest.raises(ConfigError, match="There is already a tool named twice"):
         own_tools([], [tool, tool])

@@ -105,7 +105,7 @@ def test_a_look_that_keeps_nothing_leaves_no_trace(places: Places) -> None:
 def test_an_administrators_file_that_others_can_change_does_not_count_and_is_told(places: Places) -> None:
     file = _write(places.admin / "policy.toml", DENY.format(id="a"))
     found = _files(places, admin="x does not belong to root").in_force()
-    why = f"{file} does not count: x does not belong to root"
+    why = f"{file} is not used: x does not belong to root"
     assert (found.ruleset.rules, found.ruleset.problems) == ((), (why,))
     assert found.files == (FoundFile(path=file, scope="admin", state=FileState.BROKEN, why=why),)
 

@@ -47,11 +47,11 @@ def test_a_folder_in_another_or_around_the_workspace_is_left_out_and_said(worksp
     for wanted in ([inner, tmp_path / "a"], [tmp_path / "a", inner]):
         found = further_roots(workspace, list(map(str, wanted)))
         assert found.folders == (str(tmp_path / "a"),)
-        assert found.notices == (f"{inner} lies in {tmp_path / 'a'} and is not added by itself.",)
+        assert found.notices == (f"{inner} is in {tmp_path / 'a'}, which already includes it.",)
     assert further_roots(workspace, [str(workspace / "inner")]).folders == ()
     around = further_roots(workspace / "inner", [str(workspace)])
     assert around.folders == ()
-    assert around.notices[0].startswith(f"left out: {workspace}, for the workspace lies in it.")
+    assert around.notices[0].startswith(f"left out: {workspace} contains the workspace.")
 
 
 def test_a_folder_is_trusted_only_by_a_word_of_its_own(workspace: Path, tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_session_that_goes_on_leaves_out_a_folder_that_leads_elsewhere_now(wor
     (tmp_path / "b").symlink_to(tmp_path / "a")
     found = past_roots(workspace, history, [str(tmp_path / "a")])
     assert found.folders == (str(tmp_path / "a"),)
-    assert found.notices == (f"left out: {tmp_path / 'b'} leads to {tmp_path / 'a'} now.",)
+    assert found.notices == (f"left out: {tmp_path / 'b'} now points to {tmp_path / 'a'}.",)
 
 
 def test_a_session_that_goes_on_gets_no_new_folder(workspace: Path, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_each_state_is_described() -> None:
 def test_the_doctor_says_what_is_lacking() -> None:
     (check,) = (check for check in installation_checks() if check.name == "sandbox")
     assert check.found == f"none: {NONE.reason}"
-    assert "Mode auto is off until then." in check.fix
+    assert "Until then mode auto does not start." in check.fix
 
 
 @pytest.mark.parametrize(

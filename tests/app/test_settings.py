@@ -215,7 +215,7 @@ def test_the_number_of_retries_is_a_setting_and_else_the_usual_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("A=b", "not the name of a variable"), ("OPENAI_API_KEY", "never handed to a command")]
+    ("name", "why"), [("A=b", "not a variable name"), ("OPENAI_API_KEY", "commands never get a provider's key")]
 )
 def test_a_command_is_passed_what_the_user_names_and_no_key(tmp_path: Path, name: str, why: str) -> None:
     file = tmp_path / "user.toml"
@@ -247,4 +247,4 @@ def test_what_is_dangerous_cannot_be_approved_by_a_setting(tmp_path: Path) -> No
     file.write_text('approve = ["read_outside", "critical"]\n')
     with pytest.raises(ConfigError) as raised:
         load_settings({}, file)
-    assert "what is dangerous is always asked" in (raised.value.why or "")
+    assert "dangerous calls always ask" in (raised.value.why or "")

@@ -15,7 +15,7 @@ from treadle.protocol.permissions import Mode, Situation
 from treadle.protocol.tools import Risk
 from treadle.workspace.situation import repository_line, situation_lines
 
-NOBODY = "Nobody is here: no question gets an answer, and what needs a yes is denied."
+NOBODY = "Nobody is here: questions get no answer, and what needs approval is denied."
 BYTES_PER_TOKEN = 3.6
 MOST_TOKENS = 80
 
@@ -53,7 +53,10 @@ async def test_the_first_block_says_that_nobody_is_there_and_what_the_mode_lets_
     first, *later = blocks(await rehearse(folder, LOOKS, mode=Mode.EDITS))
     assert first.splitlines()[:2] == [
         NOBODY,
-        "Mode: edits. Reading and file edits run. The network and commands that run code, such as tests, need a yes.",
+        (
+            "Mode: edits. Reading and file edits are allowed. The network and commands that run code, such as tests, "
+            "need approval."
+        ),
     ]
     assert len(later) == 3
     assert not any("Mode:" in block or "Nobody" in block for block in later), "it is told once"
@@ -61,7 +64,9 @@ async def test_the_first_block_says_that_nobody_is_there_and_what_the_mode_lets_
 
 async def test_with_a_person_there_the_mode_alone_is_told(folder: Path) -> None:
     first, *_ = blocks(await rehearse(folder, LOOKS, mode=Mode.ASK, present=True))
-    assert first.startswith("Mode: ask. Reading in the workspace runs. Edits, the network and commands that run code")
+    assert first.startswith(
+        "Mode: ask. Reading in the workspace is allowed. Edits, the network and commands that run code"
+    )
     assert "here and can answer" not in first
 
 
@@ -71,7 +76,7 @@ async def test_a_change_of_mode_or_presence_is_told_in_the_next_block(folder: Pa
     first, second, third, fourth = blocks(await rehearse(folder, calls, mode=Mode.ASK, present=True, later=later))
     assert "Mode: ask." in first
     assert "Mode:" not in second
-    assert third.startswith("The user is here and can answer.\nMode: edits. Reading and file edits run.")
+    assert third.startswith("The user is here and can answer.\nMode: edits. Reading and file edits are allowed.")
     assert "Mode:" not in fourth
 
 
@@ -84,7 +89,7 @@ async def test_a_limit_of_steps_is_told_at_first_and_when_it_changes(folder: Pat
 
 async def test_what_the_settings_approve_besides_is_told(folder: Path) -> None:
     first, *_ = blocks(await rehearse(folder, [], mode=Mode.EDITS, approve=(Risk.EXECUTE, Risk.REMOTE)))
-    assert "These run without a yes too: execute, remote." in first.splitlines()
+    assert "Also allowed: execute, remote." in first.splitlines()
 
 
 async def test_after_room_was_made_the_situation_is_told_again(folder: Path) -> None:

@@ -94,7 +94,7 @@ def test_a_folder_that_cannot_be_looked_through_is_used_under_no_flag(folder: Pa
         (folder / ".treadle" / str(number)).touch()
     trust = session_trust(folder, once=True)
     assert (trust.trusted, trust.asks, load_rules(trust)) == (False, False, ())
-    assert "holds more than 2000 files" in trust.notice()
+    assert "has more than 2000 files" in trust.notice()
 
 
 @pytest.mark.parametrize("mode", list(Mode))

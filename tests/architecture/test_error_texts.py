@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.architecture.test_shape import SOURCE, modules
+from tests.architecture.test_shape import source_modules
 from tests.next_step import says_what_to_do
 
 FOR_THE_MODEL = ("ToolError", "EditError", "_error")
@@ -29,7 +29,7 @@ def shown(text: ast.expr) -> str | None:
 
 def error_texts() -> Iterator[tuple[str, str]]:
     """Each literal text with its place."""
-    for name, tree in modules(SOURCE):
+    for name, tree in source_modules():
         if name.startswith(NOT_FOR_THE_MODEL):
             continue
         for node in ast.walk(tree):

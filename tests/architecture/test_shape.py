@@ -1,10 +1,9 @@
 """Rules about the source that no other tool checks."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "treadle"
@@ -37,6 +36,12 @@ IMPORTS_LATE = {
 """Besides `app` and `cli`; each with its reason."""
 
 
+@cache
+def source_modules() -> Sequence[tuple[str, ast.Module]]:
+    """Every module of the source, read once: its path, and its tree."""
+    return tuple(modules(SOURCE))
+
+
 def modules(folder: Path) -> Iterator[tuple[str, ast.Module]]:
     """Every module of a folder: its path, and its tree."""
     for file in sorted(folder.rglob("*.py")):
@@ -55,7 +60,7 @@ def catches_everything(handler: ast.ExceptHandler) -> bool:
 def test_everything_is_caught_in_the_allowed_places_only() -> None:
     found = {
         name
-        for name, tree in modules(SOURCE)
+        for name, tree in source_modules()
         for node in ast.walk(tree)
         if isinstance(node, ast.ExceptHandler) and catches_everything(node)
     }
@@ -72,15 +77,14 @@ def imports_late(tree: ast.Module) -> bool:
 
 
 def test_functions_import_in_the_allowed_places_only() -> None:
-    found = {name for name, tree in modules(SOURCE) if not name.startswith(("app/", "cli/")) and imports_late(tree)}
+    found = {name for name, tree in source_modules() if not name.startswith(("app/", "cli/")) and imports_late(tree)}
     assert found <= set(IMPORTS_LATE)
 
 
-@pytest.mark.parametrize("folder", [SOURCE, ROOT / "tests"])
-def test_nothing_is_mocked(folder: Path) -> None:
+def test_nothing_is_mocked() -> None:
     names = [
         (name, alias.name if isinstance(node, ast.Import) else f"{node.module}.{alias.name}")
-        for name, tree in modules(folder)
+        for name, tree in (*source_modules(), *modules(ROOT / "tests"))
         for node in ast.walk(tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
@@ -89,5 +93,5 @@ def test_nothing_is_mocked(folder: Path) -> None:
 
 
 def test_every_module_says_in_one_line_what_it_is() -> None:
-    docs = {name: ast.get_docstring(tree) or "" for name, tree in modules(SOURCE)}
+    docs = {name: ast.get_docstring(tree) or "" for name, tree in source_modules()}
     assert [name for name, text in docs.items() if not text.partition("\n")[0].endswith((".", ":"))] == []

@@ -80,23 +80,23 @@ def test_a_file_that_is_a_link_stays_one(treadle: Command, home: Path, tmp_path:
         ("mode", "edit", "mode cannot be 'edit'. It must be one of: plan, ask, edits, auto, full.", "mean edits?"),
         ("checklist", "yes", "It must be true or false.", ""),
         ("approve", "write", "It must be a list of: none, read,", """Write it as '["write"]'."""),
-        ("approve", '["critical"]', "what is dangerous is always asked.", ""),
+        ("approve", '["critical"]', "dangerous calls always ask.", ""),
         ("modle", "openai/gpt-5", "There is no setting modle.", "Did you mean model or mode?"),
         ("modes.plam.model", "openai/gpt-5", "no setting modes.plam.model.", "Did you mean modes.plan.model?"),
         ("providers.openai.url", "http://x", "no setting providers.openai.url.", "providers.openai.base_url"),
-        ("model.name", "x", "model has no settings of its own: it is a text in quotes.", ""),
+        ("model.name", "x", "model has no settings of its own: it is a string in quotes.", ""),
         ("modes", "plan", "modes cannot be 'plan'. It must be a table with: plan, ask,", ""),
         ("providers.openai.api_key", "sk-never-in-a-file", "no setting", "treadle login PROVIDER"),
         ("providers.openai.headers", "sk-never-in-a-file", "headers cannot be this.", ""),
-        ("no such key", "1", "A key is one name", "quotes"),
-        ("", "1", "A key is one name", ""),
+        ("no such key", "1", "A setting's key is one name", "quotes"),
+        ("", "1", "A setting's key is one name", ""),
         ("model", "gpt", "named by its provider, a slash", "Write openai/gpt-5 or "),
         ("model", "claude-sonnet-4-5", "", "Write anthropic/claude-sonnet-4-5"),
         ("fallback", "openai/gpt-55", "The nearest names are: openai/gpt-5", "treadle config set 'models."),
         ("modes.plan.model", "antropic/x", "", "Did you mean 'anthropic'"),
         ("base_url", "http://h/v1", "Neither --model nor model in your own settings", "[providers.NAME]"),
         ("providers.openai.base_url", "h/v1", "It must begin with http:// or https://.", ""),
-        ("providers.mine.wire_api", "chat", "", "Take one of anthropic_messages"),
+        ("providers.mine.wire_api", "chat", "", "Choose one of anthropic_messages"),
     ],
 )
 def test_a_wrong_value_is_refused_in_plain_words_and_nothing_is_written(
@@ -132,7 +132,7 @@ def test_a_value_is_read_and_removed_again(treadle: Command, home: Path, monkeyp
     again = treadle("config", "unset", "model")
     assert (again.code, f"model is not set in {file}." in again.err) == (78, True)
     monkeypatch.setenv("TREADLE_MODE", "plan")
-    assert "TREADLE_MODE is set in the environment and is used before" in treadle("config", "set", "mode", "auto").err
+    assert "TREADLE_MODE is set in the environment and overrides" in treadle("config", "set", "mode", "auto").err
 
 
 def test_a_model_that_a_base_url_depends_on_is_not_removed(treadle: Command, home: Path) -> None:

@@ -18,7 +18,7 @@ def test_an_empty_installation_is_well(treadle: Command) -> None:
     assert said.code == 0
     assert {"treadle", "python", "data folder", "database", "ripgrep", "git", "sandbox", "settings"} <= checks.keys()
     assert checks["keys"] == ("warn", "no provider has a key")
-    assert checks["local servers"] == ("ok", "none answered")
+    assert checks["local servers"] == ("ok", "none found")
 
 
 def test_what_is_optional_is_information_on_one_line(
@@ -35,7 +35,7 @@ def test_what_is_optional_is_information_on_one_line(
     assert lines[0].startswith("ok    extras: installed: none; not installed (optional): bedrock, ")
     others = [one for one in said.out.splitlines() if not one.startswith(("ok ", "      fix", "warn  sandbox"))]
     assert others[:-1] == []
-    assert others[-1] in ("Everything is in order.", "1 warning.")
+    assert others[-1] in ("Everything is OK.", "1 warning.")
 
 
 def test_an_address_that_nobody_owns_is_a_failure(
@@ -58,8 +58,8 @@ def test_the_trust_in_this_folder_is_told(treadle: Command, tmp_path: Path, monk
     treadle("trust", "--yes")
     told.append(_checks(treadle("doctor", "--offline", "--json").out)["this folder"])
     assert told == [
-        ("ok", "not trusted; nothing in it acts by itself"),
-        ("warn", f"untrusted: not used here: AGENTS.md. `treadle trust {work}` changes that, --trust for one run."),
+        ("ok", "not trusted; it has no rules, settings, servers or hooks"),
+        ("warn", f"untrusted: not used: AGENTS.md. To use them: `treadle trust {work}`, or --trust for one run."),
         ("ok", "trusted"),
     ]
 
@@ -100,7 +100,7 @@ def test_a_damaged_file_of_keys_fails(treadle: Command, home: Path) -> None:
     said = treadle("doctor", "--json")
     assert said.code == 1
     status, found = _checks(said.out)["keys"]
-    assert (status, found.split(".json")[0]) == ("fail", f"The file of keys {home}/auth")
+    assert (status, found.split(".json")[0]) == ("fail", f"The key file {home}/auth")
 
 
 async def test_each_configured_provider_is_called_once(

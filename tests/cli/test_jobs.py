@@ -61,12 +61,12 @@ async def test_a_running_command_is_listed_and_read_and_ended_with_everything_it
         below = [pid for pid in descendants(live.process.pid) if command_line(pid).startswith("sleep")]
         assert len(below) == 2
         killed = await program.run("jobs", "kill", job["id"])
-        assert (killed.code, killed.out) == (0, f"Ended {job['id']} and everything it started.\n")
+        assert (killed.code, killed.out) == (0, f"Stopped {job['id']} and everything it started.\n")
         assert [pid for pid in below if command_line(pid)] == []
         (job,) = await jobs(program)
         assert (job["running"], job["state"]) == (False, "Killed by SIGKILL, perhaps because memory ran out.")
         again = await program.run("jobs", "kill", job["id"])
-        assert (again.code, "does not run any more" in again.err) == (0, True)
+        assert (again.code, "It is not running." in again.err) == (0, True)
         live.send(signal.SIGTERM)
         await live.end()
 
@@ -74,8 +74,8 @@ async def test_a_running_command_is_listed_and_read_and_ended_with_everything_it
 @pytest.mark.parametrize(
     ("number", "state"),
     [
-        (signal.SIGTERM, "Stopped: Treadle ended it."),
-        (signal.SIGKILL, "Ended with its session, which was killed."),
+        (signal.SIGTERM, "Stopped: Treadle stopped it."),
+        (signal.SIGKILL, "Stopped when its session was killed."),
     ],
 )
 async def test_of_a_session_that_is_gone_it_says_what_became_of_the_command(

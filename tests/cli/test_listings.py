@@ -38,7 +38,7 @@ def test_models_are_found_by_words(treadle: Command) -> None:
 def test_a_mistyped_model_is_found_by_likeness(treadle: Command) -> None:
     said = treadle("models", "anthropic/claude-sonet-4-5")
     assert any(line.split()[0] == "anthropic/claude-sonnet-4-5" for line in said.out.splitlines()[1:])
-    assert "Figures of 20" in said.err
+    assert "Data of 20" in said.err
 
 
 def test_what_can_be_used_comes_first_in_columns_and_the_rest_is_a_hint(
@@ -69,7 +69,7 @@ async def test_a_terminal_is_not_flooded(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     program = Program(tmp_path / "home", {"OPENROUTER_API_KEY": "sk-or-test-12345678"})
     async with on_terminal(program, "models") as terminal:
-        await terminal.until_shown("40 of ", "are shown: add words of the name, or --all.")
+        await terminal.until_shown("40 of ", "are shown. Add words of the name, or --all.")
         assert await terminal.ended() == 0
 
 

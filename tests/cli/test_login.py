@@ -99,12 +99,12 @@ async def test_a_key_can_be_stored_untried(treadle: Command, monkeypatch: pytest
 async def test_the_environment_that_counts_before_is_told(treadle: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GROQ_API_KEY", "gsk-from-the-environment")
     said = await _login(treadle, monkeypatch, SECRET)
-    assert "GROQ_API_KEY is set in the environment and is used before it." in said.out
+    assert "GROQ_API_KEY is set in the environment and overrides it." in said.out
 
 
 async def test_logout_forgets_the_key(treadle: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     await _login(treadle, monkeypatch, SECRET)
-    assert treadle("logout", "groq").out == "The stored key is removed.\n"
+    assert treadle("logout", "groq").out == "The stored key was removed.\n"
     assert treadle("logout", "groq").out == "No key was stored.\n"
     assert SECRET not in key_file().read_text()
 

@@ -107,7 +107,7 @@ def test_a_broken_file_is_shown_and_found_by_the_doctor(treadle: Command, home: 
     said = treadle("policy", "show", "-C", str(work))
     why = f"{home}/policy.toml:3: the rule tests does not match its example 'yarn'"
     assert said.code == 1
-    assert f"BROKEN: {why}; nothing of it is in force" in said.out
+    assert f"BROKEN: {why}; none of it is in force" in said.out
     doctor = treadle("doctor", "--offline", "--json")
     check = next(row for row in _rows(doctor.out) if row["name"].startswith("rules "))
     assert (check["status"], check["found"]) == ("fail", why)
@@ -147,9 +147,9 @@ def test_an_address_is_explained_also_as_after_text_from_outside_was_read(treadl
         ("REQUIRE_USER_CONFIRMATION", ["taint", "fetch-url"]),
         ("REQUIRE_USER_CONFIRMATION", ["taint", "fetch-url", "mode"]),
     ]
-    told_change = {"what": "a new turn, in which no text from outside was read", "verdict": "ALLOW"}
+    told_change = {"what": "a new turn in which no text from outside was read", "verdict": "ALLOW"}
     assert told_change in [{"what": one["what"], "verdict": one["verdict"]} for one in told[1]["changes"]]
-    assert treadle(*asked, "ls").err.startswith("treadle: Say what to explain.")
+    assert treadle(*asked, "ls").err.startswith("treadle: There is nothing to explain.")
 
 
 def test_rows_that_cannot_be_read_are_answered_with_their_error(
@@ -200,7 +200,7 @@ def test_a_replay_changes_nothing_and_does_without_the_workspace(treadle: Comman
     shutil.rmtree(work)
     said = treadle("policy", "replay", "--mode", "plan")
     assert said.out.endswith("1 of 1 calls in 1 sessions would change.\n")
-    assert said.err == f"treadle: {work} is gone; its calls were judged by their names alone\n"
+    assert said.err == f"treadle: {work} does not exist any more; its calls were checked by their names alone\n"
     other = tmp_path / "other"
     other.mkdir()
     assert treadle("policy", "replay", "-C", str(other)).err == ""
@@ -224,7 +224,7 @@ def test_what_was_approved_becomes_narrow_rules_that_can_be_added_and_taken_back
     assert stat.S_IMODE((home / "policy.toml").stat().st_mode) == 0o600
     assert treadle("policy", "suggest").out == ""
     assert treadle("policy", "replay").out.splitlines()[-1] == "2 of 4 calls in 1 sessions would change."
-    assert treadle("policy", "revoke", row["id"]).out == f"took {row['id']} out of {home}/policy.toml\n"
+    assert treadle("policy", "revoke", row["id"]).out == f"removed {row['id']} from {home}/policy.toml\n"
     assert (home / "policy.toml").read_text() == TESTS
     assert treadle("policy", "revoke", row["id"]).code == 78
     assert treadle("policy", "suggest", "--add", "nothing").code == 78

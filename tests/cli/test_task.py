@@ -76,7 +76,7 @@ def test_one_argument_with_blanks_or_of_a_script_without_them_is_a_task(task: st
     ("task", "fix"),
     [
         ("/hlep", "Did you mean /help?"),
-        ("/compcat this", "Older messages leave"),
+        ("/compcat this", "Older messages are removed"),
         ("/resume", "treadle --resume ID"),
         ("/help", "Start `treadle` and enter it there."),
         ("/quit now", "Start `treadle` and enter it there."),

@@ -40,7 +40,7 @@ def test_the_list_says_which_tools_a_model_is_told_of(capsys: pytest.CaptureFixt
 def test_one_tool_is_shown_as_the_model_reads_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["tools", "read_file"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("read_file (built in, kind read, risk read, effect pure; told to the model)\n\nRead files.")
+    assert shown.startswith("read_file (built in, kind read, risk read, effect pure; sent to the model)\n\nRead files.")
     assert '"required": [\n    "path"\n  ]' in shown
 
 

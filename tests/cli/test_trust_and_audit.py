@@ -83,7 +83,7 @@ def test_trust_is_listed_given_and_taken_back(home: Path, tmp_path: Path, capsys
     assert run(trust, str(work)) == 0
     shown = capsys.readouterr()
     assert shown.out.startswith(f"{work}: untrusted\n  rules  ")
-    assert shown.err == "Nothing was changed: --yes trusts it without asking.\n"
+    assert shown.err == "Nothing was changed. --yes trusts it without asking.\n"
 
 
 def test_the_rules_of_a_folder_that_allow_are_listed_with_it(

@@ -88,8 +88,8 @@ def test_the_model_is_reminded_after_six_requests_and_again_after_twelve() -> No
     checklist = (Item("a", done=True), Item("b"))
     assert [requests for requests in range(14) if reminder(checklist, requests)] == [6, 12]
     assert reminder(checklist, 6) == (
-        "The task's checklist was not updated for a while. It stands at:\n- [x] a\n- [ ] b\n"
-        "Give the whole list, with what is done marked `[x]`, as `task_progress` with your next call."
+        "The task's checklist was not updated for a while. It now says:\n- [x] a\n- [ ] b\n"
+        "Give the whole list, with finished items marked `[x]`, as `task_progress` with your next call."
     )
     assert reminder((), 6) == reminder((Item("a", done=True),), 6) == ""
 
@@ -101,6 +101,8 @@ def test_progress_is_told_in_a_line() -> None:
 
 
 def test_the_users_change_is_told_to_the_model() -> None:
-    assert edited((Item("a"),), (Item("a", done=True),)) == "The user changed the task's checklist. It now is:\n- [x] a"
-    assert edited((Item("a"),), ()) == "The user changed the task's checklist. It now is:\n(empty)"
+    assert (
+        edited((Item("a"),), (Item("a", done=True),)) == "The user changed the task's checklist. It now says:\n- [x] a"
+    )
+    assert edited((Item("a"),), ()) == "The user changed the task's checklist. It now says:\n(empty)"
     assert edited((Item("a"),), (Item("a"),)) == ""

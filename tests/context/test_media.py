@@ -14,7 +14,7 @@ NO_IMAGE = Text(
     text="[An image (image/png, 900 bytes) was left out: this model cannot see images. Do not guess what it shows.]"
 )
 NO_PAPER = Text(
-    text="[A document (plan.pdf, application/pdf, 29 KB) was left out: this model takes no documents. "
+    text="[A document (plan.pdf, application/pdf, 29 KB) was left out: this model cannot read documents. "
     "Read its text with read_file.]"
 )
 

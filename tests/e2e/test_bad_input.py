@@ -53,7 +53,7 @@ CASES = {
         "The model anthropic/claude-sonet-4-5 is not known",
         "anthropic/claude-sonnet-4-5",
     ),
-    "no model's name": Case(("-p", "Hi.", "--model", "claude"), "'claude' is not a model's name", "a slash"),
+    "no model's name": Case(("-p", "Hi.", "--model", "claude"), "'claude' is not a model name", "a slash"),
     "no base URL": Case(("-p", "Hi.", "--model", "openai-compatible/x"), "needs a base URL", "no address of its own"),
     "no URL": Case(
         ("-p", "Hi.", "--model", "openai-compatible/x", "--base-url", "localhost:9"),
@@ -63,9 +63,9 @@ CASES = {
     "no folder": Case(
         ("-p", "Hi.", *NOWHERE, "-C", "{}/nowhere"), "There is no folder {}/nowhere to work in", "does not exist"
     ),
-    "no task": Case(("-p", " \n", *NOWHERE), "The task is empty", "-p was given no text"),
-    "no task on standard input": Case(("-p", "-", *NOWHERE), "The task is empty", "Standard input held no text"),
-    "two tasks": Case(("-p", "Hi.", "Ho.", *NOWHERE), "The task was given twice", "'Ho.' follows it"),
+    "no task": Case(("-p", " \n", *NOWHERE), "The task is empty", "-p got no text"),
+    "no task on standard input": Case(("-p", "-", *NOWHERE), "The task is empty", "Standard input was empty"),
+    "two tasks": Case(("-p", "Hi.", "Ho.", *NOWHERE), "There are two tasks", "'Ho.' follows it"),
     "no terminal": Case(("Hi.", *NOWHERE), "needs a terminal", "Standard input or output is not one"),
     "settings that are no TOML": Case(
         ("-p", "Hi."),
@@ -89,13 +89,16 @@ CASES = {
         extra={"TREADLE_MODE": "wild"},
     ),
     "an unknown session": Case(
-        ("-p", "Hi.", "--resume", "2099"), "'2099' is the id of no session", "No id begins", code=Exit.FAILED
+        ("-p", "Hi.", "--resume", "2099"),
+        "There is no session with the id '2099'",
+        "No session's id begins",
+        code=Exit.FAILED,
     ),
     "nothing to continue": Case(
-        ("-p", "Hi.", "--continue"), "There is no session to continue", "None was ever started in", code=Exit.FAILED
+        ("-p", "Hi.", "--continue"), "There is no session to continue", "No session was started in", code=Exit.FAILED
     ),
     "an unknown session to show": Case(
-        ("show", "2099"), "'2099' is the id of no session", "No id begins", code=Exit.FAILED
+        ("show", "2099"), "There is no session with the id '2099'", "No session's id begins", code=Exit.FAILED
     ),
     "a home that cannot be": Case(
         ("-p", "Hi.", *NOWHERE),
@@ -142,7 +145,7 @@ async def test_a_server_that_does_not_answer_is_tried_again_and_ends_with_a_tran
     assert "could not be reached" in said["why"]
     assert "base URL" in said["fix"]
     assert ended.err.count("(attempt 2 in ") == 1
-    assert "\nGo on with: treadle --resume 20" in ended.err
+    assert "\nContinue with: treadle --resume 20" in ended.err
 
 
 @pytest.mark.parametrize("status", [200, 404])
@@ -179,7 +182,7 @@ async def test_a_damaged_log_is_set_aside_and_the_next_session_has_a_new_one(tmp
     ended = await Program(home).run("sessions", cwd=tmp_path)
     (kept,) = home.glob("sessions.db.broken-*")
     assert (ended.code, ended.out) == (Exit.DONE, "")
-    assert f"The log was damaged and is kept as {kept}" in ended.err
+    assert f"The session log was damaged. The damaged file is kept as {kept}" in ended.err
     again = await Program(home).run("sessions", cwd=tmp_path)
     assert (again.code, again.err) == (Exit.DONE, "No sessions here yet.\n")
 
@@ -204,7 +207,7 @@ async def test_a_full_disk_ends_the_session_with_all_that_was_logged(tmp_path: P
         said = four_lines(full)
         assert full.code == Exit.FAILED
         assert said["what"] == f"The session log {home}/sessions.db cannot be written."
-        assert "nothing that was logged is lost" in said["fix"]
+        assert "Nothing that was logged is lost" in said["fix"]
         kept = log_of(home)
         assert len(kept) > 4
         ended = await program.run("-p", "", "--continue", *flags)

@@ -117,7 +117,7 @@ async def test_every_signal_says_how_to_go_on(tmp_path: Path, number: signal.Sig
         async with asyncio.timeout(PATIENCE):
             _, err = await process.communicate()
     assert process.returncode == 128 + number
-    assert err.decode().count("\nGo on with: treadle --resume 20") == 1
+    assert err.decode().count("\nContinue with: treadle --resume 20") == 1
 
 
 async def test_a_task_under_nohup_is_worked_off_when_the_terminal_hangs_up(tmp_path: Path) -> None:

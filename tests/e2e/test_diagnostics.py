@@ -70,7 +70,7 @@ async def test_a_linter_and_a_server_tell_the_model_what_its_edit_brought(tmp_pa
         write("notes.txt", "import os\n"),
     )
     assert ended.code == Exit.DONE, ended.err
-    head = "\n\nNew problems since this edit; mend them unless a later step of yours will:\n"
+    head = "\n\nThis edit brought new problems. Fix them now, unless a later step will:\n"
     assert first.partition(head)[2].splitlines() == [
         "a.py:1:8: error: F401 [*] `os` imported but unused (lint)",
         "a.py:2:7: error: F821 Undefined name `x` (lint)",
@@ -95,7 +95,7 @@ async def test_a_source_that_does_not_work_is_told_once_and_costs_no_edit(tmp_pa
     ended, results = await work(tmp_path, settings, *(write("a.py", f"{number}\n") for number in range(2, 7)))
     assert ended.code == Exit.DONE, ended.err
     assert results[0].startswith("Replaced a.py")
-    assert "[Problems could not be looked for: dies has ended; missing did not work: Exit status 127." in results[0]
+    assert "[Diagnostics could not run: dies has ended; missing did not work: Exit status 127." in results[0]
     assert results[1:] == ["Replaced a.py (+1 -1 lines)."] * 4
 
 

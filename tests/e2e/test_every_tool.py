@@ -37,7 +37,9 @@ BROWSER = importlib.util.find_spec("playwright") is not None and shutil.which("c
 
 def test_every_tool_has_a_case() -> None:
     assert set(CASES) == set(SPECS)
-    assert [name for name, case in CASES.items() if not case.refused or not (case.works or case.ends)] == []
+    assert [name for name, case in CASES.items() if not case.refused] == []
+    # Nobody is here to answer a question.
+    assert [name for name, case in CASES.items() if not (case.works or case.ends)] == ["ask_followup_question"]
 
 
 def at(site: str, value: Any) -> Any:

@@ -44,7 +44,7 @@ async def test_the_demo_starts_with_a_yes(tmp_path: Path) -> None:
 async def test_a_key_that_is_typed_is_not_shown(tmp_path: Path) -> None:
     program = _program(tmp_path, "")
     async with on_terminal(program, "login", "groq", "--no-check") as terminal:
-        await terminal.until_shown("Key of groq (not shown):")
+        await terminal.until_shown("Key of groq (hidden):")
         terminal.type(f"gsk-typed-5772156649{ENTER}")
         await terminal.until_shown("The key of groq is stored in")
         assert "gsk-typed" not in terminal.shown

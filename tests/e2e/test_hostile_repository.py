@@ -178,8 +178,8 @@ async def test_rules_of_the_folder_do_not_reach_the_model(hostile: Hostile) -> N
     opened = await open_folder(hostile)
     assert RULES not in opened.sent
     assert hostile.marked == []
-    assert "# untrusted: not used here: .git/config, .git/hooks/fsmonitor-watchman, " in opened.err
-    assert f"`treadle trust {hostile.folder}` changes that, --trust for one run." in opened.err
+    assert "# untrusted: not used: .git/config, .git/hooks/fsmonitor-watchman, " in opened.err
+    assert f"`treadle trust {hostile.folder}`, or --trust for one run." in opened.err
 
 
 @pytest.mark.parametrize("mode", ["edits", "full"])
@@ -220,4 +220,4 @@ async def test_a_change_takes_the_yes_back(hostile: Hostile) -> None:
     hostile.write("CLAUDE.md", "OTHER")
     opened = await open_folder(hostile)
     assert (opened.code, [text for text in (RULES, "OTHER") if text in opened.sent]) == (Exit.DONE, [])
-    assert "# changed since you trusted it: not used here: " in opened.err
+    assert "# changed since you trusted it: not used: " in opened.err

@@ -21,7 +21,7 @@ TASK = Script(
     turns=(
         Turn(items=(MakeCall(name="list_files", arguments={"path": "."}),)),
         Turn(items=(MakeCall(name="execute_command", arguments={"command": "git status; echo hi > a.txt"}),)),
-        Turn(items=(SayText(text="Done."),)),
+        Turn(items=(MakeCall(name="attempt_completion", arguments={"result": "Done."}),)),
     )
 )
 

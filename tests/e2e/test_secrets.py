@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.process import Ended, Program
-from tests.e2e.running import model
+from tests.e2e.running import log_of, model
+from treadle.protocol.events import CallJudged
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
@@ -96,6 +97,7 @@ async def test_a_call_that_spells_out_a_known_secret_does_not_run_unasked(places
         ended = await Program(places / "home", {"HOME": str(places / "user")}).run("-p", "Try.", *flags)
         sent = str(server.requests[-1].body)
     assert ended.code == 55, ended.err
-    assert sent.count("the call holds the value of .env") == 2
-    assert sent.count("[secret-in-arguments]") == 2
+    assert sent.count("the call contains the value of .env; do not write secrets into a call") == 2
+    judged = [event.data.decision for event in log_of(places / "home") if isinstance(event.data, CallJudged)]
+    assert [decision.reasons[0].rule for decision in judged[:2]] == ["secret-in-arguments"] * 2
     assert not {"a.txt", "b.txt"} & {path.name for path in (places / "ws").iterdir()}

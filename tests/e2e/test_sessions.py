@@ -35,7 +35,7 @@ async def test_a_terminal_that_is_opened_and_closed_leaves_no_session(tmp_path: 
             assert "--resume" not in terminal.shown
         assert [one["title"] for one in await listed(program, tmp_path)] == ["The first task."]
         continued = await program.run("-p", "", "--continue", *model(server), cwd=tmp_path)
-    assert "Nothing is left to do in this session" in continued.err
+    assert "This session has nothing left to do" in continued.err
 
 
 async def test_a_session_of_the_terminal_is_named_after_its_first_prompt_and_its_end_says_how_to_go_on(
@@ -49,7 +49,7 @@ async def test_a_session_of_the_terminal_is_named_after_its_first_prompt_and_its
         (working,) = await listed(program, tmp_path)
         terminal.type(CTRL_D)
         assert await terminal.ended() == Exit.DONE
-        await terminal.until_shown(f"Go on with: treadle --resume {working['id']}")
+        await terminal.until_shown(f"Continue with: treadle --resume {working['id']}")
     (session,) = await listed(program, tmp_path)
     assert (session["title"], session["state"], session["ended"]) == ("say hello, please", "done", None)
 
@@ -58,7 +58,7 @@ async def test_a_task_of_a_script_on_a_terminal_shows_its_answer_once_and_how_to
     program = Program(tmp_path / "home")
     async with ScriptedServer(HELLO) as server, on_terminal(program, "-p", "Say hello.", *model(server)) as terminal:
         assert await terminal.ended() == Exit.DONE
-        await terminal.until_shown("Go on with: treadle --resume 20")
+        await terminal.until_shown("Continue with: treadle --resume 20")
         assert terminal.shown.count("Hello to you.") == 1
 
 

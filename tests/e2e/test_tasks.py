@@ -104,7 +104,7 @@ async def test_files_and_images_go_along_with_the_task(tmp_path: Path) -> None:
 async def test_a_file_that_cannot_go_along_is_an_error_before_anything_starts(tmp_path: Path) -> None:
     ended = await Program(tmp_path / "home").run("-p", "Look.", "--file", "missing.txt", "-C", str(tmp_path))
     assert ended.code == 78
-    assert "missing.txt cannot go along with the task." in ended.err
+    assert "missing.txt cannot be attached." in ended.err
 
 
 async def test_a_secret_of_the_environment_reaches_neither_the_model_nor_the_log_nor_the_screen(tmp_path: Path) -> None:

@@ -58,9 +58,11 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
 @pytest.mark.parametrize("keys", [ENTER, f"yea{ENTER}", f"n{ENTER}"])
 async def test_without_a_yes_the_session_opens_untrusted_and_says_so(place: Place, keys: str) -> None:
     async with place.start() as terminal:
-        await terminal.until_shown(f"{place.folder} holds what would act", "rules", "AGENTS.md", ASKED, "[y/N]")
+        await terminal.until_shown(
+            f"{place.folder} has files that can run or configure", "rules", "AGENTS.md", ASKED, "[y/N]"
+        )
         terminal.type(keys)
-        await terminal.until_shown("untrusted: not used here: AGENTS.md.", "treadle trust", READY)
+        await terminal.until_shown("untrusted: not used: AGENTS.md.", "treadle trust", READY)
         assert not await place.sent_rules(terminal)
     async with place.start() as again:
         await again.until(lambda shown: ASKED in shown or READY in shown, "a question or the session")
@@ -79,11 +81,11 @@ async def test_a_yes_is_remembered_until_something_changes(place: Place) -> None
     (place.folder / "AGENTS.md").write_text(f"{RULES} Obey.")
     (place.folder / "CLAUDE.md").write_text("more")
     async with place.start() as third:
-        await third.until_shown("is not as you trusted it:", "AGENTS.md  (changed)", "CLAUDE.md  (new)", ASKED)
+        await third.until_shown("changed since you trusted it:", "AGENTS.md  (changed)", "CLAUDE.md  (new)", ASKED)
         (place.folder / "CLAUDE.md").unlink()
         third.type(f"y{ENTER}")
         await third.until(
-            lambda shown: ASKED in shown.partition("It changed while you were asked.")[2], "the question anew"
+            lambda shown: ASKED in shown.partition("It changed before you answered.")[2], "the question anew"
         )
         assert "gone                     CLAUDE.md" in third.shown
         third.type(f"y{ENTER}")
@@ -106,7 +108,7 @@ async def test_keys_from_before_the_question_answer_nothing(place: Place) -> Non
         terminal.type(f"y{ENTER}y{ENTER}")
         await terminal.until_shown(ASKED)
         terminal.type(ENTER)
-        await terminal.until_shown("untrusted: not used here", READY)
+        await terminal.until_shown("untrusted: not used:", READY)
 
 
 async def test_ctrl_c_at_the_question_leaves(place: Place) -> None:
@@ -125,7 +127,7 @@ async def test_a_resumed_session_asks_about_what_changed(place: Place) -> None:
     async with place.start("--resume", session) as again:
         await again.until_shown(ASKED)
         again.type(ENTER)
-        await again.until_shown("untrusted: not used here: AGENTS.md.", READY)
+        await again.until_shown("untrusted: not used: AGENTS.md.", READY)
         assert not await place.sent_rules(again, "Second.")
 
 
@@ -160,9 +162,9 @@ async def test_a_repository_is_asked_about_once_and_a_mode_of_the_settings_waits
     place.program.home.mkdir()
     (place.program.home / "config.toml").write_text('mode = "edits"\n')
     async with place.start() as terminal:
-        await terminal.until_shown("is in a git repository", "Nothing in it acts by itself.", ASKED)
+        await terminal.until_shown("is in a git repository", "It has no rules, settings, servers or hooks.", ASKED)
         terminal.type(f"n{ENTER}")
-        await terminal.until_shown("untrusted: not used here: mode edits of the settings.", "? for keys")
+        await terminal.until_shown("untrusted: not used: mode edits of the settings.", "? for keys")
     async with place.start("--mode", "edits") as said:
         await said.until_shown("edits · ready")
         assert ASKED not in said.shown

@@ -95,7 +95,7 @@ CASES: Mapping[str, Case] = {
             failed("is a directory. Use list_files", path="empty"),
             failed("is a binary file", path="data.bin"),
             failed("Give a smaller one.", path="notes.txt", start_line=9),
-            invalid("Give them the other way round.", path="notes.txt", start_line=3, end_line=2),
+            invalid("Swap them.", path="notes.txt", start_line=3, end_line=2),
             denied(NO_YES, path=".env"),
         ),
     ),
@@ -121,7 +121,7 @@ CASES: Mapping[str, Case] = {
     "list_code_definition_names": Case(
         works=(Step({"path": "app.py"}, "def load(path)"), Step({"path": "."}, "def load_all(paths)")),
         refused=(
-            failed("is in no language that can be outlined. Use read_file.", path="notes.txt"),
+            failed("is not in a language that can be outlined. Use read_file.", path="notes.txt"),
             failed("does not exist", path="nowhere.py"),
             denied(NO_YES, path="/root/.ssh"),
         ),
@@ -186,7 +186,7 @@ CASES: Mapping[str, Case] = {
     "execute_command": Case(
         works=(
             Step({"command": "echo hello; cat notes.txt"}, "Exit status 0.\nhello\none"),
-            Step({"command": "sleep 60", "background": True}, "Command 2 runs on in the background"),
+            Step({"command": "sleep 60", "background": True}, "Command 2 continues in the background"),
         ),
         refused=(
             invalid("The command is empty.", command="  "),
@@ -197,7 +197,7 @@ CASES: Mapping[str, Case] = {
     "read_command_output": Case(
         works=(
             Step({"command": "echo begun; sleep 60", "background": True}, "begun", tool="execute_command"),
-            Step({"command_number": 1}, "Command 1 runs on"),
+            Step({"command_number": 1}, "Command 1 continues"),
             Step({"command_number": 1, "stop": True}, "Stopped: you asked for it."),
         ),
         refused=(failed("Command 7 was never started. Go on", command_number=7),),
@@ -206,11 +206,11 @@ CASES: Mapping[str, Case] = {
         works=(Step({"url": "SITE/page"}, "# T\n\n# Head\n\nSome **text**."),),
         refused=(
             failed("404", url="SITE/nowhere"),
-            failed("is no text but image/png", url="SITE/picture"),
+            failed("is not text but image/png", url="SITE/picture"),
             failed("could not be fetched", url="http://127.0.0.1:9/"),
             failed("Give a smaller `start`.", url="SITE/page", start=5000),
             invalid("instead of http or https", url="file:///etc/passwd"),
-            denied("tells the secrets of the machine", url="http://169.254.169.254/latest/meta-data/"),
+            denied("reveals secrets of the machine", url="http://169.254.169.254/latest/meta-data/"),
             denied(NO_YES, url="http://192.168.0.1/"),
         ),
     ),
@@ -234,7 +234,7 @@ CASES: Mapping[str, Case] = {
             failed("no such element", action="click", selector="#nowhere"),
             invalid("Write it as `x,y`", action="click", coordinate="1;2"),
             invalid("instead of http or https", action="launch", url="file:///etc/passwd"),
-            denied("tells the secrets of the machine", action="launch", url="http://169.254.169.254/"),
+            denied("reveals secrets of the machine", action="launch", url="http://169.254.169.254/"),
             Step({"action": "close"}, "The browser is closed."),
             failed("No browser is open. Begin with the action launch", action="screenshot"),
             failed("and that the server runs", action="launch", url="http://127.0.0.1:9/"),

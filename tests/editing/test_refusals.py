@@ -36,7 +36,7 @@ def test_text_that_fits_twice_is_refused_with_its_places() -> None:
         1,
         (LineRange(2, 2), LineRange(7, 7)),
     )
-    assert error.message.startswith("The search text fits 2 places, at lines 2, 7.")
+    assert error.message.startswith("The search text matches 2 places, at lines 2, 7.")
 
 
 def test_text_that_fits_twice_but_for_its_indentation_is_refused() -> None:
@@ -132,13 +132,13 @@ def test_every_block_that_fails_is_told_with_the_file_as_it_is() -> None:
     assert explain(error, "app.py") == (
         "Refused [changed_since, not_found, ambiguous, no_change]: nothing was changed in app.py. 5 of 6 blocks "
         "failed. Correct them and send all 6 blocks again.\n"
-        "Block 2 [changed_since]: Line 2 of the file, within the lines to change, is not as the search text has it. "
+        "Block 2 [changed_since]: Line 2 of the file, within the lines to change, differs from the search text. "
         "Write the edit again from the lines as they are.\nThe file has:\n"
         "1 | def first():\n2 |     total = count_all(items)\n3 |     return total\n4 | \n"
         "Blocks 3, 5 [not_found]: Nothing like the search text is in the file, which has 14 lines. "
         f"Copy the lines to change from it.\nThe file has:\n{whole}\n"
-        "Block 4 [ambiguous]: The search text fits 2 places, at lines 2, 7. Add neighbouring lines until it fits only "
-        "the one that is meant.\nThe file has:\n"
+        "Block 4 [ambiguous]: The search text matches 2 places, at lines 2, 7. Add neighbouring lines until it "
+        "matches only the one you mean.\nThe file has:\n"
         "1 | def first():\n2 |     total = count_all(items)\n3 |     return total\n...\n"
         "6 | def second():\n7 |     total = count_all(items)\n8 |     return total + 1\n"
         "Block 6 [no_change]: The search text and the replacement are the same. Leave this block out, or correct it."
@@ -168,7 +168,7 @@ def test_a_block_that_builds_on_a_refused_one_says_so() -> None:
     error = blocks(("def zeroth():", "def completely_new():"), ("def completely_new():", "def newer():"))
 
     assert [each.message for each in error.others] == [
-        "It builds on block 1, which is refused. Correct that block first."
+        "It depends on block 1, which is refused. Correct that block first."
     ]
 
 
@@ -188,7 +188,7 @@ def test_many_refused_blocks_stay_readable_and_long_lines_are_cut() -> None:
 
     assert said.startswith(
         "Refused [changed_since]: nothing was changed in app.py. 10 of 30 blocks failed. "
-        "Blocks after 10 were not looked at. Correct them and send all 30 blocks again.\nBlock"
+        "Blocks after 10 were not checked. Correct them and send all 30 blocks again.\nBlock"
     )
     assert said.count("\n") < 60
     one = explain(blocks(("data = 'xx'\ndef step_39(value):", "x"), pre=pre))

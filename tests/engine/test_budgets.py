@@ -98,7 +98,7 @@ def test_an_unknown_price_is_asked_about_where_the_budget_is_in_money() -> None:
     unpriced = Terms(input_tokens=10, max_output=5_000)
     state = State(limits=Limits(day=Budget(cost=1.0)), turn=turn_of(), model="p/m")
     asked = room_for(state, unpriced)
-    assert asked == Ask("price:p/m", "The price of p/m is not known, so no budget in money holds for it. Go on?")
+    assert asked == Ask("price:p/m", "The price of p/m is not known, so a budget in money cannot limit it. Continue?")
     assert isinstance(room_for(replace(state, asked=frozenset({"price:p/m"})), unpriced), Send)
     assert isinstance(room_for(replace(state, limits=Limits(day=Budget(tokens=10_000))), unpriced), Send)
 
@@ -144,7 +144,7 @@ def test_most_of_a_budget_gone_is_asked_once(yes: bool) -> None:
     (question,) = spending.state.questions
     assert (question.kind, question.text) == (
         QuestionKind.BUDGET,
-        "33,000 of the 40,000 tokens for this session are used. Go on?",
+        "33,000 of the 40,000 tokens for this session are used. Continue?",
     )
     option = OptionKind.ALLOW_ONCE if yes else OptionKind.REJECT_ONCE
     spending.take(Answer(question_id=question.id, option=option))
@@ -275,6 +275,6 @@ def test_searches_without_a_known_bound_make_a_budget_in_money_a_question_once()
     state = State(model="m", limits=Limits(session=Budget(cost=5.0)), turn=turn_of())
     asked = room_for(state, terms)
     assert isinstance(asked, Ask)
-    assert "searches of the web" in asked.text
+    assert "web searches" in asked.text
     assert isinstance(room_for(replace(state, asked=frozenset({asked.about})), terms), Send)
     assert isinstance(room_for(State(limits=Limits(session=Budget(tokens=90_000)), turn=turn_of()), terms), Send)

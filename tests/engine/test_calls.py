@@ -109,7 +109,7 @@ def test_an_amended_call_is_judged_anew_and_runs_without_a_second_question() -> 
     outcome, text = result_of(world)
     assert outcome is Outcome.OK
     assert text == (
-        'The user changed this call before approving it. It was run with these arguments instead: {"n":"mine"}done'
+        'The user changed this call before approving it. It ran with these arguments instead: {"n":"mine"}done'
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -189,6 +190,17 @@ def test_a_plain_answer_after_work_is_held_back_once_and_not_lost() -> None:
     assert found is not None
     assert (found.stop, found.completed) == (TurnStop.END_TURN, False)
     assert found.text == "The total was wrong; it is fixed.\n\nThat is all."
+
+
+@pytest.mark.parametrize("again", ["All is well.", "Done. All is well."])
+def test_an_answer_that_is_given_again_after_the_reminder_is_shown_once(again: str) -> None:
+    world = begin()
+    step(world, ("run", OK))
+    say(world, "All is well.")
+    say(world, again)
+    found = outcome(world)
+    assert found is not None
+    assert found.text == again
 
 
 def test_a_word_in_the_middle_of_work_does_not_end_it() -> None:

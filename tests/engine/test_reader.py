@@ -130,7 +130,7 @@ async def test_a_call_in_another_notation_is_hinted_at_and_its_text_stays(protoc
     text = 'I look.\n\n<function_calls>\n<invoke name="execute_command">\n</invoke>\n</function_calls>'
     calls, reply = await finished(in_pieces(text, 4), protocol)
     assert (calls, reply.message.content) == ([], (Text(text=text),))
-    assert reply.hint.startswith("Nothing was run: your reply holds a call of execute_command ")
+    assert reply.hint.startswith("Nothing was run: your reply has a call of execute_command ")
 
 
 @pytest.mark.parametrize("protocol", ToolProtocol)

@@ -182,7 +182,7 @@ def test_what_is_cut_keeps_its_ends_and_says_how_much_is_missing(text: str, most
     head, _, rest = short.partition("\n[… ")
     assert text.startswith(head) or "\n[… " in text
     assert len(short) <= most + 80
-    assert "characters left out here: why]" in rest or "\n[… " in text
+    assert "characters left out: why]" in rest or "\n[… " in text
 
 
 def test_the_newest_check_is_remembered_whatever_ran_after_it() -> None:

@@ -73,7 +73,7 @@ class Place:
 
     @property
     def resume_line(self) -> str:
-        return f"Go on with: treadle --resume {self.session}\n"
+        return f"Continue with: treadle --resume {self.session}\n"
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ async def test_a_resumed_session_with_nothing_to_do_says_so_and_how_to_go_on(pla
     await place.run(says(SayText(text=ANSWER)))
     code, out, err = await place.run(task="", resume=place.session)
     assert (code, out) == (Exit.DONE, "")
-    assert err.endswith(f"Nothing is left to do in this session; give it a task with -p.\n{place.resume_line}")
+    assert err.endswith(f"This session has nothing left to do. Give it a task with -p.\n{place.resume_line}")
 
 
 async def test_one_denied_call_is_one_call(place: Place) -> None:

@@ -64,8 +64,8 @@ def test_native_strings_are_pieces_of_one_call() -> None:
         "errors": [
             {
                 "code": "cut_json",
-                "message": "The call was not run: its argument JSON ends too early."
-                " Send the whole call again; if it is long, in parts.",
+                "message": "The call was not run: its argument JSON is cut off."
+                " Send the whole call again; if it is long, split it into several calls.",
                 "index": 0,
                 "name": "unnamed",
             }

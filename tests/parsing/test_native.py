@@ -95,7 +95,7 @@ def test_no_arguments_are_an_empty_object(nothing: str) -> None:
         (
             '{"path": "a',
             "cut_json",
-            "its argument JSON ends too early. Send the whole call again; if it is long, in parts.",
+            "its argument JSON is cut off. Send the whole call again; if it is long, split it into several calls.",
         ),
         ("[1]", "not_an_object", "its arguments must be one JSON object of parameters."),
         ('"{}"', "not_an_object", "its arguments must be one JSON object of parameters."),

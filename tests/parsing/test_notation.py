@@ -39,12 +39,12 @@ NEAR_MISSES = {
     "namespace": "<tool:execute_command><command>ls</command></tool:execute_command>",
 }
 HINT = (
-    "Nothing was run: your reply holds a call of execute_command in a notation that is not read here. Write it with "
+    "Nothing was run: your reply has a call of execute_command in a notation that does not work here. Write it with "
     "these tags, at the start of a line and without attributes:\n"
     "<execute_command>\n<command>the command</command>\n</execute_command>"
 )
 NATIVE_HINT = (
-    "Nothing was run: your reply holds a call of execute_command as text. Make calls through the function interface "
+    "Nothing was run: your reply has a call of execute_command as text. Make calls through the function interface "
     'only, never in the text: call the function execute_command with the arguments {"command": "the command"}.'
 )
 

@@ -232,7 +232,7 @@ def test_calls_after_an_unclosed_one_keep_their_order_and_numbers() -> None:
         (
             "<read_file>\n<path>a</path> b\n</read_file>",
             "there is text between </path> and </read_file>",
-            "with nothing but parameters in it",
+            "with only parameters in it",
         ),
         (
             "<list_files>\n<dir>a</dir>\n</list_files>",

@@ -53,7 +53,8 @@ def test_a_decision_explains_each_part() -> None:
             risk=Risk.EXECUTE,
             reasons=(
                 Reason(
-                    rule="unknown-program", text="npm can run code of the project or of packages, whatever it is asked"
+                    rule="unknown-program",
+                    text=("npm can run code of the project or of packages, whatever its arguments are"),
                 ),
                 Reason(rule="mode", text="mode ask asks"),
             ),

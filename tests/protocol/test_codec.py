@@ -1,7 +1,7 @@
 """The codec: no text can stop it, and what a record becomes is what it reads back as."""
 
 import msgspec
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from treadle.protocol.codec import decode_data, encodable, encode
@@ -22,6 +22,7 @@ def _events(text: str) -> tuple[EventData, ...]:
     return CallFinished(call_id="1", result=result), judged
 
 
+@example("\ud800")
 @given(_TEXTS)
 def test_any_text_can_be_kept_and_reads_back_as_it_was_taken(text: str) -> None:
     for event in _events(text):

@@ -105,7 +105,7 @@ async def test_a_packing_that_was_not_asked_for_is_named(api: str, packing: str)
     async with fixed_server("200 OK", {**STREAM, "Content-Encoding": packing}, b"\x1b\x07\x00\xf8" * 20) as url:
         failed = await failure_of(provider_at(api, url), request())
     assert failed.error.kind is ErrorKind.MALFORMED_STREAM
-    assert f"compressed ({packing}), which was not asked for" in failed.error.message
+    assert f"compressed ({packing}), which was not requested" in failed.error.message
 
 
 @EACH

@@ -137,8 +137,7 @@ async def test_a_server_that_keeps_failing_is_not_called_again() -> None:
         failed = await failure_of(guarded(server.base_url, circuits), request())
         assert failed.error == ModelError(
             kind=ErrorKind.OVERLOADED,
-            message="acme failed 5 times in a row and is left alone for 30 s; then one call tries it. "
-            "Wait, or choose another model.",
+            message="acme failed 5 times in a row, so it is not called for 30 s. Wait, or choose another model.",
             retry_after=PAUSE,
         )
         clock.now += PAUSE

@@ -270,7 +270,7 @@ def test_a_call_that_was_cut_before_its_arguments_is_not_one_without_any(
     assert Read(api, whole).runs == [("list", {})]
     read = Read(api, cut)
     assert (read.runs, len(read.refused)) == ([], 1)
-    assert "ends too early" in read.refused[0]
+    assert "is cut off" in read.refused[0]
 
 
 def test_a_thought_with_its_signature_in_one_part_keeps_it() -> None:

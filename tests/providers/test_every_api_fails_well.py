@@ -13,7 +13,7 @@ from treadle.providers.scripted.script import Refuse, SayText, Script, Turn
 from treadle.providers.scripted.server import FORMATS, ScriptedServer
 
 EACH = pytest.mark.parametrize("api", APIS)
-QUICK = StreamLimits(connect=10.0, first_byte=0.4, idle=0.4)  # connecting is not what is tried
+QUICK = StreamLimits(connect=2.0, first_byte=0.4, idle=0.4)  # connecting is not what is tried
 
 
 def accepted(api: str) -> dict[str, str]:
@@ -111,8 +111,8 @@ async def test_a_reply_that_drips_is_given_up(api: str, kind: str) -> None:
 
 @EACH
 async def test_a_reply_that_grows_without_end_is_given_up_too(api: str) -> None:
-    failed = await dripping(api, first_bytes(api) * 200, StreamLimits(progress=60.0, reply=0.2))
-    assert (failed.error.kind, "not whole after 0.2 s (reply_timeout)" in failed.error.message) == (
+    failed = await dripping(api, signs_of_life(api, "a character") * 200, StreamLimits(progress=60.0, reply=0.2))
+    assert (failed.error.kind, "not complete after 0.2 s (reply_timeout)" in failed.error.message) == (
         ErrorKind.TIMEOUT,
         True,
     )
@@ -150,7 +150,7 @@ async def test_a_storm_of_refusals_stays_typed_and_costs_one_connection(api: str
 @EACH
 async def test_a_reply_without_end_is_cut_at_the_limit(api: str) -> None:
     gone = asyncio.Event()
-    start, step = first_bytes(api), first_bytes(api)
+    start, step = first_bytes(api), signs_of_life(api, "a character")
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(response("200 OK", accepted(api), start))

@@ -116,7 +116,7 @@ def test_a_refused_key_is_named_by_its_origin_and_its_end_with_what_to_do(status
     )
     error = from_response(place, status, {}, b'{"error":{"message":"No: sk-secret-0000-1234"}}', now=NOW)
     assert error.message.endswith(": No: [secret]. The key comes from ACME_KEY and ends in …1234.")
-    assert "`treadle login acme`. ACME_KEY is used before a stored key: change or unset it." in error.fix
+    assert "`treadle login acme`. ACME_KEY overrides a stored key. Change or unset it." in error.fix
     stored = msgspec.structs.replace(place, key_origin="the system's keyring", key_variable="", api_key="short")
     error = from_response(stored, status, {}, b"", now=NOW)
     assert error.message.endswith(". The key comes from the system's keyring.")

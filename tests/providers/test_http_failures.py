@@ -136,7 +136,7 @@ async def test_silence_after_the_first_byte_and_silence_before_it_have_a_limit_e
 
     async with raw_server(answer) as url:
         failed = await failure_of(provider_at("chat", url, limits=limits), request())
-    why = "nothing came for 0.2 s (idle_timeout)" if begun else "did not begin within 0.2 s (first_byte_timeout)"
+    why = "nothing arrived for 0.2 s (idle_timeout)" if begun else "did not begin within 0.2 s (first_byte_timeout)"
     assert (failed.error.kind, why in failed.error.message) == (ErrorKind.TIMEOUT, True)
 
 

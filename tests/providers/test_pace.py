@@ -26,7 +26,7 @@ def test_only_a_whole_step_moves_the_deadline_and_never_beyond_the_end_of_the_re
     assert (pace.deadline, "less than 256 characters in 10 s" in pace.complaint) == (115.0, True)
     clock.now = 130.0
     pace.add(StreamCallArguments(index=0, text="x" * 9_999))
-    assert (pace.deadline, "not whole after 35 s" in pace.complaint) == (135.0, True)
+    assert (pace.deadline, "not complete after 35 s" in pace.complaint) == (135.0, True)
 
 
 def test_what_comes_whole_is_a_step_and_what_is_empty_is_nothing() -> None:

@@ -140,7 +140,7 @@ def test_decisions_are_private_and_one_that_others_could_write_is_none(
 
 def test_a_decision_that_cannot_be_written_is_said(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match="cannot be written"):
+    with pytest.raises(StoreError, match="cannot be saved"):
         TrustStore(tmp_path / "file").grant(TrustStore(tmp_path / "file").read(folder))
 
 

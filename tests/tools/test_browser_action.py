@@ -138,7 +138,7 @@ async def test_an_action_is_not_done_on_another_site_than_the_one_that_was_judge
         ({"action": "click"}, "needs either `coordinate` or `selector`"),
         ({"action": "click", "coordinate": "1,2", "selector": "a"}, "needs either `coordinate` or `selector`"),
         ({"action": "click", "coordinate": "1;2"}, "Write it as `x,y`"),
-        ({"action": "click", "coordinate": "1280,5"}, "outside of the page's 1280x800 pixels"),
+        ({"action": "click", "coordinate": "1280,5"}, "outside the page's 1280x800 pixels"),
         ({"action": "dance"}, "There is no action 'dance'. Use one of: launch, click"),
     ],
 )
@@ -165,9 +165,9 @@ needs_chromium = pytest.mark.skipif(
 
 
 def test_a_missing_program_says_what_to_install(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match=r"none of chromium, .* is there. Tell the user to install one"):
+    with pytest.raises(ToolError, match=r"none of chromium, .* was found. Tell the user to install one"):
         chromium.find_chromium({"PATH": str(tmp_path)})
-    with pytest.raises(ToolError, match="TREADLE_CHROMIUM names /no/such, which is no program"):
+    with pytest.raises(ToolError, match="TREADLE_CHROMIUM names /no/such, which is not a program"):
         chromium.find_chromium({"PATH": os.environ["PATH"], "TREADLE_CHROMIUM": "/no/such"})
     program = tmp_path / "google-chrome"
     program.touch(mode=0o755)

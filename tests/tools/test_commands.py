@@ -53,8 +53,8 @@ async def test_an_empty_command_is_the_models_mistake(workspace: Workspace) -> N
 async def test_what_a_command_leaves_running_is_named_and_ends_with_the_session(workspace: Workspace) -> None:
     sleep = lasting()
     said = await text(workspace, "execute_command", command=f"{sleep} & echo on")
-    assert said.startswith("Exit status 0.\nIt left running: sleep (")
-    assert said.endswith("). They end with the session, or by stopping command 1.\non")
+    assert said.startswith("Exit status 0.\nStill running after it: sleep (")
+    assert said.endswith("). They end with the session, or when you stop command 1.\non")
     assert living(sleep) == 1
     await workspace.close()
     assert living(sleep) == 0
@@ -91,7 +91,7 @@ async def test_a_plan_is_handed_on_and_a_question_cannot_be_run(workspace: Works
     assert await call(workspace, "plan_mode_respond", response="First.") == result_text(Outcome.OK, "First.")
     prepared = await prepare(workspace, "ask_followup_question", question="Which?", options=["a", "b"])
     assert (prepared.accesses, prepared.preview) == ((), Preview(title="Question", text="Which?"))
-    with pytest.raises(ToolError, match="could not be put to the user"):
+    with pytest.raises(ToolError, match="could not be asked"):
         await prepared.run(lambda _: None)
 
 
@@ -101,7 +101,7 @@ async def test_a_command_in_the_background_is_read_waited_for_and_forgotten(work
     assert begun == result_of(
         Origin.COMMAND,
         Outcome.OK,
-        "Command 1 runs on in the background; read_command_output shows more of it and can stop it.\nup",
+        "Command 1 continues in the background. Use read_command_output to see more of it or to stop it.\nup",
     )
     look = await call(workspace, "read_command_output", command_number=1)
     assert look.running
@@ -110,7 +110,8 @@ async def test_a_command_in_the_background_is_read_waited_for_and_forgotten(work
         == result_of(
             Origin.COMMAND,
             Outcome.OK,
-            "Command 1 runs on in the background; read_command_output shows more of it and can stop it.\n(no output)",
+            "Command 1 continues in the background. Use read_command_output to see more of it or to stop it.\n(no "
+            "output)",
         ).content
     )
     Path(workspace.root, "go").touch()

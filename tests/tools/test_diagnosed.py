@@ -53,10 +53,8 @@ async def test_new_problems_and_faults_are_added_to_the_result(workspace: Worksp
         Findings(problems=(Problem(path=path, line=2, message="odd", source="lint"),), faults=("other has ended",))
     )
     result = await write(workspace, checker, "a.py")
-    problems = (
-        "\n\nNew problems since this edit; mend them unless a later step of yours will:\na.py:2: error: odd (lint)"
-    )
-    assert added(result) == [f"{problems}\n\n[Problems could not be looked for: other has ended.]"]
+    problems = "\n\nThis edit brought new problems. Fix them now, unless a later step will:\na.py:2: error: odd (lint)"
+    assert added(result) == [f"{problems}\n\n[Diagnostics could not run: other has ended.]"]
     assert [change.path for change in result.changes] == [path]
     assert checker.asked == [("before", (path,)), ("after", (path,))]
 
@@ -89,5 +87,5 @@ async def test_a_linter_tells_only_what_the_edit_brought(workspace: Workspace) -
     )
     result = await write(workspace, Diagnostics([linter]), "a.py", "fine\nbad old\nbad new\n")
     assert added(result) == [
-        "\n\nNew problems since this edit; mend them unless a later step of yours will:\na.py:3: error: bad new (lint)"
+        "\n\nThis edit brought new problems. Fix them now, unless a later step will:\na.py:3: error: bad new (lint)"
     ]

@@ -56,4 +56,4 @@ def test_the_echo_is_bounded() -> None:
     after = "".join(f"{n}\n" for n in range(1000))
     lines = compare("x\n", after).echo().split("\n")
     assert (len(lines), lines[0]) == (201, "1 | 0")
-    assert lines[-1] == "[... the rest of the changes is not shown; read_file shows it]"
+    assert lines[-1] == "[... the other changes are not shown; use read_file]"

@@ -157,7 +157,7 @@ async def test_own_edits_do_not_make_a_file_stale(workspace: Workspace) -> None:
         ),
         (
             {"path": "a.txt", "diff": _block("one\n", "x\n")},
-            "Refused [ambiguous]: nothing was changed in a.txt. The search text fits 2",
+            "Refused [ambiguous]: nothing was changed in a.txt. The search text matches 2",
         ),
         ({"path": "a.txt", "diff": "------- SEARCH\none\n"}, "Refused [truncated]: "),
         (
@@ -302,7 +302,7 @@ async def test_what_was_written_already_is_no_refused_edit(workspace: Workspace)
 async def test_every_place_is_replaced_when_told_so_and_counted(workspace: Workspace) -> None:
     path = Path(workspace.root, "a.py")
     path.write_bytes(b"load(x)\r\nprint(load, load)\r\n")
-    with pytest.raises(ToolError, match=r"fits 3 places.* If all are meant, set replace_all\."):
+    with pytest.raises(ToolError, match=r"matches 3 places.* If you mean all of them, set replace_all\."):
         await call(workspace, "replace_in_file", path="a.py", diff=_block("load\n", "read\n"))
     result = await call(workspace, "replace_in_file", path="a.py", diff=_block("load\n", "read\n"), replace_all=True)
     assert path.read_bytes() == b"read(x)\r\nprint(read, read)\r\n"

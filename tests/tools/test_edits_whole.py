@@ -39,7 +39,7 @@ async def test_blocks_instead_of_a_text_are_applied_as_an_edit(workspace: Worksp
     [
         ("app.py", CODE, BLOCK.replace("import os\n", "import sys\n", 1), "nothing was changed in app.py"),
         ("app.py", CODE, BLOCK.removesuffix("+++++++ REPLACE\n"), "Refused [truncated]: nothing was changed"),
-        ("app.py", CODE, f"I think\nthat the\nimport is\nmissing.\n{BLOCK}", "blocks that fit app.py"),
+        ("app.py", CODE, f"I think\nthat the\nimport is\nmissing.\n{BLOCK}", "blocks that match app.py"),
         ("app.py", CODE, "*** Begin Patch\n*** Update File: app.py\n@@\n-import os\n*** End Patch", "is a patch"),
         ("app.py", CODE, "--- a/app.py\n+++ b/app.py\n@@ -1 +0,0 @@\n-import os\n", "is a patch"),
     ],
@@ -107,7 +107,7 @@ async def test_a_fence_around_code_is_taken_off(workspace: Workspace, before: st
     ],
 )
 async def test_a_placeholder_never_replaces_an_unread_file(workspace: Workspace, placeholder: str) -> None:
-    with pytest.raises(ToolError, match="stands for omitted lines, and they would be lost"):
+    with pytest.raises(ToolError, match="stands for omitted lines, which would be lost"):
         await written(workspace, "app.py", CODE, f"import re\n{placeholder}\n")
     assert Path(workspace.root, "app.py").read_text() == CODE
     assert await written(workspace, "app.py", CODE + placeholder + "\n", f"import re\n{placeholder}\n") != CODE

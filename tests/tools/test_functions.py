@@ -213,10 +213,10 @@ def test_functions_that_are_no_tools_are_refused_with_the_reason() -> None:
         return f"{refused.value.what} {refused.value.fix}"
 
     assert refusal(no_hint) == (
-        "No tool can be made of no_hint: its parameter a has no type hint. Add one, such as `str`."
+        "no_hint cannot become a tool: its parameter a has no type hint. Add one, such as `str`."
     )
     assert "it has no docstring. Write one" in refusal(no_docstring)
-    assert "its parameter *a: int cannot be given by name" in refusal(any_number)
+    assert "its parameter *a: int cannot be passed by name" in refusal(any_number)
     assert "Use types that JSON can express." in refusal(no_json)
     assert "letters, digits and `_` only" in refusal(repeat, name="a b")
 
@@ -244,7 +244,7 @@ def test_tools_of_installed_packages_are_found_and_faults_are_told(tmp_path: Pat
     assert [tool.spec.name for tool in found.tools] == ["repeat", "locate", "again"]
     assert [problem.partition(" (")[0] for problem in found.problems] == ["c", "d", "e", "f"]
     assert "ModuleNotFoundError: No module named 'no_such_module'" in found.problems[1]
-    assert "It leads to a str, which is no tool." in found.problems[2]
+    assert "It names a str, which is not a tool." in found.problems[2]
     assert found.problems[3].endswith("there is another tool named repeat")
 
 

@@ -213,7 +213,7 @@ async def test_without_the_extra_python_is_outlined_and_the_tool_says_what_is_no
     assert await text(workspace, "list_code_definition_names", path=".") == (
         "a.py\n1 | class A:\n2 |   def f(self): ...\n\n"
         "[files in Go, JavaScript need the extra `code`, which is not installed: "
-        "the user can add it by `pip install 'treadle[code]'`]"
+        "the user can install it with `pip install 'treadle[code]'`]"
     )
 
 
@@ -260,7 +260,7 @@ async def test_what_cannot_be_outlined_is_said(workspace: Workspace) -> None:
     (Path(workspace.root) / "notes.txt").write_text("")
     said = "[. has no source file in a language that can be outlined]"
     assert await text(workspace, "list_code_definition_names", path=".") == said
-    with pytest.raises(ToolError, match="in no language that can be outlined"):
+    with pytest.raises(ToolError, match="not in a language that can be outlined"):
         await call(workspace, "list_code_definition_names", path="notes.txt")
     with pytest.raises(ToolError, match="does not exist"):
         await call(workspace, "list_code_definition_names", path="nothing.py")

@@ -233,7 +233,7 @@ async def test_several_files_share_the_room_of_one_call(workspace: Workspace) ->
     said = await text(workspace, "read_file", path="a", other_paths=["b", "c"])
     assert len(said) < 50_300
     assert "[lines 1-4 of 99; read on with start_line=5]" in said.partition("=== b")[2]
-    assert said.endswith("=== c\n[not read: the other files fill this result. Read it with a call of its own.]")
+    assert said.endswith("=== c\n[not read: this result is full. Read it in a separate call.]")
 
 
 async def test_one_read_has_at_most_50_kb_in_whole_lines_and_the_next_goes_on(workspace: Workspace) -> None:
@@ -291,7 +291,7 @@ async def test_an_image_comes_as_one(workspace: Workspace, raw: bytes, kind: str
 @pytest.mark.parametrize(
     ("name", "raw", "why"),
     [
-        ("a.gif", b"no image", "not the image that its name says"),
+        ("a.gif", b"no image", "not the kind of image that its name says"),
         ("a.bmp", b"BM" + bytes(50), "Convert a copy to PNG"),
         *(("a.png", picture[:-8], "damaged or cut off") for picture in (png(), webp())),
         *(("a.png", picture[:20], "damaged or cut off") for picture in (png(), jpeg(), webp())),
@@ -325,6 +325,5 @@ async def test_a_document_is_read_as_its_text(workspace: Workspace) -> None:
     notebook = {"cells": [{"cell_type": "code", "source": ["x = 1\n", "x"], "outputs": [{"text": "1"}]}]}
     _write(workspace, "a.ipynb", json.dumps(notebook))
     assert await text(workspace, "read_file", path="a.ipynb") == (
-        "1 | # Cell 1 (code)\n2 | x = 1\n3 | x\n4 | # Output\n5 | 1\n"
-        "[this is the text of the document, not what is in its file]"
+        "1 | # Cell 1 (code)\n2 | x = 1\n3 | x\n4 | # Output\n5 | 1\n[this is the text extracted from the document]"
     )

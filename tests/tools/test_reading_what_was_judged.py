@@ -41,7 +41,7 @@ async def test_a_link_that_is_swapped_in_after_the_judgement_is_not_followed(
     prepared = await prepare(workspace, name, **reads[name])
     place.rename(f"{place}.old")
     place.symlink_to(secret)
-    with pytest.raises(ToolError, match="no longer what was judged"):
+    with pytest.raises(ToolError, match="changed after this call was checked"):
         await prepared.run(lambda _: None)
 
 

@@ -99,9 +99,9 @@ async def test_a_name_that_leads_to_this_machine_is_refused_and_nothing_is_sent(
 
 async def test_addresses_that_hand_out_credentials_are_never_reached() -> None:
     for url in ("http://169.254.169.254/latest", "http://[fd00:ec2::254]/", "http://[::ffff:169.254.169.254]/"):
-        assert "which is never reached from here" in await refusal(WebFetch(resolver=Names()), url)
+        assert "which is never allowed" in await refusal(WebFetch(resolver=Names()), url)
     named = WebFetch(resolver=Names(metadata=["169.254.169.254"]), private_hosts=frozenset({"metadata"}))
-    assert "which is never reached from here" in await refusal(named, "http://metadata/")
+    assert "which is never allowed" in await refusal(named, "http://metadata/")
 
 
 async def test_an_address_is_reached_in_any_spelling_since_the_policy_sees_through_it() -> None:
@@ -179,7 +179,7 @@ async def test_json_and_text_come_as_they_are() -> None:
 async def test_what_is_no_text_is_refused_with_what_to_do(kind: str, advice: str) -> None:
     async with serving({"/": Page(body=b"\0\1", headers={"content-type": kind})}) as web:
         said = await refusal(WebFetch(), web.url())
-    assert said == f"{web.url()} is no text but {kind} (2 bytes read). web_fetch reads only text; {advice}"
+    assert said == f"{web.url()} is not text but {kind} (2 bytes read). web_fetch reads only text; {advice}"
 
 
 async def test_without_a_declared_type_the_first_bytes_tell() -> None:
@@ -191,7 +191,7 @@ async def test_without_a_declared_type_the_first_bytes_tell() -> None:
     async with serving(pages) as web:
         assert "\nhi **you**\n" in await text(WebFetch(), web.url("/html"))
         assert "\nplain < text\n" in await text(WebFetch(), web.url("/text"))
-        assert "is no text but application/octet-stream" in await refusal(WebFetch(), web.url("/binary"))
+        assert "is not text but application/octet-stream" in await refusal(WebFetch(), web.url("/binary"))
 
 
 async def test_a_long_text_comes_in_parts_that_fit_together() -> None:
@@ -201,7 +201,7 @@ async def test_a_long_text_comes_in_parts_that_fit_together() -> None:
         while True:
             shown = await text(WebFetch(), web.url(), start)
             parts.append(shown.split('">\n', 1)[1].split("\n</untrusted_content>", 1)[0])
-            if "go on with start=" not in shown:
+            if "continue with start=" not in shown:
                 break
             start = int(shown.rpartition("start=")[2].rstrip("]"))
         with pytest.raises(ToolError, match="The page has only 78,890 characters"):
@@ -215,8 +215,8 @@ async def test_a_huge_answer_is_cut_and_says_so() -> None:
     async with serving({"/": Page(body=bomb, headers={**TEXT, "content-encoding": "gzip"})}) as web:
         shown = await text(WebFetch(), web.url())
     assert shown.endswith(
-        "[characters 0 to 30,000 of 5,242,880; go on with start=30000]\n"
-        "[the answer was cut or ended too early, after 5,242,880 bytes]"
+        "[characters 0 to 30,000 of 5,242,880; continue with start=30000]\n"
+        "[the response was cut or ended too early, after 5,242,880 bytes]"
     )
 
 
@@ -251,7 +251,7 @@ async def test_what_cannot_be_reached_says_what_to_do() -> None:
 
 async def test_a_page_without_text_points_to_the_browser() -> None:
     async with serving({"/": Page(body=b"<script>draw()</script>")}) as web:
-        assert "(the page has no text; perhaps scripts make it, and web_fetch runs none)" in await text(
+        assert "(the page has no text; perhaps it needs scripts, which web_fetch does not run)" in await text(
             WebFetch(), web.url()
         )
 
@@ -275,11 +275,12 @@ async def test_a_redirect_to_what_is_no_web_address_is_a_failure() -> None:
     async with serving({"/": redirect("file:///etc/passwd")}) as web:
         result = await fetch(WebFetch(), web.url())
     assert result.outcome is Outcome.FAILED
-    assert "no address of the web. Use another source." in str(result.content)
+    assert "not a web address. Use another source." in str(result.content)
 
 
 @pytest.mark.parametrize(
-    ("status", "advice"), [(401, "wants a login"), (429, "again later"), (503, "again later"), (404, "Check the URL")]
+    ("status", "advice"),
+    [(401, "requires a login"), (429, "again later"), (503, "again later"), (404, "Check the URL")],
 )
 async def test_a_failure_says_what_to_do_about_it(status: int, advice: str) -> None:
     async with serving({"/": Page(status=status, body=b"no", headers=TEXT)}) as web:
@@ -289,4 +290,4 @@ async def test_a_failure_says_what_to_do_about_it(status: int, advice: str) -> N
 async def test_a_page_that_leads_on_tells_where() -> None:
     page = Page(body=b"<meta http-equiv=refresh content='0;url=/next'>")
     async with serving({"/": page}) as web:
-        assert f"[the page leads on to {web.url('/next')}]" in await text(WebFetch(), web.url())
+        assert f"[the page redirects to {web.url('/next')}]" in await text(WebFetch(), web.url())

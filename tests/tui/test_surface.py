@@ -45,7 +45,7 @@ async def test_an_untrusted_folder_is_told_at_the_start_and_on_request(tmp_path:
     work.mkdir()
     (work / "AGENTS.md").write_text("rules")
     async with session(tmp_path, trust=session_trust(work)) as rig, terminal(rig.live) as (term, _):
-        await term.until("untrusted: not used here: AGENTS.md.", "treadle trust", READY)
+        await term.until("untrusted: not used: AGENTS.md.", "treadle trust", READY)
         (work / "CLAUDE.md").write_text("more")
         term.type(f"/trust{ENTER}")
         await term.until("is not trusted.", "rules", "Changed since the session opened, and not used in it: CLAUDE.md")

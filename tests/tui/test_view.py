@@ -286,7 +286,7 @@ def test_an_error_says_what_to_do() -> None:
         Problem(
             "The provider is overloaded (529).",
             "Too busy. (HTTP 529, request r1)",
-            "Wait a while and say how to go on, or use another model: /model PROVIDER/NAME.",
+            "Wait a while and say how to continue, or use another model: /model PROVIDER/NAME.",
         ),
         TurnDone(outcome),
     ]
@@ -306,7 +306,7 @@ def test_prompt_mode_and_compaction_are_told() -> None:
     assert view == replace(View(), mode=Mode.EDITS)
     assert items == [
         Said("go"),
-        Notice("4 older messages left the prompt to make room.", Tone.WARNING),
+        Notice("4 older messages were removed to make room.", Tone.WARNING),
     ]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from treadle.workspace.access_lists import AccessLists, access_files
@@ -106,6 +106,7 @@ _LINES = st.sampled_from(["a", "b/", "/a", "*", "!a", "!b", "a/b", "**/a", "*.b"
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
+@example(files={"": ["a", "!a/"], "a/": []}, path=["a"])
 @given(
     files=st.dictionaries(st.sampled_from(["", "a/", "b/"]), st.lists(_LINES, max_size=4), max_size=3),
     path=st.lists(_NAMES, min_size=1, max_size=4),
@@ -115,5 +116,6 @@ def test_what_searches_hide_is_never_read_without_a_yes(files: Mapping[str, list
         for place, lines in files.items():
             Path(folder, place).mkdir(exist_ok=True)
             Path(folder, place, ".clineignore").write_text("\n".join(lines))
-        hidden = Ignoring(folder, folder, (ACCESS_FILES,)).hides_file("/".join(path))
-        assert not hidden or AccessLists((folder,)).reason(f"{folder}/{'/'.join(path)}")
+        searches, named = Ignoring(folder, folder, (ACCESS_FILES,)), "/".join(path)
+        hides = searches.hides_directory if Path(folder, named).is_dir() else searches.hides_file
+        assert not hides(named) or AccessLists((folder,)).reason(f"{folder}/{named}")

@@ -59,7 +59,7 @@ async def test_every_folder_of_the_workspace_is_told_with_its_share_of_the_files
     block = await Surroundings(workspace=workspace, now=_noon).describe(first=True, situation=None)
     assert block.split("\n")[1:4] == [
         f"Workspace: {tmp_path}/ws",
-        f"Also of the workspace, by absolute paths: {tmp_path}/other",
+        f"Also in the workspace, by absolute paths: {tmp_path}/other",
         "Time: 2026-05-04 12:00 UTC (UTC+0000)",
     ]
     _, own, other = block.split("Files")

@@ -92,7 +92,7 @@ def test_zeros_that_are_no_wide_letters_make_a_file_binary(raw: bytes) -> None:
 def test_a_file_that_fails_while_it_is_read_is_an_error_to_read() -> None:
     if not Path("/proc/self/mem").exists():
         pytest.skip("needs a file that opens and cannot be read")
-    with pytest.raises(ToolError, match=r"m cannot be read: .*\. Go on without it"):
+    with pytest.raises(ToolError, match=r"m cannot be read: .*\. Continue without it"):
         read_text("/proc/self/mem", "m")
 
 

@@ -10,7 +10,7 @@ from treadle.protocol.tools import ReadPath
 from treadle.workspace.files import read_bytes
 from treadle.workspace.judged import judge_path
 
-CHANGED = "no longer what was judged"
+CHANGED = "changed after this call was checked"
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ async def test_past_the_limit_only_the_newest_is_passed_on() -> None:
         paced.add(f"{number} ")
     paced.close()
     text = "".join(passed)
-    assert text.startswith("0 1 2 3 4 \n[more output follows")
+    assert text.startswith("0 1 2 3 4 \n[much output follows")
     assert text.endswith(" 9998 9999 ")
     assert len(text) < 700
 

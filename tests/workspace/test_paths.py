@@ -17,7 +17,7 @@ def test_a_requested_path_becomes_absolute_and_nothing_else(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("path", ["", "a\0b"])
 def test_what_cannot_be_a_path_is_refused(path: str) -> None:
-    with pytest.raises(ToolError, match="empty or holds a NUL"):
+    with pytest.raises(ToolError, match="empty or has a NUL"):
         Paths("/w").locate(path)
 
 
@@ -48,7 +48,9 @@ def test_a_name_is_found_however_its_letters_are_composed(tmp_path: Path) -> Non
         assert paths.locate(asked) == f"{tmp_path}/{asked}", "what is there by that very name is meant"
 
 
-@pytest.mark.parametrize(("path", "why"), [("a\ud800", "half a character"), ("x/" * 3000, "more than a path can have")])
+@pytest.mark.parametrize(
+    ("path", "why"), [("a\ud800", "an incomplete character"), ("x/" * 3000, "more than a path can have")]
+)
 def test_what_the_system_takes_for_no_path_is_refused(path: str, why: str) -> None:
     with pytest.raises(ToolError, match=why):
         Paths("/w").locate(path)

@@ -100,7 +100,7 @@ def last_session(workspace: Path) -> str:
         raise SessionError(
             "session-none",
             "There is no session to continue.",
-            why=f"None was ever started in {workspace}.",
+            why=f"No session was started in {workspace} yet.",
             fix="Start one with a task, or name another with --resume ID (`treadle sessions --all` lists them).",
         )
     return rows[0].id
@@ -192,8 +192,8 @@ def _of_another_provider(opening: Opening, model: str) -> tuple[str, ...]:
     named, own = (ref.partition("/")[0] for ref in (opening.settings.model, model))
     if "base_url" not in opening.given or "model" in opening.given or named in ("", own):
         return ()
-    text = f"--base-url is the address of {named}, which your settings name; this session works with {model}."
-    return (f"{text} To give it the address, add --model {model}.",)
+    text = f"--base-url is for {named}, the provider in your settings, but this session uses {model}."
+    return (f"{text} To use the address for this session, add --model {model}.",)
 
 
 def _begin(opening: Opening, workspace: Path, wanted: Mode) -> tuple[Mode, SessionTrust]:

@@ -14,21 +14,23 @@ from treadle.workspace.text import visible
 _FIXES: dict[ErrorKind, str] = {
     ErrorKind.AUTHENTICATION: "Store another key with `treadle login PROVIDER`; `treadle providers` shows where keys "
     "come from.",
-    ErrorKind.PERMISSION: "The key may not use this model: choose another with --model, or ask for access.",
+    ErrorKind.PERMISSION: "The key has no access to this model. Choose another with --model, or ask for access.",
     ErrorKind.BALANCE: "Top up the provider's account, or choose another provider with --model.",
-    ErrorKind.RATE_LIMIT: "Wait a while and go on with --continue.",
-    ErrorKind.OVERLOADED: "Wait a while and go on with --continue, or choose another model with --model.",
-    ErrorKind.SERVER: "Wait a while and go on with --continue.",
-    ErrorKind.CONTEXT_TOO_LONG: "Go on with a model with a larger window: --continue --model PROVIDER/NAME "
-    "(`treadle models` lists windows). Or start a new session, with smaller files or parts of them.",
+    ErrorKind.RATE_LIMIT: "Wait a while and continue with --continue.",
+    ErrorKind.OVERLOADED: "Wait a while and continue with --continue, or choose another model with --model.",
+    ErrorKind.SERVER: "Wait a while and continue with --continue.",
+    ErrorKind.CONTEXT_TOO_LONG: (
+        "Continue with a model with a larger window: --continue --model PROVIDER/NAME (`treadle models` lists "
+        "windows). Or start a new session, with smaller files or parts of them."
+    ),
     ErrorKind.BAD_REQUEST: "Check the base URL and the model name.",
     ErrorKind.NOT_FOUND: "Check the base URL and the model name.",
-    ErrorKind.CONTENT_FILTER: "Put the request differently.",
-    ErrorKind.NETWORK: "Check the network and the base URL; then go on with --continue.",
-    ErrorKind.TIMEOUT: "Check the network and the base URL; then go on with --continue.",
-    ErrorKind.MALFORMED_STREAM: "Go on with --continue; if it happens again, check the base URL.",
-    ErrorKind.EMPTY_REPLY: "Go on with --continue, or choose another model with --model.",
-    ErrorKind.CANCELLED: "Go on with --continue.",
+    ErrorKind.CONTENT_FILTER: "Rephrase the request.",
+    ErrorKind.NETWORK: "Check the network and the base URL, then continue with --continue.",
+    ErrorKind.TIMEOUT: "Check the network and the base URL, then continue with --continue.",
+    ErrorKind.MALFORMED_STREAM: "Continue with --continue. If it happens again, check the base URL.",
+    ErrorKind.EMPTY_REPLY: "Continue with --continue, or choose another model with --model.",
+    ErrorKind.CANCELLED: "Continue with --continue.",
 }
 
 
@@ -66,22 +68,22 @@ def describe_crash(error: BaseException) -> str:
     """Format an error that nobody expected, and write its trace to the program's log."""
     saved = write_log("".join(traceback.format_exception(error)))
     why = f"{type(error).__name__}: {error}" + ("" if saved else " (the log could not be written)")
-    fix = "This is a defect of Treadle. What was logged of the session is kept: `treadle --continue` goes on with it."
+    fix = "This is a bug in Treadle. The session is kept. Continue with `treadle --continue`."
     return four_lines("Something went wrong inside Treadle.", why, fix)
 
 
 def describe_mended(mended: Mended) -> str:
     """Say what became of a damaged log."""
-    lost = f", {len(mended.shortened)} up to where they broke" if mended.shortened else ""
+    lost = f", {len(mended.shortened)} up to the damage" if mended.shortened else ""
     return (
-        f"The log was damaged and is kept as {mended.aside} ({_one_line(mended.why)}). "
+        f"The session log was damaged. The damaged file is kept as {mended.aside} ({_one_line(mended.why)}). "
         f"{counted(len(mended.whole), 'session')} came over whole{lost}."
     )
 
 
 def resume_line(session_id: str) -> str:
     """Say how to go on with a session."""
-    return f"Go on with: treadle --resume {session_id}"
+    return f"Continue with: treadle --resume {session_id}"
 
 
 def tell(notice: str) -> None:

@@ -8,16 +8,16 @@ from types import MappingProxyType
 from treadle.protocol.permissions import Mode
 
 SLASH_COMMANDS = (
-    ("/steer TEXT", "say something at the next step instead of after the turn (Ctrl-S sends the line so)"),
-    ("/queue", "list the prompts that wait"),
-    ("/drop N", "drop a prompt that waits"),
-    ("/edit N", "take a prompt that waits into the input line to change it"),
+    ("/steer TEXT", "send TEXT at the next step instead of after the turn (Ctrl-S does the same)"),
+    ("/queue", "list the queued prompts"),
+    ("/drop N", "drop a queued prompt"),
+    ("/edit N", "move a queued prompt to the input line to change it"),
     ("/mode NAME", f"{', '.join(Mode)} (Shift-Tab: the next of plan, ask, edits)"),
     ("/model NAME", "use another model from the next step on, as provider/name"),
-    ("/trust", "what would act in this folder, and whether it may"),
+    ("/trust", "show what this folder's files would run or set, and whether you trust it"),
     ("/todo", "show the task's checklist, and the file in which you can change it"),
     ("/approvals", "list what you have allowed for this session"),
-    ("/revoke N", "take back what you have allowed"),
+    ("/revoke N", "remove something that you allowed"),
     ("/help", "show this"),
     ("/quit", "quit; the session is kept and can be resumed"),
 )
@@ -25,12 +25,12 @@ SLASH_COMMANDS = (
 
 _INSTEAD: Mapping[str, str] = MappingProxyType(
     {
-        "resume": "To go on with a session: treadle --resume ID (`treadle sessions` lists them).",
-        "continue": "To go on with the last session of this folder: treadle --continue",
+        "resume": "To continue a session: treadle --resume ID (`treadle sessions` lists them).",
+        "continue": "To continue the last session of this folder: treadle --continue",
         "sessions": "To list the sessions: treadle sessions",
-        "clear": "A new session begins empty: treadle",
-        "new": "A new session begins empty: treadle",
-        "compact": "Older messages leave the conversation by themselves when it gets too long.",
+        "clear": "To start a new session: treadle",
+        "new": "To start a new session: treadle",
+        "compact": "Older messages are removed automatically when the conversation gets too long.",
         "cost": "To see what sessions cost: treadle sessions",
         "usage": "To see what sessions cost: treadle sessions",
         "login": "To store a provider's key: treadle login PROVIDER",

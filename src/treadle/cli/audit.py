@@ -1,4 +1,4 @@
-"""Check that the logs are as they were written, or show what was called, judged, answered and run in a session."""
+"""Verify that the logs were not changed, or show what was called, decided, answered and run in a session."""
 
 import argparse
 import sys
@@ -14,7 +14,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="verify|show")
     verify = verbs.add_parser("verify", help="check the hash chain of a session, or of all")
     verify.add_argument("id", nargs="?", default="", help="the session (the beginning of its id is enough)")
-    show = verbs.add_parser("show", help="show the calls of a session and what became of them")
+    show = verbs.add_parser("show", help="show the calls of a session and their results")
     show.add_argument("id", help="the session (the beginning of its id is enough)")
     for verb in (verify, show):
         verb.add_argument("--json", action="store_true", help="one JSON object a line")

@@ -58,7 +58,7 @@ def _saved(key: str, saved: "Saved", *, removed: bool = False) -> int:
     sys.stdout.write(f"Saved in {saved.file}.\n")
     over = next((name for name, field in VARIABLES.items() if field == key and os.environ.get(name)), "")
     if over:
-        sys.stderr.write(f"{over} is set in the environment and is used before the file.\n")
+        sys.stderr.write(f"{over} is set in the environment and overrides the file.\n")
     if saved.left is not None:
         sys.stderr.write(f"{describe(saved.left)}\n")
     elif key == "model" and not removed:

@@ -1,4 +1,4 @@
-"""See the main job done on a sample project with a failing test: real files, real commands, a scripted model."""
+"""See Treadle fix a failing test in a sample project: real files, real commands, a scripted model."""
 
 import argparse
 import asyncio
@@ -13,7 +13,7 @@ from treadle.protocol.models import ToolProtocol
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     protocols = [protocol.value for protocol in ToolProtocol]
-    parser.add_argument("--yes", action="store_true", help="answer the approvals with yes, as without a terminal")
+    parser.add_argument("--yes", action="store_true", help="answer every approval with yes, as without a terminal")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="work in DIR (which must not exist) and keep it")
     parser.add_argument("--tool-protocol", choices=protocols, default="native", help="how calls are written")
 
@@ -28,7 +28,7 @@ def run_demo(*, ask: bool, keep: Path | None = None, tool_protocol: ToolProtocol
     from treadle.protocol.errors import ConfigError
 
     if keep is not None and keep.exists():
-        raise ConfigError("demo-folder", f"{keep} exists already.", fix="Name a folder that does not exist yet.")
+        raise ConfigError("demo-folder", f"{keep} already exists.", fix="Name a folder that does not exist yet.")
     with tempfile.TemporaryDirectory(prefix="treadle-demo-") as temporary:
         folder = Path(temporary) / "ledger" if keep is None else keep
         return asyncio.run(_run(folder, tool_protocol, ask=ask and sys.stdin.isatty() and sys.stdout.isatty()))

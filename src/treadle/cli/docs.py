@@ -7,7 +7,7 @@ import sys
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     parser.add_argument("page", choices=["states", "errors", "schema"])
-    parser.add_argument("of", nargs="?", choices=["event", "notification"], help="the schema of only this")
+    parser.add_argument("of", nargs="?", choices=["event", "notification"], help="only this schema")
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Check that everything Treadle needs is there, and call each configured provider once."""
+"""Check that Treadle has everything it needs, and call each configured provider once."""
 
 import argparse
 import asyncio
@@ -35,5 +35,5 @@ async def _examine(*, offline: bool, as_json: bool) -> int:
     warned, failed = counts[CheckStatus.WARN], counts[CheckStatus.FAIL]
     if not as_json:
         found = [counted(number, noun) for number, noun in ((failed, "failure"), (warned, "warning")) if number]
-        sys.stdout.write(f"{' and '.join(found)}.\n" if found else "Everything is in order.\n")
+        sys.stdout.write(f"{' and '.join(found)}.\n" if found else "Everything is OK.\n")
     return 1 if failed else 0

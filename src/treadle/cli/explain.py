@@ -24,7 +24,7 @@ def execute(arguments: argparse.Namespace) -> int:
         near = " or ".join(nearest_codes(code))
         fix = f"Did you mean {near}?" if near else "`treadle explain` lists them all."
         raise ConfigError(
-            "code-unknown", f"There is no error {code!r}.", why="No part of Treadle has that code.", fix=fix
+            "code-unknown", f"There is no error {code!r}.", why="Treadle has no error with that code.", fix=fix
         )
-    sys.stdout.write(f"{code}\n\n{explanation.meaning}\n\nWhat helps: {explanation.remedy}\n")
+    sys.stdout.write(f"{code}\n\n{explanation.meaning}\n\nFix: {explanation.remedy}\n")
     return 0

@@ -1,4 +1,4 @@
-"""List the commands that sessions run in the background, show their output, or end them."""
+"""List the commands that sessions run in the background, show their output, or stop them."""
 
 import argparse
 import sys
@@ -17,14 +17,14 @@ _PAUSE = 0.2
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    parser.add_argument("--all", action="store_true", help="also those that ended more than a day ago")
+    parser.add_argument("--all", action="store_true", help="include commands that ended more than a day ago")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     verbs = parser.add_subparsers(dest="verb", metavar="kill|output")
-    kill = verbs.add_parser("kill", help="end a command with everything it started")
+    kill = verbs.add_parser("kill", help="stop a command with everything it started")
     kill.add_argument("id", help="the command")
-    output = verbs.add_parser("output", help="show what a command has printed")
+    output = verbs.add_parser("output", help="show what a command printed")
     output.add_argument("id", help="the command")
-    output.add_argument("--follow", action="store_true", help="go on until the command has ended")
+    output.add_argument("--follow", action="store_true", help="follow the output until the command ends")
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -64,12 +64,12 @@ def _kill(wanted: str) -> int:
 
     line, job = find_job(wanted)
     if not line.running:
-        sys.stderr.write(f"It does not run any more. {line.state}\n")
+        sys.stderr.write(f"It is not running. {line.state}\n")
         return Exit.DONE
     if kill_job(job):
-        sys.stdout.write(f"Ended {line.id} and everything it started.\n")
+        sys.stdout.write(f"Stopped {line.id} and everything it started.\n")
         return Exit.DONE
-    sys.stderr.write(f"{line.id} could not be ended: processes of it still run.\n")
+    sys.stderr.write(f"{line.id} could not be stopped: some of its processes are still running.\n")
     return Exit.FAILED
 
 

@@ -28,7 +28,7 @@ def execute(arguments: argparse.Namespace) -> int:
     sys.stdout.write(f"The key of {provider} is stored in {place} ({said_of(check).removesuffix('.')}).\n")
     origin = winning_origin(settings, provider)
     if origin and origin != place:
-        sys.stdout.write(f"{origin} is set in the environment and is used before it.\n")
+        sys.stdout.write(f"{origin} is set in the environment and overrides it.\n")
     return 0
 
 
@@ -38,10 +38,10 @@ def _read_key(provider: str, *, from_stdin: bool) -> str:
     if not sys.stdin.isatty():
         raise ConfigError(
             "no-terminal",
-            "A key is asked for in a terminal only, where it is not shown.",
+            "A key can be typed only in a terminal, where it is hidden.",
             why="Standard input is not a terminal.",
             fix=f"In a script: treadle login {provider} --key-stdin",
         )
     from getpass import getpass
 
-    return getpass(f"Key of {provider} (not shown): ")
+    return getpass(f"Key of {provider} (hidden): ")

@@ -1,4 +1,4 @@
-"""Forget a provider's stored key."""
+"""Remove a provider's stored key."""
 
 import argparse
 import sys
@@ -16,7 +16,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
     settings = load_settings({})
     removed = remove_key(settings, arguments.provider)
-    sys.stdout.write("The stored key is removed.\n" if removed else "No key was stored.\n")
+    sys.stdout.write("The stored key was removed.\n" if removed else "No key was stored.\n")
     origin = winning_origin(settings, arguments.provider)
     if origin:
         sys.stdout.write(f"The key in {origin} is still there.\n")

@@ -21,9 +21,9 @@ _HEAD = ("", "model", "window", "output", "$ in", "$ out", "can")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     parser.add_argument("query", nargs="*", help="words of the name, such as: anthropic sonnet")
-    parser.add_argument("--all", action="store_true", help="also the models of providers without a key")
-    parser.add_argument("--local", action="store_true", help="ask the servers on this machine instead")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line; all models, the usable first")
+    parser.add_argument("--all", action="store_true", help="include the models of providers without a key")
+    parser.add_argument("--local", action="store_true", help="list the servers on this machine instead")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line; all models, usable ones first")
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -60,15 +60,15 @@ def _notes(query: str, listed: int, shown: int, found: int) -> Iterator[str]:
     from treadle.app.presentation.words import counted
 
     if shown < listed:
-        yield f"{shown} of {counted(listed, 'model')} are shown: add words of the name, or --all."
+        yield f"{shown} of {counted(listed, 'model')} are shown. Add words of the name, or --all."
     if not found:
-        yield f"No known model is like {query!r}. `treadle models --all` lists them."
+        yield f"No known model matches {query!r}. `treadle models --all` lists them."
     elif not listed:
         yield "No provider has a key yet: `treadle login PROVIDER` stores one."
     if found > listed:
         yield f"{counted(found - listed, 'model')} of other providers: treadle models --all. On this machine: --local."
     if listed:
-        yield f"* can be used now. Figures of {data_date()}; prices are US dollars for a million tokens."
+        yield f"* can be used now. Data of {data_date()}. Prices are US dollars for a million tokens."
 
 
 def _facts(spec: ModelSpec) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _show_local(models: "Models", *, as_json: bool) -> int:
     for line in lines:
         sys.stdout.write(f"{encode(line).decode()}\n" if as_json else f"{_told(line)}\n")
     if not lines and not as_json:
-        sys.stderr.write("No server answered: Ollama, LM Studio, llama.cpp and vLLM were asked at their usual ports.\n")
+        sys.stderr.write("No server was found: Ollama, LM Studio, llama.cpp and vLLM at their usual ports.\n")
     return 0 if lines else 1
 
 

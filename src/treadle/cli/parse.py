@@ -1,4 +1,4 @@
-"""Read model replies given as JSON lines, in chunks as they would stream, and write what they contain."""
+"""Parse model replies given as JSON lines, in chunks as they would stream, and write what they contain."""
 
 import argparse
 import sys

@@ -39,6 +39,6 @@ class CommandParser(argparse.ArgumentParser):
 
         word = next((word for word in unknown if word.startswith("-")), unknown[0])
         near = get_close_matches(word.partition("=")[0], [name for one in self._actions for name in one.option_strings])
-        what = f"There is no option {word}." if word.startswith("-") else f"{word!r} is one word too many."
+        what = f"There is no option {word}." if word.startswith("-") else f"{word!r} is not expected here."
         hint = f" Did you mean {near[0]}?" if near else ""
         self.exit(2, f"treadle: {what}{hint}\n  fix: {self.prog} --help lists the options.\n")

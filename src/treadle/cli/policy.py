@@ -1,4 +1,4 @@
-"""Ask the security layer what it would say and why, which rules count, and what others would say. Nothing is run."""
+"""Show what would be allowed and why, which rules apply, and what other rules would change. Nothing is run."""
 
 import argparse
 import os
@@ -24,17 +24,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="test|explain|show|replay|suggest|revoke")
     _configure_asking(verbs)
-    replay = verbs.add_parser("replay", help="judge the calls of past sessions anew, by other rules or in another mode")
+    replay = verbs.add_parser(
+        "replay", help=("check the calls of past sessions again, with other rules or in another mode")
+    )
     replay.add_argument("sessions", nargs="*", metavar="SESSION", help="sessions (the beginning of an id is enough)")
     replay.add_argument("--all", action="store_true", help="all sessions (the default without SESSION)")
-    replay.add_argument("--policy", type=Path, metavar="FILE", help="by this rule file instead of those in force")
-    replay.add_argument("--mode", choices=_MODES, help="in this mode instead of that of the session")
-    replay.add_argument("--workspace", "-C", type=Path, metavar="DIR", help="as if the sessions had worked here")
-    replay.add_argument("--untrusted", action="store_true", help="as in a folder that is not trusted")
+    replay.add_argument("--policy", type=Path, metavar="FILE", help="use this rule file instead of those in force")
+    replay.add_argument("--mode", choices=_MODES, help="use this mode instead of the session's")
+    replay.add_argument("--workspace", "-C", type=Path, metavar="DIR", help="as if the sessions had run here")
+    replay.add_argument("--untrusted", action="store_true", help="as in an untrusted folder")
     suggest = verbs.add_parser("suggest", help="suggest rules from what you approved in past sessions")
     suggest.add_argument("--add", nargs="*", metavar="ID", help="add these to your rules, or all without an ID")
     suggest.add_argument("--least", type=int, default=1, metavar="N", help="only what was approved N times or more")
-    revoke = verbs.add_parser("revoke", help="take a rule of yours back")
+    revoke = verbs.add_parser("revoke", help="remove one of your rules")
     revoke.add_argument("id", help="the rule's id (`treadle policy show` lists them)")
     for verb in (replay, suggest):
         verb.add_argument("--json", action="store_true", help="one JSON object a line")
@@ -45,19 +47,19 @@ def _configure_asking(verbs: Any) -> None:
     test.add_argument(
         "--jsonl", action="store_true", help="rows {id, command} or {id, path, op, cwd} on standard input"
     )
-    explain = verbs.add_parser("explain", help="say what would be decided, why, and what would change it")
+    explain = verbs.add_parser("explain", help="show what would be decided, why, and what would change it")
     explain.add_argument("command", nargs="?", help="the shell line")
-    explain.add_argument("--path", metavar="PATH", help="a file instead of a shell line")
-    explain.add_argument("--url", metavar="URL", help="an address instead of a shell line")
-    explain.add_argument("--method", default="GET", metavar="NAME", help="how the address is asked (default: GET)")
-    explain.add_argument("--tainted", action="store_true", help="as after text from outside was read in the turn")
+    explain.add_argument("--path", metavar="PATH", help="explain a file instead of a shell line")
+    explain.add_argument("--url", metavar="URL", help="explain a URL instead of a shell line")
+    explain.add_argument("--method", default="GET", metavar="NAME", help="the HTTP method (default: GET)")
+    explain.add_argument("--tainted", action="store_true", help="as if text from outside was read in the turn")
     explain.add_argument("--op", choices=["list", "read", "write"], default="read", help="what is done with the file")
     show = verbs.add_parser("show", help="show the rules in force, and the files they come from")
     for verb in (test, explain, show):
-        verb.add_argument("--workspace", "-C", type=Path, default=Path(), metavar="DIR", help="the folder worked in")
-        verb.add_argument("--untrusted", action="store_true", help="as in a folder that is not trusted")
+        verb.add_argument("--workspace", "-C", type=Path, default=Path(), metavar="DIR", help="the folder to work in")
+        verb.add_argument("--untrusted", action="store_true", help="as in an untrusted folder")
     for verb in (explain, show):
-        verb.add_argument("--trusted", action="store_true", help="as in a folder that is trusted")
+        verb.add_argument("--trusted", action="store_true", help="as in a trusted folder")
         verb.add_argument("--json", action="store_true", help="write one JSON object")
     for verb in (test, explain):
         verb.add_argument("--mode", choices=_MODES, default="ask", help="the mode (default: ask)")
@@ -94,7 +96,7 @@ def _test(arguments: argparse.Namespace) -> int:
         except (ValueError, RecursionError) as error:
             named = {"id": row["id"]} if isinstance(row, dict) and "id" in row else {}
             answer = {**named, "error": f"line {number}: {error}"}
-            sys.stderr.write(f"treadle: line {number} of the input is not a row: {error}\n")
+            sys.stderr.write(f"treadle: line {number} of the input is not a valid row: {error}\n")
             code = 1
         _write(answer)
         sys.stdout.flush()
@@ -110,7 +112,7 @@ def _explain(arguments: argparse.Namespace) -> int:
     if [arguments.command, arguments.path, arguments.url].count(None) != 2:
         raise ConfigError(
             "policy-question",
-            "Say what to explain.",
+            "There is nothing to explain.",
             fix="Give a shell line in quotes, --path PATH with --op, or --url URL.",
         )
     context = replace(_context(arguments, trusted=_trusted(arguments)), tainted=arguments.tainted)
@@ -197,7 +199,9 @@ def _replay(arguments: argparse.Namespace) -> int:
         return 0
     sys.stdout.write(f"{summed.changed:,} of {summed.calls:,} calls in {summed.sessions:,} sessions would change.\n")
     for folder in summed.gone:
-        sys.stderr.write(visible(f"treadle: {folder} is gone; its calls were judged by their names alone\n"))
+        sys.stderr.write(
+            visible(f"treadle: {folder} does not exist any more; its calls were checked by their names alone\n")
+        )
     return 0
 
 
@@ -225,9 +229,7 @@ def _suggest(arguments: argparse.Namespace) -> int:
     elif found:
         sys.stdout.write(HEAD + "".join(f"\n{one.toml}" for _, one in found))
     else:
-        sys.stderr.write(
-            "Nothing to suggest: what you approved so far is allowed by now, or no rule should allow it.\n"
-        )
+        sys.stderr.write("Nothing to suggest. What you approved is already allowed, or no rule should allow it.\n")
     return 0
 
 
@@ -241,7 +243,7 @@ def _add(arguments: argparse.Namespace, offered: "Mapping[str, Rule]") -> int:
         raise ConfigError(
             "rule-unknown",
             f"No rule with the id {unknown[0]!r} is suggested.",
-            why="It is in force by now, or nothing was approved that would make it.",
+            why="It is already in force, or nothing that you approved leads to it.",
             fix="`treadle policy suggest` lists them.",
         )
     file = usual_places(None).user / "policy.toml"
@@ -257,5 +259,5 @@ def _revoke(arguments: argparse.Namespace) -> int:
     from treadle.app.security.approvals import revoke_rule
 
     for file in revoke_rule(arguments.id):
-        sys.stdout.write(f"took {arguments.id} out of {file}\n")
+        sys.stdout.write(f"removed {arguments.id} from {file}\n")
     return 0

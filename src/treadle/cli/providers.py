@@ -1,4 +1,4 @@
-"""List the providers: address, wire API, key variable, and whether they can be called as things are set."""
+"""List the providers: address, wire API, key variable, and whether they are ready to use."""
 
 import argparse
 import sys
@@ -29,5 +29,5 @@ def execute(arguments: argparse.Namespace) -> int:
             f"{mark} {line.name:<{width}}  {line.title}  {line.base_url}  {line.wire}  {keys}  ({state})\n"
         )
     if not arguments.json:
-        sys.stderr.write("* has what it needs to be called. `treadle login PROVIDER` stores a key.\n")
+        sys.stderr.write("* is ready to use. `treadle login PROVIDER` stores a key.\n")
     return 0

@@ -9,7 +9,7 @@ from pathlib import Path
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     parser.add_argument("script", type=Path, help="a script, .json or .toml")
-    parser.add_argument("--port", type=int, default=0, help="the port to listen at (default: a free one)")
+    parser.add_argument("--port", type=int, default=0, help="the port to listen on (default: a free one)")
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -24,9 +24,9 @@ def execute(arguments: argparse.Namespace) -> int:
     except (OSError, OverflowError) as error:
         raise ConfigError(
             "port-unusable",
-            f"The port {arguments.port} cannot be listened at.",
+            f"Treadle cannot listen on port {arguments.port}.",
             why=str(error),
-            fix="Name another one with --port, or none to get a free one.",
+            fix="Choose another with --port, or leave it out to get a free one.",
         ) from error
     return 0
 

@@ -27,8 +27,8 @@ _CENT = 0.01
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    parser.add_argument("--directory", "-C", type=Path, default=Path(), metavar="DIR", help="the folder worked in")
-    parser.add_argument("--all", action="store_true", help="of every folder")
+    parser.add_argument("--directory", "-C", type=Path, default=Path(), metavar="DIR", help="the folder to list")
+    parser.add_argument("--all", action="store_true", help="list the sessions of every folder")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
 
 

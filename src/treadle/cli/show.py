@@ -7,7 +7,7 @@ import sys
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     parser.add_argument("id", help="the session (the beginning of its id is enough)")
-    parser.add_argument("--events", action="store_true", help="the raw events of the log, one JSON object a line")
+    parser.add_argument("--events", action="store_true", help="show the raw events of the log, one JSON object a line")
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""The task of a command line: a text in quotes. What can be a mistake is refused before it costs anything."""
+"""The task of a command line, in quotes. What can be a mistake is refused before it costs anything."""
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -97,7 +97,7 @@ def check_task(text: str, folder: Path) -> None:
     if first.startswith("@") and first != "@" and _exists(folder / first[1:]):
         from shlex import quote
 
-        fix = f"Name the file without @: Treadle can read it. To attach it: --file {quote(first[1:])}"
+        fix = f"Name the file without @, and Treadle can read it. To attach it: --file {quote(first[1:])}"
         raise _refused("Files are not attached with @.", fix)
 
 

@@ -1,4 +1,4 @@
-"""Trust a folder: list what of it would act, and let it act after a yes; a change asks again."""
+"""Trust a folder: list the files that can run or configure something, and use them after a yes. A change asks again."""
 
 import argparse
 import sys
@@ -17,12 +17,13 @@ _AROUND = 8
 """Rows of the terminal that the question itself needs."""
 
 _MEANING = (
-    "  rules are told to the model · settings set Treadle up and can name programs that it starts · servers are\n"
-    "  started · git runs hooks and what its settings name · what is marked allow runs without asking.\n"
-    "  Nothing of this before a yes; a change asks again."
+    "  If you trust it: rules are sent to the model, settings configure Treadle and can name programs to start,\n"
+    "  servers are started, git runs hooks and the programs in its settings, and what is marked allow runs\n"
+    "  without asking. None of this happens before you say yes. A change asks again."
 )
 _REPOSITORY = (
-    "  Nothing in it acts by itself. Trusted, git may read here without asking; what comes to act later asks again."
+    "  It has no rules, settings, servers or hooks. If you trust it, git may read here without asking.\n"
+    "  Rules, settings, servers or hooks that appear later ask again."
 )
 
 
@@ -39,11 +40,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", nargs="?", type=Path, default=Path(), metavar="DIR", help="the folder")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--yes", action="store_true", help="trust it without asking")
-    what.add_argument("--revoke", action="store_true", help="take trust back")
-    what.add_argument("--list", action="store_true", help="list the folders that were trusted, and how they stand")
-    parser.add_argument(
-        "--json", action="store_true", help="write one JSON object a line; without --yes nothing is asked"
+    what.add_argument("--revoke", action="store_true", help="stop trusting it")
+    what.add_argument(
+        "--list", action="store_true", help=("list the folders that were trusted, and whether they changed")
     )
+    parser.add_argument("--json", action="store_true", help="write one JSON object a line; never asks")
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -93,7 +94,7 @@ def settle(trust: "SessionTrust") -> "SessionTrust":
                 trust_store().grant(trust.trust)
                 trust = session_trust(trust.workspace)
                 if not trust.trusted:
-                    sys.stdout.write("It changed while you were asked.\n")
+                    sys.stdout.write("It changed before you answered.\n")
             case _Said.NO:
                 trust_store().refuse(trust.trust)
                 return session_trust(trust.workspace)
@@ -106,11 +107,11 @@ def _introduce(trust: "Trust") -> None:
     from treadle.app.security.trusting import shown
     from treadle.store.trust import TrustState
 
-    what = "is in a git repository, and you have not said that you trust it."
+    what = "is in a git repository, and you have not trusted it yet."
     if trust.items:
-        what = "holds what would act by itself, and you have not said that you trust it:"
+        what = "has files that can run or configure something, and you have not trusted it yet:"
     if trust.state is TrustState.CHANGED:
-        what = "is not as you trusted it:"
+        what = "changed since you trusted it:"
     sys.stdout.write(f"\n{shown(str(trust.workspace))} {what}\n")
     _list_what_acts(trust, _rows())
     sys.stdout.write(f"{_MEANING if trust.items or trust.changed else _REPOSITORY}\n")
@@ -170,18 +171,18 @@ def _write_lines(lines: Sequence[str], most: int) -> None:
 def _show(trust: "Trust") -> None:
     from treadle.app.security.trusting import shown
 
-    refused = " (you said no to it)" if trust.refused else ""
+    refused = " (you answered no)" if trust.refused else ""
     sys.stdout.write(f"{shown(str(trust.workspace))}: {trust.state}{refused}\n")
     items, allowed = _what_acts(trust)
     sys.stdout.writelines(f"{line}\n" for line in (*items, *allowed))
     if not trust.items:
-        sys.stdout.write("  Nothing in it acts by itself.\n")
+        sys.stdout.write("  It has no rules, settings, servers or hooks.\n")
 
 
 def _at_terminal() -> bool:
     if sys.stdin.isatty() and sys.stdout.isatty():
         return True
-    sys.stderr.write("Nothing was changed: --yes trusts it without asking.\n")
+    sys.stderr.write("Nothing was changed. --yes trusts it without asking.\n")
     return False
 
 

@@ -1,4 +1,4 @@
-"""Work on a task in a folder with a model: interactively, or with -p as one task of a script."""
+"""Work on a task in a folder with a model: interactively, or with -p as one task in a script."""
 
 import argparse
 import asyncio
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--print",
         dest="print_task",
         metavar="TASK",
-        help="work TASK off without asking, and end ('-' reads it from standard input)",
+        help="do TASK without asking, then exit ('-' reads it from standard input)",
     )
     parser.add_argument(
         "--output-format",
@@ -42,13 +42,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=[],
         metavar="FILE",
-        help="a text or image to go along",
+        help="a text file or image to attach",
     )
     add_settings(parser)
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--resume", metavar="ID", default="", help="go on with a session (an id, or its beginning)")
-    which.add_argument("--continue", dest="go_on", action="store_true", help="go on with this folder's last session")
-    parser.add_argument("--version", "-V", action="store_true", help="print the version and end")
+    which.add_argument("--resume", metavar="ID", default="", help="continue a session (an id, or its beginning)")
+    which.add_argument("--continue", dest="go_on", action="store_true", help="continue this folder's last session")
+    parser.add_argument("--version", "-V", action="store_true", help="print the version and exit")
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
@@ -61,22 +61,26 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         action="append",
         type=Path,
         metavar="DIR",
-        help="a further folder that belongs to the workspace (may be given more than once)",
+        help="add a folder to the workspace (can be given more than once)",
     )
     parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the model, such as anthropic/claude-sonnet-4-5")
-    parser.add_argument("--base-url", metavar="URL", help="another address of the provider's API")
+    parser.add_argument("--base-url", metavar="URL", help="another address for the provider's API")
     parser.add_argument("--mode", choices=modes, help="how much runs without asking (default: ask)")
-    parser.add_argument("--tool-protocol", choices=protocols, help="how calls are written (default: as the model can)")
-    parser.add_argument("--fallback", metavar="PROVIDER/MODEL", help="the model that takes over when that one fails")
-    parser.add_argument("--thinking-budget", type=int, metavar="N", help="tokens the model may think (0: none)")
+    parser.add_argument(
+        "--tool-protocol", choices=protocols, help=("how calls are written (default: what the model supports)")
+    )
+    parser.add_argument(
+        "--fallback", metavar="PROVIDER/MODEL", help=("the model that takes over when the first one fails")
+    )
+    parser.add_argument("--thinking-budget", type=int, metavar="N", help="tokens for thinking (0: none)")
     parser.add_argument("--max-steps", type=_positive, metavar="N", help="end a turn after N model calls")
-    parser.add_argument("--max-cost", type=float, metavar="USD", help="spend no more on this session")
-    parser.add_argument("--max-tokens", type=_positive, metavar="N", help="use no more tokens in this session")
+    parser.add_argument("--max-cost", type=float, metavar="USD", help="the most US dollars to spend on this session")
+    parser.add_argument("--max-tokens", type=_positive, metavar="N", help="the most tokens to use in this session")
     parser.add_argument("--max-seconds", type=float, metavar="S", help="end a turn after S seconds")
     parser.add_argument(
         "--trust",
         action="store_true",
-        help="for this run only, use what acts in the folder (rules, settings) without asking; nothing remembers it",
+        help="trust the folder for this run only: use its rules and settings without asking",
     )
 
 
@@ -124,9 +128,9 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.task:
         raise ConfigError(
             "task-twice",
-            "The task was given twice.",
+            "There are two tasks.",
             why=f"-p has one, and {' '.join(arguments.task)!r} follows it.",
-            fix="Give it with -p, or without -p for an interactive session; quote it if it has blanks.",
+            fix="Give it with -p, or without -p for an interactive session; quote it if it has spaces.",
         )
     return asyncio.run(_headless(arguments, _task(arguments)))
 
@@ -138,7 +142,7 @@ def _task(arguments: argparse.Namespace) -> str:
     raise ConfigError(
         "task-empty",
         "The task is empty.",
-        why="Standard input held no text." if arguments.print_task == "-" else "-p was given no text.",
+        why="Standard input was empty." if arguments.print_task == "-" else "-p got no text.",
         fix='Say what to do: treadle -p "..."',
     )
 

@@ -124,9 +124,9 @@ def reminder(checklist: Checklist, requests: int) -> str:
     if all(item.done for item in checklist):
         return ""
     return (
-        "The task's checklist was not updated for a while. It stands at:\n"
+        "The task's checklist was not updated for a while. It now says:\n"
         f"{render(checklist)}\n"
-        "Give the whole list, with what is done marked `[x]`, as `task_progress` with your next call."
+        "Give the whole list, with finished items marked `[x]`, as `task_progress` with your next call."
     )
 
 
@@ -134,7 +134,7 @@ def edited(before: Checklist, now: Checklist) -> str:
     """Give the note that tells the model of the user's own change to the list; empty when there is none."""
     if before == now:
         return ""
-    return f"The user changed the task's checklist. It now is:\n{render(now) or '(empty)'}"
+    return f"The user changed the task's checklist. It now says:\n{render(now) or '(empty)'}"
 
 
 def with_progress(spec: ToolSpec) -> ToolSpec:

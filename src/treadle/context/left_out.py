@@ -47,7 +47,9 @@ class Known(Record, frozen=True, kw_only=True):
 def remember_run(runs: Sequence[Ran], new: Ran) -> tuple[Ran, ...]:
     """Keep the newest run of each command, the last few of them; the newest check stays whatever came after it."""
     new = Ran(
-        command=new.command, said=shorten(new.said, _MOST_OUTPUT, "only its ends are kept"), full_output=new.full_output
+        command=new.command,
+        said=shorten(new.said, _MOST_OUTPUT, "only the beginning and the end are kept"),
+        full_output=new.full_output,
     )
     every = [*(run for run in runs if run.command != new.command), new]
     kept = every[-_KEPT_RUNS:]
@@ -57,7 +59,7 @@ def remember_run(runs: Sequence[Ran], new: Ran) -> tuple[Ran, ...]:
 
 def summary(known: Known) -> str:
     """Say what is known of the messages that left."""
-    return "\n".join(["[Earlier messages were left out to make room. What is known of them:", *_parts(known)]) + "]"
+    return "\n".join(["[Earlier messages were left out to make room. This is known about them:", *_parts(known)]) + "]"
 
 
 def _parts(known: Known) -> Iterator[str]:
@@ -73,12 +75,12 @@ def _parts(known: Known) -> Iterator[str]:
         if len(known.changes) > _MOST_FILES:
             yield f"- and {len(known.changes) - _MOST_FILES} more; git status shows them"
     if known.runs:
-        yield "Commands run last, the newest at the end:"
+        yield "The last commands, the newest at the end:"
         for run in known.runs:
             where = f"\n(whole output: {run.full_output})" if run.full_output else ""
             yield f"$ {shorten(run.command, _MOST_LINE, 'it was longer')}\n{run.said}{where}"
     if known.checklist:
         yield f"The checklist:\n{known.checklist}"
-    yield "Read files again for what you need of them; results that you saw before are no longer here."
+    yield "Earlier results are no longer here. Read the files again if you need them."
     if known.user_present:
         yield "Ask the user if something that only they know is missing."

@@ -34,7 +34,7 @@ def _plain(block: ResultContent, *, images: bool, documents: bool) -> ResultCont
             return Text(text=f"[{what} was left out: this model cannot see images. Do not guess what it shows.]")
         case Document(media_type=media_type, data=data, title=title) if not documents:
             what = f"A document ({', '.join(filter(None, (title, media_type, _size(data))))})"
-            return Text(text=f"[{what} was left out: this model takes no documents. Read its text with read_file.]")
+            return Text(text=f"[{what} was left out: this model cannot read documents. Read its text with read_file.]")
         case _:
             return block
 

@@ -17,7 +17,7 @@ def shorten(text: str, most: int, why: str) -> str:
     head = _until_line_end(text[: int(most * _HEAD)])
     tail = _from_line_start(text[len(text) - (most - int(most * _HEAD)) :])
     left_out = len(text) - len(head) - len(tail)
-    return f"{head}\n[… {left_out:,} characters left out here: {why}]\n{tail}"
+    return f"{head}\n[… {left_out:,} characters left out: {why}]\n{tail}"
 
 
 def _until_line_end(text: str) -> str:

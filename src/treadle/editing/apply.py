@@ -117,7 +117,7 @@ class Application:
         if block in self._seen:
             return EditError(
                 ErrorCode.OVERLAPPING,
-                "It repeats an earlier block. Leave it out, or add lines of the other place.",
+                "It repeats an earlier block. Leave it out, or add lines that show the other place.",
             )
         self._seen.add(block)
         placed = place_block(block, self._work)
@@ -131,7 +131,7 @@ class Application:
         for line in map(str.strip, block.search):
             number = self._missed.get(line)
             if number is not None and sum(map(str.isalnum, line)) > _TELLING and not known.places([line]):
-                said = f"It builds on block {number}, which is refused. Correct that block first."
+                said = f"It depends on block {number}, which is refused. Correct that block first."
                 return EditError(ErrorCode.NOT_FOUND, said)
         return None
 

@@ -55,12 +55,12 @@ def _refusal(block: Block, work: WorkingText, places: Sequence[Place]) -> EditEr
         return _refuse(ErrorCode.OVERLAPPING, "The search text overlaps itself", overlapping, work.views)
     brought = [place for place in places if not work.is_original(place.first, place.last + 1)]
     if brought:
-        said = "An earlier block of this edit changed the same lines; make one call for each replacement. That is so"
+        said = "An earlier block of this edit changed the same lines; make one call for each replacement. This is"
         return _refuse(ErrorCode.OVERLAPPING, said, brought, work.views)
     if inner in new:
         done = [place for place in places if reads_already(text, inner, new, place)]
         if done:
-            said = "The replacement, which holds the search text, is there already"
+            said = "The replacement, which contains the search text, is already there"
             return _refuse(ErrorCode.ALREADY_APPLIED, said, done, work.views)
     alone = [place for place in places if is_whole_lines(text, place)]
     if not block.replace and 0 < len(alone) < len(places):
@@ -75,7 +75,7 @@ def _refuse(code: ErrorCode, said: str, places: Sequence[Place], views: TextView
     rows = sorted({place.first + 1 for place in places})
     more = f" and {len(rows) - _MOST_NAMED} more" if len(rows) > _MOST_NAMED else ""
     where = ", ".join(map(str, rows[:_MOST_NAMED])) + more
-    error = EditError(code, f"{said} at line {where}. Add neighbouring text so that only what is meant fits.")
+    error = EditError(code, f"{said} at line {where}. Add neighbouring text so that only the place you mean matches.")
     candidates = tuple(LineRange(place.first + 1, place.last + 1) for place in places[:_MOST_NAMED])
     return replace(at_lines(error, views, places[0].first, places[0].last + 1), candidates=candidates)
 

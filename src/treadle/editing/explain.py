@@ -21,7 +21,7 @@ def explain(error: EditError, name: str = "", part: str = "block") -> str:
 def _advice(failed: Sequence[EditError], part: str) -> str:
     total, last = failed[0].blocks, failed[-1].block or 0
     unseen = len(failed) >= MOST_REFUSED and last < total
-    rest = f" {part.capitalize()}s after {last} were not looked at." if unseen else ""
+    rest = f" {part.capitalize()}s after {last} were not checked." if unseen else ""
     return f"{len(failed)} of {total} {part}s failed.{rest} Correct them and send {_all(total)} {part}s again."
 
 

@@ -83,7 +83,7 @@ class MarkerParser:
         if _END.fullmatch(line) is not None:
             return _error(
                 ErrorCode.MALFORMED,
-                "An end marker is without its block, or a line of the content looks like one. Use longer markers then.",
+                "An end marker has no block, or a line of the content looks like one. Use longer markers then.",
             )
         if _FENCE.match(line) is not None:
             self._fenced = not self._fenced

@@ -24,20 +24,20 @@ _SAYS = {
     ),
     ErrorCode.OVERLAPPING: "It changes lines that an earlier block changes too. Write one block for both.",
     ErrorCode.ALREADY_APPLIED: (
-        "The file has the replacement already, so this seems to be done. Leave it out, or quote more lines if it "
-        "is meant once more."
+        "The file has the replacement already, so this seems to be done. Leave it out, or quote more lines if you "
+        "want it a second time."
     ),
     ErrorCode.NO_CHANGE: "The search text and the replacement are the same. Leave this block out, or correct it.",
     ErrorCode.ELISION: (
-        "A placeholder such as `...` stands for lines, and which ones is not certain. "
-        "Write these lines out, or use several small blocks."
+        "A placeholder such as `...` stands for lines, but it is not clear which. Write these lines out, or use "
+        "several small blocks."
     ),
     ErrorCode.CHANGED_SINCE: (
-        "Line {line} of the file, within the lines to change, is not as the search text has it. "
-        "Write the edit again from the lines as they are."
+        "Line {line} of the file, within the lines to change, differs from the search text. Write the edit again "
+        "from the lines as they are."
     ),
     ErrorCode.INDENTATION: (
-        "The search text is in the file with another indentation, so that of the replacement is not certain. "
+        "The search text is in the file with a different indentation, so the replacement's is not clear. "
         "Copy the indentation of the file."
     ),
 }
@@ -111,7 +111,7 @@ def refuse_conflict(conflict: Conflict, block: Block, views: TextViews) -> EditE
 def refuse_escaped(sign: str) -> EditError:
     """A refusal of new text that seems escaped by mistake."""
     message = (
-        f"The new text has {sign} outside any string, and the file has it nowhere, so it seems escaped by mistake. "
+        f"The new text has {sign} outside any string, and the file has it nowhere. It seems to be escaped by mistake. "
         "Write the characters as they should be in the file."
     )
     return EditError(ErrorCode.ESCAPED, message)
@@ -128,8 +128,8 @@ def refuse_places(places: Sequence[LineRange], block: Block, views: TextViews) -
     what = "The text of the ` ` and `-` lines" if block.lines_only else "The search text"
     way = ", or name the class or function after `@@`" if block.lines_only else ""
     message = (
-        f"{what} fits {len(places)} places, at lines {where}. Add neighbouring lines until it fits only the one "
-        f"that is meant{way}."
+        f"{what} matches {len(places)} places, at lines {where}. Add neighbouring lines until it matches only the one "
+        f"you mean{way}."
     )
     error = EditError(ErrorCode.AMBIGUOUS, message, candidates=tuple(places), shown=tuple(places[:_MOST_PLACES_SHOWN]))
     return shown_within(error, views.lines)

@@ -77,7 +77,7 @@ def _first_difference(
 ) -> tuple[str, int]:
     for at, (key, pair, score) in enumerate(zip(keys, pairs, scores, strict=True)):
         if key and pair is None:
-            return f": its line {at + 1} is not there", before
+            return f": its line {at + 1} is missing", before
         if key and pair is not None and score < 1:
             return f": its line {at + 1} differs from line {pair + 1} of the file", pair
         before = before if pair is None else pair

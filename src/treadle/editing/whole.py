@@ -27,14 +27,14 @@ def apply_whole(pre: str, text: str, file_name: str | None = None) -> EditResult
     if omitted:
         return EditError(
             ErrorCode.ELISION,
-            f"The line {new[min(omitted)].strip()!r} stands for omitted lines, and they would be lost. "
-            "Write the whole text, or change parts of the file with an edit.",
+            f"The line {new[min(omitted)].strip()!r} stands for omitted lines, which would be lost. Write the whole "
+            "text, or change parts of the file with an edit.",
         )
     work = WorkingText(source)
     opcodes = line_changes(source.lines, new)
     if not opcodes:
         return EditError(
-            ErrorCode.NO_CHANGE, "The file already has this text. Go on with the next step, or read the file."
+            ErrorCode.NO_CHANGE, "The file already has this text. Continue with the next step, or read the file."
         )
     work.splice([Hunk(low, high, new[new_low:new_high]) for _, low, high, new_low, new_high in opcodes])
     lines = LineRange(1, len(source.lines))

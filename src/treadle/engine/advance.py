@@ -248,7 +248,7 @@ def _withdraw_questions(state: State) -> Moved:
         state, more = turns.end_unguided(state)
         effects += more
     if isinstance(state.activity, Held):
-        state, more = turns.end_turn(state, TurnStop.BUDGET, why="nobody is there to agree to what it costs")
+        state, more = turns.end_turn(state, TurnStop.BUDGET, why="nobody is here to agree to what it costs")
         effects += more
     elif any(question.kind is QuestionKind.BUDGET for question in state.questions):
         state, more = turns.end_turn(state, TurnStop.MAX_TURN_REQUESTS)

@@ -96,11 +96,12 @@ def _budgets(state: State, terms: Terms) -> Iterator[tuple[str, Budget, Spent]]:
 def _unpriced(state: State, terms: Terms) -> Ask | None:
     """Ask once for each price that is not known, as no budget in money can hold without it."""
     if (terms.input_price is None or terms.output_price is None) and f"price:{state.model}" not in state.asked:
-        text = f"The price of {state.model} is not known, so no budget in money holds for it. Go on?"
+        text = f"The price of {state.model} is not known, so a budget in money cannot limit it. Continue?"
         return Ask(f"price:{state.model}", text)
     if terms.search_cost is None and f"searches:{state.model}" not in state.asked:
         text = (
-            f"What searches of the web cost with {state.model} has no known bound, so no budget in money holds. Go on?"
+            f"The cost of web searches with {state.model} has no known limit, so a budget in money cannot limit it. "
+            "Continue?"
         )
         return Ask(f"searches:{state.model}", text)
     return None
@@ -113,9 +114,9 @@ def _soft(name: str, budget: Budget, spent: Spent, state: State) -> Ask | None:
     if not state.user_present or about in state.asked:
         return None
     if budget.cost is not None and spent.cost >= budget.cost * state.limits.soft:
-        return Ask(about, f"${spent.cost:.2f} of the ${budget.cost:.2f} for this {name} are spent. Go on?")
+        return Ask(about, f"${spent.cost:.2f} of the ${budget.cost:.2f} for this {name} are spent. Continue?")
     if budget.tokens is not None and spent.tokens >= budget.tokens * state.limits.soft:
-        return Ask(about, f"{spent.tokens:,} of the {budget.tokens:,} tokens for this {name} are used. Go on?")
+        return Ask(about, f"{spent.tokens:,} of the {budget.tokens:,} tokens for this {name} are used. Continue?")
     return None
 
 

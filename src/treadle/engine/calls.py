@@ -228,7 +228,7 @@ def _unasked(state: State, call: CallState, decision: Decision) -> Moved:
         return _allowed(state, call, decision)
     most = state.limits.max_unasked
     if most is not None and state.unasked >= most:
-        reason = Reason(rule="unasked-cap", text=f"{state.unasked} calls have run in a row without anybody being asked")
+        reason = Reason(rule="unasked-cap", text=f"{state.unasked} calls in a row ran without asking")
         decision = replace(decision, reasons=(reason, *decision.reasons))
         return _needs_yes(state, replace(call, decision=decision), decision)
     return _allowed(replace(state, unasked=state.unasked + 1), call, decision)

@@ -58,18 +58,18 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
             return _prompt(state, prompt_id, empty=not content)
         case EditQueued(prompt_id=prompt_id):
             waits = any(waiting.prompt.id == prompt_id for waiting in state.queue)
-            return "" if waits else "the prompt does not wait any more"
+            return "" if waits else "the prompt is no longer queued"
         case Answer():
             return _answer(state, data)
         case Interrupt():
             if state.turn is None:
-                return "nothing is going on"
+                return "nothing is running"
             return "it is being interrupted already" if state.cancelling else ""
         case SetMode() | SetModel() | SetFallback() | SetLimits() | SetPresence() | EditChecklist() | Resumed():
             return ""
         case RevokeAllowance(allowance_id=allowance_id):
             known = any(allowance.id == allowance_id for allowance in state.allowances)
-            return "" if known else "nothing of this id is allowed for this session"
+            return "" if known else "nothing with this id is allowed for this session"
         case ContextReady(step=step) | ContextExceeded(step=step):
             return "" if state.activity == Assembling(step=step) else "this step is not being assembled"
         case Compacted(step=step):
@@ -101,20 +101,20 @@ def _prompt(state: State, prompt_id: str, *, empty: bool) -> str:
     if empty:
         return "it is empty"
     known = any(waiting.prompt.id == prompt_id for waiting in state.queue)
-    return "a prompt of this id waits already" if known else ""
+    return "a prompt with this id is already queued" if known else ""
 
 
 def _answer(state: State, data: Answer) -> str:
     question = next((question for question in state.questions if question.id == data.question_id), None)
     if question is None:
-        return "this question is not open (it was answered, or it no longer matters)"
+        return "this question was already answered or withdrawn"
     if data.arguments is not None and (question.denial is not None or question.kind is not QuestionKind.PERMISSION):
-        return "there are no arguments to amend"
+        return "there are no arguments to change"
     if data.arguments is not None and data.option not in (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS):
-        return "only a call that is allowed can be amended"
+        return "only a call that is allowed can be changed"
     if question.kind in (QuestionKind.PERMISSION, QuestionKind.BUDGET):
         return "" if data.option in question.options else f"{data.option} is not among the offered options"
-    return "" if data.option is OptionKind.ANSWER else "this question wants an answer in words"
+    return "" if data.option is OptionKind.ANSWER else "this question needs an answer in words"
 
 
 def _reply(state: State, step: int, attempt: int) -> str:
@@ -122,11 +122,11 @@ def _reply(state: State, step: int, attempt: int) -> str:
         case AwaitingReply(step=awaited, attempt=number) if (awaited, number) == (step, attempt):
             return ""
         case _:
-            return "this reply is not awaited"
+            return "no such reply is expected"
 
 
 def _new_call(state: State, call_id: str) -> str:
-    return "" if find(state, call_id) is None else "a call of this id exists already"
+    return "" if find(state, call_id) is None else "a call with this id already exists"
 
 
 def _call(state: State, call_id: str, *wanted: CallStatus) -> str:

@@ -72,14 +72,14 @@ async def _stream(
             if isinstance(item, StreamFailure):
                 return _failed(call, item.error, item.usage)
             pass_on([*call.reader.feed(item)])
-    error = ModelError(kind=ErrorKind.MALFORMED_STREAM, message="The stream ended without a stop.")
+    error = ModelError(kind=ErrorKind.MALFORMED_STREAM, message="The stream ended before the reply was complete.")
     return _failed(call, error, Usage())
 
 
 def _finished(call: ModelCall, stop: StreamStop) -> ReplyFinished | ReplyFailed:
     message = call.reader.message()
     if not _says_something(message) and stop.reason is not ReplyStop.REFUSAL:
-        error = ModelError(kind=ErrorKind.EMPTY_REPLY, message="The model answered nothing.")
+        error = ModelError(kind=ErrorKind.EMPTY_REPLY, message="The model sent an empty reply.")
         return _failed(call, error, stop.usage)
     return ReplyFinished(
         step=call.step,

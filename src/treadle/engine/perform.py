@@ -264,14 +264,14 @@ class Performer:
         return self._ports.redactor().redact(f"{type(error).__name__}: {error}")
 
     def _broken_call(self, call_id: str, error: Exception) -> CallFinished:
-        text = f"Treadle failed while it worked on this call: {self._redact(error)}"
+        text = f"Treadle failed while running this call: {self._redact(error)}"
         return CallFinished(call_id=call_id, result=result_text(Outcome.FAILED, text))
 
     async def _remember(self, allowances: tuple[Allowance, ...]) -> None:
         try:
             await asyncio.to_thread(self._ports.remember, allowances)
         except StoreError as error:
-            self._desk.publish(Notice(text=f"{error.what} {error.why} It holds for this session only."))
+            self._desk.publish(Notice(text=f"{error.what} {error.why} It applies to this session only."))
 
     async def _run(self, effect: RunTool) -> None:
         call = effect.call
@@ -342,5 +342,5 @@ class _Live(tool_call.LiveOutput):
 
 
 def _broken_reply(step: int, attempt: int, trouble: str) -> ReplyFailed:
-    message = f"Treadle failed while it called the model: {trouble}"
+    message = f"Treadle failed while calling the model: {trouble}"
     return ReplyFailed(step=step, attempt=attempt, error=ModelError(kind=ErrorKind.BAD_REQUEST, message=message))

@@ -100,7 +100,7 @@ def compacted(state: State, data: Compacted) -> Moved:
     shorter = {one.call_id: one.content for one in data.shortened}
     state = replace(state, largest=data.largest, calls=tuple(_shortened(call, shorter) for call in state.calls))
     if data.dropped == 0 and not shorter:
-        why = "The conversation is too long for the model, and nothing is left that could be taken out."
+        why = "The conversation is too long for the model, and nothing more can be left out."
         return end_turn(state, TurnStop.ERROR, error=_too_long(state, why))
     told: list[Effect] = [Notify(notification=ContextCompacted(dropped=data.dropped))]
     if attempt == 0:

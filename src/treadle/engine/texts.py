@@ -10,57 +10,59 @@ from treadle.protocol.tools import Right, Risk, SandboxDenial
 _LONGEST_PART = 100
 
 INTERRUPTED = (
-    "Interrupted before it finished: the user, or the end of the program, stopped it. Look at what it has done so far "
-    "before you go on."
+    "Interrupted before it finished, by the user or because the program ended. Look at what it has done so far before "
+    "you continue."
 )
-NOT_STARTED = "Not run: it was interrupted before it started. Make the call again if it is still wanted."
+NOT_STARTED = "Not run: it was interrupted before it started. Make the call again if it is still needed."
 UNKNOWN = (
-    "Outcome unknown: this was running when the program stopped. It may have taken effect wholly, partly or not at "
+    "Outcome unknown: this was running when the program stopped. It may have taken effect completely, partly or not at "
     "all. Check what it did before you run it again."
 )
 SKIPPED = (
-    "Not run: the user rejected an earlier call of the same reply. Take that into account before you make it again."
+    "Not run: the user rejected an earlier call of the same reply. Take that into account before you call it again."
 )
 NO_USER_TO_ASK = (
-    "Nobody is here to answer. Go on with the most sensible choice, and say in the result which one you made."
+    "Nobody is here to answer. Continue with the most sensible choice, and say in the result which one you made."
 )
 NO_TOOL_USED = (
-    "Your last reply used no tool. If the task is done, call attempt_completion. Otherwise go on with the next step of "
-    "the task by calling a tool."
+    "Your last reply used no tool. If the task is done, call attempt_completion. Otherwise call a tool for the next "
+    "step of the task."
 )
 CUT_REPLY = (
-    "Your last reply was cut because it reached the output limit. Go on from where it ended, in smaller pieces: "
-    "write long files in several steps."
+    "Your last reply was cut off at the output limit. Continue where it ended, in smaller pieces: write long files in "
+    "several steps."
 )
 EMPTY_REPLY = (
-    "Your last replies had neither text nor a tool call. Call a tool to go on with the task, or attempt_completion if "
-    "it is done."
+    "Your last replies had neither text nor a tool call. Call a tool to continue the task, or attempt_completion if it "
+    "is done."
 )
 UNFINISHED = (
     "Your last reply called no tool, so the turn is about to end. If the task is done, call attempt_completion with "
     "the result. If not, call the next tool now."
 )
 PRESENTED_TOO_EARLY = (
-    "Not presented to the user: an earlier call of the same reply did not succeed. Read its result, fix what is wrong, "
-    "and then finish."
+    "Not shown to the user: an earlier call of the same reply failed. Read its result, fix what is wrong, and then "
+    "finish."
 )
 COMMAND_DENIED = "[The command that shows the result was not run: the security policy denies it.]"
-COMMAND_NEEDS_A_YES = "[The command that shows the result was not run: it needs a person's yes, and nobody is there.]"
-RIGHT_REFUSED = (
-    "[The sandbox stopped this command, and the user did not give it the right that it lacked. Do not try to get "
-    "around the sandbox: find another way, or say what could not be done.]"
+COMMAND_NEEDS_A_YES = (
+    "[The command that shows the result was not run: it needs approval, and nobody is here to give it.]"
 )
-NEVER_PRESENTED = "Not presented to the user. Finish again when the work is done."
+RIGHT_REFUSED = (
+    "[The sandbox stopped this command, and the user did not grant the access that it needs. Do not try to get around "
+    "the sandbox. Find another way, or say what could not be done.]"
+)
+NEVER_PRESENTED = "Not shown to the user. Finish again when the work is done."
 
 
 def denied(decision: Decision, *, no_user: bool) -> str:
     """Say why a call may not run and what the model can do: one reason, the one that decides."""
     way_on = "Find another way, or say what could not be done."
     if no_user:
-        way_on = "Go on without it, or finish and say what could not be done."
+        way_on = "Continue without it, or finish and say what could not be done."
     said = [
         f"Denied{' [no-user]' if no_user else ''}: {_deciding(decision)}.",
-        *(["This needs a person's yes, and nobody is here to give it."] if no_user else []),
+        *(["It needs approval, and nobody is here to give it."] if no_user else []),
         *_alternatives(decision),
         *(["Do not try to get around this."] if decision.risk is Risk.CRITICAL else []),
         way_on,
@@ -111,15 +113,15 @@ def comment_on(name: str, comment: str) -> str:
 def amended(arguments: dict[str, Any]) -> str:
     """Say that the user changed the call, and into what."""
     written = msgspec.json.encode(arguments, order="deterministic").decode()
-    return f"The user changed this call before approving it. It was run with these arguments instead: {written}"
+    return f"The user changed this call before approving it. It ran with these arguments instead: {written}"
 
 
 def stopped_by_sandbox(denial: SandboxDenial) -> str:
     """Ask whether a command may run once more with the right that it lacked."""
     seen = f" ({denial.text})" if denial.text else ""
-    stopped = f"The sandbox stopped this command, which wanted {_lacked(denial)}{seen}."
-    opened = " The command then gets what is kept secret there." if denial.right is Right.READ else ""
-    return f"{stopped} Run it once more with that right?{opened}"
+    stopped = f"The sandbox stopped this command. It needs {_lacked(denial)}{seen}."
+    opened = " The command can then read the secrets there." if denial.right is Right.READ else ""
+    return f"{stopped} Run it once more with that access?{opened}"
 
 
 def _lacked(denial: SandboxDenial) -> str:
@@ -131,12 +133,12 @@ def _lacked(denial: SandboxDenial) -> str:
         case Right.NETWORK:
             return f"to reach {denial.target or 'the network'}"
         case Right.UNSANDBOXED:
-            return "something that only works outside the sandbox"
+            return "to run outside the sandbox"
 
 
 def guidance(text: str) -> str:
     """Pass on the user's guidance."""
-    return f"The user gives this guidance: {text}"
+    return f"The user's guidance: {text}"
 
 
 def repeated(names: str, count: int) -> str:
@@ -150,27 +152,27 @@ def repeated(names: str, count: int) -> str:
 def polled(count: int) -> str:
     """Say how to wait for a command that still runs."""
     return (
-        f"{count} looks at the running command in a row showed nothing new. Give `wait` (seconds) to wait for its end, "
-        "or go on with other work."
+        f"You looked at the running command {count} times in a row, and there was nothing new. Give `wait` (seconds) "
+        "to wait for its end, or do other work meanwhile."
     )
 
 
 def steps_left(count: int) -> str:
     """Say that the turn is about to reach its limit."""
     few = "This is the last reply" if count == 1 else f"{count} replies are left"
-    return f"{few} of this turn, this one included. Bring the work to a good end and say what is left to do."
+    return f"{few} in this turn, including this one. Finish what you can and say what is left to do."
 
 
 def more_steps(made: int, more: int) -> str:
     """Ask whether a turn may go on beyond its limit."""
-    return f"{made} steps are done, the limit of this turn. Go on for {more} more?"
+    return f"This turn has reached its limit of {made} steps. Continue for {more} more?"
 
 
 def too_many_mistakes(count: int) -> str:
     """Ask the user for guidance after mistakes."""
-    return f"{count} replies of the model in a row could not be used. How should it go on?"
+    return f"{count} replies of the model in a row could not be used. How should it continue?"
 
 
 def in_a_loop(name: str) -> str:
     """Ask the user for guidance in a loop."""
-    return f"The model repeats {name} with the same result. How should it go on?"
+    return f"The model repeats {name} with the same result. How should it continue?"

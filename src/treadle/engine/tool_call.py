@@ -25,11 +25,11 @@ from treadle.workspace.hashing import hash_of_file
 
 _KEPT_OUTPUT = 8_000
 
-RERUN = "[The program stopped while this ran; it was run again.]"
-ALREADY_DONE = "Done. (The program stopped during this call; the files show that it had taken effect.)"
+RERUN = "[The program stopped while this was running. It was run again.]"
+ALREADY_DONE = "Done. (The program stopped during this call. The files show that it took effect.)"
 CHANGED_SINCE = (
-    "Not run: what this call would do is no longer what was judged, because files changed in between. "
-    "Look at the present state and make the call again."
+    "Not run: files changed after this call was checked, so it could now do something else. "
+    "Look at the current state and make the call again."
 )
 CHANGED_BY_OTHERS = (
     "Outcome unknown: the program stopped during this call, and the file is neither as it was before nor as this call "

@@ -94,7 +94,7 @@ def _after_plain_reply(state: State, reply: ReplyStop) -> Moved:
     if _is_unfinished(state) and turn.reminders < state.limits.reminders:
         turn = replace(turn, reminders=turn.reminders + 1, held_back=turn.text)
         return begin_step(replace(state, turn=turn, notes=(*state.notes, texts.UNFINISHED)))
-    answer = f"{turn.held_back}\n\n{turn.text}" if turn.held_back else turn.text
+    answer = turn.text if turn.held_back in turn.text else f"{turn.held_back}\n\n{turn.text}"
     return end_turn(state, TurnStop.END_TURN, text=answer)
 
 

@@ -129,7 +129,7 @@ class _Console:
 
     def nothing_to_do(self) -> int:
         """Say that a resumed session has nothing open."""
-        self._say(["Nothing is left to do in this session; give it a task with -p."])
+        self._say(["This session has nothing left to do. Give it a task with -p."])
         return Exit.DONE
 
     def conclude(self, outcome: TurnOutcome) -> int:

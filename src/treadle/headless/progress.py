@@ -91,7 +91,7 @@ def progress_lines(notification: Notification) -> Iterator[str]:  # noqa: C901 -
         case RetryScheduled(attempt=attempt, seconds=seconds, error=error):
             yield f"~ {error.kind}: {error.message} (attempt {attempt + 1} in {seconds:.1f} s)"
         case ContextCompacted(dropped=dropped):
-            yield f"~ {dropped} older messages left the prompt to make room"
+            yield f"~ {dropped} older messages removed to make room"
         case ModelChanged(model=model, why=why) if why:
             yield f"~ model: {model} ({why})"
         case ChecklistChanged(text=text):

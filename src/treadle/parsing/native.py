@@ -84,7 +84,7 @@ def _close(index: int, call: _OpenCall) -> CallComplete | Malformation:
 
 
 def _cut(index: int, call: _OpenCall) -> Malformation:
-    what = "its argument JSON ends too early. Send the whole call again; if it is long, in parts."
+    what = "its argument JSON is cut off. Send the whole call again; if it is long, split it into several calls."
     return _malformed(index, call, "cut_json", what)
 
 

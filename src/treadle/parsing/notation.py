@@ -103,7 +103,7 @@ def _shown(tool: ToolGrammar) -> Sequence[str]:
 
 def _tags_hint(tool: ToolGrammar) -> str:
     return (
-        f"Nothing was run: your reply holds a call of {tool.name} in a notation that is not read here. Write it with "
+        f"Nothing was run: your reply has a call of {tool.name} in a notation that does not work here. Write it with "
         f"these tags, at the start of a line and without attributes:\n{example_call(tool)}"
     )
 
@@ -111,6 +111,6 @@ def _tags_hint(tool: ToolGrammar) -> str:
 def _native_hint(tool: ToolGrammar) -> str:
     values = ", ".join(f'"{name}": "the {name.replace("_", " ")}"' for name in _shown(tool))
     return (
-        f"Nothing was run: your reply holds a call of {tool.name} as text. Make calls through the function interface "
+        f"Nothing was run: your reply has a call of {tool.name} as text. Make calls through the function interface "
         f"only, never in the text: call the function {tool.name} with the arguments {{{values}}}."
     )

@@ -35,7 +35,7 @@ def unknown_parameter(tool: str, parameter: str, known: Sequence[str]) -> Fault:
 def stray_text(tool: str, parameter: str) -> Fault:
     """There is something between the last parameter and the tool's closing tag."""
     what = f"there is text between </{parameter}> and </{tool}>"
-    return _fault("stray_text", what, "with nothing but parameters in it")
+    return _fault("stray_text", what, "with only parameters in it")
 
 
 def missing_parameter(tool: str, missing: Sequence[str]) -> Fault:

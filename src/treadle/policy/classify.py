@@ -140,9 +140,9 @@ def _precheck(command: str, cwd: str, context: PolicyContext) -> list[Finding]:
     hidden = hidden_characters(command)
     findings: list[Finding] = []
     if hidden:
-        findings.append(dangerous("hidden-characters", f"the line holds {', '.join(hidden)}"))
+        findings.append(dangerous("hidden-characters", f"the line contains {', '.join(hidden)}"))
     if has_lookalikes(command):
-        findings.append(unfollowed("look-alikes", "a word mixes letters that look alike"))
+        findings.append(unfollowed("look-alikes", "a word mixes look-alike letters"))
     if check_path(cwd, PathOp.LIST, "/", context).where is not Where.INSIDE:
         findings.append(Finding(Risk.READ_OUTSIDE, "outside", f"runs in {cwd}, outside the workspace"))
     if not command.strip():
@@ -160,13 +160,13 @@ def _walk(command: str, scene: Scene) -> tuple[list[JudgedCommand], list[Finding
         walk.script(script, scene)
     except (PartsBudgetError, ExpansionBudgetError):
         found = [*_end(script, scene), *sweep(command, scene)]
-        return walk.parts, [unfollowed("budget", "the line holds too many commands or words"), *found]
+        return walk.parts, [unfollowed("budget", "the line has too many commands or words"), *found]
     together = judge_sequence(walk.parts, scene)
     if not joined:
         return walk.parts, together
     # The shell takes the break out before it looks at words, so what stands around it may be one word.
     parts, findings = _walk(command.replace("\\\n", ""), scene)
-    return [*walk.parts, *parts], [unfollowed("syntax", "a line break stands inside a word"), *together, *findings]
+    return [*walk.parts, *parts], [unfollowed("syntax", "a line break is inside a word"), *together, *findings]
 
 
 def _end(script: Script, scene: Scene) -> list[Finding]:
@@ -199,4 +199,4 @@ def _second_opinion(scripts: Sequence[str]) -> list[Finding]:
     """Ask, whatever the mode and the rules, where the grammar sees other commands than the own parser."""
     if all(parsers_agree(text) for text in dict.fromkeys(scripts)):
         return []
-    return [unfollowed("grammar", "two readings of the line differ")]
+    return [unfollowed("grammar", "two parsers read the line differently")]

@@ -71,7 +71,7 @@ def without_user(decision: Decision) -> Decision:
     """Turn a question into a refusal where nobody is there to answer it (rule 4)."""
     if decision.verdict is not Verdict.REQUIRE_USER_CONFIRMATION:
         return decision
-    nobody = Reason(rule="no-user", text="a person would have to confirm this, and nobody is there to ask")
+    nobody = Reason(rule="no-user", text="this needs approval, and nobody is there to ask")
     return msgspec.structs.replace(decision, verdict=Verdict.DENY, reasons=(nobody, *decision.reasons))
 
 
@@ -142,7 +142,7 @@ def _judge_url(url: str, method: str, spec: ToolSpec, context: PolicyContext) ->
     if check.kind is HostKind.INVALID:
         return _refused(url, "url-form", check.problem or "the host cannot be read")
     if check.kind is HostKind.METADATA:
-        return _refused(url, "private-host", f"{check.host} tells the secrets of the machine it runs on")
+        return _refused(url, "private-host", f"{check.host} reveals secrets of the machine that it runs on")
     if check.kind is HostKind.PRIVATE:
         finding = dangerous("private-host", f"{check.host} is in a private network")
     elif method.upper() in _READING_METHODS:
@@ -157,7 +157,7 @@ def _new_hosts(subject: Subject, context: PolicyContext) -> tuple[Finding, ...]:
     if not context.tainted:
         return ()
     new = [host for host in subject.hosts if host not in context.hosts]
-    text = "text from outside was read in this turn, and this host is new in it: "
+    text = "text from outside was read in this turn, and this host is new: "
     return tuple(Finding(Risk.READ_OUTSIDE, "taint", text + host, always_asks=True) for host in new)
 
 

@@ -23,8 +23,8 @@ def asked_for_secrets(decision: Decision, spec: ToolSpec, arguments: Mapping[str
     names = dict.fromkeys(name for text in _texts(arguments) for name in telling.known_in(text))
     if not names:
         return decision
-    advice = "a secret is not to be written out: let the program read it from where it is kept"
-    reason = Reason(rule="secret-in-arguments", text=f"the call holds the value of {', '.join(names)}; {advice}")
+    advice = "do not write secrets into a call: let the program read it from where it is stored"
+    reason = Reason(rule="secret-in-arguments", text=f"the call contains the value of {', '.join(names)}; {advice}")
     denied = decision.verdict is Verdict.DENY
     verdict = Verdict.DENY if denied else Verdict.REQUIRE_USER_CONFIRMATION
     part = Part(text=spec.name, verdict=verdict, risk=Risk.CRITICAL, reasons=(reason,))

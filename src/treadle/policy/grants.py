@@ -46,7 +46,7 @@ def _to_open(path: str, context: PolicyContext) -> str:
 def granting(rights: Iterable[SandboxDenial]) -> tuple[Reason, ...]:
     """Say what a yes gives."""
     said = [_said(right) for right in rights]
-    return (Reason(rule="grants", text=f"a yes also lets it {', '.join(said)}"),) if said else ()
+    return (Reason(rule="grants", text=f"approving also lets it {', '.join(said)}"),) if said else ()
 
 
 def _said(right: SandboxDenial) -> str:
@@ -58,4 +58,4 @@ def _said(right: SandboxDenial) -> str:
         case Right.WRITE:
             return f"change {right.target}"
         case Right.UNSANDBOXED:
-            return "work outside the sandbox"
+            return "run outside the sandbox"

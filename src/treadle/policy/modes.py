@@ -35,5 +35,5 @@ def _way_out(risk: Risk, mode: Mode) -> str:
     if risk is Risk.CRITICAL:
         return "; no mode allows it"
     if mode is Mode.AUTO and risk is Risk.EXECUTE:
-        return "; it would run in a sandbox"
+        return "; in a sandbox it would run"
     return "; mode edits would allow it" if mode is Mode.ASK and risk is Risk.WRITE else ""

@@ -91,9 +91,9 @@ def refusal(path: str) -> PathCheck | None:
     if not path:
         return _answer(Where.OUTSIDE, "", "path-form", "the path is empty")
     if any(unicodedata.category(char) in ("Cc", "Cs") and not _is_byte(char) for char in path):
-        return _answer(Where.OUTSIDE, "", "path-form", "the path holds control characters")
+        return _answer(Where.OUTSIDE, "", "path-form", "the path has control characters")
     if any(unicodedata.category(char) in ("Cf", "Zl", "Zp") for char in path):
-        return _answer(Where.PROTECTED, "", "path-form", "the path holds invisible or direction-changing characters")
+        return _answer(Where.PROTECTED, "", "path-form", "the path has invisible or direction-changing characters")
     encoded = path.encode(errors="surrogateescape")
     if len(encoded) > MAX_PATH_BYTES or any(len(part) > MAX_NAME_BYTES for part in encoded.split(b"/")):
         return _answer(Where.OUTSIDE, "", "path-form", "the path is too long")
@@ -178,7 +178,7 @@ def _check_file(resolved: str, op: PathOp, context: PolicyContext) -> PathCheck:
         return _answer(Where.OUTSIDE, resolved, "not-a-file", "a device, socket or pipe")
     if facts.links > 1 and op is not PathOp.LIST:
         where = Where.OUTSIDE if op is PathOp.WRITE else Where.PROTECTED
-        return _answer(where, resolved, "hard-link", "the file has another name that may be anywhere")
+        return _answer(where, resolved, "hard-link", "the file has another name (a hard link), which may be anywhere")
     return _answer(Where.INSIDE, resolved, "inside", "inside the workspace")
 
 

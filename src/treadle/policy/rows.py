@@ -27,7 +27,7 @@ def answer_row(row: object, context: PolicyContext) -> dict[str, Any]:
         raise ValueError("a row is a JSON object")  # noqa: TRY004 - what is wrong is the value that was given
     given = row.get("cwd") or ""
     if not isinstance(given, str):
-        raise ValueError("cwd must be a text")  # noqa: TRY004
+        raise ValueError("cwd must be a string")  # noqa: TRY004
     if given.startswith("~"):
         given = posixpath.join(context.home or "/", given[2:]) if given[1:2] in ("", "/") else f"/home/{given[1:]}"
     cwd = posixpath.join(context.roots[0] if context.roots else "/", given).rstrip("/") or "/"

@@ -87,13 +87,15 @@ def read_rules(file: RuleFile) -> list[Rule]:
     except tomllib.TOMLDecodeError as error:
         raise RuleFileError(f"{file.name}: {error}") from error
     if document.get("version") != FORMAT_VERSION or set(document) - {"version", "rule"}:
-        raise RuleFileError(f"{file.name}: it must hold 'version = {FORMAT_VERSION}' and [[rule]] tables, nothing else")
+        raise RuleFileError(
+            f"{file.name}: it must contain 'version = {FORMAT_VERSION}' and [[rule]] tables, nothing else"
+        )
     tables = document.get("rule", [])
     lines = [
         number for number, line in enumerate(file.text.splitlines(), 1) if re.match(r"\s*\[\[\s*rule\s*\]\]", line)
     ]
     if not isinstance(tables, list) or len(tables) != len(lines):
-        raise RuleFileError(f"{file.name}: each rule must stand under a [[rule]] line of its own")
+        raise RuleFileError(f"{file.name}: each rule needs its own [[rule]] line")
     return [_read_rule(table, file, f"{file.name}:{line}") for table, line in zip(tables, lines, strict=True)]
 
 
@@ -124,14 +126,14 @@ def _read_rule(table: Mapping[str, Any], file: RuleFile, source: str) -> Rule:
 def _text(table: Mapping[str, Any], key: str, source: str, *, needed: bool = False) -> str:
     value = table.get(key, "")
     if not isinstance(value, str) or (needed and not value):
-        raise RuleFileError(f"{source}: {key} must be a text")
+        raise RuleFileError(f"{source}: {key} must be a string")
     return value
 
 
 def _list(table: Mapping[str, Any], key: str, source: str) -> tuple[str, ...]:
     value = table.get(key, [])
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
-        raise RuleFileError(f"{source}: {key} must be a list of texts")
+        raise RuleFileError(f"{source}: {key} must be a list of strings")
     return tuple(value)
 
 
@@ -150,7 +152,7 @@ def _test_examples(rule: Rule) -> None:
             raise RuleFileError(f"{rule.source}: the rule {rule.id} does not match its example {example!r}")
     for example in rule.not_match:
         if matches(rule, example_subject(rule, example), _EXAMPLE_PLACES):
-            raise RuleFileError(f"{rule.source}: the rule {rule.id} matches {example!r}, which stands in not_match")
+            raise RuleFileError(f"{rule.source}: the rule {rule.id} matches {example!r}, which is listed in not_match")
 
 
 def example_subject(rule: Rule, example: str) -> Subject:

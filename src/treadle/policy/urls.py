@@ -45,7 +45,7 @@ _WILDCARD_DNS = ("nip.io", "sslip.io", "xip.io", "localtest.me", "lvh.me", "trae
 def check_url(url: str) -> UrlCheck:
     """Judge a URL by rule 24: http or https, no credentials, a parsed host, and no private address in any spelling."""
     if any(ord(char) <= 0x20 or ord(char) == 0x7F for char in url) or "\\" in url:
-        return UrlCheck(kind=HostKind.INVALID, problem="the URL holds blanks, control characters or backslashes")
+        return UrlCheck(kind=HostKind.INVALID, problem="the URL has spaces, control characters or backslashes")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -56,7 +56,7 @@ def check_url(url: str) -> UrlCheck:
             kind=HostKind.INVALID, host=host, problem=f"{parts.scheme or 'no'} scheme instead of http or https"
         )
     if parts.username is not None or parts.password is not None:
-        return UrlCheck(kind=HostKind.INVALID, host=host, port=port, problem="the URL carries a user name or password")
+        return UrlCheck(kind=HostKind.INVALID, host=host, port=port, problem="the URL contains a user name or password")
     return UrlCheck(kind=host_kind(host), host=host, port=port)
 
 

@@ -31,7 +31,7 @@ def encode(value: object) -> bytes:
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:
-        return _encoder.encode(_sound(msgspec.to_builtins(value)))
+        return _encoder.encode(_escaped(value))
 
 
 def encodable(value: T) -> T:
@@ -43,8 +43,12 @@ def encodable(value: T) -> T:
     try:
         _encoder.encode(value)
     except UnicodeEncodeError:
-        return msgspec.convert(_sound(msgspec.to_builtins(value)), type(value))
+        return _escaped(value)
     return value
+
+
+def _escaped(value: T) -> T:
+    return msgspec.convert(_sound(msgspec.to_builtins(value)), type(value))
 
 
 def _sound(value: Any) -> Any:
@@ -94,7 +98,7 @@ def decode_source(raw: bytes) -> Source:
 
 
 def _damaged(what: str, error: msgspec.MsgspecError | UnicodeDecodeError) -> StoreError:
-    return StoreError("log-damaged", what, why=str(error), fix="Start a new session; other ones may still be whole.")
+    return StoreError("log-damaged", what, why=str(error), fix="Start a new session. Others may still be intact.")
 
 
 def decode_notification(raw: bytes) -> Notification:

@@ -127,7 +127,7 @@ class GuardedProvider:
 
     def _left_alone(self, wait: float) -> ModelError:
         text = (
-            f"{self._name} failed {FAILURES} times in a row and is left alone for {wait:.0f} s; "
-            "then one call tries it. Wait, or choose another model."
+            f"{self._name} failed {FAILURES} times in a row, so it is not called for {wait:.0f} s. "
+            "Wait, or choose another model."
         )
         return ModelError(kind=ErrorKind.OVERLOADED, message=text, retry_after=wait)

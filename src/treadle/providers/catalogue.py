@@ -16,11 +16,7 @@ def resolve(name: str) -> ProviderRow:
     if row is not None:
         return row
     near = get_close_matches(name.lower(), _BY_NAME, n=3)
-    fix = (
-        f"Did you mean {_listed(near)}?"
-        if near
-        else "For a server of your own take 'openai-compatible' and its base URL."
-    )
+    fix = f"Did you mean {_listed(near)}?" if near else "For your own server use 'openai-compatible' and its base URL."
     raise ConfigError("provider-unknown", f"There is no provider {name!r}.", fix=fix)
 
 
@@ -28,9 +24,9 @@ def parse_ref(ref: str) -> tuple[ProviderRow, str]:
     """Split `provider/model`; the model's own name may have slashes. Raises `ConfigError`."""
     provider, slash, model = ref.strip().partition("/")
     if not slash or not model:
-        why = "A model is named by its provider, a slash and its own name there."
+        why = "A model is named by its provider, a slash and its own name."
         raise ConfigError(
-            "model-name", f"{ref!r} is no model name.", why=why, fix="For example anthropic/claude-sonnet-4-5."
+            "model-name", f"{ref!r} is not a model name.", why=why, fix="For example anthropic/claude-sonnet-4-5."
         )
     return resolve(provider), model
 

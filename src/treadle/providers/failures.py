@@ -21,7 +21,7 @@ WHAT = {
     ErrorKind.AUTHENTICATION: "did not accept the API key",
     ErrorKind.PERMISSION: "does not permit this",
     ErrorKind.BALANCE: "says that the account has no balance left",
-    ErrorKind.RATE_LIMIT: "says that too much was asked in too short a time",
+    ErrorKind.RATE_LIMIT: "limits the number of requests",
     ErrorKind.OVERLOADED: "is overloaded",
     ErrorKind.SERVER: "failed",
     ErrorKind.CONTEXT_TOO_LONG: "says that the conversation is too long for the model",
@@ -68,9 +68,7 @@ def _whose_key(endpoint: Endpoint) -> str:
 def _other_key(endpoint: Endpoint, kind: ErrorKind) -> str:
     if not endpoint.api_key:
         return f"Check {endpoint.key_origin}, or store a key: `treadle login {endpoint.name}`."
-    first = (
-        f" {endpoint.key_variable} is used before a stored key: change or unset it." if endpoint.key_variable else ""
-    )
+    first = f" {endpoint.key_variable} overrides a stored key. Change or unset it." if endpoint.key_variable else ""
     other = f"`treadle login {endpoint.name}`.{first}"
     if kind is ErrorKind.PERMISSION:
         return f"Choose another model with --model, ask the provider for access, or store another key: {other}"
@@ -132,7 +130,10 @@ def from_response(
 def _refusal(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
     if 300 <= status < 400:
         target = clean(headers.get("location", "nowhere"), endpoint.secrets)
-        why = f"it redirects to {without_query(target)}, which is not followed; set the base URL to where it should go"
+        why = (
+            f"it redirects to {without_query(target)}, which Treadle does not follow; set the base URL to the final "
+            "address"
+        )
         return failure(endpoint, ErrorKind.BAD_REQUEST, why, status=status)
     problem = problem_in(body)
     aws_type = headers.get("x-amzn-errortype", "").partition(":")[0].lower()

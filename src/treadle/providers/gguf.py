@@ -15,7 +15,7 @@ def context_length(file: Path) -> int | None:
     """Read how many tokens a model was made for; None where the file does not say. Raises `ValueError`, `OSError`."""
     with file.open("rb") as source:
         if source.read(4) != _MAGIC:
-            raise ValueError(f"{file} is no GGUF file")
+            raise ValueError(f"{file} is not a GGUF file")
         try:
             _, _, entries = struct.unpack("<IQQ", source.read(20))
             for _ in range(entries):

@@ -12,8 +12,8 @@ HTTP_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError)
 """Everything a call or its body can raise; `TimeoutError` is an `OSError`."""
 
 _CERTIFICATES = (
-    "If a proxy or gateway of your company is between, or the server has a certificate of its own, name the file with "
-    "the CA certificate (PEM): ca_file under [providers.{name}] in your settings, or SSL_CERT_FILE in the environment. "
+    "If your company uses a proxy or gateway, or the server has its own certificate, name the file with the CA "
+    "certificate (PEM): ca_file under [providers.{name}] in your settings, or SSL_CERT_FILE in the environment. "
     "Check the date of this machine, too. Otherwise do not trust this connection."
 )
 
@@ -27,7 +27,7 @@ def from_exception(endpoint: Endpoint, error: Exception) -> ModelError:
         case httpx2.ConnectTimeout():
             return failure(endpoint, ErrorKind.TIMEOUT, f"no connection to {endpoint.host} within its time limit")
         case httpx2.TimeoutException():
-            return failure(endpoint, ErrorKind.TIMEOUT, "the connection did not move on")
+            return failure(endpoint, ErrorKind.TIMEOUT, "the connection stalled")
         case httpx2.UnsupportedProtocol() | httpx2.InvalidURL():
             return failure(
                 endpoint, ErrorKind.BAD_REQUEST, f"{without_query(endpoint.base_url)!r} is not a usable base URL"

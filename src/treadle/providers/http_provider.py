@@ -99,7 +99,7 @@ class HttpProvider:
             yield item
             if isinstance(item, StreamStop):
                 return
-        why = "the reply ended before it was whole"
+        why = "the reply ended before it was complete"
         raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, why))
 
     def _read(self, reader: ReplyReader, event: SseEvent, pieces: Pieces) -> Iterator[StreamEvent]:
@@ -228,7 +228,7 @@ class HttpProvider:
             async with asyncio.timeout_at(min(silent, pace.deadline)):
                 return await anext(body, b"")
         except TimeoutError as late:
-            why = f"nothing came for {idle:g} s (idle_timeout)" if silent < pace.deadline else pace.complaint
+            why = f"nothing arrived for {idle:g} s (idle_timeout)" if silent < pace.deadline else pace.complaint
             raise CallFailedError(failure(self._endpoint, ErrorKind.TIMEOUT, why)) from late
 
     async def _refusal(self, response: httpx2.Response, pace: Pace) -> ModelError:
@@ -253,7 +253,7 @@ class HttpProvider:
             raise CallFailedError(self._map_refusal(response, start))
         packed = response.headers.get("content-encoding", "identity")
         if packed not in ("identity", "gzip", "deflate"):
-            why = f"its body is compressed ({packed}), which was not asked for"
+            why = f"its body is compressed ({packed}), which was not requested"
             raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, why))
 
     def _may_be_events(self, response: httpx2.Response) -> bool:

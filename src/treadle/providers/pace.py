@@ -28,7 +28,7 @@ class Pace:
     def complaint(self) -> str:
         """Say what is wrong when `deadline` has passed."""
         if self._end <= self._step_end:
-            return f"the reply was not whole after {self._limits.reply:g} s (reply_timeout)"
+            return f"the reply was not complete after {self._limits.reply:g} s (reply_timeout)"
         return f"the reply grew by less than {STEP} characters in {self._limits.progress:g} s (progress_timeout)"
 
     def add(self, piece: StreamEvent) -> None:

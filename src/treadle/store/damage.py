@@ -30,7 +30,7 @@ def unread(path: Path, error: sqlite3.Error | TypeError) -> StoreError:
         "log-damaged",
         f"The session log {path} is damaged.",
         why=str(error),
-        fix="Start again: a broken file is set aside then, and what is whole in it is recovered.",
+        fix="Start Treadle again. It moves the damaged file aside and recovers what is intact.",
     )
 
 
@@ -42,7 +42,7 @@ def unwritten(path: Path, error: sqlite3.Error) -> StoreError:
         "log-unwritable",
         f"The session log {path} cannot be written.",
         why=str(error),
-        fix="Make room on the disk or check the permissions; then resume the session: nothing that was logged is lost.",
+        fix="Free disk space or check the permissions, then resume the session. Nothing that was logged is lost.",
     )
 
 

@@ -68,7 +68,7 @@ def _judge_header(path: Path, *, unclosed: bool) -> str:
     with path.open("rb") as file:
         header = file.read(_HEADER)
     if not header:
-        return "it is empty although its journal is not" if unclosed else ""
+        return "it is empty, but its journal is not" if unclosed else ""
     if len(header) < _HEADER or not header.startswith(_MAGIC):
         return "it is not a database"
     page = int.from_bytes(header[16:18], "big")

@@ -176,8 +176,8 @@ class Store:
             return (exact or found)[0]
         raise SessionError(
             "session-unknown",
-            f"{prefix!r} is not enough of an id." if found else f"{prefix!r} is the id of no session.",
-            why=f"{len(found)} ids begin with it." if found else "No id begins with it.",
+            f"The id {prefix!r} is not unique." if found else f"There is no session with the id {prefix!r}.",
+            why=f"{len(found)} ids begin with that." if found else "No session's id begins with that.",
             fix="`treadle sessions --all` lists the sessions with their ids.",
         )
 
@@ -331,7 +331,7 @@ def _acquire(connection: sqlite3.Connection, session_id: str, owner: str) -> Non
             "session-busy",
             f"Session {session_id} is busy.",
             why=f"It is open in another process ({row[0].rsplit(':', 1)[0]}).",
-            fix="Close it there, or work in a new session.",
+            fix="Close it there, or start a new session.",
         )
     connection.execute(
         "INSERT INTO leases (session_id, owner, beat) VALUES (?, ?, ?) "

@@ -179,9 +179,7 @@ def _below(folder: Path, prefix: str) -> Iterator[str]:
         for name in sorted([*files, *links]):
             count += 1
             if count > _MOST_FILES:
-                raise StoreError(
-                    "trust-too-much", f"{folder} holds more than {_MOST_FILES} files; it cannot be looked through."
-                )
+                raise StoreError("trust-too-much", f"{folder} has more than {_MOST_FILES} files, too many to check.")
             yield f"{prefix}/{(Path(place) / name).relative_to(folder)}"
 
 
@@ -234,7 +232,7 @@ def _of_content(file: Path, name: str, content: bytes) -> str:
 def _unwritable(file: Path, error: Exception) -> StoreError:
     return StoreError(
         "trust-unwritable",
-        f"The decision about trust cannot be written to {file}.",
+        f"The decision about trust cannot be saved to {file}.",
         why=str(error),
         fix="Check the folder's permissions and free space, or set TREADLE_HOME to another folder.",
     )

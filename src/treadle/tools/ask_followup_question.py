@@ -20,7 +20,7 @@ _SPEC = ToolSpec(
                 "type": "array",
                 "items": {"type": "string"},
                 "maxItems": 5,
-                "description": "2 to 5 possible answers; the user may always write another one.",
+                "description": "2 to 5 possible answers; the user can always write another.",
             },
         },
         optional=("options",),
@@ -41,9 +41,9 @@ class AskFollowupQuestion(Struct, frozen=True):
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Show the question."""
         if not arguments["question"].strip():
-            raise ToolError("The question is empty. Write it out, or go on without asking.", invalid=True)
+            raise ToolError("The question is empty. Write it out, or continue without asking.", invalid=True)
         return Prepared(accesses=(), preview=Preview(title="Question", text=arguments["question"]), run=_run)
 
 
 async def _run(output: Output) -> CallResult:  # noqa: ARG001 - the port's shape
-    raise ToolError("The question could not be put to the user. Go on without the answer, or finish.")
+    raise ToolError("The user could not be asked. Continue without the answer, or finish.")

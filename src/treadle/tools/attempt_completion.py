@@ -37,7 +37,9 @@ _SPEC = ToolSpec(
             "result": text(
                 "What you did and found, short and final, in Markdown; no question and no offer at the end."
             ),
-            "command": text("Only if one shell line shows the user the outcome, such as running the new program."),
+            "command": text(
+                "Only where it helps: a shell line that shows the outcome, such as running the new program."
+            ),
         },
         optional=("command",),
     ),

@@ -35,8 +35,8 @@ _SPEC = ToolSpec(
         {
             "action": {"type": "string", "enum": list(_ACTIONS), "description": "What to do."},
             "url": text("For launch: the URL, with http:// or https://."),
-            "coordinate": text("For click: where, as `x,y` in pixels of the last screenshot."),
-            "selector": text("For click, in place of `coordinate`, and for type: the element, as a CSS selector."),
+            "coordinate": text("For click: the place, as `x,y` in pixels of the last screenshot."),
+            "selector": text("For type, and for click instead of `coordinate`: the element, as a CSS selector."),
             "text": text("For type: the text."),
             "key": text("For press: the key."),
         },
@@ -155,9 +155,9 @@ class BrowserAction(Struct, frozen=True):
         """Check that the page is still where it was when the action was judged."""
         page = self.session.page
         if page is None:
-            raise ToolError("The browser was closed in between. Begin again with the action launch.")
+            raise ToolError("The browser was closed meanwhile. Begin again with the action launch.")
         if check_url(page.url).host != check_url(shown).host:
             raise ToolError(
-                f"Not done: the page went from {visible(shown)} to {visible(page.url)} by itself in between. "
-                "Take a screenshot, and act on what is there now."
+                f"Not done: the page went from {visible(shown)} to {visible(page.url)} by itself meanwhile. Take a "
+                "screenshot, and act on what is there now."
             )

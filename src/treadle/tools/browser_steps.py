@@ -132,10 +132,10 @@ def _click(arguments: Mapping[str, Any]) -> ClickAt | ClickOn:
         return ClickOn(selector)
     numbers = [part.strip() for part in coordinate.strip("[]() ").split(",")]
     if len(numbers) != 2 or not all(part.isdecimal() and len(part) < 6 for part in numbers):
-        raise ToolError(f"{coordinate!r} is no coordinate. Write it as `x,y`, such as `640,400`.", invalid=True)
+        raise ToolError(f"{coordinate!r} is not a coordinate. Write it as `x,y`, such as `640,400`.", invalid=True)
     x, y = map(int, numbers)
     if x >= WIDTH or y >= HEIGHT:
-        raise ToolError(f"{x},{y} is outside of the page's {WIDTH}x{HEIGHT} pixels. Scroll first.", invalid=True)
+        raise ToolError(f"{x},{y} is outside the page's {WIDTH}x{HEIGHT} pixels. Scroll first.", invalid=True)
     return ClickAt(x, y)
 
 

@@ -153,15 +153,15 @@ def _plan(workspace: Workspace, places: Mapping[str, Judged], wanted: Wanted) ->
     before = file.digest if file else ""
     if workspace.seen.stale(target, before):
         raise ToolError(
-            f"{name} was changed by someone else since you last read or wrote it. "
-            "Nothing was changed; read it again and base the change on what it says now."
+            f"{name} was changed by someone else since you last read or wrote it. Nothing was written. Read it again "
+            "and base the change on what it says now."
         )
     given = _read(workspace, places[wanted.moved_from]) if wanted.moved_from else file
     text, report = wanted.rewrite(given)
     data = None if text is None else (given or TextFile(name=name, text="", digest="")).encode(text)
     if file and data is not None and sha256(data) == before:
         raise ToolError(
-            f"{name} already has exactly this text. Go on with the next step; nothing needs to be changed there.",
+            f"{name} already has exactly this text. Nothing needs to change. Continue with the next step.",
             edit=replace(report, code="no_change"),
         )
     diff = compare(file.text if file else "", text or "")
@@ -213,7 +213,8 @@ def _make_all(workspace: Workspace, plans: Sequence[_Plan]) -> None:
             if not made:
                 raise
             raise ToolError(
-                f"{error.text} Before it these were changed: {', '.join(made)}. Read them before you try again."
+                f"{error.text} These files were changed before it failed: {', '.join(made)}. Read them before you try "
+                "again."
             ) from error
         workspace.seen.note(plan.target, plan.after)
         made.append(plan.name)

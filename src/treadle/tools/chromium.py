@@ -62,7 +62,9 @@ def find_chromium(variables: Mapping[str, str]) -> str:
         return found
     named = variables.get("TREADLE_CHROMIUM", "")
     what = (
-        f"TREADLE_CHROMIUM names {named}, which is no program" if named else f"none of {', '.join(CHROMIUM)} is there"
+        f"TREADLE_CHROMIUM names {named}, which is not a program"
+        if named
+        else f"none of {', '.join(CHROMIUM)} was found"
     )
     raise ToolError(
         f"There is no Chromium: {what}. Tell the user to install one (such as `apt install chromium`) or to set "
@@ -138,7 +140,7 @@ class Chromium:
     async def take(self, step: Step) -> View:
         """Take a step and look. Raises `ToolError`."""
         if not self._pages:
-            raise ToolError("The page has closed itself. Use the action close, and then launch.")
+            raise ToolError("The page closed itself. Use the action close, and then launch.")
         page = self._pages[-1]
         try:
             async with self._settled():
@@ -200,9 +202,7 @@ class Chromium:
 
     async def _look(self) -> View:
         if not self._pages:
-            return View(
-                url=self._last_url, title="(the page has closed itself)", picture="", events=self._take_events()
-            )
+            return View(url=self._last_url, title="(the page closed itself)", picture="", events=self._take_events())
         page = self._pages[-1]
         picture, title = await _picture(page), await page.title()
         if self._pages and self._pages[-1] is not page:
@@ -235,7 +235,7 @@ class Chromium:
         page.on("response", self._on_response)
         page.on("dialog", self._on_dialog)
         page.on("download", lambda download: self._note(f"download not kept: {download.url}"))
-        page.on("crash", lambda _: self._note("the page has crashed; launch it again"))
+        page.on("crash", lambda _: self._note("the page crashed; launch it again"))
 
     def _note(self, event: str) -> None:
         self._events.append(event if len(event) <= _EVENT_WIDTH else f"{event[:_EVENT_WIDTH]}...")
@@ -245,7 +245,7 @@ class Chromium:
     def _on_new_page(self, page: async_api.Page) -> None:
         if page not in self._pages:
             self._follow(page)
-            self._note(f"a new page has opened and is shown now: {page.url}")
+            self._note(f"a new page opened and is now shown: {page.url}")
 
     def _on_close(self, page: async_api.Page) -> None:
         if page in self._pages:
@@ -293,7 +293,7 @@ async def _picture(page: async_api.Page) -> bytes:
 
 def _why(error: async_api.Error) -> str:
     if isinstance(error, async_api.TimeoutError):
-        return "Nothing came of it in time: the page does not load, or has no such element that can be seen and used."
+        return "Timed out: the page does not load, or has no such element that is visible and usable."
     return visible(_first_line(error))
 
 

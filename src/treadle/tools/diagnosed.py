@@ -69,10 +69,10 @@ def _with(result: CallResult, findings: Findings, display: Callable[[str], str])
     told = []
     if findings.problems:
         listed = report(findings.problems, display)
-        told.append(f"\n\nNew problems since this edit; mend them unless a later step of yours will:\n{listed}")
+        told.append(f"\n\nThis edit brought new problems. Fix them now, unless a later step will:\n{listed}")
     if findings.faults:
         faults = "; ".join(visible(fault) for fault in findings.faults)
-        told.append(f"\n\n[Problems could not be looked for: {faults}.]")
+        told.append(f"\n\n[Diagnostics could not run: {faults}.]")
     if not told:
         return result
     return msgspec.structs.replace(result, content=(*result.content, Text(text="".join(told))))

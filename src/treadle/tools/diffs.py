@@ -69,7 +69,7 @@ class Diff(Struct, frozen=True):
             shown += numbered(self.new[start:end], start + 1)
             last = max(last, end)
             if len(shown) > _ECHOED:
-                return "\n".join([*shown[:_ECHOED], "[... the rest of the changes is not shown; read_file shows it]"])
+                return "\n".join([*shown[:_ECHOED], "[... the other changes are not shown; use read_file]"])
         return "\n".join([*shown, "..."] if last < len(self.new) else shown)
 
 

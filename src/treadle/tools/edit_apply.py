@@ -35,7 +35,7 @@ def apply_blocks(pre: str, diff: str, name: str, *, replace_all: bool = False) -
 def _offered_all(error: EditError) -> EditError:
     if error.code is not ErrorCode.AMBIGUOUS:
         return error
-    return replace(error, message=f"{error.message} If all are meant, set replace_all.")
+    return replace(error, message=f"{error.message} If you mean all of them, set replace_all.")
 
 
 def apply_patch_sections(pre: str, sections: Sequence[Section], name: str) -> tuple[str, EditReport]:
@@ -54,7 +54,7 @@ def replace_whole(pre: str, content: str, name: str) -> tuple[str, EditReport]:
             return apply_blocks(pre, content, name)
         raise _no_text(f"The content is only SEARCH/REPLACE blocks, and {name} has no text to replace.", blocks, name)
     if is_text_around_blocks(pre, content) and isinstance(apply_edit(blocks, pre, content), EditResult):
-        raise _no_text(f"The content is text with SEARCH/REPLACE blocks that fit {name}.", blocks, name)
+        raise _no_text(f"The content is text with SEARCH/REPLACE blocks that match {name}.", blocks, name)
     if is_only_patch(content, name):
         raise _no_text(f"The content is a patch, not the text of {name}.", EditFormat.WHOLE, name)
     if pre:

@@ -25,13 +25,15 @@ _SPEC = ToolSpec(
         {
             "command": text("The shell line."),
             "timeout": number(
-                "Seconds after which it is ended; without it, it goes on in the background after 120.",
+                "Seconds after which it is stopped. If not given, it continues in the background after 120.",
                 low=1,
                 high=_MOST_SECONDS,
             ),
             "background": {
                 "type": "boolean",
-                "description": "For servers and watchers: gives the first output and a number for read_command_output.",
+                "description": (
+                    "For servers and watchers: returns the first output and a number for read_command_output."
+                ),
             },
         },
         optional=("timeout", "background"),

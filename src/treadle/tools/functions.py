@@ -92,7 +92,7 @@ def function_tool(
     summary, documented = read_docstring(inspect.getdoc(function) or "")
     description = description or summary
     if not description:
-        raise _unfit(name, "it has no docstring", "Write one: it tells the model what the tool does.")
+        raise _unfit(name, "it has no docstring", "Write one. It is how the model knows what the tool does.")
     arguments = _arguments_of(name, function)
     spec = ToolSpec(
         name=name,
@@ -135,7 +135,7 @@ def _read_arguments(lines: Sequence[str]) -> dict[str, str]:
 
 
 def _unfit(name: str, why: str, fix: str) -> ConfigError:
-    return ConfigError("tool-function", f"No tool can be made of {name}: {why}.", fix=fix)
+    return ConfigError("tool-function", f"{name} cannot become a tool: {why}.", fix=fix)
 
 
 def _arguments_of(name: str, function: Callable[..., Any]) -> type[msgspec.Struct]:
@@ -148,7 +148,7 @@ def _arguments_of(name: str, function: Callable[..., Any]) -> type[msgspec.Struc
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     for parameter in signature.parameters.values():
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise _unfit(name, f"its parameter {parameter} cannot be given by name", "Use plain parameters.")
+            raise _unfit(name, f"its parameter {parameter} cannot be passed by name", "Use plain parameters.")
         if parameter.name not in hints:
             raise _unfit(name, f"its parameter {parameter.name} has no type hint", "Add one, such as `str`.")
         field = (parameter.name, hints[parameter.name])
@@ -201,7 +201,7 @@ async def _run(name: str, function: Callable[..., Any], values: Mapping[str, Any
             raise returned
         case Exception():
             raise ToolError(
-                f"{name} failed: {type(returned).__name__}: {returned}. Check the arguments, or go on without it."
+                f"{name} failed: {type(returned).__name__}: {returned}. Check the arguments, or continue without it."
             ) from returned
         case BaseException():
             raise returned
@@ -221,6 +221,6 @@ def _text_of(name: str, returned: object) -> str:
         what = type(returned).__name__
         raise ToolError(
             f"{name} did its work, but returned a {what}, which cannot be sent: {error}. "
-            "Do not call it again for this; go on without what it returns."
+            "Do not call it again for this. Continue without what it returns."
         ) from error
     return visible(kept.take()) or "(empty)"

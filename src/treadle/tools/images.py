@@ -29,25 +29,25 @@ def image_of(raw: bytes, name: str) -> Image:
         raise _damaged(name) from None
     if not media_type and PurePath(name).suffix.lower() in _OTHERS:
         raise ToolError(
-            f"{name} is an image of a kind that models do not take. Convert a copy to PNG with a command, such as "
+            f"{name} is an image in a format that models do not accept. Convert a copy to PNG with a command, such as "
             "`magick` or `ffmpeg`, and read that."
         )
     if not media_type:
-        raise ToolError(f"{name} is not the image that its name says. Use `file` on it to find out what it is.")
+        raise ToolError(f"{name} is not the kind of image that its name says. Use `file` on it to find out what it is.")
     if not whole or not width or not height:
         raise _damaged(name)
     if len(raw) > _LARGEST:
-        raise ToolError(f"{name} has {len(raw):,} bytes; models take images of at most {_LARGEST:,}. Shrink a copy.")
+        raise ToolError(f"{name} has {len(raw):,} bytes; models accept images of at most {_LARGEST:,}. Shrink a copy.")
     if max(width, height) > _LONGEST_SIDE:
         raise ToolError(
-            f"{name} is {width:,} by {height:,} pixels; models take images of at most {_LONGEST_SIDE:,} on each side. "
-            "Shrink a copy."
+            f"{name} is {width:,} by {height:,} pixels; models accept images of at most {_LONGEST_SIDE:,} on each "
+            "side. Shrink a copy."
         )
     return Image(media_type=media_type, data=base64.b64encode(raw).decode("ascii"))
 
 
 def _damaged(name: str) -> ToolError:
-    return ToolError(f"{name} is damaged or cut off, so no model can see it. Make it anew, or go on without it.")
+    return ToolError(f"{name} is damaged or cut off, so no model can see it. Create it again, or continue without it.")
 
 
 def _read(raw: bytes) -> tuple[str, int, int, bool]:

@@ -77,7 +77,7 @@ class ListCodeDefinitionNames(Struct, frozen=True):
                 return self._outline_directory(path, name)
         grammar = grammar_for(path.name)
         if grammar is None:
-            raise ToolError(f"{name} is in no language that can be outlined. Use read_file.")
+            raise ToolError(f"{name} is not in a language that can be outlined. Use read_file.")
         kept = HeadTail(_BYTES)
         kept.add("\n".join(_definitions(place, name, grammar)))
         hint = f"; search_files finds definitions in {name} by name"

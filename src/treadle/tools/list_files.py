@@ -76,7 +76,7 @@ class ListFiles(Struct, frozen=True):
             flat = await asyncio.to_thread(_entries, place, name)
             listing = await self.workspace.search.files(place.resolved, _LIMIT) if recursive else flat
         if not listing.entries and not listing.unread:
-            hint = " but hidden or ignored files; list it without recursive" if flat.entries else ""
+            hint = " except hidden or ignored files; list it without recursive" if flat.entries else ""
             return result_of(Origin.WORKSPACE, Outcome.OK, f"[{name} has no entries{hint}]")
         shown = _fitting(map(shown_name, listing.entries), min(_BYTES, self.workspace.conversation.room()))
         what = "files in all" if recursive else "entries in all"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 _WIDTH = 160
-INSTALL = "the user can add it by `pip install 'treadle[code]'`"
+INSTALL = "the user can install it with `pip install 'treadle[code]'`"
 
 
 class Grammar(Struct, frozen=True, kw_only=True):

@@ -84,7 +84,7 @@ class _Patch:
     def _refuse_link(self, path: str) -> None:
         if Path(self.workspace.paths.locate(path)).is_symlink():
             raise ToolError(
-                f"{path} is a symbolic link, and what it leads to is not meant to go. Nothing was changed; "
+                f"{path} is a symbolic link, and a patch does not remove what it points to. Nothing was changed; "
                 "remove or move the link with a command, or name the file itself."
             )
 

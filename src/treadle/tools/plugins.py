@@ -70,6 +70,6 @@ def _as_tools(loaded: Any) -> list[Tool]:
         case _:
             raise ConfigError(
                 "tool-plugin",
-                f"It leads to a {type(loaded).__name__}, which is no tool.",
+                f"It names a {type(loaded).__name__}, which is not a tool.",
                 fix="Name a function with type hints, a tool, or a list of them.",
             )

@@ -20,11 +20,11 @@ _SPEC = ToolSpec(
         {
             "command_number": number("The number that execute_command gave.", low=1),
             "wait": number(
-                "Seconds to wait for its end; without it you get what is there now.", low=0, high=_MOST_SECONDS
+                "Seconds to wait for its end. If not given, you get the output so far.", low=0, high=_MOST_SECONDS
             ),
             "stop": {
                 "type": "boolean",
-                "description": "End it and everything it started. Stop servers that you no longer need.",
+                "description": "Stop it and everything it started. Stop servers that you no longer need.",
             },
         },
         optional=("wait", "stop"),

@@ -34,8 +34,8 @@ from treadle.workspace.workspace import Workspace
 
 _LIMITS = PageLimits()
 _FILES_AT_MOST = 20
-_EXTRACTED = "this is the text of the document, not what is in its file"
-_NO_ROOM = (Text(text="[not read: the other files fill this result. Read it with a call of its own.]"),)
+_EXTRACTED = "this is the text extracted from the document"
+_NO_ROOM = (Text(text="[not read: this result is full. Read it in a separate call.]"),)
 _LEAST = 400
 _NOTES = 200
 """Bytes that are kept for what is said below the lines."""
@@ -87,9 +87,7 @@ class ReadFile(Struct, frozen=True):
         paths = self.workspace.paths
         first, last = min(arguments.get("start_line", 1), _LAST_LINE), arguments.get("end_line")
         if last is not None and last < first:
-            raise ToolError(
-                f"end_line {last} is before start_line {first}. Give them the other way round.", invalid=True
-            )
+            raise ToolError(f"end_line {last} is before start_line {first}. Swap them.", invalid=True)
         path = paths.locate(arguments["path"])
         others = dict.fromkeys(paths.locate(other) for other in arguments.get("other_paths", ()))
         others.pop(path, None)

@@ -71,8 +71,8 @@ async def look_at(workspace: Workspace, number: int, seconds: float, *, stop: bo
     command = workspace.commands.get(number)
     if command is None:
         known = ", ".join(str(each) for each, _ in workspace.commands.all()) or "none"
-        ended = "has ended, and there is nothing more of it" if workspace.commands.had(number) else "was never started"
-        raise ToolError(f"Command {number} {ended}. Go on, or look at one of those in the background: {known}.")
+        ended = "has ended, and there is no more output" if workspace.commands.had(number) else "was never started"
+        raise ToolError(f"Command {number} {ended}. Continue, or look at one that is in the background: {known}.")
     if stop:
         await command.stop("you asked for it")
     else:
@@ -99,8 +99,12 @@ def _report(workspace: Workspace, number: int, command: Command, *, advice: str 
     """Say how the command stands, what it printed since the last time, and what outlived it."""
     lines = [f"{command.describe()} {advice}".rstrip()]
     if command.running:
-        lines = [f"Command {number} runs on in the background; read_command_output shows more of it and can stop it."]
+        lines = [
+            f"Command {number} continues in the background. Use read_command_output to see more of it or to stop it."
+        ]
     elif left := command.left_behind:
-        lines.append(f"It left running: {', '.join(left)}. They end with the session, or by stopping command {number}.")
+        lines.append(
+            f"Still running after it: {', '.join(left)}. They end with the session, or when you stop command {number}."
+        )
     room = min(_BYTES, workspace.conversation.room())
     return "\n".join([*lines, command.take_output(room).rstrip("\n") or "(no output)"])

@@ -152,7 +152,7 @@ def _check(path: str, name: str) -> None:
     except OSError as error:
         raise ToolError(f"{name} cannot be searched: {error.strerror}. Use another path.") from error
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise ToolError(f"{name} is neither a file nor a directory but a pipe, socket or device. Go on without it.")
+        raise ToolError(f"{name} is a pipe, socket or device, not a file or directory. Continue without it.")
 
 
 def _notes(found: Matches) -> Iterator[str]:

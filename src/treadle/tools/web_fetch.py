@@ -37,7 +37,7 @@ _SPEC = ToolSpec(
     parameters=parameters(
         {
             "url": text("The URL, with http:// or https://."),
-            "start": number("The character of the page to begin with; 0 if not given.", low=0),
+            "start": number("The character of the page to start at; 0 if not given.", low=0),
         },
         optional=("start",),
     ),
@@ -83,7 +83,7 @@ class WebFetch(Struct, frozen=True):
         if kind is Kind.HTML:
             page = await asyncio.to_thread(to_markdown, content, answer.url)
             title, content = page.title, page.text
-            notes = f"\n[the page leads on to {visible(page.leads_to)}]" if page.leads_to else ""
+            notes = f"\n[the page redirects to {visible(page.leads_to)}]" if page.leads_to else ""
         notes += _cut_note(answer.cut)
         facts = [f"{answer.status} {answer.reason}".strip(), *([answer.content_type] if answer.content_type else [])]
         head = f"{visible(answer.url)} ({visible(', '.join(facts))})"
@@ -97,7 +97,7 @@ class WebFetch(Struct, frozen=True):
 def _redirected(url: str) -> CallResult:
     shown = visible(url)
     if not url.startswith(("http://", "https://")):
-        text = f"It redirects to {shown}, which is no address of the web. Use another source."
+        text = f"It redirects to {shown}, which is not a web address. Use another source."
         return result_of(Origin.WEB, Outcome.FAILED, text)
     text = f"It redirects to another host: {shown}\nCall web_fetch with that URL if you want to follow it."
     return result_of(Origin.WEB, Outcome.OK, text)
@@ -107,7 +107,7 @@ def _advice(status: int) -> str:
     """Say what to do about an answer that is a failure."""
     match status:
         case 401 | 403 | 407:
-            return "It wants a login, or no programs: use another source."
+            return "It requires a login, or blocks programs. Use another source."
         case 429 | 502 | 503 | 504:
             return "Try it again later, or use another source."
         case _:
@@ -117,7 +117,7 @@ def _advice(status: int) -> str:
 def _web_url(url: str) -> str:
     """Check that a URL can be fetched at all, and give it without what is not sent. Raises `ToolError`."""
     if any("\ud800" <= character <= "\udfff" for character in url):
-        raise ToolError("The URL holds half a character. Give a URL like https://example.org/page.", invalid=True)
+        raise ToolError("The URL has an incomplete character. Give a URL like https://example.org/page.", invalid=True)
     check = check_url(url)
     if check.problem or not check.host or check.kind is HostKind.INVALID:
         raise ToolError(
@@ -131,7 +131,7 @@ def _web_url(url: str) -> str:
 def _part(content: str, start: int, url: str) -> str:
     """Give the page of the content that begins at `start`, ended at a line end where there is one."""
     if not content.strip():
-        return "(the page has no text; perhaps scripts make it, and web_fetch runs none)"
+        return "(the page has no text; perhaps it needs scripts, which web_fetch does not run)"
     if start >= len(content):
         raise ToolError(f"The page has only {len(content):,} characters. Give a smaller `start`.")
     end = min(len(content), start + _PAGE)
@@ -141,12 +141,12 @@ def _part(content: str, start: int, url: str) -> str:
     note = ""
     if start or end < len(content):
         note = f"\n[characters {start:,} to {end:,} of {len(content):,}"
-        note += f"; go on with start={end}]" if end < len(content) else "]"
+        note += f"; continue with start={end}]" if end < len(content) else "]"
     return wrap(content[start:end], url) + note
 
 
 def _cut_note(cut: int) -> str:
-    return f"\n[the answer was cut or ended too early, after {cut:,} bytes]" if cut else ""
+    return f"\n[the response was cut or ended too early, after {cut:,} bytes]" if cut else ""
 
 
 def _no_text(url: str, content_type: str, size: int) -> str:
@@ -158,4 +158,4 @@ def _no_text(url: str, content_type: str, size: int) -> str:
         if content_type.startswith("application/pdf")
         else "download it with execute_command (curl -fsSLo FILE URL) if the task needs it"
     )
-    return f"{visible(url)} is no text but {what} ({size:,} bytes read). web_fetch reads only text; {advice}."
+    return f"{visible(url)} is not text but {what} ({size:,} bytes read). web_fetch reads only text; {advice}."

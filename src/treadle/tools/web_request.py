@@ -87,7 +87,7 @@ class Fetch:
 def place_of(url: httpx2.URL) -> Place:
     """Tell where a request for a URL goes. Raises `ToolError` for other schemes than http and https."""
     if url.scheme not in _PORTS or not url.host:
-        raise ToolError(f"It leads to {visible(str(url))!r}, and only http and https are fetched. Use another source.")
+        raise ToolError(f"It redirects to {visible(str(url))!r}. Only http and https are fetched. Use another source.")
     return Place(url.raw_host.decode("ascii").strip("[]").lower().rstrip("."), url.port or _PORTS[url.scheme])
 
 
@@ -167,7 +167,7 @@ class _Unpacker:
                 self._zlib, self._may_be_bare = zlib.decompressobj(-zlib.MAX_WBITS), False
                 return self(data, room)
             raise ToolError(
-                f"The answer of {visible(self._url)} has damaged compression. Use another source."
+                f"The response from {visible(self._url)} has damaged compression. Use another source."
             ) from error
         finally:
             self._may_be_bare = False
@@ -195,6 +195,6 @@ def _why(error: Exception) -> str:
         case httpx2.ConnectTimeout():
             return f"no connection within {_CONNECT_SECONDS:g} s"
         case httpx2.TimeoutException():
-            return f"nothing came for {_IDLE_SECONDS:g} s"
+            return f"nothing arrived for {_IDLE_SECONDS:g} s"
         case _:
             return visible(str(error)) or type(error).__name__

@@ -65,7 +65,7 @@ class Wish(Enum):
     MENU_UP = "menu up"
     MENU_DOWN = "menu down"
     MENU_TAKE = "menu take"
-    TAKE_BACK = "take back"
+    TAKE_BACK = "edit queued"
     SEND_HELD = "send held"
     DROP_HELD = "drop held"
     EDIT = "edit"

@@ -238,7 +238,7 @@ def _choice_row(choice: Choice, width: int, signs: Signs, *, chosen: bool) -> li
 _FIELDS = {
     Stage.INSTEAD: "No. Do this instead: ",
     Stage.WORDS: "Your answer: ",
-    Stage.SURE: "Type yes to go on: ",
+    Stage.SURE: "Type yes to continue: ",
 }
 
 

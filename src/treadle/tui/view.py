@@ -174,7 +174,7 @@ def _take(view: View, told: Notification, at: float | None) -> Changed:  # noqa:
         case RetryScheduled(attempt=attempt, seconds=seconds, error=error):
             return replace(view, retry=Retry(error, None if at is None else at + seconds, attempt)), ()
         case ContextCompacted(dropped=dropped):
-            return view, (Notice(f"{dropped} older messages left the prompt to make room.", Tone.WARNING),)
+            return view, (Notice(f"{dropped} older messages were removed to make room.", Tone.WARNING),)
         case ModeChanged(mode=mode):
             return replace(view, mode=mode), ()
         case ModelChanged(model=model, why=why):

@@ -38,12 +38,12 @@ def describe(denial: SandboxDenial) -> str:
     """Say in a sentence what the sandbox stopped."""
     match denial.right:
         case Right.READ:
-            return f"The sandbox keeps {denial.target} from being read."
+            return f"The sandbox does not allow reading {denial.target}."
         case Right.WRITE:
-            return f"The sandbox keeps {denial.target} from being changed."
+            return f"The sandbox does not allow changing {denial.target}."
         case Right.NETWORK:
-            return "The sandbox has no network, and servers of this machine cannot be reached from inside either."
+            return "The sandbox has no network, and cannot reach servers on this machine either."
         case Right.UNSANDBOXED:
-            return "The sandbox never permits this: tracing, mounting, sandboxes of their own, programs outside of it."
+            return "The sandbox never allows this: tracing, mounting, nested sandboxes, programs outside of it."
         case _:
             assert_never(denial.right)

@@ -39,8 +39,8 @@ async def document_text(raw: bytes, name: str) -> str:
         ) from None
     if process.returncode == _NOT_INSTALLED:
         raise ToolError(
-            f"{name} is a document, and what reads it is not installed: the user can add it by "
-            "`pip install 'treadle[docs]'`. Until then try a command made for its format."
+            f"{name} is a document, and its reader is not installed. The user can install it with `pip install "
+            "'treadle[docs]'`. Until then try a command made for its format."
         )
     if process.returncode:
         last = complaint.decode(errors="replace").strip().rpartition("\n")[2]

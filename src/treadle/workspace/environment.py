@@ -63,7 +63,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
         return [
             f"System: {platform.system()} {platform.machine()}, shell {PurePath(self.workspace.shell).name}",
             f"Workspace: {visible(self.workspace.root)}",
-            *(f"Also of the workspace, by absolute paths: {visible(root)}" for root in self.workspace.roots),
+            *(f"Also in the workspace, by absolute paths: {visible(root)}" for root in self.workspace.roots),
             *self._listed(),
         ]
 
@@ -71,7 +71,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
         """Name the ignore files for agents that a model should know of."""
         roots = (self.workspace.root, *self.workspace.roots)
         names = dict.fromkeys(name for root in roots for name in access_files(root))
-        return [f"Paths listed in {', '.join(names)} need a yes to be read or changed."] if names else []
+        return [f"Paths listed in {', '.join(names)} need approval to be read or changed."] if names else []
 
     async def _files(self) -> list[str]:
         """List the files of each root; all of them share the entries that there are."""

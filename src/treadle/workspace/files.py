@@ -80,12 +80,13 @@ def open_regular(path: str | Judged, name: str) -> BinaryIO:
 
 def _special(name: str) -> ToolError:
     return ToolError(
-        f"{name} is not a regular file but a pipe, socket or device; reading it could wait for ever. Go on without it."
+        f"{name} is not a regular file but a pipe, socket or device; reading it could take forever. "
+        "Continue without it."
     )
 
 
 def _unreadable(error: OSError, name: str) -> ToolError:
-    return ToolError(f"{name} cannot be read: {error.strerror}. Go on without it, or tell the user.")
+    return ToolError(f"{name} cannot be read: {error.strerror}. Continue without it, or tell the user.")
 
 
 @contextlib.contextmanager
@@ -102,7 +103,7 @@ def missing(path: str, name: str) -> str:
     wanted = Path(path)
     if wanted.is_symlink():
         leads = shown_name(str(wanted.readlink()))
-        return f"{name} is a link to {leads}, which does not exist. Use another path, or mend the link with a command."
+        return f"{name} is a link to {leads}, which does not exist. Use another path, or fix the link with a command."
     try:
         names = [entry.name for entry in wanted.parent.iterdir()]
     except OSError:
@@ -129,7 +130,7 @@ def read_bytes(path: str | Judged, name: str) -> bytes:
         data = file.read(MAX_WHOLE + 1) if size <= MAX_WHOLE else b""
         if max(size, len(data)) > MAX_WHOLE:
             raise ToolError(
-                f"{name} has {max(size, len(data)):,} bytes, too many to handle at once (limit {MAX_WHOLE:,}). "
+                f"{name} has {max(size, len(data)):,} bytes, which is too large (limit {MAX_WHOLE:,}). "
                 "Page through it with read_file's start_line, and change it with a command."
             )
         return data

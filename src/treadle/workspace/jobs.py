@@ -48,8 +48,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         if self.ended:
             return self.ended
         if not lives(self.guard):
-            return "Ended with its session, which was killed."
-        return "Running." if lives(self.owner) else "Ending: its session was killed."
+            return "Stopped when its session was killed."
+        return "Running." if lives(self.owner) else "Stopping: its session was killed."
 
 
 class JobBook:

@@ -99,6 +99,5 @@ def _is_link(part: str, directory: int) -> bool:
 
 def _changed(name: str) -> ToolError:
     return ToolError(
-        f"Not read: {name} is no longer what was judged, because files changed in between. "
-        "Look at the present state and make the call again."
+        f"Not read: {name} changed after this call was checked. Look at the current state and make the call again."
     )

@@ -44,7 +44,9 @@ class Launcher:
         if len(raw) > _LONGEST:
             raise ToolError(f"The command is longer than {_LONGEST:,} bytes. Write it to a file and run that.")
         if not Path(self._directory).is_dir():
-            raise ToolError(f"The command was not started: the workspace {self._directory} is gone. Tell the user.")
+            raise ToolError(
+                f"The command was not started: the workspace {self._directory} does not exist any more. Tell the user."
+            )
         variables = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in confinement.variables.items())
         order = b"%d %d\n%s%s" % (len(raw), len(variables), raw, variables)
         used = (self._take_ready(order) if wrapping is PLAIN else None) or self._spawn_with(order, wrapping)
@@ -118,16 +120,16 @@ def _encoded(line: str) -> bytes:
         raw = os.fsencode(line)
     except UnicodeEncodeError as error:
         found = line[error.start]
-        raise ToolError(f"The command holds {found!a}, which is half a character. Write it without.") from error
+        raise ToolError(f"The command holds {found!a}, which is an incomplete character. Write it without.") from error
     if b"\0" in raw:
-        raise ToolError("The command holds a NUL byte; the shell would not see what follows it. Write it without.")
+        raise ToolError("The command has a NUL byte, and the shell would not see what follows. Write it without.")
     return raw
 
 
 def _not_started(error: OSError) -> ToolError:
     return ToolError(
         f"The command could not be started: {error.strerror}. "
-        "End commands in the background that are no longer needed, try again, or tell the user."
+        "Stop commands in the background that are no longer needed, try again, or tell the user."
     )
 
 

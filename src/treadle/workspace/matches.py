@@ -71,7 +71,7 @@ def options_of(query: Query) -> list[str]:
     """Put a query into options. Raises `ToolError` for what no program can be given."""
     for what, given in (("expression", query.regex), ("pattern", query.pattern)):
         if "\0" in given or not _can_be_sent(given):
-            raise ToolError(f"The {what} holds a character that cannot be searched for. Write it without.")
+            raise ToolError(f"The {what} has a character that cannot be searched for. Write it without.")
     options = ["--null", "--line-number", "--with-filename", "--no-heading", "--color=never"]
     options += [
         f"--context={query.context}",

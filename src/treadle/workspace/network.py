@@ -72,12 +72,12 @@ async def checked_addresses(place: Place, resolver: Resolver, *, private: bool) 
     for address in found:
         if _is_forbidden(address):
             raise ToolError(
-                f"{place.host} is {address}, a link-local, metadata or multicast address, which is never reached from "
-                "here. Do not try to get there another way; tell the user if the task needs it."
+                f"{place.host} is {address}, a link-local, metadata or multicast address, which is never allowed. Do "
+                "not try another way. Tell the user if the task needs it."
             )
         if not private and not is_public(address):
             raise ToolError(
                 f"{place.host} is {address}, an address of this machine or a private network, and the URL does not "
-                "show it. If the user wants that place, give a URL with localhost or the address itself."
+                "show that. If the user wants that place, give a URL with localhost or the address itself."
             )
     return tuple(dict.fromkeys(map(str, found)))[:_MOST_ADDRESSES]

@@ -9,7 +9,7 @@ _NEWEST = 500
 _PIECE = 16 * 1024
 _WAITING = 64 * 1024
 
-_NOTICE = "\n[more output follows; from here on only the newest of it is shown now and then]\n"
+_NOTICE = "\n[much output follows; only the newest is shown from here on]\n"
 
 
 class Paced:

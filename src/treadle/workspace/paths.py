@@ -28,14 +28,14 @@ class Paths(Struct, frozen=True):
         letters with accents in one way, and file systems know two. Raises `ToolError` for what cannot be a path.
         """
         if not path or "\0" in path:
-            raise ToolError("The path is empty or holds a NUL byte. Give a path relative to the workspace.")
+            raise ToolError("The path is empty or has a NUL byte. Give a path relative to the workspace.")
         if path == "~" or path.startswith("~/"):
             path = str(Path(path).expanduser())
         try:
             absolute = existing_path(self.root, path)
             length = len(os.fsencode(absolute))
         except UnicodeEncodeError:
-            raise ToolError("The path holds half a character. Give it as list_files shows it.") from None
+            raise ToolError("The path has an incomplete character. Give it as list_files shows it.") from None
         if length > _LONGEST:
             raise ToolError(f"The path has {length:,} bytes, more than a path can have. Give a shorter one.")
         return absolute if absolute.isascii() and " " not in absolute else _as_it_is_named(absolute)

@@ -305,7 +305,7 @@ class Command:
     async def close(self) -> None:
         """End everything within a second and give back the pipes."""
         if self.alive:
-            await self.stop("Treadle ended it", grace=_GRACE_ON_CANCEL)
+            await self.stop("Treadle stopped it", grace=_GRACE_ON_CANCEL)
         for pipe in (self._guard.output, self._guard.report):
             if not pipe.closed:
                 asyncio.get_running_loop().remove_reader(pipe.fileno())
@@ -320,7 +320,7 @@ class Command:
         if self.why_stopped:
             return f"Stopped: {self.why_stopped}."
         if self.status is None:
-            return "Ended, but how is unknown: its guard was killed."
+            return "Ended, with an unknown exit status: its guard process was killed."
         if self.status < 0:
             return f"Killed by {_signal_name(-self.status)}."
         if self.status > 128 and _signal_name(self.status - 128):

@@ -164,7 +164,7 @@ _REASONS = {
     errno.EFBIG: "it would be larger than the system allows",
     errno.EROFS: "the file system is read-only",
     errno.ELOOP: "its path now leads through a link that was not there when the change was shown",
-    errno.ENOTDIR: "a part of its path is no directory, or became a link after the change was shown",
+    errno.ENOTDIR: "a part of its path is not a directory, or became a link after the change was shown",
     errno.ENAMETOOLONG: "its name is too long",
     errno.EPERM: "it belongs to another user",
 }

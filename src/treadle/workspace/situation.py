@@ -6,15 +6,18 @@ from treadle.protocol.permissions import Mode, Situation
 from treadle.workspace.names import shown_name
 
 _NAMED = 10
-_NOBODY = "Nobody is here: no question gets an answer, and what needs a yes is denied."
+_NOBODY = "Nobody is here: questions get no answer, and what needs approval is denied."
 _MODES = {
     Mode.PLAN: "Nothing may be changed. Explore, then give your plan with plan_mode_respond.",
-    Mode.ASK: "Reading in the workspace runs. Edits, the network and commands that run code need a yes.",
-    Mode.EDITS: "Reading and file edits run. The network and commands that run code, such as tests, need a yes.",
-    Mode.AUTO: (
-        "Edits and commands run. Commands run in a sandbox: no network, no commits, writes only here and in $TMPDIR."
+    Mode.ASK: "Reading in the workspace is allowed. Edits, the network and commands that run code need approval.",
+    Mode.EDITS: (
+        "Reading and file edits are allowed. The network and commands that run code, such as tests, need approval."
     ),
-    Mode.FULL: "All runs but what destroys data, reads secrets or changes control files: that needs a yes.",
+    Mode.AUTO: (
+        "Edits and commands are allowed. Commands run in a sandbox: no network, no commits, writes only here and in "
+        "$TMPDIR."
+    ),
+    Mode.FULL: ("All is allowed, but destroying data, reading secrets and changing control files need approval."),
 }
 
 
@@ -25,7 +28,7 @@ def situation_lines(situation: Situation, *, first: bool, approved: Collection[s
         lines.append("The user is here and can answer.")
     lines.append(f"Mode: {situation.mode}. {_MODES[situation.mode]}")
     if approved and situation.mode not in (Mode.PLAN, Mode.FULL):
-        lines.append(f"These run without a yes too: {', '.join(sorted(approved))}.")
+        lines.append(f"Also allowed: {', '.join(sorted(approved))}.")
     if situation.max_steps is not None:
         lines.append(f"Steps: at most {situation.max_steps}.")
     return lines

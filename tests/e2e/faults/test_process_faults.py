@@ -48,7 +48,7 @@ async def test_what_keeps_the_output_open_or_daemonises_does_not_keep_the_result
     )
     done = await work(tmp_path, run(line))
     (result,) = done.results
-    assert result.startswith("Exit status 0.\nIt left running: ")
+    assert result.startswith("Exit status 0.\nStill running after it: ")
     assert [result.count(name) for name in ("sleep (", "python3 (")] == [2, 1]
     assert result.endswith("\non")
 
@@ -60,7 +60,12 @@ async def test_a_command_that_asks_for_a_password_fails_at_once(tmp_path: Path) 
     )
     done = await work(tmp_path, run(line))
     (result,) = done.results
-    assert result.splitlines() == ["Exit status 0.", "nothing to read", "no terminal", "EOFError"]
+    assert result.splitlines() == [
+        "Exit status 0 (but in the pipe part 1 exited 1).",
+        "nothing to read",
+        "no terminal",
+        "EOFError",
+    ]
 
 
 async def test_an_endless_flood_is_ended_at_the_hard_limit(tmp_path: Path) -> None:
@@ -91,7 +96,7 @@ async def test_memory_that_runs_out_costs_the_command_and_not_the_program(tmp_pa
     (tmp_path / "ws" / "end.py").write_text(END)
     done = await work(tmp_path, (run(eats), run("cat /proc/self/oom_score_adj"), run("python3 end.py 9")))
     assert done.results == [
-        "Exit status 0.\nMemoryError",
+        "Exit status 0 (but in the pipe part 1 exited 1).\nMemoryError",
         "Exit status 0.\n500",
         "Killed by SIGKILL, perhaps because memory ran out.\n(no output)",
     ]

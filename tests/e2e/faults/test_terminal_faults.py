@@ -64,7 +64,7 @@ async def test_what_is_no_terminal_gets_no_control_sequences(tmp_path: Path) -> 
     for number, form in enumerate(("text", "json", "stream-json")):
         root = tmp_path / str(number)
         (root / "ws").mkdir(parents=True)
-        async with ScriptedServer(Script(turns=(Turn(items=(shows,)), played))) as server:
+        async with ScriptedServer(Script(turns=(Turn(items=(shows,)), played, played))) as server:
             flags = (*model(server), "--mode", "full", "-C", str(root / "ws"), "--output-format", form)
             ended = await Program(root / "home").run("-p", "Work.", *flags)
         assert ended.code == Exit.DONE, ended.err

@@ -68,7 +68,7 @@ HELLO = {"role": "user", "content": "Hello"}
             "tool_result blocks must come first",
         ),
         (anthropic(HELLO, use(), answer("t1"), tools=[]), "must define tools"),
-        (anthropic(HELLO, tools=[{"name": "a b", "input_schema": SCHEMA}]), "'a b' is no tool name"),
+        (anthropic(HELLO, tools=[{"name": "a b", "input_schema": SCHEMA}]), "'a b' is not a tool name"),
         (anthropic(HELLO, tools=[{"name": "a", "input_schema": {}}]), "schema of tool 'a' is no JSON Schema"),
         (anthropic(HELLO, tools=[{"name": "a", "input_schema": SCHEMA}] * 2), "the name a is there twice"),
         (
@@ -112,10 +112,10 @@ def tool(call_id: str = "t1") -> dict[str, Any]:
         (chat(HELLO, call()), "tool_call_ids without a response directly after: t1"),
         (chat(HELLO, {"role": "assistant", "content": "x"}), "the last message must be"),
         (chat(HELLO, call(), tool(), call(), tool()), "tool call ids must be unique: t1"),
-        (chat(HELLO, call(arguments="{"), tool()), "the arguments of x are no JSON text"),
+        (chat(HELLO, call(arguments="{"), tool()), "the arguments of x are not JSON"),
         (chat(HELLO, call(""), tool("")), "a tool call needs"),
         (chat(HELLO, tools=[]), "tools: must not be empty"),
-        (chat(HELLO, tools=[{"function": {"name": "", "parameters": SCHEMA}}]), "'' is no tool name"),
+        (chat(HELLO, tools=[{"function": {"name": "", "parameters": SCHEMA}}]), "'' is not a tool name"),
     ],
 )
 def test_what_the_chat_api_refuses_is_a_problem(body: dict[str, Any], problem: str) -> None:
@@ -146,7 +146,7 @@ OUTPUT = {"type": "function_call_output", "call_id": "t1", "output": "ok"}
         (responses({"role": "user", "content": ""}), "content must not be empty"),
         (responses({"role": "robot", "content": "x"}), "unknown role 'robot'"),
         (responses({"type": "news"}), "unknown type 'news'"),
-        (responses(HELLO, {**FUNCTION, "arguments": "{"}, OUTPUT), "the arguments are no JSON text"),
+        (responses(HELLO, {**FUNCTION, "arguments": "{"}, OUTPUT), "the arguments are not JSON"),
         (responses(HELLO, {"type": "reasoning", "id": "r"}), "reasoning that is not stored needs its content"),
         (responses(HELLO, tools=[{"name": "x", "parameters": {}}]), "schema of tool 'x'"),
     ],

@@ -94,7 +94,7 @@ async def test_a_server_that_does_not_work_says_so(how: str, said: str, tmp_path
 
 
 async def test_a_missing_server_says_so(tmp_path: Path, start: Start) -> None:
-    with pytest.raises(ToolError, match=r"fake could not be started \(/no/such is not there or cannot be run\)"):
+    with pytest.raises(ToolError, match=r"fake could not be started \(/no/such is missing or cannot be run\)"):
         await start("/no/such").check([str(tmp_path / "a.py")])
 
 
@@ -123,7 +123,7 @@ async def test_a_server_that_floods_is_ended(tmp_path: Path, start: Start) -> No
     file = tmp_path / "a.py"
     file.write_text("bad\n")
     for _ in range(2):
-        with pytest.raises(ToolError, match="fake sent more than 20,000 messages at once and was ended"):
+        with pytest.raises(ToolError, match="fake sent more than 20,000 messages in a row and was stopped"):
             await server.check([str(file)])
     assert left_of(f"{servers.__file__} flood") == []
 

@@ -26,8 +26,10 @@ def require_bound(settings: Settings) -> None:
         raise ConfigError(
             "base-url-alone",
             "A base URL was given without a model.",
-            why="It is the address of one provider only, so that no key goes to the address of another provider. "
-            "Neither --model nor model in your own settings names one.",
+            why=(
+                "It is the address of one provider only, so that no key goes to the address of another provider. "
+                "Neither --model nor model in your own settings names one."
+            ),
             fix="Add --model PROVIDER/NAME, or write the address into your own settings file under its provider: "
             '[providers.NAME] with base_url = "URL".',
         )

@@ -47,8 +47,8 @@ def key_path(key: str) -> tuple[str, ...]:
     except (tomllib.TOMLDecodeError, ValueError) as error:
         raise ConfigError(
             "config-key",
-            f"{key!r} is not a key of the settings.",
-            why="A key is one name, or several with dots between them.",
+            f"{key!r} is not a setting.",
+            why="A setting's key is one name, or several with dots between them.",
             fix="Write it like modes.plan.model, with quotes around names that have dots or slashes.",
         ) from error
     return path
@@ -128,7 +128,7 @@ def _no_table(path: Sequence[str]) -> ConfigError:
     return ConfigError(
         "config-value",
         f"A setting from {file}, line {line_of(file.read_text(), path[0])}, is wrong.",
-        why=f"{key} must be a table, and is a value.",
+        why=f"{key} must be a table, but it is a value.",
         fix=f"Remove it first with {command('unset', key)}.",
     )
 

@@ -41,7 +41,7 @@ def require_key(path: Sequence[str], settings: type) -> None:
     """Raise `ConfigError` where the settings have no such key."""
     found = _at(path, settings)
     if isinstance(found, Mistake):
-        raise ConfigError("config-key", f"{found.key!r} is not a key of the settings.", why=found.why, fix=found.fix)
+        raise ConfigError("config-key", f"{found.key!r} is not a setting.", why=found.why, fix=found.fix)
 
 
 def _at(path: Sequence[str], settings: type) -> "inspect.Type | Mistake":
@@ -113,12 +113,12 @@ def _wanted(node: inspect.Type) -> str:
             return f"one of: {', '.join(_members(node))}"
         case inspect.VarTupleType():
             members = _members(node)
-            return f"a list of: {', '.join(members)}" if members else 'a list of texts, such as ["…", "…"]'
+            return f"a list of: {', '.join(members)}" if members else 'a list of strings, such as ["…", "…"]'
         case inspect.StructType() | inspect.DictType():
             names = _names(node)
             return "a table" + (f" with: {', '.join(names)}" if names else "")
         case _:
-            return "a text in quotes"
+            return "a string in quotes"
 
 
 def _range(node: inspect.IntType | inspect.FloatType) -> str:
@@ -129,7 +129,7 @@ def _range(node: inspect.IntType | inspect.FloatType) -> str:
 def _other_name(path: Sequence[str], depth: int, names: Sequence[str]) -> str:
     above, name, below = path[:depth], path[depth], path[depth + 1 :]
     if name.endswith("key"):
-        return "Keys do not belong in this file: store one with `treadle login PROVIDER`."
+        return "Keys do not belong in this file. Store one with `treadle login PROVIDER`."
     close = sorted(get_close_matches(name, names, n=3), key=lambda one: sorted(one) != sorted(name))
     close = close[:2] or [one for one in names if name in one.split("_")][:2]
     near = [dotted((*above, one, *below)) for one in close]

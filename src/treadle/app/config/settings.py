@@ -116,10 +116,10 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """Refuse what no setting may lift."""
         if Risk.CRITICAL in self.approve:
-            raise ValueError("approve cannot hold 'critical': what is dangerous is always asked")
+            raise ValueError("approve cannot contain 'critical': dangerous calls always ask")
         for path in self.add_dirs:
             if not path.startswith(("/", "~/")):
-                raise ValueError(f"add_dirs holds {path!r}, which is neither absolute nor begins with '~/'")
+                raise ValueError(f"add_dirs contains {path!r}, which is neither absolute nor begins with '~/'")
         if self.pass_variables:
             _check_variables(self)
 
@@ -139,9 +139,9 @@ def _check_variables(settings: Settings) -> None:
     keys = {key for row in ROWS for key in row.keys} | {one.api_key_env for one in settings.providers.values()}
     for name in settings.pass_variables:
         if not name.isidentifier() or not name.isascii():
-            raise ValueError(f"pass_variables holds {name!r}, which is not the name of a variable")
+            raise ValueError(f"pass_variables contains {name!r}, which is not a variable name")
         if name in keys:
-            raise ValueError(f"pass_variables holds {name!r}: a provider's key is never handed to a command")
+            raise ValueError(f"pass_variables contains {name!r}: commands never get a provider's key")
 
 
 def limits_of(settings: Settings, given: Collection[str] | None = None, base: Limits | None = None) -> Limits:
@@ -188,13 +188,13 @@ VARIABLES = {
 """Environment variables and the settings that they give."""
 
 _USERS_OWN = {
-    "add_dirs": "Which folders may be read and changed is the user's word.",
-    "approve": "What runs without asking is the user's word.",
-    "base_url": "An address decides who reads your files and your key.",
-    "pass_variables": "What commands see of your environment is your word.",
-    "providers": "Addresses, headers and key variables decide who reads your files and your key.",
-    "sandbox": "Whether commands must be confined is the user's word.",
-    "web_search": "A search costs money, and words of yours go to whom the provider asks.",
+    "add_dirs": "Only the user decides which folders may be read and changed.",
+    "approve": "Only the user decides what runs without asking.",
+    "base_url": "An address decides who gets your files and your key.",
+    "pass_variables": "Only you decide what commands see of your environment.",
+    "providers": "Addresses, headers and key variables decide who gets your files and your key.",
+    "sandbox": "Only the user decides whether commands need a sandbox.",
+    "web_search": "A search costs money and sends parts of your text to a search service.",
 }
 """What a workspace may not set, and why."""
 
@@ -365,7 +365,7 @@ def _read_workspace(file: Path, users: Settings) -> Layer:
             raise _not_here(file, key, f"{value:,} is more than your own {most:,}.")
     for ref, said in wanted.models.items():
         if said.input_price is not None or said.output_price is not None:
-            raise _not_here(file, "models", f"The prices of {ref} are what you are told that it costs.")
+            raise _not_here(file, "models", f"Prices decide what cost is shown to you for {ref}.")
     return msgspec.structs.replace(layer, of_workspace=True)
 
 

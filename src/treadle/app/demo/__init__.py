@@ -28,7 +28,7 @@ def what_next(session_id: str, *, configured: bool) -> str:
         f"{key}"
         '  treadle "make the tests pass"   in the folder of your project\n'
         f"  treadle show {session_id}\n"
-        "                                  read what the demo did, step by step"
+        "                                  see what the demo did, step by step"
     )
 
 

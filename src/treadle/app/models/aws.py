@@ -49,7 +49,7 @@ def aws_account(environment: Mapping[str, str]) -> AwsAccount | None:
     name = environment.get("AWS_PROFILE", "") or environment.get("AWS_DEFAULT_PROFILE", "")
     profile = _profile(environment)
     if name and not profile:
-        what = f"AWS_PROFILE names {name!r}, which is not in the files of AWS."
+        what = f"AWS_PROFILE names {name!r}, which is not in the AWS files."
         raise ConfigError("aws-profile", what, fix="Correct it, or run: aws configure --profile NAME")
     origin = f"profile {name or 'default'}"
     if any(profile.get(key) for key in _FETCHED):
@@ -91,5 +91,5 @@ def _section(file: Path, section: str) -> Mapping[str, str]:
         return {}
     except (OSError, UnicodeDecodeError, configparser.Error) as error:
         why = type(error).__name__  # the text of the error may quote a key
-        raise ConfigError("aws-files", f"{file} cannot be read.", why=why, fix="Mend it, or move it away.") from error
+        raise ConfigError("aws-files", f"{file} cannot be read.", why=why, fix="Fix it, or move it away.") from error
     return dict(parser[section]) if parser.has_section(section) else {}

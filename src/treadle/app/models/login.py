@@ -27,7 +27,7 @@ async def try_key(settings: Settings, provider: str, key: str, model: str = "") 
     row = models.row(provider)
     ref = f"{row.name}/{model}" if model else models.usual_model(row)
     if not ref:
-        text = f"No model of {row.title} is known to try the key with; name one with --model NAME."
+        text = f"No model of {row.title} is known to try the key with. Name one with --model NAME."
         return CallCheck(ref=row.name, outcome=Outcome.UNCLEAR, text=text)
     try:
         return await check_call(models, ref)
@@ -40,9 +40,9 @@ def keep_key(provider: str, key: str, check: CallCheck | None) -> str:
     if check is not None and check.outcome is Outcome.REFUSED:
         raise ConfigError(
             "key-refused",
-            "The key was refused; it is not stored.",
+            "The key was refused and is not stored.",
             why=f"{check.ref}: {check.text}",
-            fix="Check the key on the provider's page, and that it is whole.",
+            fix="Check that the key is complete, and check it on the provider's page.",
         )
     return store_key(provider, key)
 

@@ -27,7 +27,7 @@ def own_row(name: str, said: ProviderSettings, known: ProviderRow | None) -> Pro
         raise ConfigError(
             "wire-api",
             f"{said.wire_api!r} of [providers.{name}] is not a wire API.",
-            fix=f"Take one of {', '.join(one.value for one in Wire)}.",
+            fix=f"Choose one of {', '.join(one.value for one in Wire)}.",
         ) from error
     if known is not None:
         return msgspec.structs.replace(known, wire=wire)
@@ -42,7 +42,7 @@ def checked_url(url: str) -> str:
         "base-url-invalid",
         f"{url!r} is not a base URL.",
         why="It must begin with http:// or https://.",
-        fix="Give it like --base-url http://localhost:8000/v1.",
+        fix="Write it like --base-url http://localhost:8000/v1.",
     )
 
 

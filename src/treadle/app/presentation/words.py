@@ -239,18 +239,18 @@ def advice(error: ModelError) -> str:
         case ErrorKind.PERMISSION | ErrorKind.NOT_FOUND | ErrorKind.BAD_REQUEST:
             return "Check the model's name and the base URL, or use another model: /model PROVIDER/NAME."
         case ErrorKind.RATE_LIMIT | ErrorKind.OVERLOADED | ErrorKind.SERVER | ErrorKind.EMPTY_REPLY:
-            return "Wait a while and say how to go on, or use another model: /model PROVIDER/NAME."
+            return "Wait a while and say how to continue, or use another model: /model PROVIDER/NAME."
         case ErrorKind.NETWORK | ErrorKind.TIMEOUT | ErrorKind.MALFORMED_STREAM:
-            return "Check the network and the base URL, then say how to go on."
+            return "Check the network and the base URL, then say how to continue."
         case ErrorKind.CONTEXT_TOO_LONG:
             return (
-                "Go on here with a model with a larger window: /model PROVIDER/NAME, then say how to go on. "
+                "Continue with a model with a larger window: /model PROVIDER/NAME, then say how to continue. "
                 "Or start a new session, with smaller files or parts of them."
             )
         case ErrorKind.CONTENT_FILTER:
-            return "Put the request differently."
+            return "Rephrase the request."
         case ErrorKind.CANCELLED:
-            return "Say how to go on."
+            return "Say how to continue."
         case _:
             assert_never(error.kind)
 

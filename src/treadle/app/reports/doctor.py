@@ -56,8 +56,8 @@ def _this_folder() -> Check:
     except OSError as error:
         return warn("this folder", str(error), "Go to a folder that exists.")
     if trust.notice():
-        return warn("this folder", trust.notice(), f"Look at it and say yes: {trust_command(trust.workspace)}")
-    return ok("this folder", "trusted" if trust.trusted else "not trusted; nothing in it acts by itself")
+        return warn("this folder", trust.notice(), f"Check it and trust it: {trust_command(trust.workspace)}")
+    return ok("this folder", "trusted" if trust.trusted else "not trusted; it has no rules, settings, servers or hooks")
 
 
 def _rules() -> Iterator[Check]:
@@ -65,16 +65,16 @@ def _rules() -> Iterator[Check]:
     found = PolicyFiles(usual_places(None), keep=False).in_force()
     for one in found.files:
         if one.state is FileState.BROKEN:
-            fix = "Correct it (docs/policy.md shows the form); until then nothing runs without asking."
+            fix = "Correct it (docs/policy.md shows the form). Until then nothing runs without asking."
             yield fail(f"rules {one.path}", one.why, fix)
         else:
-            yield ok(f"rules {one.path}", f"{counted(one.rules, 'rule')}, all examples hold")
+            yield ok(f"rules {one.path}", f"{counted(one.rules, 'rule')}, all examples match")
     if not found.files:
         yield ok("rules", "no rule files; the built-in rules apply")
 
 
 def _keys(models: Models) -> Iterator[Check]:
-    yield ok("keyring", keyring_name() or "none; stored keys are kept in a file that only you can read")
+    yield ok("keyring", keyring_name() or "none; keys are stored in a file that only you can read")
     lines = [line for line in provider_lines(models) if line.key_origin]
     for line in lines:
         yield ok(f"key {line.name}", f"from {line.key_origin}")
@@ -86,7 +86,7 @@ def _keys(models: Models) -> Iterator[Check]:
 async def _local(models: Models) -> AsyncIterator[Check]:
     servers = await local_servers(models)
     if not servers:
-        yield ok("local servers", "none answered")
+        yield ok("local servers", "none found")
     for server in servers:
         yield ok(f"local {server.provider}", counted(len(server.models), "model"))
     for line in local_lines(servers):
@@ -138,7 +138,7 @@ def _told(call: CallCheck, *, needed: bool) -> Check:
         case Outcome.WORKS:
             return ok(name, call.text)
         case Outcome.LIMITED:
-            return warn(name, call.text, call.fix or "The key is good: wait, or top up the account.")
+            return warn(name, call.text, call.fix or "The key works. Wait, or top up the account.")
         case Outcome.UNCLEAR:
             fix = call.fix or "Check the model's name and the base URL: `treadle config` shows them."
             return warn(name, call.text, fix)

@@ -20,10 +20,10 @@ async def first_start_text(settings: Settings, missing: ConfigError) -> str:
 
 
 def _lines(missing: ConfigError, servers: Sequence[LocalServer]) -> Iterator[str]:
-    yield f"{missing.what} There are three ways on:"
+    yield f"{missing.what} You have three options:"
     yield ""
     yield "1. A key of a provider:  treadle login anthropic"
-    yield "   (or openai, gemini, openrouter, …: `treadle providers` lists them; the key is tried with one call)"
+    yield "   (or openai, gemini, openrouter, …: `treadle providers` lists them; one call checks the key)"
     yield "2. A server on this machine:"
     yield from _local(servers)
     yield "3. No key at all:  treadle demo"
@@ -32,7 +32,7 @@ def _lines(missing: ConfigError, servers: Sequence[LocalServer]) -> Iterator[str
 
 def _local(servers: Sequence[LocalServer]) -> Iterator[str]:
     if not servers:
-        yield "   none was found (Ollama, LM Studio, llama.cpp and vLLM were asked at their usual ports)"
+        yield "   none was found (Ollama, LM Studio, llama.cpp and vLLM at their usual ports)"
     for server in servers:
         for model in server.models[:_SHOWN]:
             yield f"   treadle --model {server.provider}/{model.name}"

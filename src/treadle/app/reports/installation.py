@@ -54,12 +54,12 @@ def _folder(name: str, folder: Path) -> Check:
         return fail(
             name, f"{existing} cannot be written to", f"Correct its permissions, or set TREADLE_HOME; for {folder}."
         )
-    return ok(name, str(folder) if existing == folder else f"{folder} (made when it is needed)")
+    return ok(name, str(folder) if existing == folder else f"{folder} (created when needed)")
 
 
 def _database(file: Path) -> Check:
     if not file.exists():
-        return ok("database", f"{file} (made with the first session)")
+        return ok("database", f"{file} (created with the first session)")
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             said = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
@@ -69,7 +69,7 @@ def _database(file: Path) -> Check:
         return fail(
             "database",
             f"{file} is damaged: {said}",
-            f"Move it away; new sessions start in a new one: mv {file} {file}.damaged",
+            f"Move it away, and new sessions start with a new file: mv {file} {file}.damaged",
         )
     return ok("database", str(file))
 
@@ -77,7 +77,9 @@ def _database(file: Path) -> Check:
 def _outputs(place: Path) -> Check:
     found = read_outputs(place)
     size = sum(one.bytes for one in found) / 1024**2
-    kept = f"those of a session go after {DAYS} days, or the oldest above {MOST_BYTES / 1024**2:,.0f} MiB in all"
+    kept = (
+        f"files of a session are removed after {DAYS} days, or the oldest above {MOST_BYTES / 1024**2:,.0f} MiB in all"
+    )
     return ok("command output", f"{size:,.1f} MiB of {counted(len(found), 'session')} in {place}; {kept}")
 
 
@@ -100,14 +102,16 @@ def _sandbox() -> Check:
     found = describe(probe())
     if found.whole:
         return ok("sandbox", found.text)
-    without = "Commands are confined less well until then." if found.there else "Mode auto is off until then."
+    without = (
+        "Until then commands are confined less strictly." if found.there else ("Until then mode auto does not start.")
+    )
     return warn("sandbox", found.text, f"{FIX} {without}")
 
 
 def _chromium() -> Check:
     program = chromium_program(os.environ)
     if not program:
-        return ok("chromium", "not found (optional): it is needed for browser_action; or set TREADLE_CHROMIUM")
+        return ok("chromium", "not found (optional): needed for browser_action; or set TREADLE_CHROMIUM")
     return ok("chromium", program)
 
 

@@ -41,7 +41,7 @@ def find_job(wanted: str) -> tuple[JobLine, Job]:
         return (running or found)[0]
     raise SessionError(
         "job-unknown",
-        f"{wanted!r} is the id of no command in the background.",
+        f"There is no command in the background with the id {wanted!r}.",
         why="Ids look like a1b2c3-1: the end of the session's id, and the number of the command.",
         fix="`treadle jobs --all` lists them.",
     )

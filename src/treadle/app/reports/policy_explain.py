@@ -106,9 +106,9 @@ def _alternatives(decision: Decision, context: PolicyContext) -> Iterator[tuple[
             what = f"mode {mode}{', where there is a sandbox' if sandboxed else ''}"
             yield what, replace(context, mode=mode, sandboxed=sandboxed)
     if context.tainted:
-        yield "a new turn, in which no text from outside was read", replace(context, tainted=False)
+        yield "a new turn in which no text from outside was read", replace(context, tainted=False)
     if context.rules.problems:
-        yield "mending the broken rule file", replace(context, rules=replace(context.rules, problems=()))
+        yield "fixing the broken rule file", replace(context, rules=replace(context.rules, problems=()))
     for rule in _speaking(decision, context):
         others = tuple(one for one in context.rules.rules if one is not rule)
         what = f"without the rule {rule.id} ({rule.source})"

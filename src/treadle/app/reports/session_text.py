@@ -56,7 +56,7 @@ def _lines(notification: Notification) -> Iterator[str]:  # noqa: C901 - one lin
         case RetryScheduled(error=error, seconds=seconds):
             yield f"- retry in {seconds:.1f} s: {error.kind}: {error.message}"
         case ContextCompacted(dropped=dropped):
-            yield f"- {counted(dropped, 'older message')} left the prompt"
+            yield f"- {counted(dropped, 'older message')} removed from the prompt"
         case ModeChanged(mode=mode):
             yield f"- mode {mode}"
         case ModelChanged(model=model, why=why):
@@ -73,7 +73,7 @@ def _lines(notification: Notification) -> Iterator[str]:  # noqa: C901 - one lin
 
 def _call(changed: CallChanged, result: CallResult) -> Iterator[str]:
     title = changed.preview.title if changed.preview is not None else changed.call.name
-    verdict = changed.decision.verdict if changed.decision is not None else "not judged"
+    verdict = changed.decision.verdict if changed.decision is not None else "not checked"
     yield from ("", f"### {changed.call.name}: {title} [{verdict}, {result.outcome}]", "")
     if changed.preview is not None and changed.preview.text:
         language = "diff" if changed.preview.is_diff else ""

@@ -9,14 +9,14 @@ from treadle.protocol.notifications import Phase
 
 _WALKS = 600
 _MEANING = {
-    Phase.WAITING_FOR_EVENT: "nothing goes on; a prompt starts a turn",
-    Phase.ASSEMBLING_CONTEXT: "the next user message is being made",
+    Phase.WAITING_FOR_EVENT: "idle; a prompt starts a turn",
+    Phase.ASSEMBLING_CONTEXT: "the next user message is being built",
     Phase.AWAITING_LLM_RESPONSE: "the model writes; calls that only read may run already",
-    Phase.JUDGING: "the security layer looks at a call",
-    Phase.AWAITING_USER_CONFIRMATION: "a person is asked",
+    Phase.JUDGING: "the security layer checks a call",
+    Phase.AWAITING_USER_CONFIRMATION: "a question waits for the user",
     Phase.EXECUTING_TOOL: "a call runs",
-    Phase.COMPACTING: "older messages leave the prompt",
-    Phase.WAITING_TO_RETRY: "a timer runs before the request goes out again",
+    Phase.COMPACTING: "older messages are removed from the prompt",
+    Phase.WAITING_TO_RETRY: "waiting before the request is sent again",
     Phase.CANCELLING: "running work is being stopped",
 }
 
@@ -29,8 +29,10 @@ def states_page() -> str:
 def _lines() -> Iterator[str]:
     yield "# States"
     yield ""
-    yield "Written by `make docs` from the machine itself: random walks, always the same ones, and what they met."
-    yield "Events that a phase does not list are refused there with the reason; the state stays as it was."
+    yield (
+        "Written by `make docs` from the state machine: it takes fixed random walks and lists the transitions they met."
+    )
+    yield "Events that a phase does not list are refused with a reason, and the state does not change."
     yield ""
     yield "| phase | meaning |"
     yield "|---|---|"

@@ -28,7 +28,7 @@ def remember(allowances: Sequence[Allowance], workspace: str) -> None:
     """
     rules = bound_to([rule_of(allowance) for allowance in allowances], workspace)
     try:
-        write_rules(rules, usual_places(None).approved, note="you said always")
+        write_rules(rules, usual_places(None).approved, note="you chose always")
     except ConfigError as error:
         raise StoreError(error.code, error.what, why=error.why, fix=error.fix) from error
 
@@ -57,7 +57,7 @@ def revoke_rule(rule_id: str, places: Places | None = None) -> tuple[Path, ...]:
         raise ConfigError(
             "rule-unknown",
             f"None of your rules has the id {rule_id!r}.",
-            why="Only rules of your own files can be taken back; not those of a project or an administrator.",
+            why="You can remove only rules of your own files, not those of a project or an administrator.",
             fix="`treadle policy show` lists the rules with their ids and files.",
         )
     return tuple(found)
@@ -99,7 +99,7 @@ def _checked(file: Path, text: str) -> list[Rule]:
             "rules-broken",
             f"The rule file {file} has a mistake, so nothing was written to it.",
             why=str(error),
-            fix="Mend that line; `treadle policy show` says whether all is well.",
+            fix="Fix that line. `treadle policy show` checks the file.",
         ) from error
 
 
@@ -145,5 +145,5 @@ def _unwritable(file: Path, error: Exception) -> StoreError:
         "rules-unwritable",
         f"Your rules cannot be written to {file}.",
         why=str(error),
-        fix="Check the permissions and the free space; until then the answer counts for this session only.",
+        fix="Check the permissions and the free space. Until then your answer applies to this session only.",
     )

@@ -135,7 +135,7 @@ class PolicyFiles:
             case _:
                 why = ""
         if why:
-            return path, "", f"{path} does not count: {why}"
+            return path, "", f"{path} is not used: {why}"
         try:
             return path, _text(path, _LARGEST_OF_PROJECT if candidate.scope == "project" else _LARGEST), ""
         except (OSError, ValueError) as error:
@@ -212,8 +212,8 @@ class PolicyFiles:
 
 
 _UNUSABLE = "["
-_IN_FORCE_STILL = "Its last good text stays in force; until it is mended, nothing runs without asking."
-_NOTHING_IN_FORCE = "None of its rules is in force; until it is mended, nothing runs without asking."
+_IN_FORCE_STILL = "Its last valid version stays in force. Until the file is fixed, nothing runs without asking."
+_NOTHING_IN_FORCE = "None of its rules is in force. Until the file is fixed, nothing runs without asking."
 
 
 def why_not_admin(path: Path) -> str:
@@ -240,7 +240,7 @@ def _why_not_own(path: Path) -> str:
     except OSError as error:
         return str(error.strerror)
     if found.st_uid not in (0, os.getuid()):
-        return "it belongs to somebody else"
+        return "it belongs to another user"
     return "everybody can change it" if found.st_mode & 0o002 else ""
 
 
@@ -282,7 +282,7 @@ def _text(path: Path, largest: int) -> str:
     """Read a regular file without waiting at what is none, such as a pipe. Raises `OSError` or `ValueError`."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise ValueError("it is no file")
+            raise ValueError("it is not a file")
         raw = stream.read(largest + 1)
     if len(raw) > largest:
         raise ValueError(f"it is larger than {largest // 1024} KiB")

@@ -119,13 +119,13 @@ def policy_lines(policy: Policy) -> Iterator[str]:
         rules = f"{file.rules} rule{'' if file.rules == 1 else 's'}"
         if file.state is FileState.BROKEN:
             told = (
-                f"BROKEN: {file.why}; {f'the last good text ({rules})' if file.rules else 'nothing of it'} is in force"
+                f"BROKEN: {file.why}; {f'its last valid version ({rules})' if file.rules else 'none of it'} is in force"
             )
         else:
             told = rules
         yield visible(f"  {file.scope:<8} {file.path}  {told}")
     if policy.problems:
-        yield "automatic approval is off until this is mended: nothing runs without asking"
+        yield "automatic approval is off until this is fixed: nothing runs without asking"
     yield "rules:" if policy.rules else "rules: only the built-in ones"
     for rule in policy.rules:
         mark = "" if rule.in_force else f"  NOT IN FORCE: {rule.why}"

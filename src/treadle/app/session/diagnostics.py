@@ -57,7 +57,7 @@ def _source(name: str, wanted: DiagnosticSettings, around: Around) -> Source:
             name, "It needs either `command`, a linter's shell line, or `server`, a language server's program."
         )
     if not wanted.files:
-        raise _wrong(name, 'It needs `files`, the names of the files that it knows, such as ["*.py"].')
+        raise _wrong(name, 'It needs `files`, the names of the files that it checks, such as ["*.py"].')
     if wanted.server:
         return _server(name, wanted, around)
     return _linter(name, wanted, around)
@@ -86,7 +86,7 @@ def _server(name: str, wanted: DiagnosticSettings, around: Around) -> LanguageSe
     if wanted.pattern:
         raise _wrong(name, "A language server has no `pattern`.")
     if any(FILES in word for word in wanted.server):
-        raise _wrong(name, f"{FILES} is for linters; a language server is told of the files.")
+        raise _wrong(name, f"{FILES} is for linters. A language server is notified of the files.")
     command = ServerCommand(
         name=name,
         argv=wanted.server,
@@ -112,7 +112,7 @@ def _pattern(name: str, text: str) -> re.Pattern[str]:
     try:
         pattern = re.compile(text)
     except re.error as error:
-        raise _wrong(name, f"Its pattern is no regular expression: {error}.") from error
+        raise _wrong(name, f"Its pattern is not a regular expression: {error}.") from error
     if missing := [group for group in _GROUPS if group not in pattern.groupindex]:
         raise _wrong(name, f"Its pattern has no group {', '.join(f'(?P<{group}>...)' for group in missing)}.")
     return pattern

@@ -28,7 +28,7 @@ def left_out_now(situation: Situation) -> Mapping[str, str]:
     """Give the tools that no model is told of in a situation."""
     reasons: dict[str, str] = {}
     if situation.mode is not Mode.PLAN:
-        reasons["plan_mode_respond"] = "it works in plan mode only. Go on with the task, then use attempt_completion"
+        reasons["plan_mode_respond"] = "it works in plan mode only. Continue with the task, then use attempt_completion"
     if not situation.user_present:
         reasons["ask_followup_question"] = "nobody is here to answer"
     return reasons

@@ -31,7 +31,7 @@ def own_tools(taken: Collection[str], given: Sequence[Tool] = ()) -> OwnTools:
         if tool.spec.name in names:
             raise ConfigError(
                 "tool-name",
-                f"There already is a tool named {tool.spec.name}.",
+                f"There is already a tool named {tool.spec.name}.",
                 fix="Give yours another name: function_tool(function, name=...).",
             )
         names.add(tool.spec.name)
@@ -43,7 +43,7 @@ def own_tools(taken: Collection[str], given: Sequence[Tool] = ()) -> OwnTools:
     found = installed_tools(directories)
     free = tuple(tool for tool in found.tools if tool.spec.name not in names)
     clashes = (
-        f"The tool {tool.spec.name} of an installed package is left out: there already is one of that name."
+        f"The tool {tool.spec.name} of an installed package is left out: the name is already used."
         for tool in found.tools
         if tool.spec.name in names
     )

@@ -42,9 +42,9 @@ def past_roots(workspace: Path, history: Sequence[Event], wanted: Sequence[str] 
         if str(folder) not in had and folder != workspace:
             raise ConfigError(
                 "add-dir-late",
-                f"{shown(str(folder))} cannot be added to a session that exists.",
-                why="A session keeps the folders that it began with, so that its answers stay about them.",
-                fix="Start a new session with --add-dir, or go on without it.",
+                f"{shown(str(folder))} cannot be added to an existing session.",
+                why="A session keeps the folders that it started with.",
+                fix="Start a new session with --add-dir, or continue without it.",
             )
     kept: list[Path] = []
     gone: list[str] = []
@@ -57,7 +57,7 @@ def past_roots(workspace: Path, history: Sequence[Event], wanted: Sequence[str] 
         if str(folder) == path:
             kept.append(folder)
         else:
-            gone.append(f"left out: {shown(path)} leads to {shown(str(folder))} now.")
+            gone.append(f"left out: {shown(path)} now points to {shown(str(folder))}.")
     return _settled(workspace, kept, gone)
 
 
@@ -70,11 +70,9 @@ def _settled(workspace: Path, folders: Sequence[Path], notices: Sequence[str]) -
             continue
         around = next((one for one in (workspace, *folders) if one != folder and folder.is_relative_to(one)), None)
         if around is not None:
-            said.append(f"{shown(str(folder))} lies in {shown(str(around))} and is not added by itself.")
+            said.append(f"{shown(str(folder))} is in {shown(str(around))}, which already includes it.")
         elif workspace.is_relative_to(folder):
-            said.append(
-                f"left out: {shown(str(folder))}, for the workspace lies in it. Start there to work in all of it."
-            )
+            said.append(f"left out: {shown(str(folder))} contains the workspace. Start there to work in all of it.")
         else:
             kept.append(folder)
     untrusted = tuple(str(folder) for folder in kept if not session_trust(folder).trusted)
@@ -101,5 +99,5 @@ def _refused(folder: Path, why: str) -> ConfigError:
         "add-dir",
         f"{shown(str(folder))} cannot be a folder of the workspace.",
         why=why,
-        fix="Name another with --add-dir, or mend add_dirs in your settings file.",
+        fix="Name another with --add-dir, or correct add_dirs in your settings file.",
     )

@@ -52,13 +52,13 @@ def judge_assignment(name: str, value: str, *, alone: bool = False) -> list[Find
     capitals is, when it is made of words that only people use.
     """
     if alone and _is_own(name):
-        return [Finding(Risk.READ, "variable", f"{name} is a variable of the line")]
+        return [Finding(Risk.READ, "variable", f"{name} is a variable of this line")]
     if VARIABLES_HARMLESS.fullmatch(name):
         if is_static(value) and _PLAIN_VALUE.fullmatch(value):
             return [Finding(Risk.READ, "variable", f"{name} is harmless")]
         return [unclear("variable", f"{name} is set to something unknown or to a path")]
     if VARIABLES_DANGEROUS.fullmatch(name):
-        pager = "; leave it out, no pager is started here" if name.endswith("PAGER") else ""
+        pager = "; leave it out, since no pager is started here" if name.endswith("PAGER") else ""
         return [dangerous("variable", f"{name} changes what later programs run or read{pager}")]
     if name in _READ_BY_PROGRAMS:
         return [Finding(Risk.EXECUTE, "variable", f"sets the variable {name}, which programs or shells read")]
@@ -66,6 +66,6 @@ def judge_assignment(name: str, value: str, *, alone: bool = False) -> list[Find
         Finding(
             Risk.EXECUTE,
             "variable",
-            f"sets the variable {name}, which programs may read; a name in small letters is the line's own",
+            f"sets the variable {name}, which programs may read; a lower-case name would be the line's own",
         )
     ]

@@ -70,7 +70,7 @@ def _read(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
             pending.pop(0)
     if not all(_VARIABLE.fullmatch(word) for word in pending):
         return _state(name, words, scene)
-    found = [Finding(Risk.READ, "reader", "read takes a line of its input")]
+    found = [Finding(Risk.READ, "reader", "read reads a line of its input")]
     return found + [finding for word in pending for finding in judge_assignment(word, "", alone=True)]
 
 
@@ -88,7 +88,7 @@ def _set(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
             pending.pop(0)
         elif not _SET.fullmatch(word):
             return _state(name, words, scene)
-    return _state(name, words, scene) if not words else [Finding(Risk.READ, "reader", "set steers the line")]
+    return _state(name, words, scene) if not words else [Finding(Risk.READ, "reader", "set controls the shell")]
 
 
 def _declare(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -133,14 +133,14 @@ def _change_directory(name: str, words: Sequence[str], scene: Scene) -> list[Fin
 
 def _leave(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
     if all(is_static(word) and re.fullmatch(r"\d{1,3}", word) for word in words):
-        return [Finding(Risk.READ, "reader", f"{name} steers the line")]
+        return [Finding(Risk.READ, "reader", f"{name} controls the flow of the line")]
     return [unclear("shell-state", f"{name} with something unknown")]
 
 
 def _sleep(_name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
     if len(words) == 1 and re.fullmatch(r"\d{1,2}(\.\d+)?s?", words[0]):
-        return [Finding(Risk.READ, "reader", "sleep waits a moment")]
-    return [unclear("waits", "sleep waits long")]
+        return [Finding(Risk.READ, "reader", "sleep waits briefly")]
+    return [unclear("waits", "sleep waits for a long time")]
 
 
 BUILTINS: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {

@@ -29,7 +29,7 @@ def judge_test(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         return [
             unclear("evaluated-text", "a word of the test is unknown and could be -v, which evaluates the next one")
         ]
-    findings = [Finding(Risk.READ, "reader", "a test only looks")]
+    findings = [Finding(Risk.READ, "reader", "a test only reads")]
     for operator, word in pairwise(words):
         if operator in FILE_TESTS and is_static(word):
             findings.extend(scene.path(word, PathOp.LIST))

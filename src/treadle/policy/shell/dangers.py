@@ -9,7 +9,7 @@ from treadle.policy.marks import split_words
 ALWAYS: dict[str, str] = {
     name: why
     for why, names in {
-        "gains other rights": (
+        "gains other permissions": (
             "sudo su doas pkexec runuser sudoedit sg newgrp chroot unshare nsenter setpriv run0 gosu su-exec capsh "
             "machinectl systemd-nspawn flatpak-spawn distrobox toolbox sudo-rs please"
         ),
@@ -40,11 +40,11 @@ ALWAYS: dict[str, str] = {
             "fail2ban-client tc "
             "bridge ethtool arp brctl iw iwconfig rfkill resolvectl scutil dhclient dhcpcd openvpn ipsec hping3 zmap"
         ),
-        "changes rights of files beyond their mode": "setcap setfacl chattr chflags chcon restorecon",
+        "changes permissions of files beyond their mode": "setcap setfacl chattr chflags chcon restorecon",
         "ends processes by pattern": "killall killall5 pkill skill xkill fuser",
         "opens a raw connection": "nc ncat netcat nc.openbsd nc.traditional socat cryptcat websocat chisel ngrok "
         "cloudflared localtunnel lt tailscale autossh sshuttle iodine gnutls-cli pwncat dnscat rtorrent",
-        "sends data to somebody": (
+        "sends data to others": (
             "mail mailx sendmail msmtp mutt neomutt swaks wormhole magic-wormhole croc pastebinit slackcat "
             "telegram-send "
             "lftp ncftpput tftp smbclient sshfs sshpass mosh mosquitto_pub kafka-console-producer wall write"
@@ -53,7 +53,7 @@ ALWAYS: dict[str, str] = {
             "screencapture scrot gnome-screenshot spectacle maim flameshot grim arecord parecord xinput showkey evtest "
             "xev logkeys"
         ),
-        "shows what other programs hold": "gcore procenv pargs",
+        "shows the memory of other programs": "gcore procenv pargs",
         "reads or changes stored credentials": (
             "security secret-tool pass gopass op bw lpass vault keyring ssh-add ssh-copy-id ssh-agent aws-vault "
             "doppler chamber sops age-keygen kinit klist mimikatz"

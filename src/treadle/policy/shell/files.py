@@ -52,7 +52,7 @@ _WRITERS = {
 """,
 }
 _OBEYS = {
-    **dict.fromkeys(("ed", "ex"), "obeys commands from its input"),
+    **dict.fromkeys(("ed", "ex"), "runs commands from its input"),
     "patch": "changes the files that the patch names",
     "unzip": "writes the files that the archive names",
 }
@@ -87,7 +87,7 @@ def judge_files(name: str, words: Sequence[str], scene: Scene) -> list[Finding] 
     if name in _OBEYS:
         findings.append(unclear("unknown-writes", f"{name} {_OBEYS[name]}"))
     if name in ("ed", "ex") and (scene.feed.is_pipe or "!" in (scene.feed.text or "")):
-        findings.append(dangerous("piped-script", f"what {name} reads may run commands"))
+        findings.append(dangerous("piped-script", f"the input of {name} may run commands"))
     if name in _COMPRESSORS and any(re.fullmatch(r"-\w*r\w*|--recursive", word) for word in words):
         findings.append(unclear("unknown-writes", f"{name} changes every file below"))
     return findings
@@ -114,7 +114,7 @@ def _remove(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         if recursive and not _is_regenerable(operand, scene):
             findings.append(dangerous("delete-tree", f"deletes {shown(operand)} and everything below it"))
         elif _is_everything(operand):
-            findings.append(dangerous("delete-all", f"deletes everything that {shown(operand)} stands for"))
+            findings.append(dangerous("delete-all", f"deletes everything that {shown(operand)} matches"))
     if recursive and not arguments.operands:
         findings.append(dangerous("delete-tree", "deletes a tree that is unknown until it runs"))
     return findings
@@ -158,7 +158,7 @@ def _copy(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     if name != "install" and (moves or arguments.has("-r", "-R", "-a", "--recursive", "--archive")):
         findings.extend(judge_trees(sources, scene))
     if name == "install" and any(map(_is_dangerous_mode, arguments.values("-m", "--mode"))):
-        findings.append(dangerous("mode", "gives a file dangerous rights"))
+        findings.append(dangerous("mode", "gives a file dangerous permissions"))
     return findings
 
 
@@ -172,7 +172,7 @@ def _link(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     --no-target-directory --logical --physical
 """)
     arguments = read_arguments(table, words)
-    findings = [Finding(Risk.WRITE, "writer", f"{name} makes another name for a file")]
+    findings = [Finding(Risk.WRITE, "writer", f"{name} creates another name for a file")]
     findings.extend(judge_arguments(name, table, Arguments(arguments.given, (), arguments.strange), scene))
     operands = arguments.operands
     targets = operands if len(operands) == 1 or arguments.has("-t", "--target-directory") else operands[:-1]
@@ -180,7 +180,7 @@ def _link(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         found = [*scene.path(target, PathOp.READ), *scene.path(target, PathOp.WRITE)]
         findings.extend(found)
         if any(finding.rule == "read-outside" for finding in found):
-            findings.append(dangerous("link-outside", "makes a name inside for something outside the workspace"))
+            findings.append(dangerous("link-outside", "creates a link in the workspace to something outside it"))
     for link in operands[len(targets) :]:
         findings.extend(scene.path(link, PathOp.WRITE))
     return findings
@@ -191,11 +191,11 @@ def _change_mode(name: str, words: Sequence[str], scene: Scene) -> list[Finding]
     plain = [word for word in words if not re.fullmatch(r"-[rwxXst]+", word)]
     taken = len(plain) != len(words)
     table = read_table(_WRITERS[name].replace("TEXT ", "") if taken else _WRITERS[name])
-    findings = [Finding(Risk.EXECUTE, "mode", f"{name} changes rights"), *_judge(name, table, plain, scene)]
+    findings = [Finding(Risk.EXECUTE, "mode", f"{name} changes permissions"), *_judge(name, table, plain, scene)]
     if any(re.fullmatch(r"-\w*R\w*|--recurs\w*", word) for word in words):
-        findings.append(dangerous("mode", f"{name} changes the rights of a whole tree"))
+        findings.append(dangerous("mode", f"{name} changes the permissions of a whole tree"))
     if name == "chmod" and any(map(_is_dangerous_mode, words[:3])):
-        findings.append(dangerous("mode", "gives rights to everybody, or to run as the owner"))
+        findings.append(dangerous("mode", "gives permissions to everybody, or runs as the owner"))
     return findings
 
 
@@ -241,7 +241,7 @@ def _archive(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     findings = [found for word in words for found in scene.mentions(word)]
     letters = "".join(word[1:] for word in words if word.startswith("-") and not word.startswith("--"))
     if "P" in letters or "I" in letters or "F" in letters:
-        findings.append(dangerous("dangerous-option", "tar leaves the directory or runs a program"))
+        findings.append(dangerous("dangerous-option", "tar changes the directory or runs a program"))
     table = read_table("""
     -tcxruAdvzjJakpOmhSsUWl -f< -C> -T< -X< --list --verbose --file< --gzip --bzip2 --xz --zstd --wildcards
     --exclude: --directory> --strip-components: --use-compress-program! --to-command! --checkpoint-action!

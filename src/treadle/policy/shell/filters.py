@@ -70,7 +70,7 @@ def _awk(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 def _awk_from_input(name: str, scene: Scene) -> list[Finding]:
     if scene.feed.text is not None and is_static(scene.feed.text):
         return _awk_program(scene.feed.text, scene)
-    return [dangerous("piped-script", f"what comes in is run by {name}")]
+    return [dangerous("piped-script", f"{name} runs its input")]
 
 
 def _awk_program(program: str, scene: Scene) -> list[Finding]:
@@ -131,7 +131,7 @@ def _jq(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     if arguments.operands[:1] in (("eval",), ("e",), ("eval-all",), ("ea",)):
         arguments = Arguments(arguments.given, arguments.operands[1:], arguments.strange)
     if arguments.has("-f", "--from-file", "--args", "--jsonargs"):
-        findings.append(unclear("opaque-code", f"the {name} program or its input is not in place"))
+        findings.append(unclear("opaque-code", f"the {name} program or its input is not in the line"))
     findings.extend(judge_arguments(name, table, arguments, scene))
     if name == "yq":
         # Where a file has the name of the expression, yq takes it for the file; a lone one is read then.

@@ -32,7 +32,7 @@ _GLOBAL = read_table(
 _CONFIG_READ_FLAGS = frozenset(
     {"--get", "--get-all", "--show-origin", "--show-scope", "--local", "--global", "--type", "--null", "-z"}
 )
-_NOT_TRUSTED = "the folder is not trusted (`treadle trust`) and has settings of its own"
+_NOT_TRUSTED = "the folder is not trusted (`treadle trust`) and has its own settings"
 _NAMES_ONLY = frozenset({"check-ignore", "check-attr", "ls-files", "status"})
 """Subcommands that show that a file is there, never what it holds."""
 
@@ -68,7 +68,7 @@ def judge_git(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         tells = outer.has("--version", "-v", "--help", "-h") and not outer.strange and len(outer.given) == 1
         return [
             *findings,
-            Finding(Risk.READ, "version", "git tells about itself") if tells else unclear("git", "no command"),
+            Finding(Risk.READ, "version", "git prints its version or help") if tells else unclear("git", "no command"),
         ]
     command, *rest = outer.operands
     if not is_static(command):
@@ -112,7 +112,7 @@ def _judge_setting(setting: str) -> list[Finding]:
 
 
 def _judge_git_command(command: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    asks = Finding(Risk.EXECUTE, "git", f"this use of git {command} is not known to only read")
+    asks = Finding(Risk.EXECUTE, "git", f"this use of git {command} is not known to be read-only")
     findings = [asks, *judge_outputs(_spelled(words), scene)]
     if command in DANGEROUS:
         findings.append(dangerous("git", f"git {command} {DANGEROUS[command]}"))
@@ -208,7 +208,7 @@ def _git_option(command: str, option: Given, scene: Scene) -> list[Finding]:
     if option.role is Role.READ:
         return scene.path(value, PathOp.READ)
     if name == "--submodule" and value not in ("log", "short"):
-        return [unclear("git-option", "git compares the files of other repositories by their settings")]
+        return [unclear("git-option", "git compares files of other repositories, following their settings")]
     checks = "%G" in value or "signature" in value or not is_static(value)
     if name in ("--format", "--pretty") and checks:
         return [unclear("git-option", "the format checks signatures with another program")]
@@ -228,7 +228,7 @@ def _repository(command: str, scene: Scene) -> list[Finding]:
     if command == "version":
         return []
     if not scene.is_trusted:
-        return _untrusted(scene) or [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED} that git obeys")]
+        return _untrusted(scene) or [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED} for git")]
     return [
         Finding(Risk.EXECUTE, "git-settings", f"the repository sets {setting}")
         for cwd in scene.cwds
@@ -270,14 +270,14 @@ def _restore(words: Sequence[str], _scene: Scene) -> list[Finding]:
 def _push(words: Sequence[str], _scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.REMOTE, "network", "git push publishes commits")]
     if any("://" in word or re.match(r"[\w.-]+@[\w.-]+:|[/~.]", word) for word in words):
-        findings.append(dangerous("git", "git push publishes to an address that is no remote of the repository"))
+        findings.append(dangerous("git", "git push publishes to an address that is not a remote of the repository"))
     if any(word.startswith(("+", ":")) for word in words) or any(not is_static(word) for word in words):
         findings.append(dangerous("git", "git push rewrites or deletes what is published"))
     return findings
 
 
 def _over_network(words: Sequence[str], scene: Scene) -> list[Finding]:
-    findings = [Finding(Risk.REMOTE, "network", "git talks to another repository")]
+    findings = [Finding(Risk.REMOTE, "network", "git connects to another repository")]
     for word in words:
         if word.startswith(("/", "~", "../", "file:")):
             findings.extend(scene.path(word, PathOp.READ))
@@ -337,7 +337,7 @@ def _foreach(words: Sequence[str], scene: Scene) -> list[Finding]:
         while rest[1:2] and rest[1] in ("--recursive", "--quiet", "-q", "--"):
             rest.pop(1)
         return scene.script(" ".join(rest[1:]))
-    return [Finding(Risk.REMOTE, "network", "git talks to another repository")]
+    return [Finding(Risk.REMOTE, "network", "git connects to another repository")]
 
 
 def _symbolic_ref(words: Sequence[str], scene: Scene) -> list[Finding]:

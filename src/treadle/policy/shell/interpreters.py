@@ -97,7 +97,7 @@ def _judge_script_file(name: str, pending: list[str], scene: Scene) -> list[Find
 def _judge_input(name: str, scene: Scene) -> list[Finding]:
     feed = scene.feed
     if feed.is_pipe:
-        return [dangerous("piped-script", f"what comes through the pipe is run by {name}")]
+        return [dangerous("piped-script", f"{name} runs what comes through the pipe")]
     if feed.text is None:
         return []
     if not is_static(feed.text):
@@ -129,7 +129,7 @@ def judge_interpreter(name: str, words: Sequence[str], scene: Scene) -> list[Fin
     if has_program:
         return findings
     if scene.feed.is_pipe:
-        findings.append(dangerous("piped-script", f"what comes through the pipe is run by {name}"))
+        findings.append(dangerous("piped-script", f"{name} runs what comes through the pipe"))
     if scene.feed.text is not None:
         findings.extend(scan_code(scene.feed.text, scene))
     return findings

@@ -121,7 +121,7 @@ def _value_harm(option: str, value: str) -> str | None:
     if option in ("-T", "--upload-file"):
         return "sends a file"
     if option in ("-x", "--proxy", "--socks5", "--resolve", "--connect-to"):
-        return "sends the request elsewhere than its URL says"
+        return "sends the request somewhere else than its URL"
     if option in ("-w", "--write-out") and "%output{" in value:
         return "writes a file"
     if option in ("-X", "--request", "--method") and value.upper() == "DELETE":
@@ -202,7 +202,7 @@ def _look_up(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 def _containers(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge docker and its like by the folders of this machine that a container may change."""
     findings = [
-        Finding(Risk.EXECUTE, "unknown-program", f"{name} talks to a service that can run and change anything"),
+        Finding(Risk.EXECUTE, "unknown-program", f"{name} connects to a service that can run and change anything"),
         *judge_outputs(words, scene),
     ]
     for place, word in enumerate(words):
@@ -235,7 +235,7 @@ def _ip(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
     if sets or (verb and verb != "s" and any(change.startswith(verb) for change in _IP_CHANGES)):
         findings.append(dangerous("network", f"{name} changes the network"))
     if any(re.match(r"-(b|n|force)", word) for word in words):
-        findings.append(dangerous("network", f"{name} works in another network or by a list of commands"))
+        findings.append(dangerous("network", f"{name} works in another network or runs a list of commands"))
     return findings
 
 

@@ -175,12 +175,12 @@ def judge_arguments(name: str, table: Table, arguments: Arguments, scene: Scene)
 def _judge_strange(name: str, word: str) -> Finding:
     """Say why a word asks: an option that is not known, or something that may turn out to be one."""
     if name == "tail" and word.startswith(("-f", "-F", "--f")):
-        return unclear("unknown-option", f"tail {word} never ends; with timeout 5 before it, it does")
+        return unclear("unknown-option", f"tail {word} never ends; put timeout 5 before it")
     if word.startswith("-") and is_static(word):
         return unclear("unknown-option", f"{name}: {word!r} is not an option known to be harmless")
     text = f"{name}: {shown(word)!r} is unknown until it runs and could be an option; spell it out, or put -- before it"
     if is_glob(word):
-        text = f"{name}: {shown(word)!r} could stand for a file whose name is an option; write {'./' + shown(word)!r}"
+        text = f"{name}: {shown(word)!r} could match a file whose name is an option; write {'./' + shown(word)!r}"
     return unclear("unknown-option", text)
 
 
@@ -250,6 +250,6 @@ def _judge_operand(name: str, kind: str, operand: str, scene: Scene) -> list[Fin
         case _:
             return [
                 unclear(
-                    "unknown-operand", f"{name}: {shown(operand)!r} is an operand more than is known to be harmless"
+                    "unknown-operand", f"{name}: {shown(operand)!r} is one operand more than is known to be harmless"
                 )
             ]

@@ -115,7 +115,7 @@ def _program(word: str, scene: Scene) -> tuple[str, list[Finding]]:
         return name, []
     if word.startswith("/proc/"):
         return name, [dangerous("unknown-program", "the program is named through /proc")]
-    return name or word, [Finding(Risk.EXECUTE, "own-program", f"{word} is not a program of the system")]
+    return name or word, [Finding(Risk.EXECUTE, "own-program", f"{word} is not a system program")]
 
 
 def _is_of_the_system(word: str, scene: Scene) -> bool:
@@ -130,13 +130,13 @@ def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
     if name == "go" and words[:1] == ("env",) and GO_SETTINGS.issuperset(words[1:]) and words[1:] and scene.is_trusted:
         return [Finding(Risk.READ, "reader", "go env prints settings")]
     if (name, *words) in PLAIN_FORMS:
-        return [Finding(Risk.READ, "reader", f"{' '.join((name, *words))} only tells something")]
+        return [Finding(Risk.READ, "reader", f"{' '.join((name, *words))} only prints information")]
     findings: list[Finding] = []
     why = always(name)
     if why is not None:
         tells = only_tells(name, words)
         findings.append(
-            Finding(Risk.EXECUTE, "program", f"{name} only tells something here, but can change the system")
+            Finding(Risk.EXECUTE, "program", f"{name} only prints information here, but can change the system")
             if tells
             else dangerous("program", f"{name} {why}")
         )
@@ -156,13 +156,15 @@ def _version(name: str, word: str, scene: Scene) -> list[Finding]:
     if word == "-V" and name not in CAPITAL_V:
         return [
             Finding(
-                Risk.EXECUTE, "unknown-option", f"{name} -V may do something else than tell the version; use --version"
+                Risk.EXECUTE,
+                "unknown-option",
+                (f"{name} -V may do something other than print the version; use --version"),
             )
         ]
     if word == "-V" and name in ("go", "docker", "ssh"):
         return [Finding(Risk.READ, "version", f"{name} prints its version")]
     if name in ("go", "cargo", "rustc", "rustup") and not scene.is_trusted:
-        return [Finding(Risk.EXECUTE, "untrusted", f"{name} may run another toolchain that the folder names")]
+        return [Finding(Risk.EXECUTE, "untrusted", f"{name} may run another toolchain that the folder selects")]
     return [Finding(Risk.READ, "version", f"{name} prints its version or help")]
 
 
@@ -279,7 +281,7 @@ def _judge_unknown(name: str, words: tuple[str, ...], scene: Scene) -> list[Find
     if name in _SENDS_ITS_INPUT and (scene.feed.is_pipe or scene.feed.text is not None):
         findings.append(dangerous("upload", f"{name} sends what it reads to another machine"))
     if name in ("make", "gmake", "bmake") and scene.feed.is_pipe and not {"-f-", "-f", "--file=-"}.isdisjoint(words):
-        findings.append(dangerous("piped-script", f"what comes through the pipe is run by {name}"))
+        findings.append(dangerous("piped-script", f"{name} runs what comes through the pipe"))
     if name not in _MESSAGE_PROGRAMS:
         findings.extend(suffixes(words, scene))
     if re.fullmatch(r"kill", name):
@@ -290,7 +292,7 @@ def _judge_unknown(name: str, words: tuple[str, ...], scene: Scene) -> list[Find
 def _kill(words: Sequence[str]) -> list[Finding]:
     targets = [word for word in words[1:] if not is_static(word) or re.fullmatch(r"-\d+|0|1", word)]
     if targets or any(not is_static(word) for word in words) or words[:1] in (("0",), ("1",), ("-1",)):
-        return [dangerous("kill", "ends processes that may belong to somebody else")]
+        return [dangerous("kill", "ends processes that may belong to others")]
     return []
 
 

@@ -216,7 +216,7 @@ def _static_path(text: str, op: PathOp, cwd: str, scene: Scene) -> Finding:
     scene.trace.paths.append((op, check.resolved))
     reason = check.reasons[0].text
     if op is PathOp.READ and _holds_secrets(check.resolved, scene.context):
-        return dangerous("secret-read", f"{check.resolved} holds protected files")
+        return dangerous("secret-read", f"{check.resolved} contains protected files")
     if check.where is Where.PROTECTED:
         opened = "" if check.reasons[0].rule == LISTED else check.resolved
         return dangerous("control-write" if op is PathOp.WRITE else "secret-read", reason, path=opened)
@@ -248,9 +248,9 @@ def _judge_glob(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:
     says_something = parts[-1].strip(STAR + ANY + ".") != ""
     is_seen = whole and says_something and (bool(matches) or base.startswith(".github/"))
     if op is PathOp.READ and could_be_secret(text) and not is_seen:
-        findings.append(unclear("wide-glob", f"{shown(text)!r} could stand for a secret file; say more of the name"))
+        findings.append(unclear("wide-glob", f"{shown(text)!r} could match a secret file; write more of the name"))
     if not whole or (".." in parts[first:]):
-        findings.append(unclear("wide-glob", f"{shown(text)!r} stands for too many files to check"))
+        findings.append(unclear("wide-glob", f"{shown(text)!r} matches too many files to check"))
     findings.extend(_static_path(path, op, cwd, scene) for path in matches)
     return findings
 

@@ -23,7 +23,7 @@ def judge_sequence(parts: Sequence[JudgedCommand], scene: Scene) -> list[Finding
     for part in parts:
         rules = {finding.rule for finding in part.findings}
         if fetched and rules & _RUNS_A_FILE:
-            findings.append(dangerous("download-and-run", "runs a file behind a download"))
+            findings.append(dangerous("download-and-run", "runs a file after a download"))
         if written and rules & _RUNS_SHELL_TEXT:
             findings.extend(found for text in written for found in scene.script(text))
         if written and "interpreter" in rules:

@@ -20,10 +20,10 @@ def judge_trees(sources: Sequence[str], scene: Scene) -> list[Finding]:
         for name in _names_below(posixpath.normpath(posixpath.join(scene.cwd, source)), scene):
             left -= 1
             if left < 0:
-                return [unclear("unknown-writes", "the folder holds more files than can be looked at")]
+                return [unclear("unknown-writes", "the folder has too many files to check")]
             protected = control_name(name) or secret_name(name)
             if protected is not None:
-                return [unclear("unknown-writes", f"{protected}, which is protected, comes along with a folder")]
+                return [unclear("unknown-writes", f"{protected}, which is protected, is in the folder")]
     return []
 
 

@@ -94,7 +94,9 @@ class Walk:
             after = self._pipeline(pipeline, scene)
             states.append(after.variables)
             if pipeline.after == "&":
-                self._note("&", [Finding(Risk.EXECUTE, "background", "runs beside the line, and goes on after it")])
+                self._note(
+                    "&", [Finding(Risk.EXECUTE, "background", ("runs in the background, and continues after the line"))]
+                )
                 start = agreed(start, *states)
                 scene, states, alternative = replace(scene, variables=start), [], False
                 continue
@@ -164,7 +166,7 @@ class Walk:
             and not _takes_any_words(words)
             and any(_may_split(word, scene, of_git=words[0] == "git") for word in command.words)
         ):
-            text = f"{words[0]}: what is not quoted may become several words, options too; put it in double quotes"
+            text = f"{words[0]}: unquoted text may become several words, even options; put it in double quotes"
             findings.append(unclear("unknown-words", text))
         if words and words[0] in self._defining:
             findings.append(dangerous("fork-bomb", f"{words[0]} calls itself"))
@@ -210,9 +212,9 @@ class Walk:
         findings: list[Finding] = []
         reads_lines = reads_its_input(block)
         if block.kind in ("while", "until") and not reads_lines:
-            findings.append(unclear("syntax", f"a {block.kind} loop may never end; only `while read` surely ends"))
+            findings.append(unclear("syntax", f"a {block.kind} loop may never end; only `while read` is sure to end"))
         elif block.kind not in _PLAIN_BLOCKS and not reads_lines:
-            findings.append(unclear("syntax", f"a {block.kind} block is not followed"))
+            findings.append(unclear("syntax", f"a {block.kind} block is not analysed"))
         for word in block.words:
             findings.extend(judge_segments(word.segments, scene, self.script))
         redirected, feed = judge_redirects(block.redirects, scene, self.script, takes_pipe=reads_lines)
@@ -235,7 +237,7 @@ class Walk:
         return replace(scene, variables=forget(scene.variables, assigned_names(block.scripts)))
 
     def _conditional(self, command: Conditional, scene: Scene) -> None:
-        findings = [Finding(Risk.READ, "reader", "a test only looks")]
+        findings = [Finding(Risk.READ, "reader", "a test only reads")]
         for word in command.words:
             findings.extend(judge_segments(word.segments, scene, self.script, gentle=True))
             for text in expand_word(word, scene.variables, scene.cwd):

@@ -183,7 +183,7 @@ def _env(words: Sequence[str], scene: Scene) -> list[Finding]:
 def _command(words: Sequence[str], scene: Scene) -> list[Finding]:
     arguments = read_arguments(read_table("-pvV"), words, permute=False)
     if arguments.has("-v", "-V") and not arguments.strange:
-        return [Finding(Risk.READ, "look-up", "looks a program up")]
+        return [Finding(Risk.READ, "look-up", "looks up a program")]
     findings = _option_findings("command", arguments, scene)
     return findings + (scene.command(arguments.operands) if arguments.operands else [])
 
@@ -204,7 +204,7 @@ def _xargs(words: Sequence[str], scene: Scene) -> list[Finding]:
         runs |= set() if marks else {(*words, *values), words}
         plain = replace(scene, feed=Feed())
         return findings + [found for run in sorted(runs) for found in plain.command(run)]
-    text = "the operands are unknown until it runs; names are known behind find, git ls-files or grep -l"
+    text = "the operands are unknown until it runs; they are known after find, git ls-files or grep -l"
     findings.append(unclear("xargs", f"xargs {shown(inner[0])}: {text}"))
     for word in [*(word for command in scene.feed.upstream for word in command[1:]), *(scene.feed.text or "").split()][
         :MAX_FED_WORDS

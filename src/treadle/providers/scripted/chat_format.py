@@ -138,7 +138,7 @@ def _call_problems(call: Json) -> list[str]:
     try:
         msgspec.json.decode(function.get("arguments", ""))
     except (msgspec.DecodeError, TypeError):
-        return [f"the arguments of {function['name']} are no JSON text"]
+        return [f"the arguments of {function['name']} are not JSON"]
     return []
 
 

@@ -120,7 +120,7 @@ def _item_problems(item: Json, kind: str) -> list[str]:
             try:
                 msgspec.json.decode(item.get("arguments", ""))
             except (msgspec.DecodeError, TypeError):
-                return ["the arguments are no JSON text"]
+                return ["the arguments are not JSON"]
             return [] if item.get("call_id") and item.get("name") else ["a function call needs a call_id and a name"]
         case "function_call_output":
             return [] if item.get("output") else ["an output is required"]

@@ -136,7 +136,7 @@ def load_script(path: Path) -> Script:
             "script-unreadable",
             f"The script {path} cannot be read.",
             why=str(error),
-            fix="Name a file with a script; docs/scripted-model.md tells what one is.",
+            fix="Name a file with a script; docs/scripted-model.md describes it.",
         ) from error
     try:
         value = tomllib.loads(raw.decode()) if path.suffix == ".toml" else msgspec.json.decode(raw)
@@ -146,7 +146,7 @@ def load_script(path: Path) -> Script:
             "script-invalid",
             f"The script {path} is not valid.",
             why=str(error),
-            fix="docs/scripted-model.md tells what a script holds.",
+            fix="docs/scripted-model.md describes the form.",
         ) from error
     check_script(script, str(path))
     return script

@@ -84,9 +84,9 @@ def schema_problems(name: object, schema: object) -> list[str]:
     """What is wrong with a declared tool."""
     found = []
     if not isinstance(name, str) or not name.replace("-", "_").isidentifier() or len(name) > 64:
-        found.append(f"{name!r} is no tool name")
+        found.append(f"{name!r} is not a tool name")
     if not isinstance(schema, dict) or schema.get("type") != "object":
-        found.append(f"the schema of tool {name!r} is no JSON Schema of an object")
+        found.append(f"the schema of tool {name!r} is not a JSON Schema of an object")
     return found
 
 

@@ -109,7 +109,7 @@ class JsonRpc:
             while self._unasked < _MOST_UNASKED:
                 self._unasked += 1
                 self._take(await self._message())
-            self._why = f"sent more than {_MOST_UNASKED:,} messages at once and was ended"
+            self._why = f"sent more than {_MOST_UNASKED:,} messages in a row and was stopped"
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError, ValueError, msgspec.MsgspecError):
             pass
         finally:
@@ -178,7 +178,7 @@ async def connect(program: Program, handler: Handler, on_end: Callable[[], None]
     """Start a program; `on_end` is told when no answers can come any more. Raises `ToolError`."""
     found = shutil.which(program.argv[0], path=program.variables.get("PATH"))
     if found is None:
-        raise ToolError(f"{program.name} could not be started ({program.argv[0]} is not there or cannot be run)")
+        raise ToolError(f"{program.name} could not be started ({program.argv[0]} is missing or cannot be run)")
     tether = (sys.executable, "-I", "-S", leash.__file__, str(os.getpid()))
     try:
         process = await asyncio.create_subprocess_exec(

@@ -47,7 +47,7 @@ def wrap(profile: Profile, ground: Ground, state: SandboxState, *, tasks: int) -
         code = filter_program(machine, sockets=profile.network).hex()
         if not code and not profile.network:
             raise ToolError(
-                f"The command was not started: on {machine} the network cannot be kept from it. Tell the user."
+                f"The command was not started: on {machine} it cannot be cut off from the network. Tell the user."
             )
         helper = (*_PYTHON, confine.__file__)
         inner = (*landlock(helper, profile, ground, _children), *(("--seccomp", code) if code else ()), "--")
