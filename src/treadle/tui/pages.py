@@ -1,4 +1,4 @@
-"""What the pager shows: the question that is open, or all that was said and done."""
+"""What the pager shows: the question that is open, or the whole session."""
 
 from collections.abc import Callable
 

@@ -49,7 +49,7 @@ class Seen:
         for call in open_calls:
             rows += _call_rows(call.changed, width, sign=line(("accent", signs.running)))
             rows += [*text_rows(output_of_command(call.output), width), ()]
-        return rows or [line(("dim", "Nothing was said or done yet."))]
+        return rows or [line(("dim", "There is nothing to show yet."))]
 
 
 def text_rows(text: str, width: int, role: str = "") -> Iterator[Line]:
