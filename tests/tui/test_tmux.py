@@ -160,4 +160,4 @@ def test_a_log_that_cannot_be_written_is_told_once(tmux: Tmux, tmp_path: Path) -
     tmux.until("? for keys")
     tmux.keys("write it", "Enter")
     tmux.until("code 1")
-    assert tmux.shown.count("Try: Make room on the disk") == 1, tmux.shown
+    assert tmux.shown.count("Try: Free disk space") == 1, tmux.shown
