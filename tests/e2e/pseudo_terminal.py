@@ -21,13 +21,15 @@ ROWS, COLUMNS = 150, 140
 class Terminal:
     """The screen and the keyboard of one process."""
 
-    def __init__(self, master: int, slave: int, process: asyncio.subprocess.Process, modes: list[Any]) -> None:
+    def __init__(
+        self, master: int, slave: int, process: asyncio.subprocess.Process, modes: list[Any], rows: int
+    ) -> None:
         self._master = master
         self._slave = slave
         self.closed = False
-        self._screen = pyte.Screen(COLUMNS, ROWS)
+        self._screen = pyte.Screen(COLUMNS, rows)
         self._stream = pyte.ByteStream(self._screen)
-        self._lines = [""] * ROWS
+        self._lines = [""] * rows
         self._written = asyncio.Event()
         self._modes = modes
         self.process = process
@@ -124,10 +126,12 @@ class Terminal:
 
 
 @asynccontextmanager
-async def on_terminal(program: Program, *arguments: str, command: Sequence[str] = TREADLE) -> AsyncIterator[Terminal]:
+async def on_terminal(
+    program: Program, *arguments: str, command: Sequence[str] = TREADLE, rows: int = ROWS
+) -> AsyncIterator[Terminal]:
     """Start the program with a controlling terminal of its own; it is killed with the block at the latest."""
     master, slave = os.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, COLUMNS, 0, 0))
     modes = termios.tcgetattr(slave)
     process = await asyncio.create_subprocess_exec(
         *command,
@@ -140,7 +144,7 @@ async def on_terminal(program: Program, *arguments: str, command: Sequence[str] 
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )
-    terminal = Terminal(master, slave, process, modes)
+    terminal = Terminal(master, slave, process, modes, rows)
     asyncio.get_running_loop().add_reader(master, terminal.read)
     try:
         yield terminal

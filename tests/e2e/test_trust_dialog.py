@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.process import Program
-from tests.e2e.pseudo_terminal import Terminal, on_terminal
+from tests.e2e.pseudo_terminal import ROWS, Terminal, on_terminal
 from tests.e2e.running import model
 from tests.person import CTRL_C, ENTER
 from treadle.app.exits import Exit
@@ -31,9 +31,9 @@ class Place:
     server: ScriptedServer
 
     @asynccontextmanager
-    async def start(self, *words: str) -> AsyncIterator[Terminal]:
+    async def start(self, *words: str, rows: int = ROWS) -> AsyncIterator[Terminal]:
         where = () if "--resume" in words else ("--directory", str(self.folder))
-        async with on_terminal(self.program, *model(self.server), *where, *words) as terminal:
+        async with on_terminal(self.program, *model(self.server), *where, *words, rows=rows) as terminal:
             yield terminal
 
     async def sent_rules(self, terminal: Terminal, answer: str = "First.") -> bool:
@@ -99,7 +99,7 @@ async def test_what_the_folder_would_let_run_unasked_is_listed_and_many_files_do
     (place.folder / ".treadle" / "policy.toml").write_text(
         'version = 1\n[[rule]]\nid = "x"\nverdict = "allow"\nargv = ["npm", "run", "evil"]\nmatch = ["npm run evil"]\n'
     )
-    async with place.start() as terminal:
+    async with place.start(rows=24) as terminal:
         await terminal.until_shown("allow  command npm run evil …", "more of settings", "v: list all", ASKED)
 
 

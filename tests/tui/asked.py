@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from treadle.protocol.permissions import (
     Allowance,
     Decision,
@@ -117,6 +119,16 @@ AGAIN = command(
     denial=SandboxDenial(right=Right.NETWORK, target="registry.example"),
     arguments={},
 )
+RIGHTS = command(
+    "npm ci && cp x /srv/y",
+    replace(
+        decided(Risk.EXECUTE, "unknown-program"),
+        grants=(
+            SandboxDenial(right=Right.NETWORK, target="registry.example"),
+            SandboxDenial(right=Right.WRITE, target="/srv/y\u202e\nz"),
+        ),
+    ),
+)
 SECRET = command("cat ~/.netrc", decided(Risk.EXECUTE), denial=SandboxDenial(right=Right.READ), arguments={})
 FOLLOWUP = Question(id="q", kind=QuestionKind.FOLLOWUP, text="Which colour?", options=("red", "blue"), call_id="c")
 OPEN_FOLLOWUP = Question(id="q", kind=QuestionKind.FOLLOWUP, text="What is it called?", call_id="c")
@@ -133,6 +145,7 @@ EVERY_KIND: Mapping[str, Question] = {
     "fetch": FETCH,
     "second run": AGAIN,
     "secret": SECRET,
+    "rights": RIGHTS,
     "follow-up": FOLLOWUP,
     "open follow-up": OPEN_FOLLOWUP,
     "guidance": GUIDANCE,

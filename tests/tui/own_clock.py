@@ -15,7 +15,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.input.base import PipeInput
 from prompt_toolkit.output import DummyOutput
 
-from tests.person import Stroke
+from tests.person import ESCAPE, Stroke
 from treadle.app.session.live import LiveSession
 from treadle.protocol.events import Answer, Interrupt, Op, Prompt, SetMode, Source
 from treadle.protocol.messages import text_of
@@ -137,8 +137,14 @@ class OpenApp:
                 self.keyboard.send_text(stroke.data)
                 await asyncio.sleep(0.0001)
 
+    async def close_pager(self) -> None:
+        """Go back from the pager, if it is open."""
+        while self.surface.screen.paging:
+            await self.does([Stroke(0.1, ESCAPE), Stroke(0.5, "")])
+
     async def done(self) -> None:
         """Close the question, and let the person clear everything and rest."""
+        await self.close_pager()
         self.surface.hear(QuestionClosed(question_id="q"))
         self.surface.screen.put("")
         await asyncio.sleep(10)

@@ -24,8 +24,8 @@ from treadle.tui.commands import (
 @pytest.mark.parametrize(
     ("line", "command"),
     [
-        ("do it\n", Send("do it", Delivery.QUEUE)),
-        (" /literal", Send("/literal", Delivery.QUEUE)),
+        ("  do it\n", Send("  do it\n", Delivery.QUEUE)),
+        (" /literal", Send(" /literal", Delivery.QUEUE)),
         ("/steer  left ", Send("left", Delivery.STEER)),
         ("/queue", ListQueue()),
         ("/drop 2", Drop(2)),

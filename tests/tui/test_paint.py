@@ -29,8 +29,9 @@ from treadle.tui.items import (
 )
 from treadle.tui.paint import Painter
 from treadle.tui.prose import Growing
+from treadle.tui.reply import Reply, Thinking, Writing
 from treadle.tui.theme import ASCII_SIGNS, Palette, Theme
-from treadle.tui.view import Reply, Thinking, View, Writing
+from treadle.tui.view import View
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 LOOKS = [Theme(palette=palette) for palette in Palette]

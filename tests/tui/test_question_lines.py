@@ -9,14 +9,27 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from prompt_toolkit.utils import get_cwidth
 
-from tests.tui.asked import COMPOUND, DANGER, EDIT, EVERY_KIND, GUIDANCE, READ_OUTSIDE, RUN, command, decided, path
+from tests.tui.asked import (
+    COMPOUND,
+    DANGER,
+    EDIT,
+    EVERY_KIND,
+    FOLLOWUP,
+    GUIDANCE,
+    READ_OUTSIDE,
+    RUN,
+    command,
+    decided,
+    part,
+    path,
+)
 from tests.tui.snapshots import same_as_before
-from treadle.protocol.permissions import Question
-from treadle.protocol.tools import FetchUrl, ReadPath, Risk, RunCommand, WritePath
+from treadle.protocol.permissions import Question, QuestionKind
+from treadle.protocol.tools import FetchUrl, ReadPath, Right, Risk, RunCommand, SandboxDenial, WritePath
 from treadle.tui.asking import Asking, Stage, ask, change, comment, confirm, keep_words, move
 from treadle.tui.dialog import ONCE_MORE, Dialog
 from treadle.tui.lines import Line, ansi, text_of
-from treadle.tui.question_lines import question_lines, waiting_line
+from treadle.tui.question_lines import question_lines, waiting_line, whole_question
 from treadle.tui.theme import ASCII_SIGNS, Palette, Signs, Theme
 
 WIDTHS = (40, 80, 120)
@@ -32,8 +45,8 @@ def rows_of(
     roots: tuple[str, ...] = ("/project",),
 ) -> list[Line]:
     dialog = Dialog(asking=asking, focused=True, hint=hint)
-    above, field, below = question_lines(dialog, roots, width=width, rows=rows, signs=signs or Signs())
-    return [*above, *([field] if field else []), *below]
+    laid = question_lines(dialog, roots, width=width, rows=rows, signs=signs or Signs())
+    return [*laid.above, *([laid.field] if laid.field else []), *laid.under]
 
 
 def shown(asking: Asking, width: int, **more: object) -> str:
@@ -105,8 +118,42 @@ def test_a_long_command_shows_its_beginning_and_its_end() -> None:
     assert text.count("\n") <= 17
     assert ": line 0\n" in text
     assert "touch made-at-the-end" in text
-    assert "more lines, ctrl-o shows more" in text
+    assert "more lines, ctrl-o shows all" in text
     assert "❯ Yes" in text
+
+
+def test_whatever_is_long_the_answers_and_the_rights_are_in_sight_and_the_pager_has_it_all() -> None:
+    words = [f"word{number}" for number in range(400)]
+    rights = (SandboxDenial(right=Right.NETWORK), SandboxDenial(right=Right.WRITE, target=f"/srv/{'y' * 900}"))
+    decision = replace(decided(Risk.EXECUTE, parts=tuple(part(word, Risk.EXECUTE) for word in words)), grants=rights)
+    for question in (
+        command("; ".join(words), decision),
+        replace(command("x", decision), arguments={"command": "x"}),
+        replace(EDIT, accesses=(WritePath(path=f"/project/{' '.join(words)}"),)),
+        replace(FOLLOWUP, text="\n".join(words)),
+        replace(FOLLOWUP, options=(" ".join(words), "no")),
+    ):
+        laid = question_lines(
+            Dialog(asking=ask(question), focused=True), ("/project",), width=80, rows=16, signs=Signs()
+        )
+        shown_now = "".join(f"{text_of(row)}\n" for row in laid.above)
+        assert len(laid.above) <= 20, shown_now
+        assert "❯ " in shown_now
+        assert laid.pager
+        assert "ctrl-o all" in shown_now
+        assert ("Runs with network access" in shown_now) is (
+            question.kind is QuestionKind.PERMISSION and question.preview is not EDIT.preview
+        )
+        whole = " ".join(text_of(row) for row in whole_question(ask(question), ("/project",), 80))
+        assert all(word in whole for word in words)
+
+
+def test_what_was_changed_and_a_block_are_whole_in_the_pager_and_harmless() -> None:
+    lines = "\n".join(f"line {number}\u202e" for number in range(60))
+    changed = whole_question(change(ask(EDIT), "content", lines), ("/project",), 60)
+    assert [text_of(row) for row in changed if "line 5" in text_of(row)][:1] == [r"  line 5\u202e"]
+    assert "new" not in "".join(map(text_of, changed)), "the diff is of what will not be made any more"
+    assert "+ new" in "".join(text_of(row) for row in whole_question(ask(EDIT), ("/project",), 60))
 
 
 def test_every_path_outside_is_named_with_where_links_lead(tmp_path: Path) -> None:

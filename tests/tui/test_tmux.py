@@ -122,6 +122,35 @@ def test_a_call_is_amended_in_an_editor_of_a_real_terminal(tmux: Tmux, tmp_path:
     tmux.until("› still here")
 
 
+def test_the_pager_shows_a_long_command_and_gives_the_screen_back(tmux: Tmux, tmp_path: Path) -> None:
+    workspace, script = tmp_path / "ws", tmp_path / "script.json"
+    workspace.mkdir()
+    line = "\n".join([*(f": line {number}" for number in range(100)), "touch made"])
+    call = {"type": "call", "name": "execute_command", "arguments": {"command": line}}
+    script.write_text(json.dumps({"turns": [{"items": [{"type": "text", "text": "I run **it**.\n"}, call]}]}))
+    command = f"{sys.executable} -m treadle -C {workspace} --model scripted/{script}; sleep 1000"
+    tmux.run("new-session", "-d", "-x", "90", "-y", "30", "-s", "t", command)
+    tmux.until("? for keys")
+    tmux.keys("do it", "Enter")
+    tmux.until("I run it.", "more lines, ctrl-o shows all", "ctrl-o all", "touch made", "❯ Yes")
+    before = tmux.shown
+    tmux.keys("C-o")
+    tmux.until(": line 20", "q back")
+    assert tmux.run("display-message", "-p", "-t", "t", "#{alternate_on}").strip() == "1"
+    assert "Run this command?" in tmux.shown
+    tmux.keys("/line 70", "Enter")
+    tmux.until(": line 70", ": line 80")
+    tmux.keys("G", "Enter", "y", "Enter")
+    tmux.until("touch made  asks", "q back")
+    tmux.run("resize-window", "-t", "t", "-x", "60", "-y", "20")
+    tmux.until("q back")
+    tmux.run("resize-window", "-t", "t", "-x", "90", "-y", "30")
+    tmux.keys("q")
+    tmux.until(before.strip())
+    assert tmux.run("display-message", "-p", "-t", "t", "#{alternate_on}").strip() == "0"
+    assert not (workspace / "made").exists()
+
+
 def test_a_log_that_cannot_be_written_is_told_once(tmux: Tmux, tmp_path: Path) -> None:
     workspace, script = tmp_path / "ws", tmp_path / "script.json"
     workspace.mkdir()

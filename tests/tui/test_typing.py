@@ -5,7 +5,7 @@ from itertools import accumulate, product
 
 import pytest
 
-from tests.person import BACKSPACE, DOWN, ENTER, ESCAPE, QUIET, SHIFT_TAB, TAB, UP, Person, Stroke
+from tests.person import BACKSPACE, CTRL_O, DOWN, ENTER, ESCAPE, QUIET, SHIFT_TAB, TAB, UP, Person, Stroke
 from tests.tui.asked import EDIT, EVERY_KIND
 from tests.tui.own_clock import OpenApp, Sent, on_own_clock, open_app
 from treadle.protocol.events import Answer
@@ -16,8 +16,8 @@ YES = (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS)
 _HAIR = 0.01
 """Seconds that the program may take to answer a key."""
 
-_REMOVING = (BACKSPACE, TAB, ESCAPE, UP, DOWN)
-"""Keys that take characters away, or others from the history in their place."""
+_REMOVING = (BACKSPACE, TAB, ESCAPE, UP, DOWN, CTRL_O)
+"""Keys that take characters away, put others from the history in their place, or open the pager, which keeps none."""
 
 _PICKS = set("yYnN0123456789")
 """Characters that may only have moved a choice."""
@@ -76,6 +76,7 @@ async def typings(numbers: range) -> None:
 
 async def gets_what_was_chosen(app: OpenApp, number: int) -> None:
     """Whoever clears the draft, waits, and presses Enter gets what is chosen."""
+    await app.close_pager()
     app.surface.screen.put("")
     while app.dialog.in_field:
         await app.does([Stroke(0.1, ESCAPE), Stroke(0.5, "")])

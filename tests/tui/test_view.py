@@ -35,7 +35,8 @@ from treadle.protocol.notifications import (
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import Outcome, Preview, ToolCall, ToolKind, result_text
 from treadle.tui.items import CallDone, Diff, Item, Notice, Problem, Prose, Reads, Said, Thought, Todos, Tone, TurnDone
-from treadle.tui.view import Reply, Retry, Spending, View, Writing, answered, held_back, update
+from treadle.tui.reply import Reply, Writing
+from treadle.tui.view import Retry, Spending, View, answered, held_back, update
 
 ERROR = ModelError(kind=ErrorKind.OVERLOADED, message="Too busy.")
 LS = CallName("Run", "ls")

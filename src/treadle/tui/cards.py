@@ -141,8 +141,14 @@ _IN_WORDS = MappingProxyType(
 )
 
 
+def mark_of(outcome: Outcome, signs: Signs) -> tuple[str, str]:
+    """Give the sign of an outcome, and its role."""
+    sign, role = _MARKS[outcome]
+    return sign(signs), role
+
+
 def _done(done: CallDone, width: int, signs: Signs) -> Iterator[Line]:
-    sign, role = _MARKS[done.outcome]
+    sign, role = mark_of(done.outcome, signs)
     good = done.outcome is Outcome.OK
     notes: list[Line] = []
     if done.name.counted and good:
@@ -151,7 +157,7 @@ def _done(done: CallDone, width: int, signs: Signs) -> Iterator[Line]:
         notes.append(line(("dim" if good else role, text)))
     if done.said:
         notes.append(line(("dim", done.said)))
-    yield from _call_row(line((role, sign(signs)), " "), done.name, notes, width)
+    yield from _call_row(line((role, sign), " "), done.name, notes, width)
     if done.output.strip():
         kept = _OK_LINES if good else _FAILED_LINES
         yield from _tail(done.output, kept, done.above, width, role="dim" if good else "")

@@ -19,6 +19,16 @@ _NUMBERED = {
 }
 
 
+MODE_TEXTS = {
+    Mode.PLAN: "nothing is changed",
+    Mode.ASK: "everything that changes something is asked about",
+    Mode.EDITS: "file edits run without asking",
+    Mode.AUTO: "commands run without asking where there is a sandbox",
+    Mode.FULL: "everything but what is dangerous runs without asking",
+}
+"""What each mode means."""
+
+
 class Send(Struct, frozen=True):
     """Send a prompt."""
 
@@ -119,7 +129,8 @@ _PLAIN: Mapping[str, Command] = MappingProxyType(
 def parse(line: str, *, steer: bool = False) -> Command:
     """Say what a line means. Only a slash at the very beginning, with a word after it, makes a command."""
     if not (line.startswith("/") and (slash_word(line) or line.strip() == "/")):
-        return Send(line.strip(), Delivery.STEER if steer else Delivery.QUEUE)
+        # As it was written: blanks at the beginning indent what was pasted, and a line feed at the end loses nothing.
+        return Send(line, Delivery.STEER if steer else Delivery.QUEUE)
     name, _, rest = line[1:].partition(" ")
     argument = rest.strip()
     match name.strip():

@@ -162,6 +162,11 @@ def diff_lines(text: str, width: int, *, whole: bool = False) -> list[Line]:
     return shown
 
 
+def is_folded(text: str) -> bool:
+    """Whether `diff_lines` leaves rows of a diff out."""
+    return any(len(file.rows) > _MOST for file in read_diff(text))
+
+
 def counts(counted: str) -> Line:
     """Colour `+3 -1`."""
     return _counts(counted)

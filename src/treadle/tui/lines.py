@@ -40,14 +40,16 @@ def wrap(row: Line, width: int, indent: Line = (), keep: int = 0) -> list[Line]:
         return [row]
     marked = [(roles, char, get_cwidth(char)) for roles, text in row for char in text]
     rows: list[Line] = []
-    room = width
-    while marked:
-        fitting = _fitting(marked, room)
-        cut = len(marked) if fitting == len(marked) else _break_at(marked, fitting, 0 if rows else keep)
-        rows.append((*(indent if rows else ()), *_joined(marked[:cut])))
-        marked = marked[cut:]
-        while marked and marked[0][1] == " ":
-            marked = marked[1:]
+    start, room = 0, width
+    while start < len(marked):
+        # No row has more characters than cells, but for those that have no width.
+        ahead = marked[start : start + 4 * room + 1]
+        fitting = _fitting(ahead, room)
+        cut = len(ahead) if fitting == len(ahead) else _break_at(ahead, fitting, 0 if rows else keep)
+        rows.append((*(indent if rows else ()), *_joined(ahead[:cut])))
+        start += cut
+        while start < len(marked) and marked[start][1] == " ":
+            start += 1
         room = max(2, width - cells(indent))
     return rows
 

@@ -44,6 +44,7 @@ KEYS = (
     ("shift-tab", "next mode"),
     ("↑ ↓", "earlier messages"),
     ("ctrl-r", "search them"),
+    ("ctrl-o", "show all, unfolded"),
     ("ctrl-t", "to-do list"),
     ("ctrl-g", "your editor"),
     ("ctrl-z", "suspend"),

@@ -15,8 +15,9 @@ from treadle.tui.diffs import live_edit_lines
 from treadle.tui.items import CallDone, Diff, Item, Prose, Reads, Said, Thought, TurnDone
 from treadle.tui.lines import Line, ansi, clip, line
 from treadle.tui.markdown import growing, prose
+from treadle.tui.reply import Reply
 from treadle.tui.theme import Palette, Theme
-from treadle.tui.view import Reply, View
+from treadle.tui.view import View
 
 _THOUGHT_LINES = 2
 

@@ -2,11 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from treadle.app.presentation.escape import exact, printable
-from treadle.app.presentation.questions import Asked, AskedPart, asked, grants_of, in_short, is_edit
+from treadle.app.presentation.questions import Asked, AskedPart, asked, grants_of, in_short
+from treadle.app.presentation.words import counted
 from treadle.protocol.permissions import QuestionKind
 from treadle.tui.asking import Act, Asking, Choice, Stage, choices, main_text
 from treadle.tui.dialog import Dialog
+from treadle.tui.diffs import diff_lines, is_folded
 from treadle.tui.lines import Line, apart, cells, clip, line, middle_out, wrap
 from treadle.tui.theme import Signs
 
@@ -14,6 +18,20 @@ _NARROW = 60
 _LEAST_TEXT = 4
 _USUAL_TEXT = 12
 """Rows of what a question is about, before the middle is left out; with the details open all that there is room for."""
+
+_MOST_TITLE = _MOST_CHOICE = 3
+
+
+class QuestionRows(Struct, frozen=True, kw_only=True):
+    """A question that has the keys: what is above its line of words, what that line begins with, and what is below.
+
+    Without a line of words all is above. `pager`: with its details it is too long for the screen; the pager shows it.
+    """
+
+    above: list[Line]
+    field: Line = ()
+    under: list[Line] = []
+    pager: bool = False
 
 
 def waiting_line(dialog: Dialog, width: int, signs: Signs) -> Line:
@@ -29,48 +47,101 @@ def waiting_line(dialog: Dialog, width: int, signs: Signs) -> Line:
     return (*line((role, begin)), *about, ("", "?"), ("dim", how))
 
 
-def question_lines(
-    dialog: Dialog, roots: Sequence[str], *, width: int, rows: int, signs: Signs
-) -> tuple[list[Line], Line, list[Line]]:
-    """Lay out the question that has the keys, in at most about `rows` rows.
-
-    Gives what is above its line of words, what that line begins with, and what is below; without one all is above.
-    """
+def question_lines(dialog: Dialog, roots: Sequence[str], *, width: int, rows: int, signs: Signs) -> QuestionRows:
+    """Lay out the question that has the keys, in at most about `rows` rows; what they cannot hold is counted."""
     asking = dialog.asking
     assert asking is not None  # noqa: S101 - whoever asks has one
     bar = (("danger" if asking.danger else "warn", signs.bar), ("", " "))
     inner = width - cells(bar)
     below = _choice_rows(asking, inner, signs)
-    hints = _hint_rows(dialog, asking, inner, signs)
-    head, text, tail = _about(asking, roots, inner)
-    fixed = len(head) + len(tail) + len(below) + len(hints)
-    limit = max(_LEAST_TEXT, rows - fixed) if asking.details else max(_LEAST_TEXT, min(_USUAL_TEXT, rows - fixed))
-    shows = "" if asking.details else ", ctrl-o shows more"
-    hint = line(("dim", f"  {signs.more} {len(text) - limit + 1:,} more lines{shows}"))
-    above = [*head, *middle_out(text, limit, hint), *tail]
+    room = rows - len(below) - 1
+    about = _about(asking, roots, inner)
+    details = _details(asking, roots, inner)
+    pager = (
+        is_folded(_diff_of(asking))
+        or not about.fits(room - len(details), len(about.text))
+        or bool(_long_choices(asking, inner))
+    )
+    limit = max(_LEAST_TEXT, room - len(about.head) - len(about.tail))
+    above = about.shown(room, limit if asking.details else min(_USUAL_TEXT, limit), inner, signs)
     if asking.details:
-        above += _details(asking, roots, inner, rows - fixed - min(limit, len(text)))
+        above += _clipped(details, room - len(above), inner, signs)
+    hints = _hint_rows(dialog, asking, inner, signs, pager=pager)
     if not asking.field:
-        return _barred(bar, [*above, *below, *hints]), (), []
-    return _barred(bar, above), (*bar, *_field_begin(asking, signs)), _barred(bar, hints)
+        return QuestionRows(above=_barred(bar, [*above, *below, *hints]), pager=pager)
+    field = (*bar, *_field_begin(asking, signs))
+    return QuestionRows(above=_barred(bar, above), field=field, under=_barred(bar, hints), pager=pager)
+
+
+def whole_question(asking: Asking, roots: Sequence[str], width: int) -> list[Line]:
+    """Lay out all that a question is about, however long it is."""
+    about = _about(asking, roots, width)
+    rows = [*about.head, *about.text, *about.tail]
+    diff = _diff_of(asking)
+    if diff:
+        rows += [(), *diff_lines(diff, width, whole=True)]
+    for more in (_long_choices(asking, width), _details(asking, roots, width)):
+        rows += [(), *more] if more else []
+    return rows
+
+
+def _diff_of(asking: Asking) -> str:
+    """Give the diff that stands above the question, where it is what is asked about."""
+    preview = asking.question.preview
+    shown = preview is not None and preview.is_diff and asking.changed is None and asking.stage is not Stage.BLOCKS
+    return preview.text if preview is not None and shown else ""
+
+
+class _About(Struct, frozen=True):
+    """The title, the exact text, and what else is to be said."""
+
+    head: list[Line]
+    text: list[Line]
+    tail: list[Line]
+
+    def fits(self, room: int, limit: int) -> bool:
+        """Whether nothing of it is left out."""
+        return len(self.text) <= limit and len(self.head) + len(self.text) + len(self.tail) <= room
+
+    def shown(self, room: int, limit: int, width: int, signs: Signs) -> list[Line]:
+        """Give as much of it as there is room for; the end of the text too."""
+        if self.fits(room, limit):
+            return [*self.head, *self.text, *self.tail]
+        head = _clipped(self.head, _MOST_TITLE, width, signs)
+        tail = _clipped(self.tail, max(2, (room - len(head)) // 2), width, signs)
+        limit = max(_LEAST_TEXT, min(limit, room - len(head) - len(tail)))
+        text = middle_out(self.text, limit, _more_lines(len(self.text) - limit + 1, width, signs))
+        return [*head, *text, *tail]
+
+
+def _clipped(rows: list[Line], limit: int, width: int, signs: Signs) -> list[Line]:
+    if len(rows) <= limit:
+        return rows
+    kept = max(0, limit - 1)
+    return [*rows[:kept], _more_lines(len(rows) - kept, width, signs)]
+
+
+def _more_lines(count: int, width: int, signs: Signs) -> Line:
+    text = f"  {signs.more} {counted(count, 'more line')}, ctrl-o shows all"
+    return clip(line(("dim", text)), width, signs.more)
 
 
 def _barred(bar: Line, rows: Sequence[Line]) -> list[Line]:
     return [(*bar, *row) for row in rows]
 
 
-def _about(asking: Asking, roots: Sequence[str], width: int) -> tuple[list[Line], list[Line], list[Line]]:
-    """Give the title, the exact text, and what else is to be said."""
+def _about(asking: Asking, roots: Sequence[str], width: int) -> _About:
     match asking.stage:
         case Stage.BLOCKS:
             title = f"Block {len(asking.kept) + 1} of {len(asking.blocks)}"
-            return [line(("bold", title))], _text_rows(asking.block, width), []
+            return _About([line(("bold", title))], _text_rows(exact(asking.block), width), [])
         case Stage.RULE:
-            return [line(("bold", "Save this rule?"))], [], list(_rule_rows(asking, width))
+            return _About([line(("bold", "Save this rule?"))], [], list(_rule_rows(asking, width)))
         case _:
             shown = asked(asking.question, roots)
             text = shown.text if asking.changed is None else exact(asking.changed.text)
-            return _title(asking, shown, width), _text_rows(text, width, shown), list(_more(asking, shown, width))
+            more = list(_more(asking, shown, width))
+            return _About(_title(asking, shown, width), _text_rows(text, width, shown), more)
 
 
 def _title(asking: Asking, shown: Asked, width: int) -> list[Line]:
@@ -106,6 +177,8 @@ def _marked(text: str, shown: Asked | None) -> Line:
 
 
 def _more(asking: Asking, shown: Asked, width: int) -> Iterator[Line]:
+    if shown.rights:
+        yield from wrap(line(("warn", f"  {shown.rights}")), width, indent=line("  "))
     for part in () if asking.danger else shown.parts:
         yield from _part_rows(part, width)
     for sentence in shown.why:
@@ -114,15 +187,12 @@ def _more(asking: Asking, shown: Asked, width: int) -> Iterator[Line]:
         yield from wrap(line(("dim", "  you say: "), printable(" ".join(asking.comment.split()))), width, line("  "))
 
 
-def _details(asking: Asking, roots: Sequence[str], width: int, limit: int) -> list[Line]:
+def _details(asking: Asking, roots: Sequence[str], width: int) -> list[Line]:
     rows: list[Line] = []
     for detail in asked(asking.question, roots).details:
         for part_of in detail.split("\n"):
             rows += wrap(line(("dim", f"  {part_of}")), width, indent=line("    "))
-    if len(rows) <= limit:
-        return rows
-    kept = max(0, limit - 1)
-    return [*rows[:kept], line(("dim", f"  and {len(rows) - kept:,} more lines"))]
+    return rows
 
 
 def _part_rows(part: AskedPart, width: int) -> list[Line]:
@@ -130,7 +200,7 @@ def _part_rows(part: AskedPart, width: int) -> list[Line]:
     text = " ".join(part.text.split("\n"))
     verb = ("warn" if part.meaning.warns else "dim", f"  {part.meaning.verb:<8} ")
     row = (verb, ("", text), ("dim", where))
-    return wrap(row, width, indent=line(" " * 11))[:3]
+    return wrap(row, width, indent=line(" " * 11))
 
 
 def _rule_rows(asking: Asking, width: int) -> Iterator[Line]:
@@ -148,8 +218,15 @@ def _choice_rows(asking: Asking, width: int, signs: Signs) -> list[Line]:
         return []
     rows: list[Line] = []
     for number, choice in enumerate(choices(asking)):
-        rows += _choice_row(choice, width, signs, chosen=number == asking.chosen)
+        row = _choice_row(choice, width, signs, chosen=number == asking.chosen)
+        rows += _clipped(row, _MOST_CHOICE, width, signs)
     return rows
+
+
+def _long_choices(asking: Asking, width: int) -> list[Line]:
+    """Lay out the answers that are too long for the list."""
+    rows = [_choice_row(choice, width, Signs(), chosen=False) for choice in choices(asking)]
+    return [part for row in rows if len(row) > _MOST_CHOICE for part in row]
 
 
 def _choice_row(choice: Choice, width: int, signs: Signs, *, chosen: bool) -> list[Line]:
@@ -173,23 +250,24 @@ def _field_begin(asking: Asking, signs: Signs) -> Line:
     return line(("accent", f"{signs.chosen} {_FIELDS[asking.stage]}"))
 
 
-def _hint_rows(dialog: Dialog, asking: Asking, width: int, signs: Signs) -> list[Line]:
+def _hint_rows(dialog: Dialog, asking: Asking, width: int, signs: Signs, *, pager: bool) -> list[Line]:
     if dialog.hint:
         return [clip(line(("warn", dialog.hint)), width, signs.more)]
-    hints = list(_hints(asking, signs))
+    hints = list(_hints(asking, signs, pager=pager))
     joined = f" {signs.dot} "
     while len(hints) > 2 and len(joined.join(hints)) > width - 1:
-        hints.pop(-2)
+        hints.pop(-3 if pager and len(hints) > 3 else -2)
     return [clip(line(("dim", joined.join(hints))), width, signs.more)]
 
 
-def _hints(asking: Asking, signs: Signs) -> Iterator[str]:
+def _hints(asking: Asking, signs: Signs, *, pager: bool) -> Iterator[str]:
     if asking.field:
         yield "enter confirm" if asking.stage is not Stage.INSTEAD else "enter send"
-        yield "esc back"
-        return
-    yield f"{signs.arrows} enter"
+    else:
+        yield f"{signs.arrows} enter"
     if asking.stage is not Stage.LIST:
+        if pager:
+            yield "ctrl-o all"
         yield "esc back"
         return
     permission = asking.question.kind is QuestionKind.PERMISSION
@@ -197,6 +275,8 @@ def _hints(asking: Asking, signs: Signs) -> Iterator[str]:
         yield "tab add a comment"
     if main_text(asking) is not None:
         yield "ctrl-g edit first"
-    if permission:
-        yield "ctrl-o less" if asking.details else "ctrl-o all" if is_edit(asking.question) else "ctrl-o details"
+    if pager:
+        yield "ctrl-o all"
+    elif permission:
+        yield "ctrl-o less" if asking.details else "ctrl-o details"
     yield "esc no" if permission or asking.question.kind is QuestionKind.BUDGET else "esc stop"

@@ -27,9 +27,10 @@ from treadle.tui.dialog import (
     press,
     touched,
 )
+from treadle.tui.intents import Focus
 from treadle.tui.items import Notice, Problem, Said, Tone
 from treadle.tui.outbox import Outbox
-from treadle.tui.screen import Focus, Screen
+from treadle.tui.screen import Screen
 from treadle.tui.view import View, answered
 
 

@@ -2,19 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
-from enum import Enum
-from typing import TypeAlias
 
-from msgspec import Struct
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.filters import Condition, Filter, has_focus, is_searching
-from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, fragment_list_to_text
+from prompt_toolkit.filters import Condition, has_focus
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.key_processor import KeyPress
-from prompt_toolkit.keys import Keys
-from prompt_toolkit.layout import ConditionalContainer, Dimension, HSplit, Layout, Window
+from prompt_toolkit.layout import DynamicContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import AfterInput, ConditionalProcessor
 from prompt_toolkit.output import Output
@@ -24,13 +20,17 @@ from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
 from treadle.protocol.errors import ConfigError
+from treadle.tui.bindings import add_draft_keys, add_pager_keys, add_question_keys
 from treadle.tui.dialog import Key, Press
 from treadle.tui.drawn import go_to_top
 from treadle.tui.editor import edit_text
+from treadle.tui.intents import Entered, Face, Focus, Intent, Pressed, Wish
+from treadle.tui.lines import fragments
+from treadle.tui.pager import Pager, Turn
 from treadle.tui.pasting import parse_keys
 from treadle.tui.theme import Palette, Theme
+from treadle.tui.windows import MOST_INPUT_LINES, draft_window, field, lines_of, text_window, when
 
-_MOST_INPUT_LINES = 10
 _FIXED_LINES = 4
 """The rule, the status, the line of a search, and one of the scrollback that stays in sight."""
 
@@ -39,104 +39,9 @@ _META_TIMEOUT = 0.25
 _REDRAW_PAUSE = 0.08
 
 
-class Focus(Enum):
-    """Where keys go: the draft, the list of a question, or the question's line of words."""
-
-    PROMPT = "prompt"
-    KEYS = "keys"
-    WORDS = "words"
-
-
-class Face(Struct, frozen=True, kw_only=True):
-    """What is shown below the scrollback. `living` has ANSI colours; the rest are fragments of prompt_toolkit.
-
-    `question` is what is asked; where it asks for a line of words, `field` begins that line and `under` is below it.
-    """
-
-    living: str = ""
-    question: StyleAndTextTuples = []
-    field: StyleAndTextTuples = []
-    under: StyleAndTextTuples = []
-    panel: StyleAndTextTuples = []
-    rule: StyleAndTextTuples = []
-    placeholder: str = ""
-    menu: StyleAndTextTuples = []
-    toolbar: StyleAndTextTuples = []
-
-
-class Entered(Struct, frozen=True):
-    """A line was entered; `steer` when it should go at the next step."""
-
-    text: str
-    steer: bool = False
-
-
-class Pressed(Struct, frozen=True):
-    """A key that a question takes. In its line of words the text of the press is what the line holds."""
-
-    press: Press
-
-
-class Tabbed(Struct, frozen=True):
-    """Tab that completes nothing; `alone` when no other key came with it."""
-
-    alone: bool = True
-
-
-class Wish(Enum):
-    """What a key asks for besides typing."""
-
-    ESCAPE = "escape"
-    STOP = "stop"
-    END = "end"
-    NEXT_MODE = "next mode"
-    TODO = "to-do list"
-    SHOW_KEYS = "keys"
-    MENU_UP = "menu up"
-    MENU_DOWN = "menu down"
-    MENU_TAKE = "menu take"
-    TAKE_BACK = "edit queued"
-    SEND_HELD = "send held"
-    DROP_HELD = "drop held"
-    EDIT = "edit"
-
-
-Intent: TypeAlias = Entered | Pressed | Tabbed | Wish
-
 _BEGIN = "\x1b[22;0t\x1b[?1004h"
 _END = "\x1b[?1004l\x1b[23;0t"
 """Keep the title of the window and give it back; be told whether the person looks at it."""
-
-_WISHES = (
-    ("escape", Wish.ESCAPE),
-    ("c-c", Wish.STOP),
-    ("s-tab", Wish.NEXT_MODE),
-    ("c-t", Wish.TODO),
-    ("c-g", Wish.EDIT),
-    ("?", Wish.SHOW_KEYS),
-    ("up", Wish.TAKE_BACK),
-    ("enter", Wish.SEND_HELD),
-    ("c-h", Wish.DROP_HELD),
-    # The later of two that apply is taken: the menu comes first.
-    ("up", Wish.MENU_UP),
-    ("down", Wish.MENU_DOWN),
-    ("tab", Wish.MENU_TAKE),
-)
-
-_LIST_KEYS = {
-    "enter": Key.ENTER,
-    "tab": Key.TAB,
-    "s-tab": Key.SHIFT_TAB,
-    "up": Key.UP,
-    "down": Key.DOWN,
-    # An arrow that a slow link brings in two pieces is no Esc.
-    "escape [ A": Key.UP,
-    "escape [ B": Key.DOWN,
-    "escape": Key.ESCAPE,
-    "c-c": Key.STOP,
-    "c-o": Key.DETAILS,
-    "c-g": Key.EDIT,
-}
 
 
 class Screen:
@@ -165,11 +70,13 @@ class Screen:
         self._current: list[KeyPress] = []
         self._refreshing: asyncio.TimerHandle | None = None
         self._lent = False
+        self._pager: Pager | None = None
         self._held: list[str] = []
         self._title = ""
         self._prompt = Buffer(multiline=True, history=history)
         self._words = Buffer(multiline=True)
         self._windows = self._make_windows()
+        self._pages = Window(FormattedTextControl(self._page, focusable=True, show_cursor=False))
         self.painted = asyncio.Event()
         self._app = self._make_application()
         self._app.before_render += lambda _: self._look()
@@ -189,6 +96,8 @@ class Screen:
             if reports:
                 self._app.output.write_raw(_END)
                 self._app.output.flush()
+            self._pager = None
+            self._print_held()
 
     def leave(self, code: int) -> None:
         """End `run` with this exit code."""
@@ -254,7 +163,8 @@ class Screen:
         """Send keys elsewhere from now on."""
         if focus is not self._focus:
             self._focus = focus
-            self._app.layout.focus(self._windows[focus])
+            if self._pager is None:
+                self._app.layout.focus(self._windows[focus])
         self.refresh_now()
 
     def pass_on(self) -> None:
@@ -264,8 +174,8 @@ class Screen:
         self._app.key_processor.feed_multiple(keys, first=True)
 
     def print(self, text: str) -> None:
-        """Write whole lines above the application; while an editor has the terminal, they wait."""
-        if self._lent:
+        """Write whole lines above the application; while an editor or the pager has the terminal, they wait."""
+        if self._lent or self._pager is not None:
             self._held.append(text)
             return
         if not self._app.is_running:
@@ -282,11 +192,49 @@ class Screen:
 
     def _resized(self) -> None:
         """Draw anew at another width, where the terminal has wrapped what was drawn before."""
+        if self._pager is not None:
+            self._app.output.erase_screen()
+            self._app.output.cursor_goto(0, 0)
+            self._app.renderer.reset(leave_alternate_screen=False)
+        else:
+            self._erase()
+        self._app.invalidate()
+
+    def _erase(self) -> None:
+        """Take away what is drawn below the scrollback."""
         go_to_top(self._app, self._app.output.get_size().columns)
         self._app.output.erase_down()
         self._app.output.flush()
         self._app.renderer.reset()
-        self._app.invalidate()
+
+    @property
+    def paging(self) -> bool:
+        """Whether the pager is open."""
+        return self._pager is not None
+
+    def page(self, pager: Pager) -> None:
+        """Show a pager on the alternate screen, and give it every key until it is closed."""
+        if self._pager is not None or self._lent or not self._runs():
+            return
+        self._erase()
+        self._pager = pager
+        self._app.renderer.full_screen = True
+        self._app.layout.focus(self._pages)
+        self.refresh_now()
+
+    def _close_pager(self) -> None:
+        """Give the screen back as it was, with what was printed meanwhile."""
+        self._pager = None
+        self._app.renderer.erase()
+        self._app.renderer.full_screen = False
+        self._app.layout.focus(self._windows[self._focus])
+        self._print_held()
+        self.refresh_now()
+
+    def _print_held(self) -> None:
+        held, self._held = self._held, []
+        if held:
+            self.print("".join(held))
 
     def edit(
         self, text: str, suffix: str, *, done: Callable[[str], None], failed: Callable[[ConfigError], None]
@@ -305,9 +253,7 @@ class Screen:
             tell(failed, error)
         finally:
             self._lent = False
-            held, self._held = self._held, []
-            if held:
-                self.print("".join(held))
+            self._print_held()
 
     def bell(self, text: str) -> None:
         """Ring, and notify the person if the terminal can."""
@@ -330,12 +276,14 @@ class Screen:
         self._app.invalidate()
 
     def _look(self) -> None:
+        if self._pager is not None:
+            return
         size = self._app.output.get_size()
         typed = self._prompt.document.lines
         taken = sum(1 + (get_cwidth(line) + 2) // size.columns for line in typed)
         if self._focus is Focus.WORDS:
             taken += sum(2 + get_cwidth(line) // size.columns for line in self._words.document.lines)
-        self._shown = self._face(size.columns, size.rows - min(taken, _MOST_INPUT_LINES) - _FIXED_LINES)
+        self._shown = self._face(size.columns, size.rows - min(taken, MOST_INPUT_LINES) - _FIXED_LINES)
 
     def _make_application(self) -> Application[int]:
         application: Application[int] = Application(
@@ -354,7 +302,7 @@ class Screen:
     def _make_windows(self) -> dict[Focus, Window]:
         self._search = SearchToolbar()
         return {
-            Focus.PROMPT: _input(
+            Focus.PROMPT: draft_window(
                 BufferControl(
                     self._prompt,
                     search_buffer_control=self._search.control,
@@ -368,25 +316,33 @@ class Screen:
                 ),
                 f"{self._theme.signs.prompt} ",
             ),
-            Focus.WORDS: _field(BufferControl(self._words), lambda: self._shown.field),
-            Focus.KEYS: _fragments(lambda: self._shown.question, focusable=True),
+            Focus.WORDS: field(BufferControl(self._words), lambda: self._shown.field),
+            Focus.KEYS: text_window(lambda: self._shown.question, focusable=True),
         }
 
-    def _make_layout(self) -> HSplit:
+    def _make_layout(self) -> DynamicContainer:
+        below = self._make_rows()
+        return DynamicContainer(lambda: below if self._pager is None else self._pages)
+
+    def _page(self) -> StyleAndTextTuples:
+        size = self._app.output.get_size()
+        return fragments(self._pager.draw(size.columns, size.rows)) if self._pager is not None else []
+
+    def _make_rows(self) -> HSplit:
         return HSplit(
             [
-                _when(
+                when(
                     lambda: bool(self._shown.living),
-                    _lines_of(FormattedTextControl(lambda: ANSI(self._shown.living)), wrap=False),
+                    lines_of(FormattedTextControl(lambda: ANSI(self._shown.living)), wrap=False),
                 ),
-                _when(lambda: bool(self._shown.question), self._windows[Focus.KEYS]),
-                _when(lambda: self._focus is Focus.WORDS, self._windows[Focus.WORDS]),
-                _when(lambda: self._focus is Focus.WORDS, _fragments(lambda: self._shown.under)),
-                _when(lambda: bool(self._shown.panel), _fragments(lambda: self._shown.panel)),
+                when(lambda: bool(self._shown.question), self._windows[Focus.KEYS]),
+                when(lambda: self._focus is Focus.WORDS, self._windows[Focus.WORDS]),
+                when(lambda: self._focus is Focus.WORDS, text_window(lambda: self._shown.under)),
+                when(lambda: bool(self._shown.panel), text_window(lambda: self._shown.panel)),
                 Window(FormattedTextControl(lambda: self._shown.rule), height=1),
                 self._windows[Focus.PROMPT],
                 self._search,
-                _when(lambda: bool(self._shown.menu), _fragments(lambda: self._shown.menu)),
+                when(lambda: bool(self._shown.menu), text_window(lambda: self._shown.menu)),
                 Window(FormattedTextControl(lambda: self._shown.toolbar), height=1),
                 Window(),
             ]
@@ -394,60 +350,32 @@ class Screen:
 
     def _make_keys(self) -> KeyBindings:
         keys = KeyBindings()
-        prompt, words = has_focus(self._prompt), has_focus(self._words)
-        listing = has_focus(self._windows[Focus.KEYS])
-        typing = prompt | words
-        keys.add("enter", filter=prompt)(lambda _: self._enter(steer=False))
-        keys.add("c-s", filter=prompt & ~is_searching)(lambda _: self._enter(steer=True))
-        keys.add("escape", "enter", filter=typing)(_new_line)
-        keys.add("c-j", filter=typing)(_new_line)
-        keys.add("tab", filter=prompt)(lambda _: self._act(Tabbed(alone=self._alone)))
-        keys.add("<sigint>")(lambda _: self._act(Wish.STOP))
-        for name, wish in _WISHES:
-            keys.add(name, filter=prompt & ~is_searching & self._when_it_can(wish))(self._wishes(wish))
-        keys.add("c-d", filter=prompt & Condition(lambda: not self._prompt.text))(self._wishes(Wish.END))
-        # The usual Ctrl-O enters the line; here it shows more.
-        keys.add("c-o", filter=prompt)(lambda _: None)
-        keys.add("c-z")(lambda event: event.app.suspend_to_background())
-        self._add_question_keys(keys, listing, words)
+        listing, words = has_focus(self._windows[Focus.KEYS]), has_focus(self._words)
+        add_draft_keys(
+            keys, has_focus(self._prompt), act=self._act, can=self._may, alone=self._alone, enter=self._enter
+        )
+        add_question_keys(keys, listing, words, take=self._take, alone=self._alone)
+        add_pager_keys(keys, has_focus(self._pages), take=self._turn)
+        keys.add("c-z", filter=~has_focus(self._pages))(lambda event: event.app.suspend_to_background())
         return keys
 
-    def _when_it_can(self, wish: Wish) -> Filter:
-        return Condition(lambda: self._can(wish))
+    def _may(self, wish: Wish) -> bool:
+        return not self._prompt.text if wish is Wish.END else self._can(wish)
 
-    def _wishes(self, wish: Wish) -> Callable[[KeyPressEvent], None]:
-        return lambda _: self._act(wish)
+    def _take(self, key: Key, event: KeyPressEvent) -> None:
+        self._current = event.key_sequence
+        text = self._words.text if self._focus is Focus.WORDS else event.data
+        self._act(Pressed(Press(key, text, alone=self._alone())))
 
-    def _add_question_keys(self, keys: KeyBindings, listing: Filter, words: Filter) -> None:
-        """Let a question take its keys: in its list all of them, in its line of words those that are not text."""
+    def _turn(self, turn: Turn, text: str) -> None:
+        if self._pager is not None and not self._pager.press(turn, text):
+            self._close_pager()
 
-        def take(key: Key) -> Callable[[KeyPressEvent], None]:
-            def handle(event: KeyPressEvent) -> None:
-                self._current = event.key_sequence
-                text = self._words.text if self._focus is Focus.WORDS else event.data
-                self._act(Pressed(Press(key, text, alone=self._alone)))
-
-            return handle
-
-        def take_any(event: KeyPressEvent) -> None:
-            prints = len(event.data) == 1 and event.data.isprintable()
-            take(Key.TEXT if prints else Key.OTHER)(event)
-
-        for name, key in _LIST_KEYS.items():
-            keys.add(*name.split(), filter=listing)(take(key))
-        keys.add(Keys.BracketedPaste, filter=listing)(take(Key.PASTE))
-        keys.add(Keys.Any, filter=listing)(take_any)
-        for name in ("escape", "c-c"):
-            keys.add(name, filter=words)(take(_LIST_KEYS[name]))
-        keys.add("enter", filter=words & Condition(lambda: self._alone))(take(Key.ENTER))
-        keys.add("enter", filter=words & Condition(lambda: not self._alone))(_new_line)
-
-    @property
     def _alone(self) -> bool:
         """Whether the key that is taken was the only one of its read."""
         return self._parser is None or self._parser.keys <= 1
 
-    def _enter(self, *, steer: bool) -> None:
+    def _enter(self, steer: bool) -> None:  # noqa: FBT001 - a key says it
         text = self._prompt.text
         if not text.strip():
             return
@@ -456,49 +384,7 @@ class Screen:
         self._act(Entered(text, steer))
 
 
-def _new_line(event: KeyPressEvent) -> None:
-    event.current_buffer.newline(copy_margin=False)
-
-
 def _without_cursor_reports(output: Output) -> None:
     """The application is as high as it needs to be: where the cursor is need not be asked, and not be waited for."""
     if isinstance(output, Vt100_Output):
         output.enable_cpr = False
-
-
-def _when(condition: Callable[[], bool], window: Window) -> ConditionalContainer:
-    return ConditionalContainer(window, filter=Condition(condition))
-
-
-def _fragments(text: Callable[[], StyleAndTextTuples], *, focusable: bool = False) -> Window:
-    return _lines_of(FormattedTextControl(text, focusable=focusable, show_cursor=False), wrap=True)
-
-
-def _lines_of(control: FormattedTextControl, *, wrap: bool) -> Window:
-    return Window(control, wrap_lines=wrap, dont_extend_height=True)
-
-
-def _input(control: BufferControl, mark: str) -> Window:
-    return _field(control, lambda: [("class:accent", mark)])
-
-
-def _field(control: BufferControl, begin: Callable[[], StyleAndTextTuples]) -> Window:
-    """A text that is written, after `begin`; further rows stand under its beginning."""
-
-    def prefix(line: int, wrapped: int) -> StyleAndTextTuples:
-        begins = begin()
-        if line == 0 and wrapped == 0:
-            return begins
-        width = get_cwidth(fragment_list_to_text(begins))
-        bar = begins[:1] if len(begins) > 1 else []
-        return (
-            [*bar, ("", " " * (width - get_cwidth(fragment_list_to_text(bar))))] if width < 30 else [*bar, ("", "   ")]
-        )
-
-    return Window(
-        control,
-        wrap_lines=True,
-        get_line_prefix=prefix,
-        dont_extend_height=True,
-        height=Dimension(min=1, max=_MOST_INPUT_LINES),
-    )

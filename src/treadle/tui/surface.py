@@ -2,20 +2,15 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from msgspec.structs import replace
 from prompt_toolkit.history import History
 
-from treadle import __version__
-from treadle.app.presentation.escape import exact
-from treadle.app.presentation.words import allowance_of, counted, money, plain
-from treadle.app.security.trusting import trust_report
+from treadle.app.presentation.words import counted, money, plain
 from treadle.app.session.live import LiveSession
 from treadle.protocol.errors import ConfigError, RefusedError
-from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, RevokeAllowance, SetMode
+from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
 from treadle.protocol.notifications import (
     ContextCompacted,
     MessageDone,
@@ -25,40 +20,26 @@ from treadle.protocol.notifications import (
     QuestionAsked,
     TurnEnded,
 )
-from treadle.protocol.permissions import Allowance, Mode
-from treadle.tui.bottom import FRAMES_PER_SECOND, Around, above_rule, clock_runs, placeholder, queue_text, rule, status
-from treadle.tui.commands import (
-    HELP,
-    Drop,
-    Edit,
-    ListApprovals,
-    ListQueue,
-    Quit,
-    Revoke,
-    Send,
-    ShowChecklist,
-    ShowHelp,
-    ShowTrust,
-    UseMode,
-    UseModel,
-    Wrong,
-    as_table,
-    next_mode,
-    parse,
-)
+from treadle.tui.bottom import FRAMES_PER_SECOND, Around, above_rule, clock_runs, placeholder, rule, status
+from treadle.tui.commands import MODE_TEXTS, next_mode
 from treadle.tui.dialog import Key, Press
-from treadle.tui.items import Greeting, Item, Notice, Problem, Said, Tone
+from treadle.tui.greeting import branch_of, greeting
+from treadle.tui.intents import Entered, Face, Intent, Pressed, Tabbed, Wish
+from treadle.tui.items import Item, Notice, Problem, Tone
 from treadle.tui.lines import Line, fragments
 from treadle.tui.menu import Menu, begins, menu_lines
-from treadle.tui.menus import key_lines, keys_text, menu_for
+from treadle.tui.menus import key_lines, menu_for
 from treadle.tui.outbox import Outbox
+from treadle.tui.pages import question_pager, session_pager
 from treadle.tui.past import first_view
-from treadle.tui.question_lines import question_lines, waiting_line
+from treadle.tui.question_lines import QuestionRows, question_lines, waiting_line
 from treadle.tui.questions import Questions
 from treadle.tui.requests import Requests
-from treadle.tui.screen import Entered, Face, Intent, Pressed, Screen, Tabbed, Wish
+from treadle.tui.screen import Screen
+from treadle.tui.slash import Commands
 from treadle.tui.theme import Palette, present_theme
 from treadle.tui.view import View, held_back, shown_before, update
+from treadle.tui.whole import Seen
 
 if TYPE_CHECKING:
     from treadle.tui.paint import Painter
@@ -72,14 +53,6 @@ _FLASH = 3.0
 _UNFOLDED = 4.0
 """Seconds that the to-do list stays open when it has changed."""
 
-_MODE_TEXTS = {
-    Mode.PLAN: "nothing is changed",
-    Mode.ASK: "everything that changes something is asked about",
-    Mode.EDITS: "file edits run without asking",
-    Mode.AUTO: "commands run without asking where there is a sandbox",
-    Mode.FULL: "everything but what is dangerous runs without asking",
-}
-
 
 class Surface:
     """One session on one terminal."""
@@ -90,10 +63,13 @@ class Surface:
         self._view, past = first_view(live.past, live.opening, live.status, (str(live.workspace), *live.roots))
         self._theme = present_theme()
         self._branch = branch_of(live.workspace)
-        self._unprinted: list[Item] = [self._greeting(), *_warnings(live), *past]
+        warnings = [Notice(notice, Tone.WARNING) for notice in live.notices]
+        self._unprinted: list[Item] = [greeting(live, self._view, self._branch), *warnings, *past]
         self._last: Item | None = None
         self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
         self.requests = Requests(self.outbox, lambda: self._view)
+        self._seen = Seen((*live.past, *live.opening))
+        self._room = (80, 24)
         self._again: tuple[Wish | None, float] = (None, 0.0)
         self._flash = ("", 0.0)
         self._unfolded_until = 0.0
@@ -121,6 +97,14 @@ class Surface:
             change_view=self._change_view,
             stop=self._stop,
         )
+        self._commands = Commands(
+            live,
+            screen=self.screen,
+            outbox=self.outbox,
+            requests=self.requests,
+            show=self.show,
+            view=lambda: self._view,
+        )
         if self._view.questions:
             self._unprinted += shown_before(self._view.questions[0])
 
@@ -137,12 +121,13 @@ class Surface:
         """Take a notification."""
         now = self._loop.time()
         before = self._view
+        self._seen.hear(told)
         self._view, items = update(before, told, now)
         if isinstance(told, _METERED):
             status_now = self._live.status
             self._view = replace(self._view, tokens=status_now.tokens, window=status_now.window)
         if isinstance(told, ModeChanged):
-            self._say_for_a_moment(f"Mode is now {told.mode}: {_MODE_TEXTS[told.mode]}.")
+            self._say_for_a_moment(f"Mode is now {told.mode}: {MODE_TEXTS[told.mode]}.")
         if self._view.checklist != before.checklist:
             self._unfolded_until = now + _UNFOLDED
             self._loop.call_later(_UNFOLDED, self.screen.refresh)
@@ -203,16 +188,16 @@ class Surface:
         below = above_rule(self._view, around, columns, signs)
         menu = self._menu_rows(columns)
         rows -= len(below) + len(menu)
-        question, field, under = self._asked(columns, rows)
-        rows -= len(question) + len(under)
+        asked = self._asked(columns, rows)
+        rows -= len(asked.above) + len(asked.under)
         living = ""
         if self._painter is not None:
             living = self._painter(columns, self._theme).living(self._view, rows, now)
         return Face(
             living=living,
-            question=fragments(question),
-            field=fragments([field]),
-            under=fragments(under),
+            question=fragments(asked.above),
+            field=fragments([asked.field]),
+            under=fragments(asked.under),
             panel=fragments(below),
             rule=fragments([rule(self._view, columns, signs)]),
             placeholder=placeholder(self._view, around),
@@ -246,12 +231,13 @@ class Surface:
             return key_lines(columns)
         return menu_lines(self._menu, columns, self._theme.signs)
 
-    def _asked(self, columns: int, rows: int) -> tuple[list[Line], Line, list[Line]]:
+    def _asked(self, columns: int, rows: int) -> QuestionRows:
         dialog, signs = self._questions.dialog, self._theme.signs
+        self._room = (columns, rows)
         if dialog.asking is None:
-            return [], (), []
+            return QuestionRows(above=[])
         if not dialog.focused:
-            return [waiting_line(dialog, columns, signs)], (), []
+            return QuestionRows(above=[waiting_line(dialog, columns, signs)])
         return question_lines(dialog, self._view.roots, width=columns, rows=rows, signs=signs)
 
     def _change_view(self, view: View) -> None:
@@ -293,6 +279,8 @@ class Surface:
         match intent:
             case Entered(text=text, steer=steer):
                 self._entered(text, steer=steer)
+            case Pressed(press=Press(key=Key.DETAILS)) if self._asked(*self._room).pager:
+                self.screen.page(question_pager(self._questions, lambda: self._view, self._theme.signs))
             case Pressed(press=pressed):
                 self._questions.press(pressed)
             case Tabbed(alone=alone):
@@ -330,6 +318,8 @@ class Surface:
                 self.requests.drop_held()
             case Wish.EDIT:
                 self._edit_draft()
+            case Wish.PAGER:
+                self.screen.page(session_pager(self._seen, lambda: self._view, self._theme.signs))
             case _:
                 assert_never(wish)
 
@@ -354,61 +344,7 @@ class Surface:
             self.screen.put(entry.becomes)
             return
         self._menu = Menu()
-        self._command(text, steer=steer)
-
-    def _command(self, text: str, *, steer: bool) -> None:
-        command = parse(text, steer=steer)
-        if not isinstance(command, Send):
-            self.show(Said(text.strip(), quiet=True))
-        match command:
-            case Send(text=said, delivery=delivery):
-                self.requests.say(said, delivery)
-            case ListQueue() | ShowTrust() | ShowChecklist() | ListApprovals() | ShowHelp():
-                self.show(Notice(self._told(command)))
-            case Drop(position=position) | Edit(position=position):
-                self._take_back(position, edit=isinstance(command, Edit))
-            case UseMode(mode=mode):
-                self.outbox.put(SetMode(mode=mode))
-            case UseModel(name=name):
-                self.outbox.put_made(lambda: self._live.choose(name))
-            case Revoke(position=position):
-                self._revoke(position)
-            case Quit():
-                self.screen.leave(0)
-            case Wrong(text=why):
-                self.show(Notice(why, Tone.WARNING))
-            case _:
-                assert_never(command)
-
-    def _told(self, command: ListQueue | ShowTrust | ShowChecklist | ListApprovals | ShowHelp) -> str:
-        match command:
-            case ListQueue():
-                return queue_text(self._view.queue)
-            case ShowTrust():
-                return trust_report(self._live.trust)
-            case ShowChecklist():
-                return _checklist(self._view.checklist, self._live.checklist_file)
-            case ListApprovals():
-                return _allowed(self._view.allowances)
-            case ShowHelp():
-                return f"{as_table(HELP)}\n\n{keys_text()}"
-            case _:
-                assert_never(command)
-
-    def _take_back(self, position: int, *, edit: bool) -> None:
-        if position > len(self._view.queue):
-            self.show(Notice(queue_text(self._view.queue), Tone.WARNING))
-            return
-        text = self.requests.take_back(self._view.queue[position - 1])
-        if edit:
-            self.screen.put(text)
-
-    def _revoke(self, position: int) -> None:
-        allowed = self._view.allowances
-        if position <= len(allowed):
-            self.outbox.put(RevokeAllowance(allowance_id=allowed[position - 1].id))
-        else:
-            self.show(Notice(_allowed(allowed), Tone.WARNING))
+        self._commands.run(text, steer=steer)
 
     def _stop(self) -> None:
         if self.requests.can_stop():
@@ -454,38 +390,3 @@ class Surface:
 
     def _failed(self, error: ConfigError) -> None:
         self.show(Problem(error.what, error.why, error.fix))
-
-    def _greeting(self) -> Greeting:
-        folders = [_short(str(folder)) for folder in (self._live.workspace, *self._live.roots)]
-        return Greeting(__version__, self._view.model, self._view.mode, ", ".join(folders), self._branch)
-
-
-def branch_of(folder: Path) -> str:
-    """Read the name of the checked-out branch; empty where there is none."""
-    try:
-        git = folder / ".git"
-        if git.is_file():
-            git = folder / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-        head = (git / "HEAD").read_text(encoding="utf-8").strip()
-    except (OSError, ValueError):
-        return ""
-    return head.removeprefix("ref: refs/heads/")[:60] if head.startswith("ref: ") else head[:7]
-
-
-def _short(folder: str) -> str:
-    home = str(Path.home())
-    return f"~{folder.removeprefix(home)}" if folder == home or folder.startswith(f"{home}/") else folder
-
-
-def _warnings(live: LiveSession) -> list[Item]:
-    return [Notice(notice, Tone.WARNING) for notice in live.notices]
-
-
-def _allowed(allowances: Sequence[Allowance]) -> str:
-    if not allowances:
-        return "Nothing is allowed for this session beyond its mode and your rules (`treadle policy show`)."
-    return "\n".join(f"{number}: {exact(allowance_of(one))}" for number, one in enumerate(allowances, start=1))
-
-
-def _checklist(text: str, file: Path) -> str:
-    return f"{text}\n({file} holds it. You can change it there.)" if text else "The task has no checklist yet."

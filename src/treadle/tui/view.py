@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.presentation.questions import grants_of
@@ -45,54 +45,10 @@ from treadle.protocol.tools import CallResult, Outcome
 from treadle.tui.calls import Calls, are_reads, find_call, finished, moved_on, printed
 from treadle.tui.items import CallDone, Diff, Item, Notice, Problem, Prose, Reads, Said, Thought, Todos, Tone, TurnDone
 from treadle.tui.prose import Growing, grow
-
-_KEPT_THOUGHT = 600
-_KEPT_ARGUMENT = 120
+from treadle.tui.reply import Reply, Thinking, think, write
 
 SAYS_ITS_TEXT_OTHERWISE = frozenset({"ask_followup_question", "attempt_completion", "plan_mode_respond"})
 """Tools whose text comes as a question or as the answer of the turn: a line for the call would say it twice."""
-
-
-class Thinking(Struct, frozen=True, kw_only=True):
-    """Reasoning that still grows: its end, its size in characters, and when it began."""
-
-    end: str = ""
-    size: int = 0
-    began: float | None = None
-
-
-LIVE = frozenset({"diff", "patch", "content"})
-"""Parameters that are shown as they stream."""
-
-_KEPT_BODY = 2_000
-
-
-class Writing(Struct, frozen=True, kw_only=True):
-    """A call that the model is writing; `argument` is the first parameter with a text, as far as it is known.
-
-    `body` is the end of a further parameter with a name of `LIVE`: an edit as it streams.
-    """
-
-    index: int
-    name: str
-    parameter: str = ""
-    argument: str = ""
-    body: str = ""
-    size: int = 0
-
-
-class Reply(Struct, frozen=True, kw_only=True):
-    """The reply that streams: `growing` is not in the scrollback yet; `printed` when an earlier part is."""
-
-    growing: Growing = field(default_factory=Growing)
-    printed: bool = False
-    thinking: Thinking = Thinking()
-    writing: Writing | None = None
-
-    @property
-    def text(self) -> str:
-        """The part of the answer that is not in the scrollback yet."""
-        return self.growing.text
 
 
 class Retry(Struct, frozen=True):
@@ -195,9 +151,9 @@ def _take(view: View, told: Notification, at: float | None) -> Changed:  # noqa:
         case TextDelta(text=text):
             return _text(view, text, at)
         case ThinkingDelta(text=text):
-            return replace(view, reply=replace(view.reply, thinking=_think(view.reply.thinking, text, at))), ()
+            return replace(view, reply=replace(view.reply, thinking=think(view.reply.thinking, text, at))), ()
         case CallDelta():
-            return replace(view, reply=replace(view.reply, writing=_write(view.reply.writing, told))), ()
+            return replace(view, reply=replace(view.reply, writing=write(view.reply.writing, told))), ()
         case ReplyDropped():
             return _drop_reply(view, at)
         case MessageDone():
@@ -279,30 +235,6 @@ def _text(view: View, text: str, at: float | None) -> Changed:
     printed = view.reply.printed or bool(finished.strip())
     view = replace(view, reply=replace(view.reply, growing=growing, printed=printed))
     return view, (*thought, Prose(finished)) if finished.strip() else thought
-
-
-def _think(thinking: Thinking, text: str, at: float | None) -> Thinking:
-    return Thinking(
-        began=thinking.began if thinking.size else at,
-        end=(thinking.end + text)[-_KEPT_THOUGHT:],
-        size=thinking.size + len(text),
-    )
-
-
-def _write(writing: Writing | None, told: CallDelta) -> Writing:
-    if writing is None or writing.index != told.index or (told.name and told.name != writing.name):
-        writing = Writing(index=told.index, name=told.name)
-    argument = writing.argument
-    if told.parameter in (writing.parameter, "") or not writing.parameter:
-        argument = (argument + told.text)[:_KEPT_ARGUMENT]
-    body = (writing.body + told.text)[-_KEPT_BODY:] if told.parameter in LIVE else writing.body
-    return replace(
-        writing,
-        parameter=writing.parameter or told.parameter,
-        argument=argument,
-        body=body,
-        size=writing.size + len(told.text),
-    )
 
 
 def _drop_reply(view: View, at: float | None) -> Changed:

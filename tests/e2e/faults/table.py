@@ -87,7 +87,7 @@ PROVED: dict[str, tuple[str, ...]] = {
     "f-101": (f"{_TERMINAL}::test_a_session_that_was_stopped_goes_on_in_the_foreground",),
     "f-102": (f"{_TERMINAL}::test_a_paste_of_five_mebibytes_is_one_prompt",),
     "f-103": (f"{_TERMINAL}::test_a_command_with_characters_that_hide_is_shown_escaped_and_escape_is_no",),
-    "f-104": (f"{_TERMINAL}::test_a_command_of_400_lines_shows_its_end_and_all_of_it_and_escape_is_no",),
+    "f-104": (f"{_TERMINAL}::test_a_command_of_400_lines_shows_its_end_and_all_of_it_in_the_pager_and_escape_is_no",),
     "f-105": (
         f"{_TERMINAL}::test_keys_typed_before_the_question_do_not_answer_it",
         "tests/tui/test_surface.py::test_what_is_typed_goes_to_the_draft_and_the_question_waits_for_tab",

@@ -73,8 +73,8 @@ class AskedPart(Struct, frozen=True, kw_only=True):
 class Asked(Struct, frozen=True, kw_only=True):
     """A question in words. `text` is what it is about, such as a command, exactly; `parts` those that do not only read.
 
-    `why` are sentences that are always shown; `details` are lines for who wants to know more. Everything is harmless
-    to show.
+    `rights` says which rights beyond the sandbox a yes gives. `why` are sentences that are always shown; `details` are
+    lines for who wants to know more. Everything is harmless to show.
     """
 
     title: str
@@ -82,6 +82,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     meaning: Meaning = Meaning("", "")
     text: str = ""
     parts: tuple[AskedPart, ...] = ()
+    rights: str = ""
     why: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
 
@@ -195,7 +196,9 @@ def _stopped(question: Question, denial: SandboxDenial) -> Asked:
     }[denial.right]
     seen = f" {printable(denial.text)}" if denial.text else ""
     why = f"The command {lacked}, and the sandbox stopped it.{seen}"
-    return Asked(title=title, look=look_of(question), text=base.text, why=(why,), details=base.details)
+    return Asked(
+        title=title, look=look_of(question), text=base.text, rights=base.rights, why=(why,), details=base.details
+    )
 
 
 def _permission(question: Question, roots: Sequence[str]) -> Asked:
@@ -211,6 +214,7 @@ def _permission(question: Question, roots: Sequence[str]) -> Asked:
         meaning=Meaning(counted, "") if counted else meaning if meaning.note not in title.lower() else Meaning("", ""),
         text=text,
         parts=parts if len(decision.parts) > 1 else (),
+        rights=_rights(decision),
         why=(*_touched(question.accesses, roots, text), *(_dangers(decision) if look is Look.DANGER else ())),
         details=tuple(_details(question, decision)),
     )
@@ -328,6 +332,23 @@ def _dangers(decision: Decision) -> Iterator[str]:
         if reason.rule != "mode" and text and text not in seen:
             seen.append(text)
             yield f"{text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+def _rights(decision: Decision) -> str:
+    """Say which rights beyond the sandbox a yes gives, in one line."""
+    *most, last = list(dict.fromkeys(map(_right, decision.grants))) or [""]
+    return f"Runs {', '.join(most)} and {last}." if most else f"Runs {last}." if last else ""
+
+
+def _right(grant: SandboxDenial) -> str:
+    target = exact_line(grant.target)
+    return {
+        # What is opened is the network, not the hosts that the command names.
+        Right.NETWORK: "with network access",
+        Right.WRITE: f"with the right to change {target or 'files outside this project'}",
+        Right.READ: f"with the right to read {target or 'what the sandbox hides'}",
+        Right.UNSANDBOXED: "without the sandbox",
+    }[grant.right]
 
 
 def _details(question: Question, decision: Decision) -> Iterator[str]:

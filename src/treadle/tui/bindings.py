@@ -1,0 +1,136 @@
+"""Which key means what: in the draft, in a question, and in the pager."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from prompt_toolkit.filters import Condition, Filter, is_searching
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+
+from treadle.tui.dialog import Key
+from treadle.tui.intents import Intent, Tabbed, Wish
+from treadle.tui.pager import Turn
+
+Handler: TypeAlias = Callable[[KeyPressEvent], None]
+
+_WISHES = (
+    ("escape", Wish.ESCAPE),
+    ("c-c", Wish.STOP),
+    ("s-tab", Wish.NEXT_MODE),
+    ("c-t", Wish.TODO),
+    ("c-g", Wish.EDIT),
+    ("c-o", Wish.PAGER),
+    ("?", Wish.SHOW_KEYS),
+    ("up", Wish.TAKE_BACK),
+    ("enter", Wish.SEND_HELD),
+    ("c-h", Wish.DROP_HELD),
+    # The later of two that apply is taken: the menu comes first.
+    ("up", Wish.MENU_UP),
+    ("down", Wish.MENU_DOWN),
+    ("tab", Wish.MENU_TAKE),
+)
+
+_LIST_KEYS = {
+    "enter": Key.ENTER,
+    "tab": Key.TAB,
+    "s-tab": Key.SHIFT_TAB,
+    "up": Key.UP,
+    "down": Key.DOWN,
+    # An arrow that a slow link brings in two pieces is no Esc.
+    "escape [ A": Key.UP,
+    "escape [ B": Key.DOWN,
+    "escape": Key.ESCAPE,
+    "c-c": Key.STOP,
+    "c-o": Key.DETAILS,
+    "c-g": Key.EDIT,
+}
+
+_PAGER_KEYS = {
+    "up": Turn.UP,
+    "escape [ A": Turn.UP,
+    "down": Turn.DOWN,
+    "escape [ B": Turn.DOWN,
+    "pageup": Turn.PAGE_UP,
+    "pagedown": Turn.PAGE_DOWN,
+    "home": Turn.FIRST,
+    "end": Turn.LAST,
+    "enter": Turn.ENTER,
+    "c-h": Turn.RUB_OUT,
+    "escape": Turn.CLOSE,
+    "c-o": Turn.CLOSE,
+    "c-c": Turn.CLOSE,
+}
+
+
+def add_draft_keys(
+    keys: KeyBindings,
+    prompt: Filter,
+    *,
+    act: Callable[[Intent], None],
+    can: Callable[[Wish], bool],
+    alone: Callable[[], bool],
+    enter: Callable[[bool], None],
+) -> None:
+    """Let the draft take its keys; `can` says whether a key means a wish now, `enter` takes whether it should steer."""
+
+    def wishes(wish: Wish) -> Handler:
+        return lambda _: act(wish)
+
+    def may(wish: Wish) -> Filter:
+        return Condition(lambda: can(wish))
+
+    keys.add("enter", filter=prompt)(lambda _: enter(False))
+    keys.add("c-s", filter=prompt & ~is_searching)(lambda _: enter(True))
+    keys.add("escape", "enter", filter=prompt)(new_line)
+    keys.add("c-j", filter=prompt)(new_line)
+    keys.add("tab", filter=prompt)(lambda _: act(Tabbed(alone=alone())))
+    keys.add("<sigint>")(wishes(Wish.STOP))
+    for name, wish in _WISHES:
+        keys.add(name, filter=prompt & ~is_searching & may(wish))(wishes(wish))
+    keys.add("c-d", filter=prompt & may(Wish.END))(wishes(Wish.END))
+
+
+def add_question_keys(
+    keys: KeyBindings,
+    listing: Filter,
+    words: Filter,
+    *,
+    take: Callable[[Key, KeyPressEvent], None],
+    alone: Callable[[], bool],
+) -> None:
+    """Let a question take its keys: in its list all of them, in its line of words those that are not text."""
+
+    def takes(key: Key) -> Handler:
+        return lambda event: take(key, event)
+
+    for name, key in _LIST_KEYS.items():
+        keys.add(*name.split(), filter=listing)(takes(key))
+    keys.add(Keys.BracketedPaste, filter=listing)(takes(Key.PASTE))
+    keys.add(Keys.Any, filter=listing)(lambda event: take(Key.TEXT if _prints(event) else Key.OTHER, event))
+    for name in ("escape", "c-c", "c-o"):
+        keys.add(name, filter=words)(takes(_LIST_KEYS[name]))
+    keys.add("escape", "enter", filter=words)(new_line)
+    keys.add("c-j", filter=words)(new_line)
+    keys.add("enter", filter=words & Condition(alone))(takes(Key.ENTER))
+    keys.add("enter", filter=words & ~Condition(alone))(new_line)
+
+
+def add_pager_keys(keys: KeyBindings, paging: Filter, *, take: Callable[[Turn, str], None]) -> None:
+    """Let the pager take every key while it is open; those that mean nothing in it do nothing."""
+
+    def takes(turn: Turn) -> Handler:
+        return lambda event: take(turn, event.data)
+
+    for name, turn in _PAGER_KEYS.items():
+        keys.add(*name.split(), filter=paging)(takes(turn))
+    keys.add(Keys.BracketedPaste, filter=paging)(takes(Turn.OTHER))
+    keys.add(Keys.Any, filter=paging)(lambda event: take(Turn.TEXT if _prints(event) else Turn.OTHER, event.data))
+
+
+def _prints(event: KeyPressEvent) -> bool:
+    return len(event.data) == 1 and event.data.isprintable()
+
+
+def new_line(event: KeyPressEvent) -> None:
+    """Begin a new line."""
+    event.current_buffer.newline(copy_margin=False)

@@ -1,0 +1,75 @@
+"""What is shown below the scrollback, where keys go, and what the person wants with them."""
+
+from enum import Enum
+from typing import TypeAlias
+
+from msgspec import Struct
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+
+from treadle.tui.dialog import Press
+
+
+class Focus(Enum):
+    """Where keys go: the draft, the list of a question, or the question's line of words."""
+
+    PROMPT = "prompt"
+    KEYS = "keys"
+    WORDS = "words"
+
+
+class Face(Struct, frozen=True, kw_only=True):
+    """What is shown below the scrollback. `living` has ANSI colours; the rest are fragments of prompt_toolkit.
+
+    `question` is what is asked; where it asks for a line of words, `field` begins that line and `under` is below it.
+    """
+
+    living: str = ""
+    question: StyleAndTextTuples = []
+    field: StyleAndTextTuples = []
+    under: StyleAndTextTuples = []
+    panel: StyleAndTextTuples = []
+    rule: StyleAndTextTuples = []
+    placeholder: str = ""
+    menu: StyleAndTextTuples = []
+    toolbar: StyleAndTextTuples = []
+
+
+class Entered(Struct, frozen=True):
+    """A line was entered; `steer` when it should go at the next step."""
+
+    text: str
+    steer: bool = False
+
+
+class Pressed(Struct, frozen=True):
+    """A key that a question takes. In its line of words the text of the press is what the line holds."""
+
+    press: Press
+
+
+class Tabbed(Struct, frozen=True):
+    """Tab that completes nothing; `alone` when no other key came with it."""
+
+    alone: bool = True
+
+
+class Wish(Enum):
+    """What a key asks for besides typing."""
+
+    ESCAPE = "escape"
+    STOP = "stop"
+    END = "end"
+    NEXT_MODE = "next mode"
+    TODO = "to-do list"
+    SHOW_KEYS = "keys"
+    MENU_UP = "menu up"
+    MENU_DOWN = "menu down"
+    MENU_TAKE = "menu take"
+    TAKE_BACK = "edit queued"
+    SEND_HELD = "send held"
+    DROP_HELD = "drop held"
+    EDIT = "edit"
+    PAGER = "pager"
+
+
+Intent: TypeAlias = Entered | Pressed | Tabbed | Wish

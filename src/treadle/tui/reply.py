@@ -1,0 +1,78 @@
+"""The reply that streams: what of it is not in the scrollback yet."""
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from treadle.protocol.notifications import CallDelta
+from treadle.tui.prose import Growing
+
+_KEPT_THOUGHT = 600
+_KEPT_ARGUMENT = 120
+
+
+class Thinking(Struct, frozen=True, kw_only=True):
+    """Reasoning that still grows: its end, its size in characters, and when it began."""
+
+    end: str = ""
+    size: int = 0
+    began: float | None = None
+
+
+LIVE = frozenset({"diff", "patch", "content"})
+"""Parameters that are shown as they stream."""
+
+_KEPT_BODY = 2_000
+
+
+class Writing(Struct, frozen=True, kw_only=True):
+    """A call that the model is writing; `argument` is the first parameter with a text, as far as it is known.
+
+    `body` is the end of a further parameter with a name of `LIVE`: an edit as it streams.
+    """
+
+    index: int
+    name: str
+    parameter: str = ""
+    argument: str = ""
+    body: str = ""
+    size: int = 0
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """The reply that streams: `growing` is not in the scrollback yet; `printed` when an earlier part is."""
+
+    growing: Growing = field(default_factory=Growing)
+    printed: bool = False
+    thinking: Thinking = Thinking()
+    writing: Writing | None = None
+
+    @property
+    def text(self) -> str:
+        """The part of the answer that is not in the scrollback yet."""
+        return self.growing.text
+
+
+def think(thinking: Thinking, text: str, at: float | None) -> Thinking:
+    """Add what the model thinks, heard `at`."""
+    return Thinking(
+        began=thinking.began if thinking.size else at,
+        end=(thinking.end + text)[-_KEPT_THOUGHT:],
+        size=thinking.size + len(text),
+    )
+
+
+def write(writing: Writing | None, told: CallDelta) -> Writing:
+    """Add to the call that the model writes."""
+    if writing is None or writing.index != told.index or (told.name and told.name != writing.name):
+        writing = Writing(index=told.index, name=told.name)
+    argument = writing.argument
+    if told.parameter in (writing.parameter, "") or not writing.parameter:
+        argument = (argument + told.text)[:_KEPT_ARGUMENT]
+    body = (writing.body + told.text)[-_KEPT_BODY:] if told.parameter in LIVE else writing.body
+    return replace(
+        writing,
+        parameter=writing.parameter or told.parameter,
+        argument=argument,
+        body=body,
+        size=writing.size + len(told.text),
+    )

@@ -1,0 +1,122 @@
+"""Lines that the person entered: commands are done, everything else is sent."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import assert_never
+
+from treadle.app.presentation.escape import exact
+from treadle.app.presentation.words import allowance_of
+from treadle.app.security.trusting import trust_report
+from treadle.app.session.live import LiveSession
+from treadle.protocol.events import RevokeAllowance, SetMode
+from treadle.protocol.permissions import Allowance
+from treadle.tui.bottom import queue_text
+from treadle.tui.commands import (
+    HELP,
+    Drop,
+    Edit,
+    ListApprovals,
+    ListQueue,
+    Quit,
+    Revoke,
+    Send,
+    ShowChecklist,
+    ShowHelp,
+    ShowTrust,
+    UseMode,
+    UseModel,
+    Wrong,
+    as_table,
+    parse,
+)
+from treadle.tui.items import Notice, Said, Tone
+from treadle.tui.menus import keys_text
+from treadle.tui.outbox import Outbox
+from treadle.tui.requests import Requests
+from treadle.tui.screen import Screen
+from treadle.tui.view import View
+
+
+class Commands:
+    """Runs the commands of one session; what they answer is given to `show`."""
+
+    def __init__(  # noqa: PLR0917 - the parts of one surface
+        self,
+        live: LiveSession,
+        screen: Screen,
+        outbox: Outbox,
+        requests: Requests,
+        show: Callable[..., None],
+        view: Callable[[], View],
+    ) -> None:
+        self._live = live
+        self._screen = screen
+        self._outbox = outbox
+        self._requests = requests
+        self._show = show
+        self._view = view
+
+    def run(self, text: str, *, steer: bool) -> None:
+        """Do what a line asks for, or send it."""
+        command = parse(text, steer=steer)
+        if not isinstance(command, Send):
+            self._show(Said(text.strip(), quiet=True))
+        match command:
+            case Send(text=said, delivery=delivery):
+                self._requests.say(said, delivery)
+            case ListQueue() | ShowTrust() | ShowChecklist() | ListApprovals() | ShowHelp():
+                self._show(Notice(self._told(command)))
+            case Drop(position=position) | Edit(position=position):
+                self._take_back(position, edit=isinstance(command, Edit))
+            case UseMode(mode=mode):
+                self._outbox.put(SetMode(mode=mode))
+            case UseModel(name=name):
+                self._outbox.put_made(lambda: self._live.choose(name))
+            case Revoke(position=position):
+                self._revoke(position)
+            case Quit():
+                self._screen.leave(0)
+            case Wrong(text=why):
+                self._show(Notice(why, Tone.WARNING))
+            case _:
+                assert_never(command)
+
+    def _told(self, command: ListQueue | ShowTrust | ShowChecklist | ListApprovals | ShowHelp) -> str:
+        match command:
+            case ListQueue():
+                return queue_text(self._view().queue)
+            case ShowTrust():
+                return trust_report(self._live.trust)
+            case ShowChecklist():
+                return _checklist(self._view().checklist, self._live.checklist_file)
+            case ListApprovals():
+                return _allowed(self._view().allowances)
+            case ShowHelp():
+                return f"{as_table(HELP)}\n\n{keys_text()}"
+            case _:
+                assert_never(command)
+
+    def _take_back(self, position: int, *, edit: bool) -> None:
+        if position > len(self._view().queue):
+            self._show(Notice(queue_text(self._view().queue), Tone.WARNING))
+            return
+        text = self._requests.take_back(self._view().queue[position - 1])
+        if edit:
+            self._screen.put(text)
+
+    def _revoke(self, position: int) -> None:
+        allowed = self._view().allowances
+        if position <= len(allowed):
+            self._outbox.put(RevokeAllowance(allowance_id=allowed[position - 1].id))
+        else:
+            self._show(Notice(_allowed(allowed), Tone.WARNING))
+
+
+def _allowed(allowances: Sequence[Allowance]) -> str:
+    if not allowances:
+        return "Nothing is allowed for this session beyond its mode and your rules (`treadle policy show`)."
+    return "\n".join(f"{number}: {exact(allowance_of(one))}" for number, one in enumerate(allowances, start=1))
+
+
+def _checklist(text: str, file: Path) -> str:
+    return f"{text}\n({file} holds it. You can change it there.)" if text else "The task has no checklist yet."

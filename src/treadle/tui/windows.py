@@ -1,0 +1,53 @@
+"""The windows that the screen is made of."""
+
+from collections.abc import Callable
+
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import StyleAndTextTuples, fragment_list_to_text
+from prompt_toolkit.layout import ConditionalContainer, Dimension, Window
+from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
+from prompt_toolkit.utils import get_cwidth
+
+MOST_INPUT_LINES = 10
+
+
+def when(condition: Callable[[], bool], window: Window) -> ConditionalContainer:
+    """Show a window only while something is so."""
+    return ConditionalContainer(window, filter=Condition(condition))
+
+
+def text_window(text: Callable[[], StyleAndTextTuples], *, focusable: bool = False) -> Window:
+    """A window as high as its text, which wraps."""
+    return lines_of(FormattedTextControl(text, focusable=focusable, show_cursor=False), wrap=True)
+
+
+def lines_of(control: FormattedTextControl, *, wrap: bool) -> Window:
+    """A window as high as its text."""
+    return Window(control, wrap_lines=wrap, dont_extend_height=True)
+
+
+def draft_window(control: BufferControl, mark: str) -> Window:
+    """The draft, after its mark."""
+    return field(control, lambda: [("class:accent", mark)])
+
+
+def field(control: BufferControl, begin: Callable[[], StyleAndTextTuples]) -> Window:
+    """A text that is written, after `begin`; further rows stand under its beginning."""
+
+    def prefix(line: int, wrapped: int) -> StyleAndTextTuples:
+        begins = begin()
+        if line == 0 and wrapped == 0:
+            return begins
+        width = get_cwidth(fragment_list_to_text(begins))
+        bar = begins[:1] if len(begins) > 1 else []
+        return (
+            [*bar, ("", " " * (width - get_cwidth(fragment_list_to_text(bar))))] if width < 30 else [*bar, ("", "   ")]
+        )
+
+    return Window(
+        control,
+        wrap_lines=True,
+        get_line_prefix=prefix,
+        dont_extend_height=True,
+        height=Dimension(min=1, max=MOST_INPUT_LINES),
+    )
