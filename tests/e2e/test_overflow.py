@@ -35,7 +35,7 @@ async def test_headless_it_says_what_fills_the_window_and_what_to_do_and_goes_on
         flags = ("-C", str(tmp_path / "work"), "--base-url", server.base_url)
         stopped = await program.run("-p", TASK, "--model", SMALL, *flags)
         assert stopped.code == Exit.FAILED
-        assert "too long for the model, and nothing is left that could be taken out" in stopped.err
+        assert "too long for the model, and nothing more can be left out" in stopped.err
         assert "The largest part of it is the text of a request (about 27," in stopped.err
         assert "--continue --model PROVIDER/NAME" in stopped.err
         assert len(server.requests) == 1
@@ -50,7 +50,7 @@ async def test_in_the_terminal_another_model_goes_on_in_the_same_session(tmp_pat
         flags = ("--model", SMALL, "--base-url", server.base_url, "--directory", str(tmp_path / "work"))
         async with on_terminal(program, *flags, "Look.") as terminal:
             await terminal.until_shown("/model PROVIDER/NAME")
-            assert "nothing is left that could be taken out" in " ".join(terminal.shown.split())
+            assert "nothing more can be left out" in " ".join(terminal.shown.split())
             terminal.type(f"/model {LARGE}{ENTER}")
             await terminal.until(lambda shown: LARGE in shown, "the other model")
             terminal.type(f"Go on.{ENTER}")

@@ -166,8 +166,8 @@ async def test_a_repository_is_asked_about_once_and_a_mode_of_the_settings_waits
         terminal.type(f"n{ENTER}")
         await terminal.until_shown("untrusted: not used: mode edits of the settings.", "? for keys")
     async with place.start("--mode", "edits") as said:
-        await said.until_shown("edits · ready")
+        await said.until_shown("edits mode")
         assert ASKED not in said.shown
     assert (await place.program.run("trust", str(place.folder), "--yes")).code == 0
     async with place.start() as again:
-        await again.until_shown("edits · ready")
+        await again.until_shown("edits mode")

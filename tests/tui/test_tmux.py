@@ -128,7 +128,7 @@ def test_the_pager_shows_a_long_command_and_gives_the_screen_back(tmux: Tmux, tm
     line = "\n".join([*(f": line {number}" for number in range(100)), "touch made"])
     call = {"type": "call", "name": "execute_command", "arguments": {"command": line}}
     script.write_text(json.dumps({"turns": [{"items": [{"type": "text", "text": "I run **it**.\n"}, call]}]}))
-    command = f"{sys.executable} -m treadle -C {workspace} --model scripted/{script}; sleep 1000"
+    command = f"{sys.executable} -m treadle -C ws --model scripted/script.json; sleep 1000"
     tmux.run("new-session", "-d", "-x", "90", "-y", "30", "-s", "t", command)
     tmux.until("? for keys")
     tmux.keys("do it", "Enter")

@@ -69,7 +69,7 @@ HELLO = {"role": "user", "content": "Hello"}
         ),
         (anthropic(HELLO, use(), answer("t1"), tools=[]), "must define tools"),
         (anthropic(HELLO, tools=[{"name": "a b", "input_schema": SCHEMA}]), "'a b' is not a tool name"),
-        (anthropic(HELLO, tools=[{"name": "a", "input_schema": {}}]), "schema of tool 'a' is no JSON Schema"),
+        (anthropic(HELLO, tools=[{"name": "a", "input_schema": {}}]), "schema of tool 'a' is not a JSON Schema"),
         (anthropic(HELLO, tools=[{"name": "a", "input_schema": SCHEMA}] * 2), "the name a is there twice"),
         (
             anthropic(HELLO, system=[{**text("a"), "cache_control": {"type": "ephemeral"}}] * 5),
