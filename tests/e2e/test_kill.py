@@ -45,7 +45,7 @@ SCRIPT = Script(
             items=(MakeCall(name="replace_in_file", arguments={"path": "ledger.py", "diff": DIFF}),),
         ),
         Turn(when=result("Saved ledger.py"), items=(MakeCall(name="execute_command", arguments={"command": RUN}),)),
-        Turn(when=result("had taken effect"), items=(MakeCall(name="execute_command", arguments={"command": RUN}),)),
+        Turn(when=result("took effect"), items=(MakeCall(name="execute_command", arguments={"command": RUN}),)),
         Turn(when=result("OK"), items=(MakeCall(name="attempt_completion", arguments={"result": "Mended."}),)),
     )
 )

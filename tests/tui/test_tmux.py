@@ -129,7 +129,7 @@ def test_the_pager_shows_a_long_command_and_gives_the_screen_back(tmux: Tmux, tm
     call = {"type": "call", "name": "execute_command", "arguments": {"command": line}}
     script.write_text(json.dumps({"turns": [{"items": [{"type": "text", "text": "I run **it**.\n"}, call]}]}))
     command = f"{sys.executable} -m treadle -C ws --model scripted/script.json; sleep 1000"
-    tmux.run("new-session", "-d", "-x", "90", "-y", "30", "-s", "t", command)
+    tmux.run("new-session", "-d", "-c", str(tmp_path), "-x", "90", "-y", "30", "-s", "t", command)
     tmux.until("? for keys")
     tmux.keys("do it", "Enter")
     tmux.until("I run it.", "more lines, ctrl-o shows all", "ctrl-o all", "touch made", "❯ Yes")
