@@ -10,8 +10,8 @@ from treadle.app.security.confinement import Place, confine, home_secrets
 from treadle.app.session.judging import policy_context
 from treadle.policy.context import PolicyContext
 from treadle.protocol.permissions import Mode, Standing
-from treadle.protocol.tools import Right, SandboxDenial
-from treadle.workspace.confinement import Confinement
+from treadle.protocol.tools import Confinement, Right, Rights, SandboxDenial
+from treadle.workspace.confinement import OPEN, Setup
 from treadle.workspace.sandbox import Backend, SandboxState
 from treadle.workspace.variables import HARDENED_GIT
 from treadle.workspace.workspace import open_workspace
@@ -61,8 +61,8 @@ def git(folder: str, *arguments: str) -> None:
     ],
 )
 def test_lines_that_only_read_are_hardened(place: Place, line: str, reads: bool) -> None:
-    found = confine(line, (), place, context(place, Mode.ASK))
-    assert found == Confinement(variables=HARDENED_GIT if reads else {})
+    found = confine(line, OPEN, place, context(place, Mode.ASK))
+    assert found == Setup(variables=HARDENED_GIT if reads else {})
 
 
 HOSTILE = {
@@ -127,51 +127,43 @@ async def test_reading_with_git_runs_nothing_that_a_repository_or_its_submodule_
     for line in READS:
         Path(place.root, "a.txt").write_text("one\ntwo\n")
         Path(inner, "a.txt").write_text("one\ntwo\n")
-        command = workspace.launcher.start(line, confinement=confine(line, (), place, context(place, Mode.ASK)))
+        command = workspace.launcher.start(line, setup=confine(line, OPEN, place, context(place, Mode.ASK)))
         await command.finish(30)
         assert command.status == 0, command.take_output()
         await command.close()
         assert [made.name for made in trap.iterdir()] == [], line
     # The trap works, and a commit runs its hooks: nobody reads there.
     line = "git -c user.name=A -c user.email=a@b commit -qam two"
-    command = workspace.launcher.start(line, confinement=confine(line, (), place, context(place, Mode.ASK)))
+    command = workspace.launcher.start(line, setup=confine(line, OPEN, place, context(place, Mode.ASK)))
     await command.finish(30)
     await command.close()
     assert {"hook-pre-commit", "fsmonitor"} <= {made.name for made in trap.iterdir()}
     await workspace.close()
 
 
-@pytest.mark.usefixtures("unsandboxed")
 @pytest.mark.parametrize("mode", Mode)
-def test_without_a_sandbox_no_command_has_one(place: Place, mode: Mode) -> None:
-    assert confine("make", (), place, context(place, mode)) == Confinement()
-
-
-def test_a_granted_right_is_added_and_plan_mode_grants_none(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_runs_under_its_rights_whatever_the_mode_is_by_now(
+    place: Place, monkeypatch: pytest.MonkeyPatch, mode: Mode
+) -> None:
     state = SandboxState(backend=Backend.BUBBLEWRAP, program="/usr/bin/bwrap")
     monkeypatch.setattr("treadle.app.security.confinement.probe", lambda: state)
 
-    def inner(mode: Mode, right: SandboxDenial | None) -> tuple[str, ...]:
-        return confine("make", () if right is None else (right,), place, context(place, mode)).wrapping.inner
+    def inner(confinement: Confinement, *granted: SandboxDenial) -> tuple[str, ...]:
+        rights = Rights(confinement=confinement, granted=granted)
+        return confine("make", rights, place, context(place, mode)).wrapping.inner
 
-    assert "--share-net" not in inner(Mode.AUTO, None)
-    assert "--share-net" in inner(Mode.AUTO, SandboxDenial(right=Right.NETWORK))
-    assert "--share-net" in inner(Mode.ASK, SandboxDenial(right=Right.NETWORK))
-    assert inner(Mode.AUTO, SandboxDenial(right=Right.UNSANDBOXED)) == ()
-    assert inner(Mode.ASK, None) == ()
-    for right in (
-        None,
-        SandboxDenial(right=Right.NETWORK),
-        SandboxDenial(right=Right.UNSANDBOXED),
-        SandboxDenial(right=Right.WRITE, target=place.root),
-    ):
-        assert inner(Mode.PLAN, right) == inner(Mode.PLAN, None)
+    for confinement in (Confinement.LOOK, Confinement.WORK, Confinement.GIT):
+        assert "--share-net" not in inner(confinement)
+        assert "--share-net" in inner(confinement, SandboxDenial(right=Right.NETWORK))
+        binds = " ".join(inner(confinement))
+        assert (f"--bind {place.root} {place.root}" in binds) is (confinement is not Confinement.LOOK)
+    assert inner(Confinement.OPEN) == ()
 
 
 def test_what_is_treadles_own_is_never_offered(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     state = SandboxState(backend=Backend.BUBBLEWRAP, program="/usr/bin/bwrap")
     monkeypatch.setattr("treadle.app.security.confinement.probe", lambda: state)
-    found = confine("cat x", (), place, context(place, Mode.AUTO))
+    found = confine("cat x", Rights(confinement=Confinement.LOOK), place, context(place, Mode.AUTO))
     place.data.joinpath("keys.json").write_text("{}")
     assert found.find_denial(f"cat: {place.data}/keys.json: Permission denied") is None
     assert found.find_denial("curl: (6) Could not resolve host: x") is not None

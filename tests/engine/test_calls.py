@@ -4,7 +4,7 @@ import pytest
 
 from tests.engine.world import check_messages
 from treadle.engine.effects import Notify, Remember, RunTool
-from treadle.engine.explore import World, decision
+from treadle.engine.explore import MADE, World, decision
 from treadle.engine.reader import Piece, ReplyReader
 from treadle.engine.requests import cost
 from treadle.engine.state import phase, replace, standing
@@ -45,7 +45,20 @@ from treadle.protocol.models import (
 )
 from treadle.protocol.notifications import CallStatus, Phase, TurnEnded
 from treadle.protocol.permissions import Allowance, AllowScope, Decision, Mode, OptionKind, Standing, Verdict
-from treadle.protocol.tools import CallResult, Origin, Outcome, Preview, Right, Risk, SandboxDenial, result_text
+from treadle.protocol.tools import (
+    CallResult,
+    Confinement,
+    CopyChanges,
+    FileChange,
+    Origin,
+    Outcome,
+    Preview,
+    Right,
+    Rights,
+    Risk,
+    SandboxDenial,
+    result_text,
+)
 
 OFFER = Allowance(id="always: make", tool="run", argv=("make",))
 
@@ -274,7 +287,10 @@ def test_a_right_that_the_sandbox_refused_is_asked_for_and_counts_for_one_run() 
     assert (question.denial, question.options) == (DENIAL, (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE))
     answer(world, OptionKind.ALLOW_ONCE)
     runs = [effect for effect in world.effects if isinstance(effect, RunTool)]
-    assert [(run.call.id, run.digest, run.granted) for run in runs] == [(call_id, "d", ()), (call_id, "d", (DENIAL,))]
+    assert [(run.call.id, run.digest, run.rights) for run in runs] == [
+        (call_id, "d", Rights(confinement=Confinement.LOOK)),
+        (call_id, "d", Rights(confinement=Confinement.WORK, granted=(DENIAL,))),
+    ]
     world.take(CallStarted(call_id=call_id))
     world.take(CallFinished(call_id=call_id, result=STOPPED))
     assert result_of(world) == (Outcome.FAILED, "no network")
@@ -284,7 +300,7 @@ def test_a_right_that_the_sandbox_refused_is_asked_for_and_counts_for_one_run() 
 def test_a_refused_right_leaves_the_first_result_and_says_so() -> None:
     world, _ = stopped_world()
     answer(world, OptionKind.REJECT_ONCE)
-    assert result_of(world) == (Outcome.FAILED, f"no network{RIGHT_REFUSED}")
+    assert result_of(world) == (Outcome.FAILED, f"no network\n{RIGHT_REFUSED}")
 
 
 def test_nobody_there_means_no_right_beyond_the_sandbox() -> None:
@@ -356,3 +372,106 @@ def test_a_call_that_is_read_while_the_turn_is_cancelled_has_a_result_in_the_his
     world.take(Prompt(id="q", content=(Text(text="go on"),)))
     world.take(ContextReady(step=2))
     check_messages(world.transcript.messages(ToolProtocol.NATIVE))
+
+
+IN_A_COPY = replace(result_text(Outcome.OK, "done"), copy=MADE)
+
+
+def copied_world(*, user_present: bool = True, mode: Mode = Mode.ASK) -> tuple[World, str]:
+    """A turn whose command changed something in its throw-away copy; gives the call's id."""
+    world = turn_with("run", user_present=user_present)
+    world.take(SetMode(mode=mode))
+    call_id = world.state.calls[0].call.id
+    world.take(judged(call_id, Verdict.ALLOW))
+    world.take(CallStarted(call_id=call_id))
+    world.take(CallFinished(call_id=call_id, result=IN_A_COPY))
+    return world, call_id
+
+
+def runs_of(world: World) -> list[RunTool]:
+    return [effect for effect in world.effects if isinstance(effect, RunTool)]
+
+
+def test_changes_in_a_copy_are_asked_about_and_a_yes_applies_exactly_them() -> None:
+    world, call_id = copied_world()
+    question = world.state.questions[0]
+    assert question.copy == MADE
+    assert question.options == (OptionKind.ALLOW_ONCE, OptionKind.RUN_FOR_REAL, OptionKind.REJECT_ONCE)
+    answer(world, OptionKind.ALLOW_ONCE)
+    assert [run.keep for run in runs_of(world)] == ["", MADE.digest]
+    world.take(CallStarted(call_id=call_id))
+    change = FileChange(path="/made", before="", after="x")
+    world.take(CallFinished(call_id=call_id, result=replace(result_text(Outcome.OK, "kept"), changes=(change,))))
+    assert result_of(world) == (Outcome.OK, "donekept")
+    assert world.state.changed == (change,)
+    assert world.state.questions == ()
+
+
+def test_a_no_discards_the_changes_and_the_model_hears_what_was_said() -> None:
+    world, _ = copied_world()
+    answer(world, OptionKind.REJECT_ONCE, text="not there")
+    outcome, text = result_of(world)
+    assert outcome is Outcome.OK
+    assert "The user did not keep its changes and said: not there." in text
+    assert "discarded: /made (added)" in text
+    assert len(runs_of(world)) == 1
+
+
+def test_run_for_real_runs_once_more_in_the_workspace_itself() -> None:
+    world, call_id = copied_world()
+    answer(world, OptionKind.RUN_FOR_REAL)
+    assert [run.rights for run in runs_of(world)] == [
+        Rights(confinement=Confinement.LOOK),
+        Rights(confinement=Confinement.WORK),
+    ]
+    world.take(CallStarted(call_id=call_id))
+    world.take(CallFinished(call_id=call_id, result=result_text(Outcome.OK, "for real")))
+    assert result_of(world) == (Outcome.OK, "for real")
+
+
+@pytest.mark.parametrize(("mode", "denied"), [(Mode.ASK, 1), (Mode.PLAN, 0)])
+def test_with_nobody_there_changes_are_discarded_and_count_as_work_not_done(mode: Mode, denied: int) -> None:
+    world, _ = copied_world(user_present=False, mode=mode)
+    assert world.state.questions == ()
+    assert "discarded: /made (added)" in result_of(world)[1]
+    assert world.state.turn is not None
+    assert world.state.turn.denied == denied
+
+
+def test_plan_mode_discards_without_asking() -> None:
+    world, _ = copied_world(mode=Mode.PLAN)
+    assert world.state.questions == ()
+    assert "In plan mode" not in result_of(world)[1]
+    assert "as commands do in plan mode" in result_of(world)[1]
+
+
+def test_what_git_ignores_is_nothing_to_ask_about() -> None:
+    world = turn_with("run")
+    call_id = world.state.calls[0].call.id
+    world.take(judged(call_id, Verdict.ALLOW))
+    world.take(CallStarted(call_id=call_id))
+    world.take(CallFinished(call_id=call_id, result=replace(IN_A_COPY, copy=CopyChanges(ignored=3))))
+    assert world.state.questions == ()
+    assert result_of(world) == (Outcome.OK, "done")
+
+
+def test_an_interrupt_before_the_answer_discards_and_says_so() -> None:
+    world, _ = copied_world()
+    world.take(Interrupt())
+    assert "was interrupted before its changes were kept" in result_of(world)[1]
+
+
+def test_changes_that_were_being_applied_are_taken_up_again_after_a_restart() -> None:
+    world, call_id = copied_world()
+    answer(world, OptionKind.ALLOW_ONCE)
+    world.take(CallStarted(call_id=call_id))
+    world.take(Resumed(user_present=True))
+    assert runs_of(world)[-1].keep == MADE.digest
+
+
+def test_a_question_about_changes_is_asked_again_after_a_restart_and_gone_with_the_user() -> None:
+    world, _ = copied_world()
+    world.take(Resumed(user_present=True))
+    assert world.state.questions[0].copy == MADE
+    world.take(Resumed(user_present=False))
+    assert "discarded: /made" in result_of(world)[1]

@@ -12,6 +12,7 @@ from treadle.protocol.messages import Text, text_of
 from treadle.protocol.tools import CallResult, Origin, Outcome, Preview, RunCommand, result_text
 from treadle.tools.running import Patience, run_line
 from treadle.tools.words import result_of
+from treadle.workspace.confinement import OPEN
 from treadle.workspace.conversation import Conversation
 from treadle.workspace.workspace import Workspace, open_workspace
 
@@ -151,14 +152,14 @@ async def test_a_cancelled_look_leaves_the_command_running(workspace: Workspace)
 
 async def test_a_long_command_goes_on_in_the_background(workspace: Workspace) -> None:
     sleep = lasting()
-    result = await run_line(workspace, sleep, Patience(0.05, keep=True), lambda _: None)
+    result = await run_line(workspace, sleep, Patience(0.05, keep=True), lambda _: None, rights=OPEN)
     assert result.outcome is Outcome.OK
     assert await until(sleep, 1) == 1
 
 
 async def test_only_so_many_commands_run_in_the_background(workspace: Workspace) -> None:
     for _ in range(16):
-        await run_line(workspace, "sleep 1000", Patience(0, keep=True), lambda _: None)
+        await run_line(workspace, "sleep 1000", Patience(0, keep=True), lambda _: None, rights=OPEN)
     with pytest.raises(ToolError, match="Too many commands run in the background: 1, 2, "):
         await call(workspace, "execute_command", command="true")
 

@@ -43,11 +43,11 @@ from treadle.protocol.events import (
 )
 from treadle.protocol.models import Spent, ToolProtocol
 from treadle.protocol.permissions import Allowance, Decision, Mode, Situation, Standing
-from treadle.protocol.tools import Access, SandboxDenial, ToolSpec
+from treadle.protocol.tools import Access, Rights, ToolSpec
 from treadle.store.sqlite import SessionLog, SessionRow, Store
 from treadle.tools.browser_action import BrowserSession, open_chromium
 from treadle.tools.catalogue import builtin_tools
-from treadle.workspace.confinement import Confinement
+from treadle.workspace.confinement import Setup
 from treadle.workspace.conversation import Conversation
 from treadle.workspace.environment import Surroundings
 from treadle.workspace.jobs import JobBook
@@ -106,7 +106,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     private = outputs() / parts.row.id
     running: list[Session] = []
 
-    def confine_command(line: str, granted: tuple[SandboxDenial, ...] = ()) -> Confinement:
+    def confine_command(line: str, rights: Rights, *, background: bool = False) -> Setup:  # noqa: ARG001 - no copies
         from treadle.app.security.confinement import Place, confine
         from treadle.app.session.judging import policy_context
 
@@ -114,7 +114,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         now, trusted = standing(running[0].state), parts.trust.trusted
         rules = policy_files.ruleset()
         context = policy_context(workspace.root, now, trusted=trusted, further=parts.roots, rules=rules)
-        return confine(line, granted, place, context)
+        return confine(line, rights, place, context)
 
     def room() -> int:
         # What a tool says below its lines must fit too.
@@ -264,7 +264,7 @@ def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], SecretRedac
     approved = frozenset(parts.settings.approve).difference(parts.trust.unapproved)
 
     def judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing) -> Decision:
-        from treadle.app.security.confinement import confines
+        from treadle.app.security.confining import confining_here
         from treadle.app.security.shell_syntax import refuse_broken_shell
         from treadle.app.session.judging import policy_context
         from treadle.policy.allowances import decide_and_offer, with_allowances
@@ -275,7 +275,8 @@ def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], SecretRedac
             standing,
             trusted=trusted,
             further=parts.roots,
-            sandboxed=confines(standing.mode),
+            confining=confining_here(),
+            try_first=parts.settings.try_first,
             approved=approved,
             rules=with_allowances(files.ruleset(), standing.allowances),
         )

@@ -64,6 +64,12 @@ def _configure_asking(verbs: Any) -> None:
     for verb in (test, explain):
         verb.add_argument("--mode", choices=_MODES, default="ask", help="the mode (default: ask)")
         verb.add_argument("--home", type=Path, metavar="DIR", help="another home directory")
+        verb.add_argument(
+            "--backend",
+            choices=["auto", "none"],
+            default="auto",
+            help="what confines commands: what is here, or nothing",
+        )
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -158,11 +164,14 @@ def _trusted(arguments: argparse.Namespace) -> bool:
 
 
 def _context(arguments: argparse.Namespace, *, trusted: bool) -> "PolicyContext":
+    from treadle.app.security.confining import NOTHING, confining_here
     from treadle.app.session.judging import policy_context
     from treadle.protocol.permissions import Standing
 
     root, standing = os.path.realpath(arguments.workspace), Standing(mode=Mode(arguments.mode))
-    return policy_context(root, standing, trusted=trusted, home=str(arguments.home or Path.home()))
+    confining = NOTHING if arguments.backend == "none" else confining_here(arguments.home)
+    home = str(arguments.home or Path.home())
+    return policy_context(root, standing, trusted=trusted, home=home, confining=confining)
 
 
 def _replay(arguments: argparse.Namespace) -> int:

@@ -3,15 +3,26 @@
 from typing import Any
 
 from treadle.engine import texts
-from treadle.engine.calls import Moved, close_questions, find, finish, finish_presented, presents, put, start
+from treadle.engine.calls import (
+    Moved,
+    close_questions,
+    discarded,
+    find,
+    finish,
+    finish_presented,
+    presents,
+    put,
+    rights_of,
+    start,
+    with_note,
+)
 from treadle.engine.effects import Effect, JudgeCall, Notify, Remember
 from treadle.engine.interruptions import asks, judge_again
 from treadle.engine.state import CallState, State, replace
 from treadle.protocol.events import Answer, RevokeAllowance
-from treadle.protocol.messages import Text
 from treadle.protocol.notifications import AllowancesChanged, CallStatus
-from treadle.protocol.permissions import Allowance, AllowScope, OptionKind, Question
-from treadle.protocol.tools import Outcome, SandboxDenial, result_text
+from treadle.protocol.permissions import Allowance, AllowScope, Decision, OptionKind, Question
+from treadle.protocol.tools import CallResult, Confinement, Outcome, Right, Rights, SandboxDenial, result_text
 
 
 def answered(state: State, question: Question, data: Answer) -> Moved:
@@ -21,29 +32,47 @@ def answered(state: State, question: Question, data: Answer) -> Moved:
         return close_questions(state, question.call_id, data)
     state, effects = close_questions(state, question.call_id, data)
     state = replace(state, unasked=0)
-    if question.denial is not None and call.result is not None and call.decision is not None:
-        state, more = _answered_denial(state, call, question.denial, data)
+    if call.result is not None and call.decision is not None:
+        state, more = _answered_after_a_run(state, question, call, call.decision, call.result, data)
     else:
         state, more = _act_on(state, call, data)
     return state, effects + more
 
 
-def _answered_denial(state: State, call: CallState, denial: SandboxDenial, data: Answer) -> Moved:
-    """Run a call once more with the right that it lacked, or leave it at what came of it."""
-    assert call.decision is not None and call.result is not None  # noqa: PT018, S101 - it has run
-    if data.text:
+def _answered_after_a_run(  # noqa: PLR0917 - a question, its call, and the answer
+    state: State, question: Question, call: CallState, decision: Decision, result: CallResult, data: Answer
+) -> Moved:
+    """Run a call once more with what it lacked, keep what it changed in a copy, or leave it at what came of it."""
+    if data.text and data.option is not OptionKind.REJECT_ONCE:
         state = replace(state, notes=(*state.notes, texts.comment_on(call.call.name, data.text)))
-    if data.option is OptionKind.ALLOW_ONCE:
-        return start(state, replace(call, granted=denial, result=None), call.decision)
-    kept = replace(call.result, content=(*call.result.content, Text(text=texts.RIGHT_REFUSED)))
-    return finish(state, call, kept)
+    match data.option:
+        case OptionKind.ALLOW_ONCE if question.copy is not None:
+            return start(state, replace(call, keep=question.copy.digest), decision)
+        case OptionKind.ALLOW_ONCE | OptionKind.RUN_FOR_REAL:
+            return start(state, replace(call, rights=_wider(decision, question.denial), result=None), decision)
+        case _ if question.copy is not None:
+            return finish(state, call, discarded(result, texts.discarded_by_user(data.text)))
+        case _:
+            if data.text:
+                state = replace(state, notes=(*state.notes, texts.comment_on(call.call.name, data.text)))
+            return finish(state, call, with_note(result, texts.RIGHT_REFUSED))
+
+
+def _wider(decision: Decision, denial: SandboxDenial | None) -> Rights:
+    """Give what a second run has: the workspace itself, or the right that the first one lacked."""
+    before = rights_of(decision) or Rights(confinement=Confinement.WORK)
+    if denial is not None and denial.right is Right.UNSANDBOXED:
+        return Rights(confinement=Confinement.OPEN)
+    granted = before.granted if denial is None else (*before.granted, denial)
+    in_look = before.confinement is Confinement.LOOK
+    return Rights(confinement=Confinement.WORK if in_look else before.confinement, granted=granted)
 
 
 def _act_on(state: State, call: CallState, data: Answer) -> Moved:
     match data.option:
         case OptionKind.ALLOW_ONCE | OptionKind.ALLOW_ALWAYS:
             return _approved(state, call, data)
-        case OptionKind.REJECT_ONCE | OptionKind.REJECT_ALWAYS:
+        case OptionKind.REJECT_ONCE | OptionKind.REJECT_ALWAYS | OptionKind.RUN_FOR_REAL:
             return _rejected(state, call, data)
         case OptionKind.ANSWER:
             return finish(state, call, result_text(Outcome.OK, data.text))

@@ -1,5 +1,7 @@
 """The life of a call: proposed, judged, confirmed, running, finished."""
 
+from typing import Any
+
 from treadle.context.left_out import Ran, remember_run
 from treadle.engine import texts
 from treadle.engine.effects import Effect, JudgeCall, Notify, RunTool
@@ -9,6 +11,7 @@ from treadle.protocol.messages import Text
 from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, QuestionClosed, ResultPresented
 from treadle.protocol.permissions import (
     Decision,
+    Mode,
     OptionKind,
     Question,
     QuestionKind,
@@ -18,10 +21,12 @@ from treadle.protocol.permissions import (
 from treadle.protocol.tools import (
     OUTSIDE,
     CallResult,
+    CopyChanges,
     FetchUrl,
     FileChange,
     Flow,
     Outcome,
+    Rights,
     Risk,
     RunCommand,
     ToolKind,
@@ -31,6 +36,7 @@ from treadle.protocol.tools import (
 Moved = tuple[State, list[Effect]]
 
 _ONCE = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
+_KEEP = (OptionKind.ALLOW_ONCE, OptionKind.RUN_FOR_REAL, OptionKind.REJECT_ONCE)
 _ALWAYS = (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ONCE)
 _HARMLESS = (Risk.NONE, Risk.READ)
 _RAN = (Outcome.OK, Outcome.FAILED, Outcome.INTERRUPTED)
@@ -289,9 +295,16 @@ def start(state: State, call: CallState, decision: Decision) -> Moved:
 
 
 def run_of(call: CallState, decision: Decision) -> RunTool:
-    """Run what was judged."""
-    second = () if call.granted is None else (call.granted,)
-    return RunTool(call=call.call, digest=decision.digest, rerun=call.rerun, granted=(*decision.grants, *second))
+    """Run what was judged, in what it was judged for; a second run as the user chose."""
+    rights = call.rights or rights_of(decision)
+    return RunTool(call=call.call, digest=decision.digest, rerun=call.rerun, rights=rights, keep=call.keep)
+
+
+def rights_of(decision: Decision) -> Rights | None:
+    """Give what a decision lets the commands of a call run in; None for a call that runs none."""
+    if decision.confinement is None:
+        return None
+    return Rights(confinement=decision.confinement, granted=decision.grants)
 
 
 def started(state: State, data: CallStarted) -> Moved:
@@ -302,21 +315,73 @@ def started(state: State, data: CallStarted) -> Moved:
 
 
 def finished(state: State, data: CallFinished) -> Moved:
-    """The outcome is in the log; what the sandbox stopped may run once more if the user gives the right for it."""
+    """The outcome is in the log; of what ran in a throw-away copy, or what the sandbox stopped, the user may want more.
+
+    What is neither asked about nor kept is thrown away, and the model is told.
+    """
     call = find(state, data.call_id)
     assert call is not None  # noqa: S101 - `advance` has checked it
+    if call.keep:
+        return finish(state, call, kept(call, data.result))
+    can_ask = state.user_present and not state.cancelling
+    if copy := _real_changes(data.result):
+        if can_ask and state.mode is not Mode.PLAN:
+            return _ask_about(state, call, data.result, texts.KEEP_CHANGES, options=_KEEP, copy=copy)
+        return _discard(state, call, data.result)
     denial = data.result.denial
-    if denial is None or call.granted is not None or not state.user_present or state.cancelling:
+    if denial is None or call.rights is not None or not can_ask:
         return finish(state, call, data.result)
+    return _ask_about(state, call, data.result, texts.stopped_by_sandbox(denial), options=_ONCE, denial=denial)
+
+
+def _real_changes(result: CallResult) -> CopyChanges | None:
+    """Give what a command changed in its copy; None where that is nothing."""
+    return result.copy if result.copy is not None and result.copy.changes else None
+
+
+def _discard(state: State, call: CallState, result: CallResult) -> Moved:
+    """Throw away what nobody can decide about; outside plan mode that is work that was not done."""
+    if state.mode is Mode.PLAN:
+        return finish(state, call, discarded(result, texts.IN_PLAN_MODE))
+    if state.turn is not None:
+        state = replace(state, turn=replace(state.turn, denied=state.turn.denied + 1))
+    return finish(state, call, discarded(result, texts.NOBODY_TO_KEEP))
+
+
+def leave_first_run(state: State, call: CallState, result: CallResult) -> Moved:
+    """Leave a call at what came of its first run, with no second one and nothing kept."""
+    if state.user_present:
+        return finish(state, call, discarded(result, texts.BEFORE_KEPT))
+    return _discard(state, call, result) if _real_changes(result) else finish(state, call, result)
+
+
+def discarded(result: CallResult, why: str) -> CallResult:
+    """Say in a result that what the command changed in its copy is gone; as it is where that is nothing."""
+    copy = _real_changes(result)
+    return result if copy is None else with_note(result, texts.discarded(why, copy))
+
+
+def with_note(result: CallResult, note: str) -> CallResult:
+    """Say something more to the model at the end of a result."""
+    return replace(result, content=(*result.content, Text(text=f"\n{note}")))
+
+
+def kept(call: CallState, applied: CallResult) -> CallResult:
+    """Put together what a command printed and what came of applying its changes."""
+    first = call.result.content if call.result is not None else ()
+    return replace(applied, content=(*first, *applied.content))
+
+
+def _ask_about(state: State, call: CallState, result: CallResult, text: str, **about: Any) -> Moved:
+    """Ask what is to become of a call that has run once."""
     question = Question(
         id=f"q{state.seq}",
         kind=QuestionKind.PERMISSION,
-        text=texts.stopped_by_sandbox(denial),
-        options=_ONCE,
+        text=text,
         call_id=call.call.id,
         preview=call.preview,
         decision=call.decision,
         accesses=call.accesses,
-        denial=denial,
+        **about,
     )
-    return _ask(state, replace(call, result=data.result), question)
+    return _ask(state, replace(call, result=result), question)

@@ -6,7 +6,7 @@ from treadle.protocol.base import Tagged
 from treadle.protocol.events import Source
 from treadle.protocol.notifications import Notification, TurnOutcome
 from treadle.protocol.permissions import Allowance
-from treadle.protocol.tools import SandboxDenial, ToolCall
+from treadle.protocol.tools import Rights, ToolCall
 
 
 class Assemble(Tagged, frozen=True, kw_only=True, tag="assemble"):
@@ -37,13 +37,15 @@ class JudgeCall(Tagged, frozen=True, kw_only=True, tag="judge_call"):
 class RunTool(Tagged, frozen=True, kw_only=True, tag="run_tool"):
     """Run what was judged under this digest; `rerun` after a restart in the middle of it.
 
-    `granted` are the rights beyond the sandbox: those of the decision, and what the sandbox stopped the first time.
+    `rights` are what its command runs in: those of the decision, and what the sandbox stopped the first time. With
+    `keep` it does not run again: what it changed in its throw-away copy, under this digest, is applied.
     """
 
     call: ToolCall
     digest: str
     rerun: bool = False
-    granted: tuple[SandboxDenial, ...] = ()
+    rights: Rights | None = None
+    keep: str = ""
 
 
 class Remember(Tagged, frozen=True, kw_only=True, tag="remember"):

@@ -73,6 +73,11 @@ from treadle.protocol.permissions import (
     Verdict,
 )
 from treadle.protocol.tools import (
+    ChangeKind,
+    Confinement,
+    CopyChange,
+    CopyChanges,
+    FileChange,
     Flow,
     Origin,
     Outcome,
@@ -100,6 +105,10 @@ TRAITS = {
 }
 
 
+MADE = CopyChanges(digest="c", changes=(CopyChange(path="/made", kind=ChangeKind.ADDED, added=1, removed=0),))
+"""What a command left in its throw-away copy."""
+
+
 def work_of(effect: Effect) -> str:
     match effect:
         case Assemble(step=step) | Compact(step=step):
@@ -115,7 +124,7 @@ def work_of(effect: Effect) -> str:
 
 
 def decision(verdict: Verdict, digest: str = "d", risk: Risk = Risk.WRITE) -> Decision:
-    return Decision(verdict=verdict, risk=risk, digest=digest)
+    return Decision(verdict=verdict, risk=risk, digest=digest, confinement=Confinement.LOOK)
 
 
 class Choose(Protocol):
@@ -243,18 +252,27 @@ class World:
                 offers = choice([(), (Allowance(id=f"always {call.name}", tool=call.name),)])
                 decided = replace(decision(verdict, f"d{call.arguments}"), offers=offers)
                 return CallJudged(call_id=call.id, decision=decided, preview=Preview(title="t"))
-            case RunTool(call=call):
-                if any(c.call.id == call.id and c.status is CallStatus.STARTING for c in self.state.calls):
-                    return CallStarted(call_id=call.id)
-                outcome = choice([Outcome.OK, Outcome.OK, Outcome.FAILED, Outcome.INTERRUPTED])
-                denial = choice([None, None, SandboxDenial(right=Right.NETWORK)])
-                origin = choice([Origin.COMMAND, Origin.COMMAND, Origin.WEB])
-                result = replace(result_text(outcome, choice(["a", "b"])), denial=denial, origin=origin)
-                return CallFinished(call_id=call.id, result=result)
+            case RunTool():
+                return self.ran(effect, choice)
             case StartTimer(timer=timer):
                 return TimerFired(timer=timer)
             case _:
                 return None
+
+    def ran(self, effect: RunTool, choice: Choose) -> EventData:
+        """Choose what comes of a run, or of applying what one left in its copy."""
+        call_id = effect.call.id
+        if any(one.call.id == call_id and one.status is CallStatus.STARTING for one in self.state.calls):
+            return CallStarted(call_id=call_id)
+        if effect.keep:
+            kept = FileChange(path="/made", before="", after="x")
+            return CallFinished(call_id=call_id, result=replace(result_text(Outcome.OK, "kept"), changes=(kept,)))
+        outcome = choice([Outcome.OK, Outcome.OK, Outcome.FAILED, Outcome.INTERRUPTED])
+        denial = choice([None, None, SandboxDenial(right=Right.NETWORK)])
+        origin = choice([Origin.COMMAND, Origin.COMMAND, Origin.WEB])
+        copy = choice([None, None, None, MADE, CopyChanges(ignored=2)])
+        result = replace(result_text(outcome, choice(["a", "b"])), denial=denial, origin=origin, copy=copy)
+        return CallFinished(call_id=call_id, result=result)
 
     def work_on(self, effect: Effect, choice: Choose) -> None:
         """Let one piece of outstanding work report."""
@@ -285,7 +303,8 @@ def answer_to(question: Question, choice: Choose) -> Answer:
     permission = question.kind is QuestionKind.PERMISSION
     keys = permission or question.kind is QuestionKind.BUDGET
     option = OptionKind(choice(question.options if keys else (OptionKind.ANSWER,)))
-    can_amend = permission and question.denial is None and option is not OptionKind.REJECT_ONCE
+    has_run = question.denial is not None or question.copy is not None
+    can_amend = permission and not has_run and option is not OptionKind.REJECT_ONCE
     amended = choice([None, None, {"n": "amended"}]) if can_amend else None
     return Answer(
         question_id=question.id,
@@ -305,6 +324,7 @@ def asked_by_user(world: World, number: int) -> list[EventData]:
         Prompt(id=f"s{number}", content=(Text(text="do it"),), delivery=Delivery.STEER),
         Interrupt(),
         SetMode(mode=Mode.PLAN),
+        SetMode(mode=Mode.ASK),
         SetModel(model="p/other", tool_protocol=world.protocol),
         SetFallback(choice=ModelChoice(model="q/spare", tool_protocol=world.protocol)),
         EditChecklist(text="- [ ] mine"),

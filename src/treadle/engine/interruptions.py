@@ -1,11 +1,11 @@
 """What becomes of open calls when a reply breaks, the user interrupts, the program restarts or the user is gone."""
 
 from treadle.engine import texts
-from treadle.engine.calls import Moved, close_questions, deny_for_no_user, finish, put, run_of, start
+from treadle.engine.calls import Moved, close_questions, deny_for_no_user, finish, leave_first_run, put, run_of, start
 from treadle.engine.effects import Cancel, Effect, JudgeCall, Notify, call_work
 from treadle.engine.state import CallState, State, replace
 from treadle.protocol.notifications import CallStatus, QuestionAsked
-from treadle.protocol.tools import Flow, Outcome, ToolEffect, result_text
+from treadle.protocol.tools import CallResult, Flow, Outcome, ToolEffect, result_text
 
 
 def drop_unfinished_reply(state: State) -> Moved:
@@ -27,7 +27,7 @@ def interrupt(state: State) -> Moved:
             continue
         effects.append(Cancel(work=call_work(call.call.id)))
         if call.status is not CallStatus.RUNNING:
-            state, more = finish(state, call, call.result or result_text(Outcome.INTERRUPTED, texts.NOT_STARTED))
+            state, more = _leave(state, call, result_text(Outcome.INTERRUPTED, texts.NOT_STARTED))
             effects += more
     return state, effects
 
@@ -43,9 +43,14 @@ def abandon(state: State) -> Moved:
                 if ran
                 else result_text(Outcome.INTERRUPTED, texts.NOT_STARTED)
             )
-            state, more = finish(state, call, call.result or result)
+            state, more = _leave(state, call, result)
             effects += more
     return state, effects
+
+
+def _leave(state: State, call: CallState, otherwise: CallResult) -> Moved:
+    """End a call with what came of its first run, or else with this."""
+    return finish(state, call, otherwise) if call.result is None else leave_first_run(state, call, call.result)
 
 
 def resume(state: State) -> Moved:
@@ -91,7 +96,7 @@ def ask_again(state: State, call: CallState) -> Moved:
         asked = [question for question in state.questions if question.call_id == call.call.id]
         return state, [Notify(notification=QuestionAsked(question=question)) for question in asked]
     if call.result is not None:
-        return finish(state, call, call.result)
+        return leave_first_run(state, call, call.result)
     if call.traits.flow is Flow.ASK or call.decision is None:
         return finish(state, call, result_text(Outcome.INVALID, texts.NO_USER_TO_ASK))
     return deny_for_no_user(state, call, call.decision)
@@ -99,7 +104,7 @@ def ask_again(state: State, call: CallState) -> Moved:
 
 def _run_again(state: State, call: CallState) -> Moved:
     assert call.decision is not None  # noqa: S101 - nothing starts without one
-    if call.status is CallStatus.STARTING:
+    if call.status is CallStatus.STARTING or call.keep:
         return state, [run_of(call, call.decision)]
     if call.traits.effect is ToolEffect.ONCE:
         return finish(state, call, result_text(Outcome.UNKNOWN, texts.UNKNOWN))

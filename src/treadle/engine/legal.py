@@ -108,7 +108,8 @@ def _answer(state: State, data: Answer) -> str:
     question = next((question for question in state.questions if question.id == data.question_id), None)
     if question is None:
         return "this question was already answered or withdrawn"
-    if data.arguments is not None and (question.denial is not None or question.kind is not QuestionKind.PERMISSION):
+    has_run = question.denial is not None or question.copy is not None
+    if data.arguments is not None and (has_run or question.kind is not QuestionKind.PERMISSION):
         return "there are no arguments to change"
     if data.arguments is not None and data.option not in (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS):
         return "only a call that is allowed can be changed"

@@ -44,7 +44,7 @@ from treadle.engine.window import (
     shorten_environment,
     tokens_of,
 )
-from treadle.protocol.errors import RefusedError, StoreError
+from treadle.protocol.errors import RefusedError, StoreError, ToolError
 from treadle.protocol.events import (
     Budget,
     CallFinished,
@@ -275,6 +275,9 @@ class Performer:
 
     async def _run(self, effect: RunTool) -> None:
         call = effect.call
+        if effect.keep:
+            await self._keep(effect)
+            return
         state = find(self._desk.state, call.id)
         settled = await tool_call.settle_rerun(state.accesses) if effect.rerun and state is not None else None
         prepared = None if settled is not None else await self._ready(effect)
@@ -287,6 +290,24 @@ class Performer:
             result = await self._run_prepared(effect, prepared)
         # Not awaited: a tool that swallowed a cancel would wait here for a session that has closed.
         self._desk.post_soon(CallFinished(call_id=call.id, result=result))
+
+    async def _keep(self, effect: RunTool) -> None:
+        """Apply what a command changed in its copy; a cancel waits for it, since it takes moments and is never half."""
+        await self._desk.post(CallStarted(call_id=effect.call.id))
+        applying = asyncio.ensure_future(self._apply(effect))
+        try:
+            await asyncio.shield(applying)
+        except asyncio.CancelledError:
+            await applying
+            raise
+
+    async def _apply(self, effect: RunTool) -> None:
+        try:
+            result = await self._ports.keep(effect.keep)
+        except ToolError as error:
+            result = result_text(Outcome.FAILED, error.text)
+        result = tool_call.redacted(result, self._ports.redactor())
+        self._desk.post_soon(CallFinished(call_id=effect.call.id, result=result))
 
     async def _ready(self, effect: RunTool) -> Prepared | None:
         """Give what was judged; after a restart it is prepared anew and must be the same."""

@@ -5,11 +5,12 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from treadle.protocol.errors import ToolError
 from treadle.protocol.events import Event
 from treadle.protocol.models import ModelRequest, ModelSpec, Spent, StreamEvent, ToolProtocol
 from treadle.protocol.notifications import TurnOutcome
 from treadle.protocol.permissions import Allowance, Decision, Situation, Standing
-from treadle.protocol.tools import Access, CallResult, Preview, SandboxDenial, ToolSpec
+from treadle.protocol.tools import Access, CallResult, Preview, Rights, ToolSpec
 
 Output = Callable[[str], None]
 """Takes live output of a running call."""
@@ -35,14 +36,14 @@ class Prepared(Struct, frozen=True, kw_only=True):
 
     `run` does exactly what was prepared or raises `ToolError`; it checks by itself that files to change are still
     as they were. When its task is cancelled it ends within a second, leaves nothing running, and re-raises
-    `CancelledError` after reporting what it has through the output. `escalated` gives the same call, with the same
-    accesses, to be run once with rights beyond the sandbox; None where the call cannot use any.
+    `CancelledError` after reporting what it has through the output. `confined` gives the same call, with the same
+    accesses, to be run under these rights: a call that runs a command runs in no other way. None where it runs none.
     """
 
     accesses: tuple[Access, ...]
     preview: Preview
     run: Callable[[Output], Awaitable[CallResult]]
-    escalated: Callable[[tuple[SandboxDenial, ...]], "Prepared"] | None = None
+    confined: Callable[[Rights], "Prepared"] | None = None
 
 
 class Tool(Protocol):
@@ -122,6 +123,22 @@ class Purse(Protocol):
         ...
 
 
+class KeepChanges(Protocol):
+    """Applies what a command changed in its throw-away copy."""
+
+    async def __call__(self, digest: str, /) -> CallResult:
+        """Apply exactly the changes that this digest names, or nothing: then the result says why.
+
+        After a restart in the middle of it, calling it again finishes it or tells what came of it.
+        """
+        ...
+
+
+async def keep_nothing(digest: str, /) -> CallResult:  # noqa: ARG001 - the port's shape
+    """Refuse: there are no throw-away copies."""
+    raise ToolError("Nothing was applied: the changes are gone. Run the command again.")
+
+
 class OutputHandler(Protocol):
     """Brings the end of a turn back to whoever asked for it."""
 
@@ -134,8 +151,8 @@ class Ports(Struct, frozen=True, kw_only=True):
     """Everything from outside that a session works with.
 
     `left_out` names the tools that a model is not told of now, each with the reason, which also says what to do.
-    `remember` writes allowances to the user's rules; raises `StoreError`. With `checklist` any call may carry the
-    task's checklist.
+    `remember` writes allowances to the user's rules; raises `StoreError`. `keep` applies what a command changed in a
+    throw-away copy. With `checklist` any call may carry the task's checklist.
     """
 
     log: EventLog
@@ -150,5 +167,6 @@ class Ports(Struct, frozen=True, kw_only=True):
     purse: Purse
     remember: Callable[[Sequence[Allowance]], None]
     checklist: bool = True
+    keep: KeepChanges = keep_nothing
     clock: Callable[[], int]
     chance: Callable[[], float]

@@ -15,7 +15,7 @@ from treadle.protocol.tools import (
     CallResult,
     FileChange,
     Preview,
-    SandboxDenial,
+    Rights,
     ToolCall,
     ToolEffect,
     ToolTraits,
@@ -71,8 +71,8 @@ Activity: TypeAlias = Idle | Assembling | AwaitingReply | Retrying | Compacting 
 class CallState(Record, frozen=True, kw_only=True):
     """One call of the present step and where it is in its life.
 
-    `result` of a call that is not finished is that of its first run, which the sandbox stopped; `granted` is the right
-    that the user gave for a second one.
+    `result` of a call that is not finished is that of its first run: the sandbox stopped it, or it changed something in
+    a throw-away copy. `rights` are what the user chose for a second run; with `keep` the copy's changes are applied.
     """
 
     call: ToolCall
@@ -84,7 +84,8 @@ class CallState(Record, frozen=True, kw_only=True):
     result: CallResult | None = None
     rerun: bool = False
     amended: bool = False
-    granted: SandboxDenial | None = None
+    rights: Rights | None = None
+    keep: str = ""
 
     @property
     def pure(self) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from treadle.protocol.permissions import Decision
-from treadle.protocol.tools import Right, Risk, SandboxDenial
+from treadle.protocol.tools import CopyChanges, Right, Risk, SandboxDenial
 
 _LONGEST_PART = 100
 
@@ -134,6 +134,30 @@ def _lacked(denial: SandboxDenial) -> str:
             return f"to reach {denial.target or 'the network'}"
         case Right.UNSANDBOXED:
             return "to run outside the sandbox"
+
+
+KEEP_CHANGES = "Keep these changes?"
+"""Asked about what a command changed in its throw-away copy of the workspace."""
+
+_LISTED = 10
+
+
+IN_PLAN_MODE = "It ran in a throw-away copy of the workspace, as commands do in plan mode."
+NOBODY_TO_KEEP = "It ran in a throw-away copy of the workspace, and nobody is here to say that its changes are kept."
+BEFORE_KEPT = "It ran in a throw-away copy of the workspace, and was interrupted before its changes were kept."
+
+
+def discarded_by_user(comment: str) -> str:
+    """Say that the user did not want what a command made."""
+    return f"The user did not keep its changes{f' and said: {comment}' if comment else ''}."
+
+
+def discarded(why: str, copy: CopyChanges) -> str:
+    """Say that what a command made is gone."""
+    shown = ", ".join(f"{change.path} ({change.kind})" for change in copy.changes[:_LISTED])
+    more = len(copy.changes) - _LISTED
+    listed = f"{shown} and {more} more" if more > 0 else shown
+    return f"[{why} Changes that were discarded: {listed}. The workspace is as it was.]"
 
 
 def guidance(text: str) -> str:

@@ -31,6 +31,7 @@ CHANGED_SINCE = (
     "Not run: files changed after this call was checked, so it could now do something else. "
     "Look at the current state and make the call again."
 )
+NO_RIGHTS = "Not run: it was decided without what the command may run in. Make the call again."
 CHANGED_BY_OTHERS = (
     "Outcome unknown: the program stopped during this call, and the file is neither as it was before nor as this call "
     "would have left it. Read it before you change it."
@@ -92,11 +93,13 @@ def redacted(result: CallResult, redactor: Redactor) -> CallResult:
 
 
 async def run_call(prepared: Prepared, effect: RunTool, output: LiveOutput) -> CallResult:
-    """Run a prepared call, with the rights that were granted; every failure becomes a result that the model reads."""
+    """Run a prepared call, a command under exactly its rights; every failure becomes a result that the model reads."""
     call = effect.call
     try:
-        if effect.granted and prepared.escalated is not None:
-            prepared = prepared.escalated(effect.granted)
+        if prepared.confined is not None:
+            if effect.rights is None:
+                return result_text(Outcome.FAILED, NO_RIGHTS)
+            prepared = prepared.confined(effect.rights)
         return await prepared.run(output.add)
     except ToolError as error:
         return _error(error)

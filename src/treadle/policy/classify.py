@@ -95,6 +95,17 @@ def _classified(command: str, cwd: str, context: PolicyContext) -> CommandJudgem
     )
 
 
+_BESIDE_GIT = frozenset({"echo", "printf", "test", "[", "true", "cd"})
+
+
+def is_plain_git(parts: Sequence[JudgedCommand]) -> bool:
+    """Whether a line is git's own work: beside git stand only plain readers, and what says or tests something."""
+    names = [part.argv[0] if part.argv else "" for part in parts]
+    reads = [all(found.risk in (Risk.NONE, Risk.READ) for found in part.findings) for part in parts]
+    beside = all(name in ("git", *_BESIDE_GIT) or read for name, read in zip(names, reads, strict=True))
+    return beside and any(name == "git" and not read for name, read in zip(names, reads, strict=True))
+
+
 def only_reads(command: str, cwd: str, context: PolicyContext) -> bool:
     """Whether a line does nothing but read, were its repository a plain one: no part of it needs programs of git's.
 

@@ -66,11 +66,13 @@ class PolicyContext:
     """What a decision depends on. Paths are absolute; `roots` are the folders that belong to the workspace.
 
     The first root is the workspace itself: relative paths start there, and `trusted` says that the user trusts it.
-    `untrusted` are further roots that they do not trust. `sandboxed` that commands run in a sandbox with the profile
-    `sandbox`, `tainted` that text from outside was read in this turn, and `hosts` where from. `approved` are classes
-    of risk that the user lets run beyond the mode. `own` names directories of Treadle that the user put inside a
-    workspace, which are protected there. `state` names the directories of Treadle's own data and rules; `rules` are the
-    user's and the project's. `listed` says which ignore file lists a path, with its line; empty where none does.
+    `untrusted` are further roots that they do not trust. `confines` says that this system can confine commands, and
+    `hidden` names the folders that confined ones do not see; `try_first` that what may change something runs in a
+    throw-away copy before anything is asked. `tainted` says that text from outside was read in this turn, and `hosts`
+    where from. `approved` are classes of risk that the user lets run beyond the mode. `own` names directories of
+    Treadle that the user put inside a workspace, which are protected there. `state` names the directories of Treadle's
+    own data and rules; `rules` are the user's and the project's. `listed` says which ignore file lists a path, with its
+    line; empty where none does.
     """
 
     mode: Mode
@@ -79,15 +81,25 @@ class PolicyContext:
     home: str = ""
     trusted: bool = True
     untrusted: tuple[str, ...] = ()
-    sandboxed: bool = False
+    confines: bool = False
+    hidden: tuple[str, ...] = ()
+    try_first: bool = True
     state: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
-    sandbox: str = ""
     tainted: bool = False
     hosts: frozenset[str] = frozenset()
     approved: frozenset[Risk] = frozenset()
     rules: Ruleset = field(default_factory=Ruleset)
     listed: Callable[[str], str] = _not_listed
+
+    @property
+    def confined(self) -> bool:
+        """Whether commands run confined: wherever that is possible, in every mode but full."""
+        return self.confines and self.mode is not Mode.FULL
+
+    def is_hidden(self, path: str) -> bool:
+        """Whether a confined command does not see a path outside the workspace."""
+        return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in self.hidden)
 
     def trusts(self, folder: str) -> bool:
         """Whether the user trusts the root that a folder belongs to."""

@@ -7,7 +7,7 @@ from typing import Any, assert_never
 
 import msgspec
 
-from treadle.policy.classify import CommandJudgement, classify_command
+from treadle.policy.classify import CommandJudgement, classify_command, is_plain_git
 from treadle.policy.context import FileFacts, FileKind, FileView, PolicyContext
 from treadle.policy.findings import Finding, dangerous, worst
 from treadle.policy.grants import granting, rights_beyond
@@ -19,9 +19,10 @@ from treadle.policy.shell.scene import Trace
 from treadle.policy.shell.walk import JudgedCommand
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.codec import encode
-from treadle.protocol.permissions import Decision, Part, Reason, Verdict
+from treadle.protocol.permissions import Decision, Mode, Part, Reason, Verdict
 from treadle.protocol.tools import (
     Access,
+    Confinement,
     FetchUrl,
     ReadPath,
     Risk,
@@ -35,8 +36,9 @@ __all__ = ["FileFacts", "FileKind", "FileView", "PolicyContext", "decide", "tool
 
 _STRICTNESS = (Verdict.ALLOW, Verdict.REQUIRE_USER_CONFIRMATION, Verdict.DENY)
 _RISKS = tuple(Risk)
+_LOOKS = frozenset({Risk.NONE, Risk.READ, Risk.READ_OUTSIDE})
 _READING_METHODS = frozenset({"GET", "HEAD"})
-_POLICY_VERSION = "1"
+_POLICY_VERSION = "2"
 
 
 def decide(
@@ -46,13 +48,14 @@ def decide(
     judged = [_judge(access, spec, context) for access in accesses]
     rights = tuple(dict.fromkeys(right for one in judged for right in one.rights))
     if rights and all(part.verdict is Verdict.ALLOW for one in judged for part in one.parts):
-        # A right holds for all that the call runs, so none of it may be allowed for being in the sandbox.
-        beyond = dataclasses.replace(context, sandboxed=False)
+        # A right holds for all that the call runs, so none of it may be allowed for being confined.
+        beyond = dataclasses.replace(context, confines=False)
         judged = [_judge(access, spec, beyond) for access in accesses]
     # What a loop does is judged once more with what it may have changed; that it is the same is not worth telling.
     parts = list(dict.fromkeys(part for one in judged for part in one.parts)) or [_judge_tool(spec, context)]
     verdict = max((part.verdict for part in parts), key=_STRICTNESS.index)
     rights = () if verdict is Verdict.DENY else rights
+    confinement = None if verdict is Verdict.DENY else _confinement(judged, verdict, rights, context)
     # Where a part is not allowed, what speaks for the others explains nothing. The part that decides comes first.
     telling = [part for part in parts if verdict is Verdict.ALLOW or part.verdict is not Verdict.ALLOW]
     telling.sort(key=lambda part: (_STRICTNESS.index(part.verdict), _RISKS.index(part.risk)), reverse=True)
@@ -61,7 +64,8 @@ def decide(
         risk=max((part.risk for part in parts), key=_RISKS.index),
         reasons=(*dict.fromkeys(reason for part in telling for reason in part.reasons), *_given(rights, verdict)),
         parts=tuple(parts),
-        digest=_digest(spec, arguments, accesses, context),
+        digest=_digest((spec.name, arguments, tuple(accesses)), accesses, confinement, context),
+        confinement=confinement,
         grants=rights,
         outside=any(one.outside for one in judged),
     )
@@ -81,20 +85,43 @@ def tool_digest(spec: ToolSpec) -> str:
 
 
 def _judge_tool(spec: ToolSpec, context: PolicyContext) -> Part:
-    """Judge a call that names nothing it touches: it runs in Treadle's own process, which no sandbox is around."""
-    context = dataclasses.replace(context, sandboxed=False)
+    """Judge a call that names nothing it touches: it runs in Treadle's own process, which nothing confines."""
     subject = Subject(tool=spec.name, tool_digest=tool_digest(spec))
     finding = Finding(spec.risk, "tool-risk", f"a tool of risk class {spec.risk}")
     return _part(spec.name, (finding,), subject, context)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Judged:
-    """One access: its parts, the rights beyond the sandbox that it needs, and whether it brings text from outside."""
+    """One access: its parts, the rights beyond its confinement that it needs, and whether it brings text from outside.
+
+    `command` is what was found out about a command; `ruled` says that a rule allows what it is more than reading.
+    """
 
     parts: Sequence[Part]
     rights: tuple[SandboxDenial, ...] = ()
     outside: bool = False
+    command: CommandJudgement | None = None
+    ruled: bool = False
+
+
+def _confinement(
+    judged: Sequence[_Judged], verdict: Verdict, rights: Sequence[SandboxDenial], context: PolicyContext
+) -> Confinement | None:
+    """Say what the commands of a call run in, now or after a yes; None where it runs none."""
+    commands = [one for one in judged if one.command is not None]
+    if not commands:
+        return None
+    if not context.confined:
+        return Confinement.OPEN
+    risk = max((part.risk for one in commands for part in one.parts), key=_RISKS.index)
+    by_mode = verdict is Verdict.ALLOW and not rights and not any(one.ruled for one in commands)
+    looks = risk in _LOOKS or (by_mode and context.mode is Mode.ASK)
+    looks = looks or (by_mode and context.mode is Mode.EDITS and risk is not Risk.WRITE)
+    if context.mode is Mode.PLAN or (looks and not rights):
+        return Confinement.LOOK
+    plain = all(one.command is not None and is_plain_git(one.command.parts) for one in commands)
+    return Confinement.GIT if plain else Confinement.WORK
 
 
 def _given(rights: tuple[SandboxDenial, ...], verdict: Verdict) -> tuple[Reason, ...]:
@@ -105,17 +132,23 @@ def _judge(access: Access, spec: ToolSpec, context: PolicyContext) -> _Judged:
     """Judge one access."""
     match access:
         case ReadPath(path=path, listing=listing):
-            return _Judged([_judge_path(path, PathOp.LIST if listing else PathOp.READ, spec, context)])
+            return _Judged(parts=[_judge_path(path, PathOp.LIST if listing else PathOp.READ, spec, context)])
         case WritePath(path=path):
-            return _Judged([_judge_path(path, PathOp.WRITE, spec, context)])
+            return _Judged(parts=[_judge_path(path, PathOp.WRITE, spec, context)])
         case RunCommand(command=command, cwd=cwd):
             judgement = classify_command(command, cwd, context)
             every = [*judgement.findings, *(found for part in judgement.parts for found in part.findings)]
             hosts = [*judgement.trace.hosts, *(host for part in judgement.parts for host in part.trace.hosts)]
-            parts = _judge_command(judgement, command, spec, context)
-            return _Judged(parts, rights_beyond(every, hosts, context), judgement.outside)
+            answered = _judge_command(judgement, access, spec, context)
+            return _Judged(
+                parts=[part for part, _ in answered],
+                rights=rights_beyond(every, hosts, context),
+                outside=judgement.outside,
+                command=judgement,
+                ruled=any(ruled for _, ruled in answered),
+            )
         case FetchUrl(url=url, method=method):
-            return _Judged([_judge_url(url, method, spec, context)])
+            return _Judged(parts=[_judge_url(url, method, spec, context)])
         case _:
             assert_never(access)
 
@@ -126,8 +159,11 @@ def _judge_path(path: str, op: PathOp, spec: ToolSpec, context: PolicyContext) -
     match check.where:
         case Where.PROTECTED:
             risk = Risk.CRITICAL
+        case Where.OUTSIDE if op is PathOp.WRITE:
+            risk = Risk.CRITICAL
         case Where.OUTSIDE:
-            risk = Risk.CRITICAL if op is PathOp.WRITE else Risk.READ_OUTSIDE
+            # What a confined command sees without asking may be read here too.
+            risk = Risk.READ if context.confined and not context.is_hidden(check.resolved) else Risk.READ_OUTSIDE
         case Where.INSIDE:
             risk = Risk.WRITE if op is PathOp.WRITE else Risk.READ
         case _:
@@ -165,18 +201,24 @@ def _refused(text: str, rule: str, why: str) -> Part:
     return Part(text=text, verdict=Verdict.DENY, risk=Risk.CRITICAL, reasons=(Reason(rule=rule, text=why),))
 
 
-def _judge_command(judgement: CommandJudgement, line: str, spec: ToolSpec, context: PolicyContext) -> list[Part]:
-    parts = [_command_part(part, spec, context) for part in judgement.parts]
+def _judge_command(
+    judgement: CommandJudgement, access: RunCommand, spec: ToolSpec, context: PolicyContext
+) -> list[tuple[Part, bool]]:
+    """Judge every command of a line, and whether a rule is what lets it run."""
+    # Servers and watchers would see old files in a copy, and are asked about where the mode lets them change nothing.
+    confined = context.confined and (not access.background or context.mode is Mode.AUTO)
+    parts = [_command_part(part, spec, context, confined=confined) for part in judgement.parts]
     if judgement.findings or not parts:
         findings = judgement.findings or (Finding(Risk.READ, "empty", "runs nothing"),)
-        parts.append(_part(line, findings, _subject(spec, judgement.trace), context))
+        subject = _subject(spec, judgement.trace)
+        parts.append(_answer(access.command, findings, subject, context, confined=confined))
     return parts
 
 
-def _command_part(part: JudgedCommand, spec: ToolSpec, context: PolicyContext) -> Part:
+def _command_part(part: JudgedCommand, spec: ToolSpec, context: PolicyContext, *, confined: bool) -> tuple[Part, bool]:
     subject = _subject(spec, part.trace)
     around = (*part.around, *_new_hosts(subject, context))
-    return _part(part.text, part.own, subject, context, around=around)
+    return _answer(part.text, part.own, subject, context, around=around, confined=confined)
 
 
 def _subject(spec: ToolSpec, trace: Trace) -> Subject:
@@ -189,21 +231,45 @@ def _subject(spec: ToolSpec, trace: Trace) -> Subject:
     )
 
 
-def _part(
+def _part(text: str, findings: tuple[Finding, ...], subject: Subject, context: PolicyContext) -> Part:
+    return _answer(text, findings, subject, context)[0]
+
+
+def _answer(
     text: str,
     findings: tuple[Finding, ...],
     subject: Subject,
     context: PolicyContext,
     *,
     around: tuple[Finding, ...] = (),
-) -> Part:
-    """Judge one part. `around` is what stands beside the command itself: a rule that allows the command leaves it."""
+    confined: bool = False,
+) -> tuple[Part, bool]:
+    """Judge one part, and say whether a rule is what lets it do more than read.
+
+    `around` is what stands beside the command itself: a rule that allows the command leaves it. `confined`: it can be
+    tried without harm where the mode would ask, but for code of a folder that is not trusted.
+    """
     every = tuple(dict.fromkeys((*around, *findings)))
     rule = _deciding_rule(subject, context)
-    if rule is not None and rule.verdict is Verdict.ALLOW and not _may_lift(rule, worst(every), subject, context):
+    lifts = rule is not None and rule.verdict is Verdict.ALLOW and _may_lift(rule, worst(every), subject, context)
+    if not lifts:
         around = every
-    verdict, reasons = _verdict(every, around, rule, context)
-    return Part(text=text, verdict=verdict, risk=worst(every), reasons=reasons)
+    trusted = context.trusted and not any(map(context.is_in_untrusted, subject.places))
+    by_mode = _ByMode(context, can_try=confined and (trusted or worst(every) in _LOOKS))
+    verdict, reasons = _verdict(every, around, rule, by_mode)
+    part = Part(text=text, verdict=verdict, risk=worst(every), reasons=reasons)
+    return part, lifts and verdict is Verdict.ALLOW and part.risk not in _LOOKS
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _ByMode:
+    """What the mode says of a risk in one part."""
+
+    context: PolicyContext
+    can_try: bool
+
+    def verdict_for(self, risk: Risk) -> tuple[Verdict, str]:
+        return verdict_for(risk, self.context, can_try=self.can_try)
 
 
 def _deciding_rule(subject: Subject, context: PolicyContext) -> Rule | None:
@@ -212,11 +278,11 @@ def _deciding_rule(subject: Subject, context: PolicyContext) -> Rule | None:
 
 
 def _verdict(
-    every: Sequence[Finding], around: Sequence[Finding], rule: Rule | None, context: PolicyContext
+    every: Sequence[Finding], around: Sequence[Finding], rule: Rule | None, by_mode: _ByMode
 ) -> tuple[Verdict, tuple[Reason, ...]]:
     """Answer for one part; of the reasons the first one decides."""
-    risk = worst(every)
-    verdict, why = verdict_for(risk, context)
+    risk, context = worst(every), by_mode.context
+    verdict, why = by_mode.verdict_for(risk)
     found = tuple(Reason(rule=finding.rule, text=finding.text) for finding in _telling(every))
     ruled = () if rule is None else (reason_of(rule),)
     mode = (Reason(rule="mode", text=why),)
@@ -235,7 +301,7 @@ def _verdict(
         return Verdict.REQUIRE_USER_CONFIRMATION, (problem, *ruled, *found)
     if rule is None:
         return verdict, (*found, *mode)
-    verdict, why = verdict_for(worst(around), context)
+    verdict, why = by_mode.verdict_for(worst(around))
     if verdict is Verdict.ALLOW:
         return verdict, (*ruled, *found)
     return verdict, (*found, *ruled, Reason(rule="mode", text=why))
@@ -265,11 +331,13 @@ def _weight(finding: Finding) -> tuple[bool, bool, int]:
     return finding.risk is Risk.CRITICAL, finding.always_asks, _RISKS.index(finding.risk)
 
 
-def _digest(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], context: PolicyContext) -> str:
-    """Name what was judged: the call, the files it names as they are now, and what it was judged by."""
+def _digest(
+    call: tuple[Any, ...], accesses: Sequence[Access], confinement: Confinement | None, context: PolicyContext
+) -> str:
+    """Name what was judged: the call, the files it names as they are now, what it was judged by, and for what."""
     files = [_identity(access.path, context) for access in accesses if isinstance(access, ReadPath | WritePath)]
-    judged_by = (_POLICY_VERSION, context.rules.version, context.roots, context.sandboxed, context.sandbox)
-    canonical = encode((spec.name, arguments, tuple(accesses), files, judged_by))
+    judged_by = (_POLICY_VERSION, context.rules.version, context.roots, confinement)
+    canonical = encode((*call, files, judged_by))
     return hashlib.sha256(canonical).hexdigest()
 
 

@@ -16,8 +16,8 @@ _WRITES = frozenset({"control-write", "write-outside"})
 def rights_beyond(
     findings: Iterable[Finding], hosts: Iterable[str], context: PolicyContext
 ) -> tuple[SandboxDenial, ...]:
-    """Name the rights that the sandbox would refuse; none where there is no sandbox, or where it never opens."""
-    if not context.sandboxed or context.mode is Mode.PLAN:
+    """Name the rights that a confinement would refuse; none where there is none, or where it never opens."""
+    if not context.confined or context.mode is Mode.PLAN:
         return ()
     named = ", ".join(dict.fromkeys(hosts))
     return tuple(dict.fromkeys(right for found in findings for right in _needs(found, named, context)))
@@ -26,7 +26,7 @@ def rights_beyond(
 def _needs(found: Finding, hosts: str, context: PolicyContext) -> Iterator[SandboxDenial]:
     if found.risk is Risk.REMOTE or found.rule in _NETWORK:
         yield SandboxDenial(right=Right.NETWORK, target=hosts)
-    if found.path and found.rule in _READS:
+    if found.path and found.rule in _READS and (found.rule != "read-outside" or context.is_hidden(found.path)):
         yield SandboxDenial(right=Right.READ, target=found.path)
     if found.path and found.rule in _WRITES and (place := _to_open(found.path, context)):
         yield SandboxDenial(right=Right.WRITE, target=place)

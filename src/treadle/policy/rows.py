@@ -9,7 +9,7 @@ from treadle.policy.context import PolicyContext
 from treadle.policy.decide import decide
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import check_path, refusal
-from treadle.protocol.permissions import Decision
+from treadle.protocol.permissions import Decision, Verdict
 from treadle.protocol.tools import ReadPath, Risk, RunCommand, ToolSpec, ToolTraits, WritePath
 
 _STARTS = ("/", "~", "file:", "FILE:")
@@ -19,8 +19,9 @@ _STARTS = ("/", "~", "file:", "FILE:")
 def answer_row(row: object, context: PolicyContext) -> dict[str, Any]:
     """Answer one row, which is decoded JSON; nothing is run.
 
-    `{"id", "command"}` gives `{"id", "class", "verdict", "reasons", "rules"}`; `{"id", "path", "op", "cwd"}` gives
-    `{"id", "where", "verdict", "resolved", "reasons"}`. `cwd` may be left out or relative: it starts at the first root.
+    `{"id", "command"}` gives `{"id", "class", "verdict", "confinement", "reasons", "rules"}`, where the confinement is
+    null for what is not allowed; `{"id", "path", "op", "cwd"}` gives `{"id", "where", "verdict", "resolved",
+    "reasons"}`. `cwd` may be left out or relative: it starts at the first root.
     Raises `ValueError` for a row that is neither, or an unknown `op`.
     """
     if not isinstance(row, Mapping):
@@ -46,6 +47,7 @@ def _answer_command(row: Mapping[str, Any], cwd: str, context: PolicyContext) ->
         "id": row.get("id", ""),
         "class": judgement.command_class.value,
         "verdict": decision.verdict.value,
+        "confinement": decision.confinement if decision.verdict is Verdict.ALLOW else None,
         **_explained(decision),
     }
 

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import field
 
 from treadle.protocol.base import Record
-from treadle.protocol.tools import Access, Preview, Risk, SandboxDenial
+from treadle.protocol.tools import Access, Confinement, CopyChanges, Preview, Risk, SandboxDenial
 
 
 class Verdict(StrEnum):
@@ -73,7 +73,8 @@ class Decision(Record, frozen=True, kw_only=True):
 
     `offers` are the narrowest allowances under which the call would not ask; empty where there are none to offer.
     `alternatives` are commands of a line that is not allowed which would run without asking by themselves.
-    `grants` are the rights beyond the sandbox that the call has when it runs: its yes, or the rule, gives them.
+    `confinement` is what its commands run in, when they may; None for a call that runs none. `grants` are the rights
+    beyond that which the call has when it runs: its yes, or the rule, gives them.
     `outside` says that a command of it brings text from outside, which taints the rest of the turn.
     """
 
@@ -84,6 +85,7 @@ class Decision(Record, frozen=True, kw_only=True):
     digest: str = ""
     offers: tuple[Allowance, ...] = ()
     alternatives: tuple[str, ...] = ()
+    confinement: Confinement | None = None
     grants: tuple[SandboxDenial, ...] = ()
     outside: bool = False
 
@@ -109,13 +111,17 @@ class Situation(Record, frozen=True, kw_only=True):
 
 
 class OptionKind(StrEnum):
-    """ACP's permission option kinds, and `answer` for a question that is no permission."""
+    """ACP's permission option kinds, `answer` for a question that is no permission, and one more.
+
+    `run_for_real`: what a command made in its throw-away copy is discarded, and it runs again in the workspace itself.
+    """
 
     ALLOW_ONCE = "allow_once"
     ALLOW_ALWAYS = "allow_always"
     REJECT_ONCE = "reject_once"
     REJECT_ALWAYS = "reject_always"
     ANSWER = "answer"
+    RUN_FOR_REAL = "run_for_real"
 
 
 class QuestionKind(StrEnum):
@@ -131,7 +137,8 @@ class Question(Record, frozen=True, kw_only=True):
     """Something only a person can answer. `options` are the answers offered, for a permission its option kinds.
 
     A permission carries what the call would touch, and its arguments, which the person may amend. With `denial` it is
-    about a second run of a call that the sandbox stopped, with the right that it lacked.
+    about a second run of a call that the sandbox stopped, with the right that it lacked; with `copy` about keeping what
+    the call's command changed in a throw-away copy.
     """
 
     id: str
@@ -144,3 +151,4 @@ class Question(Record, frozen=True, kw_only=True):
     accesses: tuple[Access, ...] = ()
     arguments: dict[str, Any] = field(default_factory=dict)
     denial: SandboxDenial | None = None
+    copy: CopyChanges | None = None

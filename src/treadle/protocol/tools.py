@@ -108,10 +108,11 @@ class WritePath(Tagged, frozen=True, kw_only=True, tag="write_path"):
 
 
 class RunCommand(Tagged, frozen=True, kw_only=True, tag="run_command"):
-    """Runs a shell line in `cwd`."""
+    """Runs a shell line in `cwd`; in the `background` it goes on while others run."""
 
     command: str
     cwd: str
+    background: bool = False
 
 
 class FetchUrl(Tagged, frozen=True, kw_only=True, tag="fetch_url"):
@@ -189,6 +190,28 @@ class SandboxDenial(Record, frozen=True, kw_only=True):
     text: str = ""
 
 
+class Confinement(StrEnum):
+    """What a command runs in.
+
+    `look`: what it writes goes into a throw-away copy of the workspace (in the background, or where no copy can be
+    made, it can write nothing there); `work`: it may change the workspace, but no control files; `git`: also what
+    belongs to the repository, but not its hooks and configuration; `open`: as the user. All but the last have no
+    network.
+    """
+
+    LOOK = "look"
+    WORK = "work"
+    GIT = "git"
+    OPEN = "open"
+
+
+class Rights(Record, frozen=True, kw_only=True):
+    """What a command runs in, and the rights that it has beyond that."""
+
+    confinement: Confinement
+    granted: tuple[SandboxDenial, ...] = ()
+
+
 class ChangeKind(StrEnum):
     """What became of a path in a throw-away copy."""
 
@@ -227,7 +250,7 @@ class CallResult(Record, frozen=True, kw_only=True):
     """The outcome of a call: what the model reads, whose words they are, what changed, and what the sandbox stopped.
 
     `running`: it tells of a command that still runs, so a later look may show more. `full_output` is the file that
-    holds the whole of an output that was shortened.
+    holds the whole of an output that was shortened. `copy` is what a command left in its throw-away copy.
     """
 
     outcome: Outcome
@@ -238,6 +261,7 @@ class CallResult(Record, frozen=True, kw_only=True):
     denial: SandboxDenial | None = None
     running: bool = False
     full_output: str = ""
+    copy: CopyChanges | None = None
 
     @property
     def is_error(self) -> bool:

@@ -15,15 +15,15 @@ from treadle.protocol.tools import (
     Flow,
     Outcome,
     Preview,
+    Rights,
     Risk,
-    SandboxDenial,
     ToolEffect,
     ToolSpec,
     ToolTraits,
     result_text,
 )
 from treadle.tools.declare import parameters, prompt, text
-from treadle.tools.running import Patience, access, run_line
+from treadle.tools.running import Patience, access, prepared_run, run_line
 from treadle.workspace.workspace import Workspace
 
 _PATIENCE = Patience(120)
@@ -66,26 +66,15 @@ class AttemptCompletion(Struct, frozen=True):
             raise ToolError("The result is empty. Say what you did and found.", invalid=True)
         if not line:
             return Prepared(accesses=(), preview=Preview(title="Result", text=result), run=partial(_finish, result))
-        run = partial(self._show, result, line)
-        once = Prepared(
-            accesses=(access(self.workspace, line),),
-            preview=Preview(title="Run to show the result", text=line, result=result),
-            run=run,
-        )
+        shown = Preview(title="Run to show the result", text=line, result=result)
+        return prepared_run(access(self.workspace, line, _PATIENCE), shown, partial(self._show, result, line))
 
-        def escalated(granted: tuple[SandboxDenial, ...]) -> Prepared:
-            return replace(once, run=partial(run, granted=granted))
-
-        return replace(once, escalated=escalated)
-
-    async def _show(
-        self, result: str, line: str, output: Output, *, granted: tuple[SandboxDenial, ...] = ()
-    ) -> CallResult:
-        shown = await run_line(self.workspace, line, _PATIENCE, output, granted=granted)
+    async def _show(self, result: str, line: str, output: Output, *, rights: Rights) -> CallResult:
+        shown = await run_line(self.workspace, line, _PATIENCE, output, rights=rights)
         done = shown.outcome is Outcome.OK
         heading, ending = (f"{result}\n\n", ()) if done else ("", (_FAILED,))
         content = (Text(text=f"{heading}$ {line}\n"), *shown.content, *ending)
-        return CallResult(outcome=shown.outcome, origin=shown.origin, content=content)
+        return replace(shown, content=content, denial=None)
 
 
 async def _finish(result: str, output: Output) -> CallResult:  # noqa: ARG001 - the port's shape

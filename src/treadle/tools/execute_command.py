@@ -5,17 +5,16 @@ from functools import partial
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from treadle.engine.ports import Prepared
 from treadle.protocol.errors import ToolError
-from treadle.protocol.tools import Risk, SandboxDenial, ToolEffect, ToolKind, ToolSpec, ToolTraits
+from treadle.protocol.tools import Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
 from treadle.tools.declare import number, parameters, prompt, text
-from treadle.tools.running import Patience, access, preview, run_line
+from treadle.tools.running import Patience, access, prepared_run, preview, run_line
 from treadle.workspace.workspace import Workspace
 
 _PATIENCE = Patience(120, keep=True)
-_BACKGROUND = Patience(1, keep=True)
+_BACKGROUND = Patience(1, keep=True, background=True)
 _MOST_SECONDS = 600
 
 _SPEC = ToolSpec(
@@ -58,13 +57,9 @@ class ExecuteCommand(Struct, frozen=True):
         line: str = arguments["command"]
         if not line.strip():
             raise ToolError("The command is empty. Give the shell line to run.", invalid=True)
-        run = partial(run_line, self.workspace, line, _patience(arguments))
-        once = Prepared(accesses=(access(self.workspace, line),), preview=preview(line), run=run)
-
-        def escalated(granted: tuple[SandboxDenial, ...]) -> Prepared:
-            return replace(once, run=partial(run, granted=granted))
-
-        return replace(once, escalated=escalated)
+        patience = _patience(arguments)
+        run = partial(run_line, self.workspace, line, patience)
+        return prepared_run(access(self.workspace, line, patience), preview(line), run)
 
 
 def _patience(arguments: Mapping[str, Any]) -> Patience:

@@ -1,13 +1,15 @@
 """Running shell lines for tools: to their end, for a time, or on in the background."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.engine.ports import Output
+from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
-from treadle.protocol.tools import CallResult, Origin, Outcome, Preview, RunCommand, SandboxDenial
+from treadle.protocol.tools import CallResult, Origin, Outcome, Preview, Rights, RunCommand
 from treadle.tools.words import result_of
 from treadle.workspace.confinement import describe
 from treadle.workspace.process import Command
@@ -19,15 +21,29 @@ _ADVICE = "Give it more time, run it in the background, or have it do and print 
 
 
 class Patience(Struct, frozen=True):
-    """How many seconds to wait for a command, and whether it then goes on in the background or is ended."""
+    """How many seconds to wait for a command, and whether it then goes on in the background or is ended.
+
+    `background`: it is meant to go on from the beginning, as servers are.
+    """
 
     seconds: float
     keep: bool = False
+    background: bool = False
 
 
-def access(workspace: Workspace, line: str) -> RunCommand:
+def access(workspace: Workspace, line: str, patience: Patience) -> RunCommand:
     """Declare the run of a line in the workspace."""
-    return RunCommand(command=line, cwd=workspace.root)
+    return RunCommand(command=line, cwd=workspace.root, background=patience.background)
+
+
+def prepared_run(access: RunCommand, preview: Preview, run: Callable[..., Awaitable[CallResult]]) -> Prepared:
+    """Prepare the run of a line: `run` takes the output and `rights`, without which it does not run."""
+    once = Prepared(accesses=(access,), preview=preview, run=_without_rights)
+    return replace(once, confined=lambda rights: replace(once, run=partial(run, rights=rights)))
+
+
+async def _without_rights(output: Output) -> CallResult:  # noqa: ARG001 - the port's shape
+    raise AssertionError("a command is only run under rights")
 
 
 def preview(line: str) -> Preview:
@@ -36,9 +52,9 @@ def preview(line: str) -> Preview:
 
 
 async def run_line(
-    workspace: Workspace, line: str, patience: Patience, output: Output, *, granted: tuple[SandboxDenial, ...] = ()
+    workspace: Workspace, line: str, patience: Patience, output: Output, *, rights: Rights
 ) -> CallResult:
-    """Run a line, perhaps with more rights than its sandbox gives; a status other than 0 is a failure.
+    """Run a line under its rights; a status other than 0 is a failure.
 
     Raises `ToolError`; when cancelled, leaves nothing running.
     """
@@ -46,8 +62,8 @@ async def run_line(
     if len(alive) >= _RUNNING_AT_MOST:
         numbers = ", ".join(map(str, alive))
         raise ToolError(f"Too many commands run in the background: {numbers}. Stop one with read_command_output first.")
-    confinement = await asyncio.to_thread(workspace.confine, line, granted)
-    command = workspace.launcher.start(line, confinement=confinement)
+    setup = await asyncio.to_thread(workspace.confine, line, rights, background=patience.background)
+    command = workspace.launcher.start(line, setup=setup)
     number = workspace.commands.add(command)
     command.show(output)
     try:
@@ -60,7 +76,7 @@ async def run_line(
             workspace.records.jobs.note(number, command)
     advice = _ADVICE if command.why_stopped else ""
     outcome, report = _outcome(command), _report(workspace, number, command, advice=advice)
-    denial = confinement.find_denial(report) if outcome is Outcome.FAILED and not command.why_stopped else None
+    denial = setup.find_denial(report) if outcome is Outcome.FAILED and not command.why_stopped else None
     if denial is not None:
         report = f"{report}\n[{describe(denial)}]"
     return replace(result_of(Origin.COMMAND, outcome, report), denial=denial, full_output=command.output_file)

@@ -1,11 +1,11 @@
-"""What one command gets of its surroundings: a sandbox or none, and settings for the programs that it runs."""
+"""How one command is run: what is around it, and settings for the programs that it runs."""
 
 from collections.abc import Callable, Mapping
 from typing import Protocol, assert_never
 
 from msgspec import Struct, field
 
-from treadle.protocol.tools import Right, SandboxDenial
+from treadle.protocol.tools import Confinement, Right, Rights, SandboxDenial
 from treadle.workspace.wrapping import PLAIN, Wrapping
 
 
@@ -13,7 +13,7 @@ def _no_denial(output: str) -> SandboxDenial | None:  # noqa: ARG001 - nothing i
     return None
 
 
-class Confinement(Struct, frozen=True):
+class Setup(Struct, frozen=True):
     """How to run one command; `find_denial` tells from its output, should it fail, what the sandbox stopped."""
 
     wrapping: Wrapping = PLAIN
@@ -21,17 +21,20 @@ class Confinement(Struct, frozen=True):
     find_denial: Callable[[str], SandboxDenial | None] = _no_denial
 
 
-class Confine(Protocol):
-    """Decides how a line is run; may look at the disk for some milliseconds. Raises `ToolError`."""
+OPEN = Rights(confinement=Confinement.OPEN)
 
-    def __call__(self, line: str, granted: tuple[SandboxDenial, ...] = ()) -> Confinement:
-        """`granted` are the rights that this one run has besides."""
+
+class Confine(Protocol):
+    """Sets up the run of a line under its rights; may look at the disk for some milliseconds. Raises `ToolError`."""
+
+    def __call__(self, line: str, rights: Rights, *, background: bool = False) -> Setup:
+        """Set up exactly what the rights say; a line in the background sees the workspace as it changes."""
         ...
 
 
-def unconfined(line: str, granted: tuple[SandboxDenial, ...] = ()) -> Confinement:  # noqa: ARG001 - as it comes
+def unconfined(line: str, rights: Rights, *, background: bool = False) -> Setup:  # noqa: ARG001 - as it comes
     """Run every line as it is."""
-    return Confinement()
+    return Setup()
 
 
 def describe(denial: SandboxDenial) -> str:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace import guard
-from treadle.workspace.confinement import Confinement
+from treadle.workspace.confinement import Setup
 from treadle.workspace.hiding import Hide, as_it_is
 from treadle.workspace.process import Bounds, Command, Guard
 from treadle.workspace.wrapping import PLAIN, Wrapping
 
 _PAUSE = 0.05  # seconds after a command's start, so that it has the processor first
-_FREE = Confinement()
+_FREE = Setup()
 _LONGEST = 128 * 1024 - 1  # bytes; what Linux takes as one argument
 
 
@@ -35,19 +35,19 @@ class Launcher:
         self._ready: Guard | None = None
         self._later: asyncio.TimerHandle | None = None
 
-    def start(self, line: str, bounds: Bounds | None = None, confinement: Confinement = _FREE) -> Command:
+    def start(self, line: str, bounds: Bounds | None = None, setup: Setup = _FREE) -> Command:
         """Start a line in its own session, without a terminal and with empty input; needs a running event loop.
 
-        `confinement` may put a sandbox around it and set variables. Raises `ToolError` when it cannot be started.
+        `setup` may put something around it and set variables. Raises `ToolError` when it cannot be started.
         """
-        raw, wrapping = _encoded(line), confinement.wrapping
+        raw, wrapping = _encoded(line), setup.wrapping
         if len(raw) > _LONGEST:
             raise ToolError(f"The command is longer than {_LONGEST:,} bytes. Write it to a file and run that.")
         if not Path(self._directory).is_dir():
             raise ToolError(
                 f"The command was not started: the workspace {self._directory} does not exist any more. Tell the user."
             )
-        variables = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in confinement.variables.items())
+        variables = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in setup.variables.items())
         order = b"%d %d\n%s%s" % (len(raw), len(variables), raw, variables)
         used = (self._take_ready(order) if wrapping is PLAIN else None) or self._spawn_with(order, wrapping)
         spool = self._spool / f"output-{secrets.token_hex(6)}.txt"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.workspace.confinement import Confinement
+from treadle.workspace.confinement import Setup
 from treadle.workspace.launcher import Launcher
 from treadle.workspace.process import Command
 from treadle.workspace.sandbox import Profile, SandboxState, prepare, probe
@@ -64,7 +64,7 @@ class Box:
             variables=child_variables(os.environ),
             spool=self.folder / "spool",
         )
-        command = launcher.start(line, confinement=Confinement(prepare(profile, self.state)))
+        command = launcher.start(line, setup=Setup(prepare(profile, self.state)))
         launcher.close()
         return command
 

@@ -107,6 +107,7 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     checklist: bool = True
     web_search: bool = False
     sandbox: SandboxUse = SandboxUse.AUTO
+    try_first: bool = True
     thinking_budget: Annotated[int, msgspec.Meta(ge=0)] | None = None
     modes: Mapping[Mode, ModeSettings] = {}
     providers: Mapping[str, ProviderSettings] = {}
@@ -193,6 +194,7 @@ _USERS_OWN = {
     "base_url": "An address decides who gets your files and your key.",
     "pass_variables": "Only you decide what commands see of your environment.",
     "providers": "Addresses, headers and key variables decide who gets your files and your key.",
+    "try_first": "Only the user decides whether commands are tried in a throw-away copy.",
     "sandbox": "Only the user decides whether commands need a sandbox.",
     "web_search": "A search costs money and sends parts of your text to a search service.",
 }

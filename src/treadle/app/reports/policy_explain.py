@@ -12,7 +12,17 @@ from treadle.policy.ruletext import render_rule, with_examples
 from treadle.policy.suggest import suggest_rules
 from treadle.protocol.base import Record
 from treadle.protocol.permissions import Decision, Mode, Part, Verdict
-from treadle.protocol.tools import Access, FetchUrl, ReadPath, Risk, RunCommand, ToolSpec, ToolTraits, WritePath
+from treadle.protocol.tools import (
+    Access,
+    Confinement,
+    FetchUrl,
+    ReadPath,
+    Risk,
+    RunCommand,
+    ToolSpec,
+    ToolTraits,
+    WritePath,
+)
 from treadle.workspace.text import visible
 
 _SPECS = {
@@ -23,6 +33,14 @@ _SPECS = {
         ("read_file", Risk.READ),
         ("web_fetch", Risk.READ_OUTSIDE),
     )
+}
+
+
+_RUNS_IN = {
+    Confinement.LOOK: "in a throw-away copy of the workspace, without a network (look)",
+    Confinement.WORK: "in the workspace, without a network, and cannot change control files (work)",
+    Confinement.GIT: "in the workspace and its repository, without a network, and cannot change hooks (git)",
+    Confinement.OPEN: "as you, with nothing around it (open)",
 }
 
 
@@ -43,6 +61,7 @@ class Explained(Record, frozen=True, kw_only=True, omit_defaults=False):
     shell_class: str
     verdict: Verdict
     risk: Risk
+    confinement: Confinement | None
     parts: tuple[Part, ...]
     changes: tuple[Change, ...]
 
@@ -66,6 +85,7 @@ def explain_access(access: Access, context: PolicyContext) -> Explained:
         shell_class=shell_class,
         verdict=decision.verdict,
         risk=decision.risk,
+        confinement=decision.confinement,
         parts=decision.parts,
         changes=tuple(_changes(access, spec, decision, context)),
     )
@@ -102,9 +122,9 @@ def _alternatives(decision: Decision, context: PolicyContext) -> Iterator[tuple[
         yield "trusting the folder (`treadle trust`)", replace(context, trusted=True)
     for mode in Mode:
         if mode is not context.mode:
-            sandboxed = mode is Mode.AUTO
-            what = f"mode {mode}{', where there is a sandbox' if sandboxed else ''}"
-            yield what, replace(context, mode=mode, sandboxed=sandboxed)
+            yield f"mode {mode}", replace(context, mode=mode)
+    if not context.confines:
+        yield "a system that can confine commands", replace(context, confines=True)
     if context.tainted:
         yield "a new turn in which no text from outside was read", replace(context, tainted=False)
     if context.rules.problems:
@@ -125,6 +145,9 @@ def explanation_lines(explained: Explained) -> Iterator[str]:
     kind = f"{explained.shell_class}, " if explained.shell_class else ""
     folder = "trusted" if explained.trusted else "untrusted"
     yield f"{explained.verdict}  ({kind}risk {explained.risk}, mode {explained.mode}, {folder} folder)"
+    if explained.confinement is not None:
+        then = "it runs" if explained.verdict is Verdict.ALLOW else "after a yes it runs"
+        yield f"{then} {_RUNS_IN[explained.confinement]}"
     for part in explained.parts:
         yield visible(f"  {part.text}: {part.verdict}")
         for reason in part.reasons:

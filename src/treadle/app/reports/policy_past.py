@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from treadle.app.compose import tool_specs
+from treadle.app.security.confining import confining_here
 from treadle.app.session.judging import policy_context
 from treadle.app.session.roots import Roots
 from treadle.engine.advance import advance
@@ -186,8 +187,7 @@ class Replay:
                 home=self.home,
                 trusted=self.alternative.trusted,
                 further=Roots(folders=roots, untrusted=() if self.alternative.trusted else roots),
-                # Auto runs code unasked only in a sandbox; a dry run takes it that there is one.
-                sandboxed=mode is Mode.AUTO,
+                confining=confining_here(),
                 rules=self.alternative.rules,
             )
         return self._contexts[root, roots, mode]

@@ -1,7 +1,6 @@
 """How a command is run: in which sandbox, with which right that a person granted, and how hardened its git is."""
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -12,8 +11,8 @@ from treadle.policy.context import PolicyContext
 from treadle.policy.name_lists import SECRET_DIRECTORIES, SECRET_SEQUENCES
 from treadle.policy.names import control_name, secret_name
 from treadle.protocol.permissions import Mode
-from treadle.protocol.tools import Right, SandboxDenial
-from treadle.workspace.confinement import Confinement
+from treadle.protocol.tools import Confinement, Right, Rights, SandboxDenial
+from treadle.workspace.confinement import Setup
 from treadle.workspace.sandbox import (
     Profile,
     SandboxState,
@@ -31,7 +30,6 @@ from treadle.workspace.variables import HARDENED_GIT
 from treadle.workspace.wrapping import PLAIN, Wrapping
 
 _MOST_NAMES = 500
-_CONFINED = frozenset({Mode.AUTO, Mode.PLAN})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,27 +45,26 @@ class Place:
     private: Path
 
 
-def confines(mode: Mode) -> bool:
-    """Whether commands of this mode run in a sandbox here; tries out once what there is."""
-    return mode in _CONFINED and probe().backend is not None
-
-
-def confine(line: str, granted: Sequence[SandboxDenial], place: Place, context: PolicyContext) -> Confinement:
-    """Say how a line is run in the mode of `context`; looks at the disk. Raises `ToolError`.
-
-    `granted` are the rights that this one run has besides; nothing is ever granted in plan mode.
-    """
-    variables = HARDENED_GIT if only_reads(line, place.root, context) else {}
-    unsandboxed = any(one.right is Right.UNSANDBOXED for one in granted) and context.mode is not Mode.PLAN
-    if unsandboxed or (not granted and not confines(context.mode)):
-        return Confinement(variables=variables)
-    profile = replace(_profile(place), change_root=context.mode is not Mode.PLAN)
-    if context.mode is Mode.PLAN:
-        return Confinement(prepare(profile, probe()), variables)
-    for right in granted:
+def confine(line: str, rights: Rights, place: Place, context: PolicyContext) -> Setup:
+    """Set up the run of a line under its rights, whatever the mode is by now; looks at the disk. Raises `ToolError`."""
+    hardened = not context.trusted or only_reads(line, place.root, context)
+    variables = HARDENED_GIT if hardened else {}
+    if rights.confinement is Confinement.OPEN:
+        return Setup(variables=variables)
+    profile = _profile_for(rights.confinement, place)
+    for right in rights.granted:
         if not is_within(right.target, str(place.data)) and not _opens_more(right, profile):
             profile = allow(profile, right)
-    return Confinement(prepare(profile, probe()), variables, partial(_denial, profile, probe(), place.data))
+    return Setup(prepare(profile, probe()), variables, partial(_denial, profile, probe(), place.data))
+
+
+def _profile_for(confinement: Confinement, place: Place) -> Profile:
+    profile = replace(_profile(place), change_root=confinement is not Confinement.LOOK)
+    if confinement is not Confinement.GIT:
+        return profile
+    whole = [f"{root}/.git/" for root in profile.folders]
+    kept = [f"{folder}{name}" for folder in whole for name in ("hooks/", "config", "config.worktree", "info/")]
+    return replace(profile, protected=(*(path for path in profile.protected if path not in whole), *kept))
 
 
 def _opens_more(right: SandboxDenial, profile: Profile) -> bool:
@@ -87,9 +84,9 @@ def confine_server(mode: Mode, place: Place) -> Wrapping:
 
     Looks at the disk. Raises `ToolError`.
     """
-    if not confines(mode):
+    if mode is Mode.FULL or probe().backend is None:
         return PLAIN
-    return prepare(replace(_profile(place), change_root=False), probe())
+    return prepare(_profile_for(Confinement.LOOK, place), probe())
 
 
 def _denial(profile: Profile, state: SandboxState, data: Path, output: str) -> SandboxDenial | None:

@@ -13,17 +13,20 @@ from treadle.app.security.confinement import Place, confine_server
 from treadle.engine.ports import Tool
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
-from treadle.protocol.tools import ToolKind
+from treadle.protocol.tools import Confinement, Rights, ToolKind
 from treadle.tools.diagnosed import with_diagnostics
+from treadle.workspace.confinement import OPEN, Setup
 from treadle.workspace.diagnostics.checks import Diagnostics, Source
 from treadle.workspace.diagnostics.language_server import LanguageServer, ServerCommand, ServerConfinement
 from treadle.workspace.diagnostics.linter import FILES, Linter
 from treadle.workspace.diagnostics.problems import PATTERN
 from treadle.workspace.process import Bounds, Command
+from treadle.workspace.sandbox import probe
 from treadle.workspace.variables import child_variables
 from treadle.workspace.workspace import Workspace
 
 _GROUPS = ("path", "line", "message")
+_LOOKS = Rights(confinement=Confinement.LOOK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +71,12 @@ def _linter(name: str, wanted: DiagnosticSettings, around: Around) -> Linter:
         raise _wrong(name, f"A linter has no {' or '.join(unused)}.")
     workspace = around.workspace
 
+    def confine(line: str) -> Setup:
+        rights = OPEN if around.mode() is Mode.FULL or probe().backend is None else _LOOKS
+        return workspace.confine(line, rights, background=True)
+
     async def start(line: str, bounds: Bounds) -> Command:
-        return workspace.launcher.start(line, bounds, await asyncio.to_thread(workspace.confine, line))
+        return workspace.launcher.start(line, bounds, await asyncio.to_thread(confine, line))
 
     return Linter(
         name=name,

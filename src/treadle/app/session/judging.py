@@ -5,6 +5,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from treadle.app.places import config_file, data_directory
+from treadle.app.security.confining import NOTHING, Confining
 from treadle.app.security.file_view import DiskView
 from treadle.app.security.policy_files import PolicyFiles, usual_places
 from treadle.app.session.roots import Roots
@@ -23,7 +24,8 @@ def policy_context(  # noqa: PLR0913 - what decisions depend on
     standing: Standing,
     *,
     trusted: bool,
-    sandboxed: bool = False,
+    confining: Confining = NOTHING,
+    try_first: bool = True,
     approved: Collection[Risk] = (),
     further: Roots = _NONE,
     home: str = "",
@@ -45,8 +47,9 @@ def policy_context(  # noqa: PLR0913 - what decisions depend on
         state=() if chosen else state,
         own=state if chosen else (),
         trusted=trusted,
-        sandboxed=sandboxed,
-        sandbox="usual" if sandboxed else "",
+        confines=confining.there,
+        hidden=confining.hidden,
+        try_first=try_first,
         tainted=standing.tainted,
         approved=frozenset(approved),
         hosts=frozenset(check_url(url).host for url in standing.fetched),

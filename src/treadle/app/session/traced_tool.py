@@ -44,6 +44,6 @@ def _traced(prepared: Prepared, trace: Callable[[BaseException], None]) -> Prepa
             trace(error)
             raise
 
-    escalated = prepared.escalated
-    again = None if escalated is None else lambda granted: _traced(escalated(granted), trace)
-    return replace(prepared, run=run, escalated=again)
+    confined = prepared.confined
+    within = None if confined is None else lambda rights: _traced(confined(rights), trace)
+    return replace(prepared, run=run, confined=within)

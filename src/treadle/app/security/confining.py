@@ -1,0 +1,26 @@
+"""Whether commands can be confined on this system, and what they then do not see."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confining:
+    """Whether something confines commands, and which folders a confined one does not see as they are."""
+
+    there: bool
+    hidden: tuple[str, ...] = ()
+
+
+NOTHING = Confining(there=False)
+"""No backend: what may run runs as it is."""
+
+
+def confining_here(home: Path | None = None) -> Confining:
+    """Try out once what this system has."""
+    from treadle.workspace.sandbox import probe
+    from treadle.workspace.sandbox.ground import HIDDEN_FOLDERS, TMP
+
+    if probe().backend is None:
+        return NOTHING
+    return Confining(there=True, hidden=(*HIDDEN_FOLDERS, TMP, str(home or Path.home())))
