@@ -22,19 +22,19 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def test_a_denial_gives_one_reason_and_what_would_run_separately(folder: Path) -> None:
-    lines = ("cat src/a.py && git push origin main", "cd src && ls && make all", "wc -l src/a.py; cat .env")
+    lines = ("cat src/a.py && git push origin main", "cd src && ls && git fetch", "wc -l src/a.py; cat .env")
     seen = await rehearse(folder, [*map(run, lines), call("read_file", path=".env")], mode=Mode.EDITS)
     assert [result.outcome for result in seen.results[:4]] == [Outcome.DENIED] * 4
     nobody = "It needs approval, and nobody is here to give it."
     way_on = "Continue without it, or finish and say what could not be done."
-    make = "make can run code of the project or of packages, whatever its arguments are."
+    fetch = "git connects to another repository."
     env = ".env is protected from being read."
     assert seen.texts[0] == (
         "Denied [no-user]: `git push origin main`: git push publishes commits. "
         f"{nobody} Called separately, `cat src/a.py` would run without asking. {way_on}"
     )
     assert seen.texts[1] == (
-        f"Denied [no-user]: `make all`: {make} "
+        f"Denied [no-user]: `git fetch`: {fetch} "
         f"{nobody} Called separately, `cd src && ls` would run without asking. {way_on}"
     )
     assert seen.texts[2] == (
@@ -45,7 +45,7 @@ async def test_a_denial_gives_one_reason_and_what_would_run_separately(folder: P
 
 
 async def test_what_is_said_to_run_separately_does(folder: Path) -> None:
-    lines = ("cat src/a.py && git push origin main", "cd src && ls && make all", "cat src/a.py | wc -l; make")
+    lines = ("cat src/a.py && git push origin main", "cd src && ls && git fetch", "cat src/a.py | wc -l; git fetch")
     seen = await rehearse(folder, list(map(run, lines)), mode=Mode.EDITS)
     said = [text.partition("separately, `")[2].partition("` would")[0] for text in seen.texts[:3]]
     assert said == ["cat src/a.py", "cd src && ls", "cat src/a.py"], "what only filters a pipe is not named"

@@ -39,6 +39,7 @@ def test_each_value_is_shown_with_its_origin(treadle: Command, home: Path, monke
         "sandbox": ("auto", "default"),
         "thinking_budget": (None, "default"),
         "tool_protocol": (None, "default"),
+        "try_first": (True, "default"),
         "web_search": (False, "default"),
     }
     assert "hunter2" not in treadle("config").out

@@ -78,11 +78,11 @@ def test_each_mode_lets_more_run_and_none_lets_danger_run(mode: Mode, expected: 
 
 
 def test_auto_mode_runs_code_only_in_the_sandbox() -> None:
-    assert _run("npm test", Mode.AUTO, sandboxed=True) is ALLOW
+    assert _run("npm test", Mode.AUTO, confines=True) is ALLOW
 
 
 def test_auto_mode_in_the_sandbox_still_asks_for_danger_and_the_network() -> None:
-    assert [_run(line, Mode.AUTO, sandboxed=True) for line in ("rm -rf ~", "curl https://example.com")] == [ASK, ASK]
+    assert [_run(line, Mode.AUTO, confines=True) for line in ("rm -rf ~", "curl https://example.com")] == [ASK, ASK]
 
 
 @pytest.mark.parametrize("mode", list(Mode))
@@ -110,7 +110,7 @@ def test_no_mode_runs_git_where_a_folder_that_is_not_trusted_names_programs_for_
 ) -> None:
     acting = MemoryView({**PLAIN_REPOSITORY, f"{ROOT}/.git/{name}": text})
     assert [_run(line, Mode.FULL, trusted=trusted, files=acting) for trusted in (False, True)] == [ASK, ALLOW]
-    assert _run(line, Mode.AUTO, trusted=False, sandboxed=True, files=acting) is ASK
+    assert _run(line, Mode.AUTO, trusted=False, confines=True, files=acting) is ASK
     assert _run(line, Mode.FULL, trusted=False, files=MemoryView(PLAIN_REPOSITORY)) is ALLOW
 
 
@@ -181,13 +181,12 @@ def test_the_digest_names_the_call_the_files_and_what_judged_it() -> None:
     write = WritePath(path=f"{ROOT}/a")
     digests = {
         _decide(write).digest,
-        _decide(write, sandboxed=True).digest,
         _decide(write, files=MemoryView(links={f"{ROOT}/a": f"{ROOT}/b"})).digest,
         _decide(WritePath(path=f"{ROOT}/a", after="x")).digest,
         _decide(write, rules=_rules('[[rule]]\nid="x"\nverdict="deny"\ntool="y"')).digest,
         decide(SHELL, {"a": 1}, (write,), context()).digest,
     }
-    assert len(digests) == 6
+    assert len(digests) == 5
     assert _decide(write).digest == _decide(write, Mode.FULL).digest
 
 
@@ -276,7 +275,7 @@ def test_a_function_that_names_nothing_it_touches_is_asked_also_where_commands_h
     mode: Mode, verdict: Verdict
 ) -> None:
     function = ToolSpec(name="mine", description="", parameters={}, traits=ToolTraits(), risk=Risk.EXECUTE)
-    assert decide(function, {}, (), context(mode, sandboxed=True)).verdict is verdict
+    assert decide(function, {}, (), context(mode, confines=True)).verdict is verdict
 
 
 def test_after_text_from_outside_a_new_host_is_asked_about_and_a_known_one_is_not() -> None:

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from treadle.engine.ports import Prepared
+from treadle.engine.ports import Output, Prepared
 from treadle.protocol.messages import Text
 from treadle.protocol.tools import CallResult
 from treadle.tools.catalogue import builtin_tools
+from treadle.workspace.confinement import OPEN
 from treadle.workspace.workspace import Workspace
 
 
@@ -17,7 +18,12 @@ async def prepare(workspace: Workspace, name: str, **arguments: Any) -> Prepared
 
 async def call(workspace: Workspace, name: str, **arguments: Any) -> CallResult:
     """Prepare a call and run it."""
-    return await (await prepare(workspace, name, **arguments)).run(lambda _: None)
+    return await run(await prepare(workspace, name, **arguments))
+
+
+async def run(prepared: Prepared, output: Output = lambda _: None) -> CallResult:
+    """Run a prepared call; a command runs as it is."""
+    return await (prepared if prepared.confined is None else prepared.confined(OPEN)).run(output)
 
 
 async def text(workspace: Workspace, name: str, **arguments: Any) -> str:

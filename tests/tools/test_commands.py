@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.tools.calls import call, prepare, text
+from tests.tools.calls import call, prepare, run, text
 from tests.workspace.processes import lasting, living, until
 
 from treadle.protocol.errors import ToolError
@@ -23,7 +23,7 @@ async def test_a_command_is_shown_exactly_and_runs_in_the_root(workspace: Worksp
     assert prepared.preview == Preview(title="Run", text="echo  hi; pwd")
     live: list[str] = []
     said = f"Exit status 0.\nhi\n{workspace.root}"
-    assert await prepared.run(live.append) == result_of(Origin.COMMAND, Outcome.OK, said)
+    assert await run(prepared, live.append) == result_of(Origin.COMMAND, Outcome.OK, said)
     assert "".join(live) == f"hi\n{workspace.root}\n"
     assert workspace.commands.all() == ()
 
@@ -64,7 +64,7 @@ async def test_what_a_command_leaves_running_is_named_and_ends_with_the_session(
 async def test_a_cancelled_command_leaves_nothing_running(workspace: Workspace) -> None:
     sleep = lasting()
     prepared = await prepare(workspace, "execute_command", command=f"yes | (trap '' TERM; {sleep} & cat)")
-    task = asyncio.ensure_future(prepared.run(lambda _: None))
+    task = asyncio.ensure_future(run(prepared))
     await until(sleep, 1)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -75,13 +75,13 @@ async def test_a_cancelled_command_leaves_nothing_running(workspace: Workspace) 
 async def test_completion_hands_on_its_result(workspace: Workspace) -> None:
     prepared = await prepare(workspace, "attempt_completion", result="Done.")
     assert (prepared.accesses, prepared.preview) == ((), Preview(title="Result", text="Done."))
-    assert await prepared.run(lambda _: None) == result_text(Outcome.OK, "Done.")
+    assert await run(prepared) == result_text(Outcome.OK, "Done.")
 
 
 async def test_completion_runs_its_command_as_a_judged_access(workspace: Workspace) -> None:
     prepared = await prepare(workspace, "attempt_completion", result="Done.", command="echo shown")
     assert prepared.accesses == (RunCommand(command="echo shown", cwd=workspace.root),)
-    assert await prepared.run(lambda _: None) == CallResult(
+    assert await run(prepared) == CallResult(
         outcome=Outcome.OK,
         origin=Origin.COMMAND,
         content=(Text(text="Done.\n\n$ echo shown\n"), Text(text="Exit status 0.\nshown")),
@@ -93,7 +93,7 @@ async def test_a_plan_is_handed_on_and_a_question_cannot_be_run(workspace: Works
     prepared = await prepare(workspace, "ask_followup_question", question="Which?", options=["a", "b"])
     assert (prepared.accesses, prepared.preview) == ((), Preview(title="Question", text="Which?"))
     with pytest.raises(ToolError, match="could not be asked"):
-        await prepared.run(lambda _: None)
+        await run(prepared)
 
 
 async def test_a_command_in_the_background_is_read_waited_for_and_forgotten(workspace: Workspace) -> None:
@@ -142,7 +142,7 @@ async def test_a_cancelled_look_leaves_the_command_running(workspace: Workspace)
     sleep = lasting()
     await call(workspace, "execute_command", command=sleep, background=True)
     prepared = await prepare(workspace, "read_command_output", command_number=1, wait=600)
-    task = asyncio.ensure_future(prepared.run(lambda _: None))
+    task = asyncio.ensure_future(run(prepared))
     await asyncio.sleep(0.05)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -111,7 +111,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         from treadle.app.session.judging import policy_context
 
         place = Place(root=workspace.root, roots=workspace.roots, data=data_directory(), private=private)
-        now, trusted = standing(running[0].state), parts.trust.trusted
+        now, trusted = standing(running[0].state), parts.trust.lets_code_run
         rules = policy_files.ruleset()
         context = policy_context(workspace.root, now, trusted=trusted, further=parts.roots, rules=rules)
         return confine(line, rights, place, context)
@@ -260,7 +260,7 @@ def _redactor(parts: Parts) -> "Callable[[], SecretRedactor]":
 
 def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], SecretRedactor]", shell: str) -> Judge:
     """Bind the policy to a session; it is loaded with the first call that is judged, after the first request."""
-    root, trusted = str(parts.trust.workspace), parts.trust.trusted
+    root, trusted = str(parts.trust.workspace), parts.trust.lets_code_run
     approved = frozenset(parts.settings.approve).difference(parts.trust.unapproved)
 
     def judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing) -> Decision:
@@ -275,8 +275,7 @@ def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], SecretRedac
             standing,
             trusted=trusted,
             further=parts.roots,
-            confining=confining_here(),
-            try_first=parts.settings.try_first,
+            confining=confining_here(try_first=parts.settings.try_first),
             approved=approved,
             rules=with_allowances(files.ruleset(), standing.allowances),
         )

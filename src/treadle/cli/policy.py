@@ -164,17 +164,20 @@ def _trusted(arguments: argparse.Namespace) -> bool:
 
 
 def _context(arguments: argparse.Namespace, *, trusted: bool) -> "PolicyContext":
+    from treadle.app.config.settings import load_settings
     from treadle.app.security.confining import NOTHING, confining_here
     from treadle.app.session.judging import policy_context
     from treadle.protocol.permissions import Standing
 
     root, standing = os.path.realpath(arguments.workspace), Standing(mode=Mode(arguments.mode))
-    confining = NOTHING if arguments.backend == "none" else confining_here(arguments.home)
+    here = confining_here(try_first=load_settings({}).try_first, home=arguments.home)
+    confining = NOTHING if arguments.backend == "none" else here
     home = str(arguments.home or Path.home())
     return policy_context(root, standing, trusted=trusted, home=home, confining=confining)
 
 
 def _replay(arguments: argparse.Namespace) -> int:
+    from treadle.app.config.settings import load_settings
     from treadle.app.reports.policy_past import Alternative, Replay, judged_calls, read_policy_file
     from treadle.workspace.text import visible
 
@@ -184,6 +187,7 @@ def _replay(arguments: argparse.Namespace) -> int:
             mode=None if arguments.mode is None else Mode(arguments.mode),
             workspace=None if arguments.workspace is None else arguments.workspace.resolve(),
             trusted=not arguments.untrusted,
+            try_first=load_settings({}).try_first,
         )
     )
     changed = 0
@@ -224,11 +228,12 @@ def _past(prefixes: Iterable[str], calls: "Callable[..., Iterable[Judged]]") -> 
 
 
 def _suggest(arguments: argparse.Namespace) -> int:
+    from treadle.app.config.settings import load_settings
     from treadle.app.reports.policy_past import Alternative, Replay, approved_calls, suggestions
     from treadle.app.security.approvals import bound_to
     from treadle.policy.ruletext import HEAD
 
-    found = suggestions(_past((), approved_calls), Replay(Alternative()), bound_to)
+    found = suggestions(_past((), approved_calls), Replay(Alternative(try_first=load_settings({}).try_first)), bound_to)
     found = [pair for pair in found if pair[1].count >= arguments.least]
     if arguments.add is not None:
         return _add(arguments, {one.id: rule for rule, one in found})

@@ -115,7 +115,8 @@ def _confinement(
     if not context.confined:
         return Confinement.OPEN
     risk = max((part.risk for one in commands for part in one.parts), key=_RISKS.index)
-    by_mode = verdict is Verdict.ALLOW and not rights and not any(one.ruled for one in commands)
+    ruled = risk in context.approved or any(one.ruled for one in commands)
+    by_mode = verdict is Verdict.ALLOW and not rights and not ruled
     looks = risk in _LOOKS or (by_mode and context.mode is Mode.ASK)
     looks = looks or (by_mode and context.mode is Mode.EDITS and risk is not Risk.WRITE)
     if context.mode is Mode.PLAN or (looks and not rights):

@@ -127,6 +127,7 @@ class Alternative:
     mode: Mode | None = None
     workspace: Path | None = None
     trusted: bool = True
+    try_first: bool = True
 
 
 @dataclass(slots=True)
@@ -187,7 +188,7 @@ class Replay:
                 home=self.home,
                 trusted=self.alternative.trusted,
                 further=Roots(folders=roots, untrusted=() if self.alternative.trusted else roots),
-                confining=confining_here(),
+                confining=confining_here(try_first=self.alternative.try_first),
                 rules=self.alternative.rules,
             )
         return self._contexts[root, roots, mode]

@@ -60,6 +60,11 @@ class SessionTrust(Struct, frozen=True, kw_only=True, dict=True):
         return bool(self.items or self.trust.changed or self.problem or repository_of(self.workspace))
 
     @property
+    def lets_code_run(self) -> bool:
+        """Whether code of the folder may run confined without asking: it is trusted, or there was nothing to ask."""
+        return self.trusted or not self.matters
+
+    @property
     def asks(self) -> bool:
         """Whether the user is to be asked before a session opens."""
         return not (self.trusted or self.problem or self.trust.refused) and self.matters
