@@ -26,6 +26,7 @@ from treadle.protocol.tools import (
     FileChange,
     Flow,
     Outcome,
+    Preview,
     Rights,
     Risk,
     RunCommand,
@@ -326,7 +327,8 @@ def finished(state: State, data: CallFinished) -> Moved:
     can_ask = state.user_present and not state.cancelling
     if copy := _real_changes(data.result):
         if can_ask and state.mode is not Mode.PLAN:
-            return _ask_about(state, call, data.result, texts.KEEP_CHANGES, options=_KEEP, copy=copy)
+            shown = Preview(title=texts.KEEP_CHANGES, text=copy.diff, is_diff=True)
+            return _ask_about(state, call, data.result, texts.KEEP_CHANGES, options=_KEEP, copy=copy, preview=shown)
         return _discard(state, call, data.result)
     denial = data.result.denial
     if denial is None or call.rights is not None or not can_ask:
@@ -379,9 +381,8 @@ def _ask_about(state: State, call: CallState, result: CallResult, text: str, **a
         kind=QuestionKind.PERMISSION,
         text=text,
         call_id=call.call.id,
-        preview=call.preview,
         decision=call.decision,
         accesses=call.accesses,
-        **about,
+        **{"preview": call.preview, **about},
     )
     return _ask(state, replace(call, result=result), question)

@@ -89,7 +89,10 @@ def redacted(result: CallResult, redactor: Redactor) -> CallResult:
     denial = result.denial
     if denial is not None:
         denial = replace(denial, text=redactor.redact(denial.text))
-    return replace(result, content=content, denial=denial)
+    copy = result.copy
+    if copy is not None:
+        copy = replace(copy, diff=redactor.redact(copy.diff))
+    return replace(result, content=content, denial=denial, copy=copy)
 
 
 async def run_call(prepared: Prepared, effect: RunTool, output: LiveOutput) -> CallResult:

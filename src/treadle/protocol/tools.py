@@ -238,12 +238,14 @@ class CopyChanges(Record, frozen=True, kw_only=True):
 
     `ignored` counts the files that were thrown away because git ignores them, or a tool keeps its cache there.
     `trouble` says why the copy could not hold what the command did, so that it failed for that: empty where it could.
+    `diff` shows the changes, cut where they are long.
     """
 
     digest: str = ""
     changes: tuple[CopyChange, ...] = ()
     ignored: int = 0
     trouble: str = ""
+    diff: str = ""
 
 
 class CallResult(Record, frozen=True, kw_only=True):

@@ -31,6 +31,8 @@ class Act(Enum):
     EDITS = "edits"
     BLOCKS = "blocks"
     REJECT = "reject"
+    SHOW = "show"
+    FOR_REAL = "for real"
     OPTION = "option"
     WORDS = "words"
     TAKE = "take"
@@ -106,6 +108,10 @@ class EditFirst(Struct, frozen=True):
     text: str
 
 
+class ShowWhole(Struct, frozen=True):
+    """All that the question is about is to be shown; it stays open."""
+
+
 class Given(Struct, frozen=True):
     """The answer; with `edits`, the session goes to the mode edits first."""
 
@@ -113,7 +119,7 @@ class Given(Struct, frozen=True):
     edits: bool = False
 
 
-Answered: TypeAlias = Asking | Given
+Answered: TypeAlias = Asking | Given | ShowWhole
 
 
 def ask(question: Question, mode: Mode = Mode.ASK) -> Asking:
@@ -143,6 +149,8 @@ def _listed(asking: Asking) -> tuple[Choice, ...]:
     match question.kind:
         case QuestionKind.PERMISSION if question.denial is not None:
             return _again(asking)
+        case QuestionKind.PERMISSION if question.copy is not None:
+            return _KEEPING
         case QuestionKind.PERMISSION:
             return _permission(asking)
         case QuestionKind.BUDGET:
@@ -152,6 +160,14 @@ def _listed(asking: Asking) -> tuple[Choice, ...]:
             return (*options, Choice(Act.WORDS, "Something else…"))
         case QuestionKind.FOLLOWUP | QuestionKind.GUIDANCE:
             return (Choice(Act.WORDS, "Answer in your own words"),)
+
+
+_KEEPING = (
+    Choice(Act.ALLOW, "Apply"),
+    Choice(Act.SHOW, "Show the diff"),
+    Choice(Act.REJECT, "Discard"),
+    Choice(Act.FOR_REAL, "Run it for real"),
+)
 
 
 def _again(asking: Asking) -> tuple[Choice, ...]:
@@ -213,7 +229,7 @@ def comment(asking: Asking) -> Asking:
             return replace(asking, stage=Stage.INSTEAD)
         case Act.WORDS | Act.OPTION:
             return replace(asking, stage=Stage.WORDS, chosen=len(choices(asking)) - 1)
-        case Act.ALLOW | Act.SESSION | Act.EDITS if asking.question.kind is QuestionKind.PERMISSION:
+        case Act.ALLOW | Act.SESSION | Act.EDITS | Act.FOR_REAL if asking.question.kind is QuestionKind.PERMISSION:
             return replace(asking, stage=Stage.COMMENT)
         case _:
             return asking
@@ -225,17 +241,17 @@ def confirm(asking: Asking) -> Answered:
     match act:
         case Act.ALLOW if asking.danger:
             return replace(asking, stage=Stage.SURE)
-        case Act.ALLOW | Act.SESSION | Act.EDITS | Act.SAVE:
+        case Act.ALLOW | Act.SESSION | Act.EDITS | Act.SAVE | Act.FOR_REAL:
             return _allowed(asking, act)
-        case Act.ALWAYS:
-            return replace(asking, stage=Stage.RULE, chosen=0)
-        case Act.BLOCKS:
-            return replace(asking, stage=Stage.BLOCKS, chosen=0, kept=())
+        case Act.SHOW:
+            return ShowWhole()
+        case Act.ALWAYS | Act.BLOCKS:
+            return replace(asking, stage=Stage.RULE if act is Act.ALWAYS else Stage.BLOCKS, chosen=0, kept=())
         case Act.TAKE | Act.DROP:
             return _block(asking, keep=act is Act.TAKE)
         case Act.DO_NOT_SAVE:
             return restart(asking)
-        case Act.REJECT if asking.question.kind is QuestionKind.BUDGET or asking.comment:
+        case Act.REJECT if asking.question.kind is QuestionKind.BUDGET or asking.question.copy or asking.comment:
             return no(asking)
         case Act.REJECT | Act.WORDS:
             return comment(asking)
@@ -278,11 +294,17 @@ def back(asking: Asking) -> Asking | None:
     return restart(asking) if asking.stage in (Stage.BLOCKS, Stage.RULE) else None
 
 
+_OPTIONS = {
+    Act.SESSION: OptionKind.ALLOW_ALWAYS,
+    Act.SAVE: OptionKind.ALLOW_ALWAYS,
+    Act.FOR_REAL: OptionKind.RUN_FOR_REAL,
+}
+
+
 def _allowed(asking: Asking, act: Act) -> Given:
-    lasting = act in (Act.SESSION, Act.SAVE)
     answer = Answer(
         question_id=asking.question.id,
-        option=OptionKind.ALLOW_ALWAYS if lasting else OptionKind.ALLOW_ONCE,
+        option=_OPTIONS.get(act, OptionKind.ALLOW_ONCE),
         scope=AllowScope.USER if act is Act.SAVE else AllowScope.SESSION,
         text=asking.comment,
         arguments=_amended(asking),
@@ -317,7 +339,8 @@ def main_text(asking: Asking) -> EditFirst | None:
     """Find the text of a call that a person would want to change: a known one, or the only one there is."""
     if asking.changed is not None:
         return asking.changed
-    if asking.question.kind is not QuestionKind.PERMISSION or asking.question.denial is not None:
+    question = asking.question
+    if question.kind is not QuestionKind.PERMISSION or question.denial is not None or question.copy is not None:
         return None
     texts = _texts(asking.question.arguments)
     name = next((known for known in _MAIN_TEXTS if known in texts), next(iter(texts)) if len(texts) == 1 else None)

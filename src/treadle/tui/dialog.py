@@ -13,9 +13,11 @@ from msgspec.structs import replace
 
 from treadle.protocol.permissions import Mode, Question, QuestionKind
 from treadle.tui.asking import (
+    Answered,
     Asking,
     EditFirst,
     Given,
+    ShowWhole,
     Stage,
     ask,
     back,
@@ -118,7 +120,7 @@ class Stop(Struct, frozen=True):
     """The turn is to stop."""
 
 
-Effect: TypeAlias = Given | ToDraft | Pass | NextMode | Open | Stop
+Effect: TypeAlias = Given | ShowWhole | ToDraft | Pass | NextMode | Open | Stop
 Heard: TypeAlias = tuple[Dialog, tuple[Effect, ...]]
 
 
@@ -254,8 +256,8 @@ def _enter(before: Dialog, after: Dialog, asking: Asking, pressed: Press) -> Hea
     return _taken(replace(after, typed=""), confirm(asking))
 
 
-def _taken(dialog: Dialog, taken: Asking | Given) -> Heard:
-    if isinstance(taken, Given):
+def _taken(dialog: Dialog, taken: Answered) -> Heard:
+    if isinstance(taken, Given | ShowWhole):
         return dialog, (taken,)
     return replace(dialog, asking=taken), ()
 

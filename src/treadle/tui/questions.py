@@ -8,7 +8,7 @@ from typing import assert_never
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import SetMode
 from treadle.protocol.permissions import Mode, Question, QuestionKind
-from treadle.tui.asking import EditFirst, Given, change
+from treadle.tui.asking import EditFirst, Given, ShowWhole, change
 from treadle.tui.commands import next_mode
 from treadle.tui.dialog import (
     Dialog,
@@ -46,6 +46,7 @@ class Questions:
         view: Callable[[], View],
         change_view: Callable[[View], None],
         stop: Callable[[], None],
+        show_whole: Callable[[], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._screen = screen
@@ -54,6 +55,7 @@ class Questions:
         self._view = view
         self._change_view = change_view
         self._stop = stop
+        self._show_whole = show_whole
         self._timer: asyncio.TimerHandle | None = None
         self._begun = False
         self.dialog = Dialog()
@@ -120,6 +122,8 @@ class Questions:
         match effect:
             case Given():
                 self._give(effect)
+            case ShowWhole():
+                self._show_whole()
             case ToDraft(text=text):
                 self._screen.insert(text)
             case Pass():

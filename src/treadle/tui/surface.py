@@ -96,6 +96,7 @@ class Surface:
             view=lambda: self._view,
             change_view=self._change_view,
             stop=self._stop,
+            show_whole=self._show_whole_question,
         )
         self._commands = Commands(
             live,
@@ -280,7 +281,7 @@ class Surface:
             case Entered(text=text, steer=steer):
                 self._entered(text, steer=steer)
             case Pressed(press=Press(key=Key.DETAILS)) if self._asked(*self._room).pager:
-                self.screen.page(question_pager(self._questions, lambda: self._view, self._theme.signs))
+                self._show_whole_question()
             case Pressed(press=pressed):
                 self._questions.press(pressed)
             case Tabbed(alone=alone):
@@ -290,6 +291,9 @@ class Surface:
             case _:
                 assert_never(intent)
         self.screen.refresh_now()
+
+    def _show_whole_question(self) -> None:
+        self.screen.page(question_pager(self._questions, lambda: self._view, self._theme.signs))
 
     def _wish(self, wish: Wish) -> None:  # noqa: C901 - one line for each key
         match wish:

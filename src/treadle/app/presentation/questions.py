@@ -8,10 +8,21 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from treadle.app.presentation.copies import changes_of, lines_of
 from treadle.app.presentation.escape import exact, exact_line, printable
-from treadle.app.presentation.words import allowance_of
+from treadle.app.presentation.words import allowance_of, counted
 from treadle.protocol.permissions import Allowance, Decision, OptionKind, Part, Question, QuestionKind, Reason, Verdict
-from treadle.protocol.tools import Access, FetchUrl, ReadPath, Right, Risk, RunCommand, SandboxDenial, WritePath
+from treadle.protocol.tools import (
+    Access,
+    CopyChanges,
+    FetchUrl,
+    ReadPath,
+    Right,
+    Risk,
+    RunCommand,
+    SandboxDenial,
+    WritePath,
+)
 
 
 class Look(Enum):
@@ -157,6 +168,8 @@ def asked(question: Question, roots: Sequence[str]) -> Asked:
     match question.kind:
         case QuestionKind.PERMISSION if question.denial is not None:
             return _stopped(question, question.denial)
+        case QuestionKind.PERMISSION if question.copy is not None:
+            return _keeping(question, question.copy, roots)
         case QuestionKind.PERMISSION:
             return _permission(question, roots)
         case QuestionKind.FOLLOWUP | QuestionKind.GUIDANCE | QuestionKind.BUDGET:
@@ -167,6 +180,8 @@ def asked(question: Question, roots: Sequence[str]) -> Asked:
 def in_short(question: Question) -> str:
     """Say what a question is about in a few words, to follow a colon and to end with a question mark."""
     match question.kind:
+        case QuestionKind.PERMISSION if question.copy is not None:
+            return f"keep {counted(len(question.copy.changes), 'change')} of {_short(question.accesses[-1], question)}"
         case QuestionKind.PERMISSION if question.accesses:
             return _short(question.accesses[-1], question)
         case QuestionKind.PERMISSION:
@@ -198,6 +213,18 @@ def _stopped(question: Question, denial: SandboxDenial) -> Asked:
     why = f"The command {lacked}, and the sandbox stopped it.{seen}"
     return Asked(
         title=title, look=look_of(question), text=base.text, rights=base.rights, why=(why,), details=base.details
+    )
+
+
+def _keeping(question: Question, copy: CopyChanges, roots: Sequence[str]) -> Asked:
+    """Ask whether what a command changed in its throw-away copy is applied."""
+    base = _permission(question, roots)
+    return Asked(
+        title="Keep these changes?",
+        meaning=Meaning(lines_of(copy), ""),
+        text=base.text,
+        why=tuple(changes_of(copy, roots)),
+        details=base.details,
     )
 
 
