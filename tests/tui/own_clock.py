@@ -2,7 +2,7 @@
 
 import asyncio
 import selectors
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from prompt_toolkit.output import DummyOutput
 
 from tests.person import ESCAPE, Stroke
 from treadle.app.session.live import LiveSession
+from treadle.app.session.own_shell import Ended
 from treadle.protocol.events import Answer, Interrupt, Op, Prompt, SetMode, Source
 from treadle.protocol.messages import text_of
 from treadle.protocol.notifications import Phase, QuestionAsked, QuestionClosed, TurnStarted
@@ -77,6 +78,7 @@ class FakeLive:
     sent: list[Sent] = field(default_factory=list)
     surface: Surface | None = None
     closed: bool = False
+    commands: list[str] = field(default_factory=list)
 
     def as_live(self, folder: Path) -> LiveSession:
         status = SimpleNamespace(
@@ -90,9 +92,24 @@ class FakeLive:
             questions=(),
         )
         live = SimpleNamespace(
-            past=(), opening=(), status=status, workspace=folder, roots=(), notices=(), post=self.post, closed=False
+            past=(),
+            opening=(),
+            status=status,
+            workspace=folder,
+            roots=(),
+            notices=(),
+            post=self.post,
+            closed=False,
+            own_shell=SimpleNamespace(run=self.run),
+            sees_images=True,
         )
         return cast("LiveSession", live)
+
+    async def run(self, line: str, output: Callable[[str], None], stop: asyncio.Event) -> Ended:
+        """Keep a command of the person's own; it runs until it is stopped."""
+        self.commands.append(line)
+        await stop.wait()
+        return Ended(line=line, status=None, said="", output="", seconds=0)
 
     async def post(self, op: Op, source: Source) -> None:
         self.sent.append(Sent(asyncio.get_running_loop().time(), op))
@@ -172,6 +189,7 @@ async def open_app(folder: Path = Path("/project")) -> AsyncIterator[OpenApp]:
         surface = Surface(live.as_live(folder), InMemoryHistory())
         live.surface = surface
         post = asyncio.create_task(surface.outbox.run())
+        own = asyncio.create_task(surface.own.run())
         run = asyncio.create_task(surface.screen.run())
         await surface.screen.painted.wait()
         surface.start_painting(Painter)
@@ -182,4 +200,5 @@ async def open_app(folder: Path = Path("/project")) -> AsyncIterator[OpenApp]:
         finally:
             surface.screen.leave(0)
             post.cancel()
-            await asyncio.gather(run, post, return_exceptions=True)
+            own.cancel()
+            await asyncio.gather(run, post, own, return_exceptions=True)

@@ -8,7 +8,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from treadle.tui.dialog import Key
-from treadle.tui.intents import Intent, Tabbed, Wish
+from treadle.tui.intents import Intent, Pasted, Tabbed, Wish
 from treadle.tui.pager import Turn
 
 Handler: TypeAlias = Callable[[KeyPressEvent], None]
@@ -20,10 +20,13 @@ _WISHES = (
     ("c-t", Wish.TODO),
     ("c-g", Wish.EDIT),
     ("c-o", Wish.PAGER),
+    ("c-v", Wish.CLIPBOARD),
     ("?", Wish.SHOW_KEYS),
+    ("!", Wish.SHELL),
     ("up", Wish.TAKE_BACK),
     ("enter", Wish.SEND_HELD),
     ("c-h", Wish.DROP_HELD),
+    ("tab", Wish.OPEN_PIECE),
     # The later of two that apply is taken: the menu comes first.
     ("up", Wish.MENU_UP),
     ("down", Wish.MENU_DOWN),
@@ -83,7 +86,8 @@ def add_draft_keys(
     keys.add("c-s", filter=prompt & ~is_searching)(lambda _: enter(True))
     keys.add("escape", "enter", filter=prompt)(new_line)
     keys.add("c-j", filter=prompt)(new_line)
-    keys.add("tab", filter=prompt)(lambda _: act(Tabbed(alone=alone())))
+    keys.add("tab", filter=prompt & ~is_searching)(lambda _: act(Tabbed(alone=alone())))
+    keys.add(Keys.BracketedPaste, filter=prompt)(lambda event: act(Pasted(event.data)))
     keys.add("<sigint>")(wishes(Wish.STOP))
     for name, wish in _WISHES:
         keys.add(name, filter=prompt & ~is_searching & may(wish))(wishes(wish))

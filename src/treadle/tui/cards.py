@@ -17,6 +17,7 @@ from treadle.app.presentation.words import (
     tokens,
 )
 from treadle.app.session.checklist_file import Todo, todo_of
+from treadle.app.session.own_shell import Ended
 from treadle.protocol.notifications import CallStatus, TurnStop
 from treadle.protocol.tools import Outcome
 from treadle.tui.calls import OpenCall, are_reads
@@ -27,6 +28,7 @@ from treadle.tui.items import (
     Greeting,
     Item,
     Notice,
+    OwnDone,
     Problem,
     Prose,
     Reads,
@@ -39,7 +41,7 @@ from treadle.tui.items import (
 from treadle.tui.lines import Line, cells, clip, line, wrap
 from treadle.tui.theme import Signs
 
-_OK_LINES, _FAILED_LINES, _LIVE_LINES = 3, 8, 6
+_OK_LINES, _FAILED_LINES, _LIVE_LINES, _OWN_LINES = 3, 8, 6, 20
 _SAID_LINES, _SAID_SHOWN, _SAID_CHARACTERS = 8, 6, 16_000
 _COMMAND = 160
 """Characters of a command in the line that it leaves; the whole of it is in the pager."""
@@ -66,6 +68,8 @@ def item_lines(item: Item, width: int, signs: Signs) -> list[Line]:  # noqa: C90
             return [row for todo in todo_of(markdown) for row in todo_row(todo, width, signs)]
         case Diff(text=text):
             return diff_lines(text, width)
+        case OwnDone(ended=ended):
+            return list(_own_done(ended, width, signs))
         case Notice(text=text, tone=tone):
             return _plain(text, _TONES[tone], width)
         case Problem():
@@ -160,7 +164,7 @@ def _done(done: CallDone, width: int, signs: Signs) -> Iterator[Line]:
     yield from _call_row(line((role, sign), " "), done.name, notes, width)
     if done.output.strip():
         kept = _OK_LINES if good else _FAILED_LINES
-        yield from _tail(done.output, kept, done.above, width, role="dim" if good else "")
+        yield from tail_lines(done.output, kept, done.above, width, role="dim" if good else "")
     if done.diff and good:
         yield from diff_lines(done.diff, width)
 
@@ -191,7 +195,7 @@ def _reads(done: tuple[CallDone, ...], width: int, signs: Signs) -> Iterator[Lin
     yield from _call_row(line(("add", signs.ok), " "), CallName("Read", about), [note], width)
 
 
-def _tail(output: str, count: int, above: int, width: int, *, role: str) -> Iterator[Line]:
+def tail_lines(output: str, count: int, above: int, width: int, *, role: str) -> Iterator[Line]:
     """Show the end of what a command printed, and how many lines there are above it."""
     lines = output_of_command(output).rstrip().split("\n")
     above += max(0, len(lines) - count)
@@ -199,6 +203,28 @@ def _tail(output: str, count: int, above: int, width: int, *, role: str) -> Iter
         yield line(("dim", f"  … {counted(above, 'line')} above"))
     for one in lines[-count:]:
         yield clip(line("  ", (role, one.expandtabs(4))), width)
+
+
+def own_command_row(command: str, role: str, note: str, width: int, signs: Signs) -> Line:  # noqa: PLR0917 - parts of one row
+    """Show a command of the person's own in one row."""
+    first, _, rest = printable(command.strip()).partition("\n")
+    more = f"  … {counted(rest.count(chr(10)) + 1, 'more line')}" if rest else ""
+    right = (("dim", more), ("dim", f"  {note}" if note else ""))
+    left = line((role, "!"), " ", ("bold", first.expandtabs(4)))
+    return (*clip(left, max(10, width - cells(right)), signs.more), *right)
+
+
+def _own_done(done: Ended, width: int, signs: Signs) -> Iterator[Line]:
+    took = span(done.seconds) if done.seconds >= 0.1 else ""
+    if done.status is None:
+        note, role = "stopped", "warn"
+    elif done.status:
+        note, role = f"exit {done.status}", "danger"
+    else:
+        note, role = "", "add"
+    yield own_command_row(done.line, role, f" {signs.dot} ".join(filter(None, (note, took))), width, signs)
+    if done.output.strip():
+        yield from tail_lines(done.output, _OWN_LINES, 0, width, role="")
 
 
 def open_call_lines(call: OpenCall, now: float, width: int, signs: Signs) -> list[Line]:
@@ -209,7 +235,7 @@ def open_call_lines(call: OpenCall, now: float, width: int, signs: Signs) -> lis
     row = line((role, signs.running), " ", f"{name.verb} ", ("bold", name.about.partition("\n")[0].expandtabs(4)))
     rows = [clip((*row, ("dim", f"  {span(ran)}" if ran >= 1 else "")), width)]
     if call.output.strip():
-        rows += _tail(call.output, _LIVE_LINES, call.above, width, role="dim")
+        rows += tail_lines(call.output, _LIVE_LINES, call.above, width, role="dim")
     return rows
 
 

@@ -35,10 +35,16 @@ class Face(Struct, frozen=True, kw_only=True):
 
 
 class Entered(Struct, frozen=True):
-    """A line was entered; `steer` when it should go at the next step."""
+    """A draft was entered; `steer` when it should go at the next step."""
 
     text: str
     steer: bool = False
+
+
+class Pasted(Struct, frozen=True):
+    """Something was pasted; it is for the draft, at the cursor."""
+
+    text: str
 
 
 class Pressed(Struct, frozen=True):
@@ -70,6 +76,9 @@ class Wish(Enum):
     DROP_HELD = "drop held"
     EDIT = "edit"
     PAGER = "pager"
+    OPEN_PIECE = "open piece"
+    CLIPBOARD = "clipboard"
+    SHELL = "shell"
 
 
-Intent: TypeAlias = Entered | Pressed | Tabbed | Wish
+Intent: TypeAlias = Entered | Pasted | Pressed | Tabbed | Wish

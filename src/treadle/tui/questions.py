@@ -71,7 +71,7 @@ class Questions:
         if first is not None and (asking is None or asking.question.id != first.id):
             self._leave_field()
             now = self._loop.time()
-            self.dialog = opened(self.dialog, first, self._view().mode, now, draft=bool(self._screen.text))
+            self.dialog = opened(self.dialog, first, self._view().mode, now, draft=self._screen.busy)
         elif first is None and asking is not None:
             self._leave_field()
             self.dialog = closed(self.dialog)
@@ -97,8 +97,8 @@ class Questions:
     def _leave_field(self) -> None:
         """Give what was being written for a question that is over to the draft: nothing typed is lost."""
         if self.dialog.in_field and self._screen.words.strip():
-            draft = self._screen.text
-            self._screen.put(f"{draft}\n{self._screen.words}" if draft.strip() else self._screen.words)
+            draft, words = self._screen.text, self._screen.draft.pieces.embed(self._screen.words)
+            self._screen.put(f"{draft}\n{words}" if draft.strip() else words)
         self._screen.words = ""
 
     def _sync(self) -> None:
@@ -113,7 +113,7 @@ class Questions:
 
     def _moment(self) -> None:
         self._timer = None
-        self.dialog = moment(self.dialog, self._loop.time(), draft=bool(self._screen.text))
+        self.dialog = moment(self.dialog, self._loop.time(), draft=self._screen.busy)
         self._sync()
 
     def _do(self, effect: Effect) -> None:

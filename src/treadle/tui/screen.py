@@ -1,35 +1,35 @@
 """The terminal: windows, keys and printing. It knows nothing of sessions; what the user does comes out as intents."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.filters import Condition, has_focus
+from prompt_toolkit.filters import has_focus
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.layout import DynamicContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
-from prompt_toolkit.layout.processors import AfterInput, ConditionalProcessor
 from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
-from prompt_toolkit.widgets import SearchToolbar
 
 from treadle.protocol.errors import ConfigError
 from treadle.tui.bindings import add_draft_keys, add_pager_keys, add_question_keys
 from treadle.tui.dialog import Key, Press
+from treadle.tui.draft import Draft, DrawnPieces
 from treadle.tui.drawn import go_to_top
 from treadle.tui.editor import edit_text
-from treadle.tui.intents import Entered, Face, Focus, Intent, Pressed, Wish
+from treadle.tui.intents import Entered, Face, Focus, Intent, Pasted, Pressed, Wish
 from treadle.tui.lines import fragments
 from treadle.tui.pager import Pager, Turn
 from treadle.tui.pasting import parse_keys
 from treadle.tui.theme import Palette, Theme
-from treadle.tui.windows import MOST_INPUT_LINES, draft_window, field, lines_of, text_window, when
+from treadle.tui.windows import MOST_INPUT_LINES, field, lines_of, text_window, when
 
 _FIXED_LINES = 4
 """The rule, the status, the line of a search, and one of the scrollback that stays in sight."""
@@ -73,7 +73,8 @@ class Screen:
         self._pager: Pager | None = None
         self._held: list[str] = []
         self._title = ""
-        self._prompt = Buffer(multiline=True, history=history)
+        self.draft = Draft(history, mark=theme.signs.prompt, placeholder=lambda: self._shown.placeholder)
+        self._prompt = self.draft.buffer
         self._words = Buffer(multiline=True)
         self._windows = self._make_windows()
         self._pages = Window(FormattedTextControl(self._page, focusable=True, show_cursor=False))
@@ -119,13 +120,17 @@ class Screen:
 
     @property
     def text(self) -> str:
-        """What is in the input line."""
+        """The draft; its pieces are one character each."""
         return self._prompt.text
 
-    def put(self, text: str) -> None:
-        """Replace what is in the input line."""
-        self._prompt.text = text
-        self._prompt.cursor_position = len(text)
+    @property
+    def busy(self) -> bool:
+        """Whether somebody writes here: there is a draft, or earlier messages are being searched."""
+        return bool(self._prompt.text) or self.draft.searching
+
+    def put(self, draft: str) -> None:
+        """Replace the draft."""
+        self.draft.put(draft)
         self.refresh_now()
 
     def clear(self) -> None:
@@ -146,18 +151,18 @@ class Screen:
             self._app.output.flush()
 
     def insert(self, text: str) -> None:
-        """Put characters into the draft, at its cursor."""
-        self._prompt.insert_text(text)
+        """Put what was typed or pasted elsewhere into the draft, at its cursor."""
+        self._act(Pasted(text))
 
     @property
     def words(self) -> str:
         """What is in the question's line of words."""
-        return self._words.text
+        return self.draft.pieces.text(self._words.text)
 
     @words.setter
     def words(self, text: str) -> None:
-        self._words.text = text
-        self._words.cursor_position = len(text)
+        self._words.text = self.draft.pieces.embed(text)
+        self._words.cursor_position = len(self._words.text)
 
     def focus(self, focus: Focus) -> None:
         """Send keys elsewhere from now on."""
@@ -236,6 +241,10 @@ class Screen:
         if held:
             self.print("".join(held))
 
+    def later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something while keys are taken."""
+        self._app.create_background_task(work)
+
     def edit(
         self, text: str, suffix: str, *, done: Callable[[str], None], failed: Callable[[ConfigError], None]
     ) -> None:
@@ -279,8 +288,7 @@ class Screen:
         if self._pager is not None:
             return
         size = self._app.output.get_size()
-        typed = self._prompt.document.lines
-        taken = sum(1 + (get_cwidth(line) + 2) // size.columns for line in typed)
+        taken = self.draft.rows(size.columns)
         if self._focus is Focus.WORDS:
             taken += sum(2 + get_cwidth(line) // size.columns for line in self._words.document.lines)
         self._shown = self._face(size.columns, size.rows - min(taken, MOST_INPUT_LINES) - _FIXED_LINES)
@@ -300,23 +308,10 @@ class Screen:
         return application
 
     def _make_windows(self) -> dict[Focus, Window]:
-        self._search = SearchToolbar()
+        words = BufferControl(self._words, input_processors=[DrawnPieces(self.draft.pieces)])
         return {
-            Focus.PROMPT: draft_window(
-                BufferControl(
-                    self._prompt,
-                    search_buffer_control=self._search.control,
-                    preview_search=True,
-                    input_processors=[
-                        ConditionalProcessor(
-                            AfterInput(lambda: self._shown.placeholder, style="class:dim"),
-                            Condition(lambda: not self._prompt.text),
-                        )
-                    ],
-                ),
-                f"{self._theme.signs.prompt} ",
-            ),
-            Focus.WORDS: field(BufferControl(self._words), lambda: self._shown.field),
+            Focus.PROMPT: self.draft.window,
+            Focus.WORDS: field(words, lambda: self._shown.field),
             Focus.KEYS: text_window(lambda: self._shown.question, focusable=True),
         }
 
@@ -341,7 +336,7 @@ class Screen:
                 when(lambda: bool(self._shown.panel), text_window(lambda: self._shown.panel)),
                 Window(FormattedTextControl(lambda: self._shown.rule), height=1),
                 self._windows[Focus.PROMPT],
-                self._search,
+                self.draft.search,
                 when(lambda: bool(self._shown.menu), text_window(lambda: self._shown.menu)),
                 Window(FormattedTextControl(lambda: self._shown.toolbar), height=1),
                 Window(),
@@ -364,7 +359,7 @@ class Screen:
 
     def _take(self, key: Key, event: KeyPressEvent) -> None:
         self._current = event.key_sequence
-        text = self._words.text if self._focus is Focus.WORDS else event.data
+        text = self.words if self._focus is Focus.WORDS else event.data
         self._act(Pressed(Press(key, text, alone=self._alone())))
 
     def _turn(self, turn: Turn, text: str) -> None:
@@ -376,12 +371,9 @@ class Screen:
         return self._parser is None or self._parser.keys <= 1
 
     def _enter(self, steer: bool) -> None:  # noqa: FBT001 - a key says it
-        text = self._prompt.text
-        if not text.strip():
-            return
-        self._prompt.append_to_history()
-        self._prompt.reset()
-        self._act(Entered(text, steer))
+        draft = self.draft.entered(alone=self._alone())
+        if draft:
+            self._act(Entered(draft, steer))
 
 
 def _without_cursor_reports(output: Output) -> None:

@@ -60,7 +60,7 @@ class Commands:
         """Do what a line asks for, or send it."""
         command = parse(text, steer=steer)
         if not isinstance(command, Send):
-            self._show(Said(text.strip(), quiet=True))
+            self._show(Said(self._screen.draft.pieces.shown(text).strip(), quiet=True))
         match command:
             case Send(text=said, delivery=delivery):
                 self._requests.say(said, delivery)

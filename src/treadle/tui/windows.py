@@ -26,11 +26,6 @@ def lines_of(control: FormattedTextControl, *, wrap: bool) -> Window:
     return Window(control, wrap_lines=wrap, dont_extend_height=True)
 
 
-def draft_window(control: BufferControl, mark: str) -> Window:
-    """The draft, after its mark."""
-    return field(control, lambda: [("class:accent", mark)])
-
-
 def field(control: BufferControl, begin: Callable[[], StyleAndTextTuples]) -> Window:
     """A text that is written, after `begin`; further rows stand under its beginning."""
 

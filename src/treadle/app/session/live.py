@@ -10,6 +10,7 @@ from typing import Self
 from msgspec import Struct
 
 from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.own_shell import OwnShell
 from treadle.engine.session import Session
 from treadle.engine.state import phase
 from treadle.protocol.errors import RefusedError, TreadleError
@@ -62,6 +63,7 @@ class LiveSession:
         first: Sequence[EventData],
         models: ModelFinder,
         checklist_file: Path,
+        own_shell: OwnShell,
         roots: Sequence[str] = (),
         clean_up: Callable[[], Awaitable[None]],
     ) -> None:
@@ -75,6 +77,7 @@ class LiveSession:
         self._first = first
         self._models = models
         self.checklist_file = checklist_file
+        self.own_shell = own_shell
         self._clean_up = clean_up
         self._tasks: list[asyncio.Task[None]] = []
         self._failure_told = False
@@ -122,6 +125,11 @@ class LiveSession:
             tokens=self._engine.transcript.tokens,
             window=self._models.spec(state.model).context_window,
         )
+
+    @property
+    def sees_images(self) -> bool:
+        """Whether the model is shown images."""
+        return self._models.spec(self._engine.state.model).images is not False
 
     def choose(self, ref: str) -> SetModel:
         """Find another model under the settings of this session; raises `ConfigError` when it cannot be called."""
@@ -196,6 +204,7 @@ class LiveSession:
             if not self._failure_told and (error is None or isinstance(error, RefusedError)):
                 raise
         finally:
+            await self.own_shell.close()
             await self._clean_up()
             if self._untouched:
                 with suppress(TreadleError):
