@@ -7,6 +7,7 @@ from random import Random
 ENTER, ESCAPE, TAB, SHIFT_TAB, BACKSPACE = "\r", "\x1b", "\t", "\x1b[Z", "\x7f"
 UP, DOWN, LEFT, RIGHT = "\x1b[A", "\x1b[B", "\x1b[D", "\x1b[C"
 CTRL_C, CTRL_D, CTRL_G, CTRL_J, CTRL_O, CTRL_S, CTRL_Z = "\x03", "\x04", "\x07", "\n", "\x0f", "\x13", "\x1a"
+CTRL_R, CTRL_V, UNDO = "\x12", "\x16", "\x1f"
 
 QUIET = 0.8
 """Seconds without a key after which a question takes them, as docs/terminal.md promises."""

@@ -269,7 +269,10 @@ async def session(
         models=ModelFinder(spec=lambda _: MODEL, choose=_choose, for_mode=_same_model),
         checklist_file=folder / "checklist.md",
         own_shell=OwnShell(
-            shell="/bin/bash", directory=str(folder), spool=folder / "spool", hide=known_secrets({"SHOP_API_KEY": SECRET}).stream
+            shell="/bin/bash",
+            directory=str(folder),
+            spool=folder / "spool",
+            hide=known_secrets({"SHOP_API_KEY": SECRET}).stream,
         ),
         clean_up=clean_up,
     )

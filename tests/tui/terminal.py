@@ -15,6 +15,7 @@ from prompt_toolkit.input.base import PipeInput
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from treadle.app.config.settings import Editing
 from treadle.app.session.live import LiveSession
 from treadle.protocol.messages import Text
 from treadle.tui.main import run_interactive
@@ -107,7 +108,9 @@ class Terminal:
 
 
 @asynccontextmanager
-async def terminal(live: LiveSession, first_prompt: str = "") -> AsyncIterator[tuple[Terminal, asyncio.Task[int]]]:
+async def terminal(
+    live: LiveSession, first_prompt: str = "", editing: Editing = Editing.EMACS
+) -> AsyncIterator[tuple[Terminal, asyncio.Task[int]]]:
     """Run the surface; gives the terminal and the task whose result is the exit code."""
     stream = _Stream()
     output = Vt100_Output(
@@ -118,7 +121,7 @@ async def terminal(live: LiveSession, first_prompt: str = "") -> AsyncIterator[t
     )
     with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=output):
         task = asyncio.create_task(
-            run_interactive(live, first_prompt=(Text(text=first_prompt),) if first_prompt else ())
+            run_interactive(live, first_prompt=(Text(text=first_prompt),) if first_prompt else (), editing=editing)
         )
         try:
             yield Terminal(keyboard, stream), task

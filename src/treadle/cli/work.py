@@ -48,6 +48,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--resume", metavar="ID", default="", help="continue a session (an id, or its beginning)")
     which.add_argument("--continue", dest="go_on", action="store_true", help="continue this folder's last session")
+    parser.add_argument(
+        "--screen-reader", action="store_true", default=None, help="plain lines for a screen reader, without redrawing"
+    )
     parser.add_argument("--version", "-V", action="store_true", help="print the version and exit")
 
 
@@ -109,6 +112,8 @@ def flags(arguments: argparse.Namespace) -> Mapping[str, Any]:
     said = {name: getattr(arguments, name) for name in _SETTINGS if getattr(arguments, name) is not None}
     budget = {"session_cost": arguments.max_cost, "session_tokens": arguments.max_tokens}
     budget = {name: value for name, value in budget.items() if value is not None}
+    if getattr(arguments, "screen_reader", None):
+        said["screen_reader"] = True
     if arguments.add_dirs:
         said["add_dirs"] = tuple(str(folder.expanduser().absolute()) for folder in arguments.add_dirs)
     return {**said, "budget": budget} if budget else said
@@ -204,12 +209,17 @@ def _offer_demo(arguments: argparse.Namespace, missing: ConfigError) -> int:
 
 async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]") -> int:
     from treadle.app.compose import open_session
-    from treadle.tui.main import run_interactive
 
     live = await open_session(opening)
     try:
         async with live:
-            return await run_interactive(live, first_prompt=content)
+            if opening.settings.screen_reader:
+                from treadle.tui.reader.main import run_reader
+
+                return await run_reader(live, first_prompt=content)
+            from treadle.tui.main import run_interactive
+
+            return await run_interactive(live, first_prompt=content, editing=opening.settings.editing)
     finally:
         if not live.empty:
             _say_how_to_go_on(live.id)

@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
+from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition, Filter, is_searching
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from treadle.tui.dialog import Key
+from treadle.tui.draft import Draft
 from treadle.tui.intents import Intent, Pasted, Tabbed, Wish
 from treadle.tui.pager import Turn
 
@@ -84,7 +86,7 @@ def add_draft_keys(
 
     keys.add("enter", filter=prompt)(lambda _: enter(False))
     keys.add("c-s", filter=prompt & ~is_searching)(lambda _: enter(True))
-    keys.add("escape", "enter", filter=prompt)(new_line)
+    keys.add("escape", "enter", filter=prompt)(lambda event: _alt_enter(event, enter, alone=alone()))
     keys.add("c-j", filter=prompt)(new_line)
     keys.add("tab", filter=prompt & ~is_searching)(lambda _: act(Tabbed(alone=alone())))
     keys.add(Keys.BracketedPaste, filter=prompt)(lambda event: act(Pasted(event.data)))
@@ -92,6 +94,21 @@ def add_draft_keys(
     for name, wish in _WISHES:
         keys.add(name, filter=prompt & ~is_searching & may(wish))(wishes(wish))
     keys.add("c-d", filter=prompt & may(Wish.END))(wishes(Wish.END))
+
+
+def _alt_enter(event: KeyPressEvent, enter: Callable[[bool], None], *, alone: bool) -> None:
+    """Begin a new line; with vim's keys, Esc and then Enter is sending from normal mode."""
+    if event.app.editing_mode is EditingMode.VI and alone:
+        enter(False)
+    else:
+        new_line(event)
+
+
+def add_search_keys(keys: KeyBindings, draft: Draft) -> None:
+    """Let Enter take what a search in earlier messages has found, and Esc go back to the draft as it was."""
+    keys.add("enter", filter=is_searching, eager=True)(lambda _: draft.take_found())
+    for name in ("escape", "c-c", "c-g"):
+        keys.add(name, filter=is_searching, eager=True)(lambda _: draft.end_search())
 
 
 def add_question_keys(

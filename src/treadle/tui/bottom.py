@@ -38,7 +38,7 @@ class Around(Struct, frozen=True, kw_only=True):
     `now` is the time on the clock of the view, `held` are prompts that are held back, `steered` the ids of those that
     go at the next step; `shown` gives a message that waits as it was written. `unfolded`: the to-do list is open.
     `frame` is the picture of the spinner, -1 where nothing moves. `hint` stands at the right end of the status, `flash`
-    for a moment above the rule.
+    for a moment above the rule. `editing` is the state of keys that have one.
     """
 
     now: float = 0.0
@@ -48,6 +48,7 @@ class Around(Struct, frozen=True, kw_only=True):
     steered: frozenset[str] = frozenset()
     unfolded: bool = False
     frame: int = -1
+    editing: str = ""
     hint: str = ""
     flash: str = ""
 
@@ -191,6 +192,8 @@ def rule(view: View, width: int, signs: Signs) -> Line:
 def status(view: View, around: Around, width: int, signs: Signs) -> Line:
     """Show model, context, money, branch and queue; what does not fit is left out, the last first."""
     parts = [line(("dim", printable(view.model.partition("/")[2] or view.model))), _context(view)]
+    if around.editing:
+        parts.insert(0, line(("accent", around.editing)))
     parts.append(line(("dim", money(view.spending.total, unpriced=view.spending.unpriced))))
     if width >= WIDE and around.branch:
         changed = f" +{view.added} -{view.removed}" if view.added or view.removed else ""

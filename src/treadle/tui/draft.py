@@ -7,6 +7,7 @@ from itertools import accumulate
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History
@@ -21,12 +22,14 @@ from prompt_toolkit.layout.processors import (
     TransformationInput,
 )
 from prompt_toolkit.layout.utils import explode_text_fragments
-from prompt_toolkit.search import accept_search, stop_search
+from prompt_toolkit.search import SearchState, accept_search, stop_search
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
 from treadle.tui.pieces import SHELL, Pieces
 from treadle.tui.windows import field
+
+VIM_NORMAL, VIM_INSERT = "vim: normal", "vim: insert"
 
 _SHELL_PLACEHOLDER = "Command to run here"
 _SEARCH = " search earlier messages · enter takes it · esc goes back: "
@@ -88,12 +91,11 @@ class Draft:
 
     def _drawn_text(self) -> str:
         """Give what is drawn: while earlier messages are searched, the one that was found."""
-        state = self.search.control.searcher_search_state
         found = self.search.search_buffer.text
         if not self.searching or not found:
             return self.buffer.text
-        state.text = found
-        return self.buffer.document_for_search(state).text
+        state = self.search.control.searcher_search_state
+        return self.buffer.document_for_search(SearchState(found, state.direction, ignore_case=True)).text
 
     def _placeheld(self) -> str:
         return _SHELL_PLACEHOLDER if self.shell else self._placeholder()
@@ -115,6 +117,7 @@ class Draft:
     def add(self, draft: str) -> None:
         """Put something in at the cursor; undo takes it out again."""
         self.buffer.save_to_undo_stack()
+        self._write_on()
         empty = not self.buffer.text
         self.buffer.insert_text(SHELL if empty and draft == "!" else draft)
 
@@ -141,6 +144,7 @@ class Draft:
             return ""
         self.buffer.append_to_history()
         self.buffer.reset()
+        self._write_on()
         return draft
 
     @property
@@ -171,14 +175,34 @@ class Draft:
     def take_found(self) -> None:
         """End the search with what it has found as the draft."""
         accept_search()
+        self.search.control.searcher_search_state.text = ""
         self.buffer.cursor_position = len(self.buffer.text)
-        get_app().vi_state.input_mode = InputMode.INSERT
+        self._write_on()
 
     def end_search(self) -> None:
         """End the search; the draft is as it was."""
         if self.searching:
             stop_search()
-            get_app().vi_state.input_mode = InputMode.INSERT
+            self._write_on()
+
+    @property
+    def vim_mode(self) -> str:
+        """What vim's keys do now; empty with other keys."""
+        app = get_app()
+        if app.editing_mode is not EditingMode.VI:
+            return ""
+        return VIM_NORMAL if app.vi_state.input_mode is InputMode.NAVIGATION else VIM_INSERT
+
+    @property
+    def vim_goes_back(self) -> bool:
+        """Whether Esc only ends what vim's keys do now: writing, selecting, or half a command."""
+        state = get_app().vi_state
+        begun = self.buffer.selection_state is not None or state.operator_func is not None
+        return self.vim_mode == VIM_INSERT or (self.vim_mode == VIM_NORMAL and begun)
+
+    def _write_on(self) -> None:
+        """Let keys write, whatever vim's keys did."""
+        get_app().vi_state.input_mode = InputMode.INSERT
 
 
 class DrawnPieces(Processor):

@@ -7,6 +7,7 @@ from treadle.app.session.attachments import attach, dragged_images, image_block
 from treadle.app.session.live import LiveSession
 from treadle.protocol.errors import ConfigError
 from treadle.tui.clipboard import clipboard_image
+from treadle.tui.draft import VIM_NORMAL
 from treadle.tui.intents import Wish
 from treadle.tui.items import Notice, Tone
 from treadle.tui.own_commands import OwnCommands
@@ -41,6 +42,10 @@ class InputLine:
                 return not self._screen.text
             case Wish.OPEN_PIECE:
                 return self._draft.opens
+            case Wish.ESCAPE:
+                return not self._draft.vim_goes_back
+            case Wish.CLIPBOARD:
+                return self._draft.vim_mode != VIM_NORMAL
             case _:
                 return True
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from treadle.app.config.settings import Editing
 from treadle.app.exits import Exit
 from treadle.app.places import data_directory
 from treadle.app.session.borrowed_terminal import borrowed_terminal
@@ -23,13 +24,19 @@ if TYPE_CHECKING:
     from treadle.tui.paint import Painter
 
 
-async def run_interactive(live: LiveSession, *, first_prompt: tuple[UserContent, ...] = (), kept: bool = True) -> int:
+async def run_interactive(
+    live: LiveSession,
+    *,
+    first_prompt: tuple[UserContent, ...] = (),
+    kept: bool = True,
+    editing: Editing = Editing.EMACS,
+) -> int:
     """Work with a person in the terminal until they quit; `live` is entered. Returns the exit code.
 
     `kept` says that the session can be resumed later.
     """
     feed = live.follow()
-    surface = Surface(live, open_history(data_directory() / "history"))
+    surface = Surface(live, open_history(data_directory() / "history"), editing)
     if first_prompt:
         surface.requests.send(first_prompt)
     try:

@@ -6,6 +6,7 @@ from typing import Any
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import has_focus
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.history import History
@@ -18,8 +19,9 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 
+from treadle.app.config.settings import Editing
 from treadle.protocol.errors import ConfigError
-from treadle.tui.bindings import add_draft_keys, add_pager_keys, add_question_keys
+from treadle.tui.bindings import add_draft_keys, add_pager_keys, add_question_keys, add_search_keys
 from treadle.tui.dialog import Key, Press
 from treadle.tui.draft import Draft, DrawnPieces
 from treadle.tui.drawn import go_to_top
@@ -44,13 +46,16 @@ _END = "\x1b[?1004l\x1b[23;0t"
 """Keep the title of the window and give it back; be told whether the person looks at it."""
 
 
+_SEARCH_STYLE = {"search": "noinherit underline", "search-toolbar": "noinherit", "search-toolbar.text": "noinherit"}
+
+
 class Screen:
     """An inline application: printing goes above it into the scrollback, which stays.
 
     `can` says whether a key means a wish now, `touched` hears of every key, `typed` of every change of the draft.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a screen needs
         self,
         *,
         face: Callable[[int, int], Face],
@@ -59,6 +64,7 @@ class Screen:
         touched: Callable[[], None],
         typed: Callable[[], None],
         history: History,
+        editing: Editing,
         theme: Theme,
     ) -> None:
         self._face = face
@@ -79,7 +85,7 @@ class Screen:
         self._windows = self._make_windows()
         self._pages = Window(FormattedTextControl(self._page, focusable=True, show_cursor=False))
         self.painted = asyncio.Event()
-        self._app = self._make_application()
+        self._app = self._make_application(editing)
         self._app.before_render += lambda _: self._look()
         self._app.after_render += lambda _: self.painted.set()
         self._app.key_processor.after_key_press += lambda _: touched()
@@ -293,12 +299,13 @@ class Screen:
             taken += sum(2 + get_cwidth(line) // size.columns for line in self._words.document.lines)
         self._shown = self._face(size.columns, size.rows - min(taken, MOST_INPUT_LINES) - _FIXED_LINES)
 
-    def _make_application(self) -> Application[int]:
+    def _make_application(self, editing: Editing) -> Application[int]:
         application: Application[int] = Application(
             layout=Layout(self._make_layout(), focused_element=self._windows[Focus.PROMPT]),
             key_bindings=self._make_keys(),
-            style=Style.from_dict(self._theme.for_prompt_toolkit()),
+            style=Style.from_dict({**self._theme.for_prompt_toolkit(), **_SEARCH_STYLE}),
             erase_when_done=True,
+            editing_mode=EditingMode.VI if editing is Editing.VIM else EditingMode.EMACS,
         )
         _without_cursor_reports(application.output)
         self._parser = parse_keys(application.input)
@@ -349,6 +356,7 @@ class Screen:
         add_draft_keys(
             keys, has_focus(self._prompt), act=self._act, can=self._may, alone=self._alone, enter=self._enter
         )
+        add_search_keys(keys, self.draft)
         add_question_keys(keys, listing, words, take=self._take, alone=self._alone)
         add_pager_keys(keys, has_focus(self._pages), take=self._turn)
         keys.add("c-z", filter=~has_focus(self._pages))(lambda event: event.app.suspend_to_background())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 from msgspec.structs import replace
 from prompt_toolkit.history import History
 
+from treadle.app.config.settings import Editing
 from treadle.app.presentation.words import counted, money
 from treadle.app.session.live import LiveSession
 from treadle.protocol.errors import ConfigError, RefusedError
@@ -59,7 +60,7 @@ _UNFOLDED = 4.0
 class Surface:
     """One session on one terminal."""
 
-    def __init__(self, live: LiveSession, history: History) -> None:
+    def __init__(self, live: LiveSession, history: History, editing: Editing = Editing.EMACS) -> None:
         self._live = live
         self._loop = asyncio.get_running_loop()
         self._view, past = first_view(live.past, live.opening, live.status, (str(live.workspace), *live.roots))
@@ -88,6 +89,7 @@ class Surface:
             touched=self._touched,
             typed=self._typed,
             history=history,
+            editing=editing,
             theme=self._theme,
         )
         self.own = OwnCommands(live.own_shell, show=self.show, changed=self._own_changed)
@@ -222,6 +224,7 @@ class Surface:
             steered=self.requests.steered,
             unfolded=now < self._unfolded_until and bool(self._view.checklist),
             frame=int(now * FRAMES_PER_SECOND) if moves else -1,
+            editing=self.screen.draft.vim_mode,
             hint=self._hint(now),
             flash=self._flash[0] if now < self._flash[1] else "",
         )

@@ -80,6 +80,13 @@ class SandboxUse(StrEnum):
     REQUIRED = "required"
 
 
+class Editing(StrEnum):
+    """Which keys edit the input line."""
+
+    EMACS = "emacs"
+    VIM = "vim"
+
+
 class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything a user can set. An empty `model` means: take the first provider that has a key.
 
@@ -88,7 +95,8 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     anybody being asked, `max_seconds` the time of a turn. With `checklist` the model keeps one. `approve` names
     classes of risk that run without asking in every mode but plan, beyond what the mode lets run. With `web_search` the
     provider may search the web by itself, where it can. `add_dirs` are further folders that belong to the workspace.
-    `pass_variables` names variables that commands get besides the harmless ones.
+    `pass_variables` names variables that commands get besides the harmless ones. With `screen_reader` the terminal gets
+    plain lines.
     """
 
     model: str = ""
@@ -107,6 +115,8 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     checklist: bool = True
     web_search: bool = False
     sandbox: SandboxUse = SandboxUse.AUTO
+    editing: Editing = Editing.EMACS
+    screen_reader: bool = False
     thinking_budget: Annotated[int, msgspec.Meta(ge=0)] | None = None
     modes: Mapping[Mode, ModeSettings] = {}
     providers: Mapping[str, ProviderSettings] = {}
@@ -184,6 +194,7 @@ VARIABLES = {
     "TREADLE_MAX_STEPS": "max_steps",
     "TREADLE_MAX_RETRIES": "max_retries",
     "TREADLE_THINKING_BUDGET": "thinking_budget",
+    "TREADLE_SCREEN_READER": "screen_reader",
 }
 """Environment variables and the settings that they give."""
 
@@ -191,9 +202,11 @@ _USERS_OWN = {
     "add_dirs": "Only the user decides which folders may be read and changed.",
     "approve": "Only the user decides what runs without asking.",
     "base_url": "An address decides who gets your files and your key.",
+    "editing": "Only you decide which keys you use.",
     "pass_variables": "Only you decide what commands see of your environment.",
     "providers": "Addresses, headers and key variables decide who gets your files and your key.",
     "sandbox": "Only the user decides whether commands need a sandbox.",
+    "screen_reader": "Only you decide how Treadle is shown to you.",
     "web_search": "A search costs money and sends parts of your text to a search service.",
 }
 """What a workspace may not set, and why."""
