@@ -27,6 +27,7 @@ class Terminal:
         self._master = master
         self._slave = slave
         self.closed = False
+        self.written = bytearray()
         self._screen = pyte.Screen(COLUMNS, rows)
         self._stream = pyte.ByteStream(self._screen)
         self._lines = [""] * rows
@@ -41,6 +42,7 @@ class Terminal:
         except OSError:
             data = b""
         if data:
+            self.written += data
             self._stream.feed(data)
             for row in self._screen.dirty:
                 line = self._screen.buffer[row]

@@ -151,7 +151,7 @@ async def test_dragged_images_become_pieces_and_are_sent_as_images(tmp_path: Pat
         term.type(" or ").type(pasted(f"{tmp_path}/broken.png"))
         await term.until("cannot be\n  attached.", "broken.png\n one")
         await enter(term)
-        await term.until("ok")
+        await term.until("■ Done")
         content = rig.provider.requests[0].messages[-1].content
         assert f"look at [image a b.png] and [image c.png] or {tmp_path}/broken.png" in said(rig.provider.requests[0])
         assert [block for block in content if isinstance(block, Image)] == [PNG, PNG]

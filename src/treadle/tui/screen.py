@@ -139,6 +139,10 @@ class Screen:
         self.draft.put(draft)
         self.refresh_now()
 
+    def written(self, draft: str) -> str:
+        """Give a draft as it is shown."""
+        return self.draft.pieces.shown(draft)
+
     def clear(self) -> None:
         """Empty the draft; undo (Ctrl-_) brings it back."""
         self._prompt.save_to_undo_stack()

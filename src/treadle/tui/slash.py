@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from treadle.app.presentation.escape import exact
 from treadle.app.presentation.words import allowance_of
@@ -33,8 +33,23 @@ from treadle.tui.items import Notice, Said, Tone
 from treadle.tui.menus import keys_text
 from treadle.tui.outbox import Outbox
 from treadle.tui.requests import Requests
-from treadle.tui.screen import Screen
 from treadle.tui.view import View
+
+
+class Writing(Protocol):
+    """Where the person writes."""
+
+    def put(self, draft: str) -> None:
+        """Replace the draft."""
+        ...
+
+    def written(self, draft: str) -> str:
+        """Give a draft as it is shown."""
+        ...
+
+    def leave(self, code: int) -> None:
+        """End the session with this exit code."""
+        ...
 
 
 class Commands:
@@ -43,7 +58,7 @@ class Commands:
     def __init__(  # noqa: PLR0917 - the parts of one surface
         self,
         live: LiveSession,
-        screen: Screen,
+        screen: Writing,
         outbox: Outbox,
         requests: Requests,
         show: Callable[..., None],
@@ -60,7 +75,7 @@ class Commands:
         """Do what a line asks for, or send it."""
         command = parse(text, steer=steer)
         if not isinstance(command, Send):
-            self._show(Said(self._screen.draft.pieces.shown(text).strip(), quiet=True))
+            self._show(Said(self._screen.written(text).strip(), quiet=True))
         match command:
             case Send(text=said, delivery=delivery):
                 self._requests.say(said, delivery)
