@@ -36,6 +36,8 @@ WORDS = (
     "//",
     "12",
     "also 2",
+    "!git status",
+    "!rm -rf build",
 )
 
 
@@ -100,7 +102,8 @@ class Person:
             case 4:
                 return list(self.bursts(text))
             case 5:
-                pasted = f"{text}\n{self._random.choice(WORDS)}"
+                lines = self._random.choice((2, 2, 5, 7, 40))
+                pasted = "\n".join([text, *self._random.choices(WORDS, k=lines - 1)])
                 return list(self.pastes(pasted, brackets=self._random.random() < 0.5))
             case _:
                 names = (ENTER, TAB, UP, DOWN, LEFT, SHIFT_TAB, CTRL_O, BACKSPACE, ESCAPE, CTRL_J, "1", "y", "n")

@@ -164,8 +164,11 @@ class OpenApp:
         await self.close_pager()
         self.surface.hear(QuestionClosed(question_id="q"))
         self.surface.screen.put("")
+        while self.surface.own.stop():
+            pass
         await asyncio.sleep(10)
         self.live.sent.clear()
+        self.live.commands.clear()
 
     @property
     def dialog(self) -> Dialog:
@@ -174,7 +177,8 @@ class OpenApp:
 
     @property
     def draft(self) -> str:
-        return self.surface.screen.text
+        """The draft with all that its pieces hold."""
+        return self.surface.screen.draft.pieces.text(self.surface.screen.text)
 
     @property
     def words(self) -> str:

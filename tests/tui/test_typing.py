@@ -47,7 +47,8 @@ def lost(app: OpenApp, strokes: list[Stroke]) -> Counter[str]:
             typed.update(char for char in data if char.isprintable() and not char.isspace())
     answers = [sent.op.text for sent in app.live.answers if isinstance(sent.op, Answer)]
     asking = app.dialog.asking
-    kept = [app.draft, app.words, *app.live.prompts, *answers, asking.comment if asking is not None else ""]
+    commands = [f"!{command}" for command in app.live.commands]
+    kept = [app.draft, app.words, *app.live.prompts, *commands, *answers, asking.comment if asking is not None else ""]
     typed.subtract(Counter("".join(kept)))
     return Counter({char: count for char, count in typed.items() if count > 0 and char not in _PICKS})
 
