@@ -241,7 +241,7 @@ class Surface:
 
     def _menu_rows(self, columns: int) -> list[Line]:
         if self._keys_shown:
-            return key_lines(columns)
+            return key_lines(columns, vim=bool(self.screen.draft.vim_mode))
         return menu_lines(self._menu, columns, self._theme.signs)
 
     def _asked(self, columns: int, rows: int) -> QuestionRows:
