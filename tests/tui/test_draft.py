@@ -272,6 +272,13 @@ async def test_vim_keys_edit_the_draft_and_escape_first_goes_to_normal_mode(tmp_
         assert "four two three" in said(rig.provider.requests[1])
 
 
+async def test_the_keys_say_what_escape_does_with_vim_keys(tmp_path: Path) -> None:
+    async with session(tmp_path) as rig, terminal(rig.live, editing=Editing.VIM) as (term, _):
+        await term.until(READY)
+        term.type("?")
+        await term.until("vim: normal mode; stop", "run a command yourself")
+
+
 async def test_vim_keys_treat_a_paste_as_one_character_and_the_editor_has_it_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,8 +7,13 @@ import pytest
 from tests.person import BACKSPACE, CTRL_C, ENTER, ESCAPE, UP
 from tests.tui.session import FOREVER, SECRET, Pause, calls, says, session, text
 from tests.tui.terminal import Terminal, terminal
+from treadle.app.session.own_shell import Ended
 from treadle.protocol.messages import OWN_COMMAND, Text
 from treadle.protocol.models import ModelRequest
+from treadle.tui.cards import item_lines
+from treadle.tui.items import OwnDone
+from treadle.tui.lines import cells, text_of
+from treadle.tui.theme import ASCII_SIGNS, Signs
 
 READY = "? for keys"
 ASKED = "ctrl-o"
@@ -98,9 +103,14 @@ async def test_a_command_runs_beside_a_turn_and_escape_stops_the_command_first(t
 async def test_ctrl_c_stops_a_command_and_control_characters_do_nothing(tmp_path: Path) -> None:
     async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
         await term.until(READY)
-        await enters(term, r"printf '\033[2J\033]0;evil\007a 1%%\ra 2%%\n\033[31mred\n'; sleep 1000")
-        await term.until("  a 2%", "  red")
-        assert "a 1%" not in term.shown.partition("goes with")[0].partition("●")[2]
+        (tmp_path / "bar.sh").write_text(
+            r"""printf '\033[2J\033]0;evil\007\033[31mred\n'; for n in 7 8; do printf "step$n \r"; done
+echo; sleep 1000"""
+        )
+        await enters(term, "sh bar.sh")
+        await term.until("  red", "  step8")
+        assert "step7" not in term.shown
+        assert "lines above" not in term.shown
         assert "evil" not in "".join(term.titles)
         term.type(CTRL_C)
         await term.until("stopped · ", READY)
@@ -207,3 +217,19 @@ async def test_a_command_that_cannot_be_started_says_so(tmp_path: Path) -> None:
         await term.until("! [pasted 140,005 characters]")
         term.type(ENTER)
         await term.until("The command is longer than")
+
+
+@pytest.mark.parametrize("signs", [Signs(), ASCII_SIGNS], ids=["signs", "ascii"])
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_what_a_command_leaves_fits_and_steers_nothing(width: int, signs: Signs) -> None:
+    output = "".join(f"line {number} \u202e{'日' * 90}\n" for number in range(30))
+    for status, said in ((0, "Exit status 0."), (2, "Exit status 2."), (None, "Stopped: you stopped it.")):
+        ended = Ended(line="make \x1b[31m all\nsecond", status=status, said=said, output=output, seconds=8.0)
+        rows = item_lines(OwnDone(ended), width, signs)
+        assert all(cells(row) <= width for row in rows)
+        assert not any("\x1b" in text_of(row) or "\u202e" in text_of(row) for row in rows)
+        first = text_of(rows[0])
+        assert first.startswith("! make")
+        assert first.endswith({0: "  8 s", 2: f"  exit 2 {signs.dot} 8 s", None: f"  stopped {signs.dot} 8 s"}[status])
+        assert text_of(rows[1]) == "  … 10 lines above"
+        assert len(rows) == 22

@@ -13,6 +13,7 @@ from treadle.protocol.messages import OWN_COMMAND, Text
 from treadle.workspace.hiding import Hide, as_it_is
 from treadle.workspace.launcher import Launcher
 from treadle.workspace.process import Command
+from treadle.workspace.text import erased
 
 _FENCE = re.compile(r"^ {0,3}(`{3,})", re.MULTILINE)
 _BYTES = 16_000
@@ -49,15 +50,15 @@ class OwnShell:
         self._commands: list[Command] = []
 
     async def run(self, line: str, output: Callable[[str], None], stop: asyncio.Event) -> Ended:
-        """Run a line until it ends or `stop` is set; `output` gets what it prints. Raises `ToolError`.
+        """Run a line until it ends or `stop` is set; `output` gets what it prints, carriage returns and all.
 
-        When this is cancelled everything that it started is ended.
+        Raises `ToolError`. When this is cancelled everything that it started is ended.
         """
         if sum(command.alive for command in self._commands) >= _RUNNING_AT_MOST:
             raise ToolError(f"{_RUNNING_AT_MOST} of your commands still run. Stop one first.")
         command = self._launcher.start(line)
         self._commands.append(command)
-        command.show(output)
+        command.show(output, settled=erased)
         try:
             await self._wait(command, stop)
         finally:

@@ -5,7 +5,21 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from treadle.app.presentation.escape import printable
-from treadle.tui.asking import FIELDS, Answered, Asking, Stage, choices, confirm, move, restart, say
+from treadle.protocol.permissions import Mode, Question
+from treadle.tui.asking import (
+    FIELDS,
+    Act,
+    Answered,
+    Asking,
+    Stage,
+    ask,
+    choices,
+    comment,
+    confirm,
+    move,
+    restart,
+    say,
+)
 from treadle.tui.lines import text_of
 from treadle.tui.question_lines import question_text
 
@@ -22,6 +36,16 @@ _ASKS = {
 
 class NotUnderstood(Struct, frozen=True):
     """A line that is no answer: it is the draft's."""
+
+
+def opening(question: Question, mode: Mode, roots: Sequence[str]) -> tuple[Asking, list[str]]:
+    """Begin to ask, and write it; where nothing can be chosen, words are asked for."""
+    asking = ask(question, mode)
+    if [choice.act for choice in choices(asking)] != [Act.WORDS]:
+        return asking, asked_lines(asking, roots)
+    words = comment(asking)
+    first, *rest = [text_of(row) for row in question_text(asking, roots, _WIDTH)] or [""]
+    return words, [f"Question. {first}", *rest, *asked_lines(words, roots)]
 
 
 def asked_lines(asking: Asking, roots: Sequence[str]) -> list[str]:

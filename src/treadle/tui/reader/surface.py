@@ -18,7 +18,7 @@ from treadle.protocol.notifications import (
     RetryScheduled,
 )
 from treadle.protocol.permissions import Mode, QuestionKind
-from treadle.tui.asking import Asking, Given, ask, no
+from treadle.tui.asking import Asking, Given, no
 from treadle.tui.cards import item_lines
 from treadle.tui.commands import MODE_TEXTS
 from treadle.tui.greeting import branch_of, greeting
@@ -28,7 +28,7 @@ from treadle.tui.outbox import Outbox
 from treadle.tui.own_commands import OwnCommands
 from treadle.tui.past import first_view
 from treadle.tui.pieces import Pieces
-from treadle.tui.reader.numbered import NotUnderstood, asked_lines, take_line
+from treadle.tui.reader.numbered import NotUnderstood, asked_lines, opening, take_line
 from treadle.tui.requests import Requests
 from treadle.tui.slash import Commands
 from treadle.tui.theme import Signs
@@ -65,6 +65,7 @@ class Reader:
         self._loop = asyncio.get_running_loop()
         self._view, past = first_view(live.past, live.opening, live.status, (str(live.workspace), *live.roots))
         self._draft = ""
+        self._kept = False
         self._asking: Asking | None = None
         self._asked_at = 0.0
         self._stopped_at = float("-inf")
@@ -126,7 +127,9 @@ class Reader:
             self._asking = self._asking if first is not None else None
             return
         self._keep(self._begun())
-        self._ask(ask(first, self._view.mode))
+        self._asking, lines = opening(first, self._view.mode, self._view.roots)
+        self._say(*lines)
+        self._asked_at = self._loop.time()
 
     def _ask(self, asking: Asking) -> None:
         self._asking = asking
@@ -154,13 +157,16 @@ class Reader:
         elif line.startswith(("/", "!")) and self._draft and not self._draft.endswith("\n"):
             self._send(line)
         elif line.endswith("\\"):
-            self._draft += f"{line[:-1]}\n"
+            command = (self._draft or line).startswith("!")
+            self._draft += f"{line if command else line[:-1]}\n"
         else:
             draft, self._draft = self._draft + line, ""
-            self._send(draft)
+            typed, self._kept = not self._kept, False
+            self._send(draft, typed=typed)
 
-    def _send(self, draft: str) -> None:
-        if draft.startswith("!") and draft[1:].strip():
+    def _send(self, draft: str, *, typed: bool = True) -> None:
+        """Send a draft; a command of the person's own is one only where it was `typed` and entered line by line."""
+        if typed and draft.startswith("!") and draft[1:].strip():
             self._say(f"Running: {draft[1:].strip()}")
             self.own.start(draft[1:])
         elif draft.strip():
@@ -170,6 +176,7 @@ class Reader:
         """Add to the draft, which an empty line sends."""
         if text:
             self._draft += text
+            self._kept = True
             self._say("", f"Kept as your draft, not sent: {self._draft}", "Enter on an empty line sends it.")
 
     def _answer(self, asking: Asking, line: str) -> None:
