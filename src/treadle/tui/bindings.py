@@ -9,7 +9,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from treadle.tui.dialog import Key
-from treadle.tui.draft import Draft
+from treadle.tui.draft_line import DraftLine
 from treadle.tui.intents import Intent, Pasted, Tabbed, Wish
 from treadle.tui.pager import Turn
 
@@ -104,7 +104,7 @@ def _alt_enter(event: KeyPressEvent, enter: Callable[[bool], None], *, alone: bo
         new_line(event)
 
 
-def add_search_keys(keys: KeyBindings, draft: Draft) -> None:
+def add_search_keys(keys: KeyBindings, draft: DraftLine) -> None:
     """Let Enter take what a search in earlier messages has found, and Esc go back to the draft as it was."""
     keys.add("enter", filter=is_searching, eager=True)(lambda _: draft.take_found())
     for name in ("escape", "c-c", "c-g"):

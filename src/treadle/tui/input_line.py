@@ -7,7 +7,7 @@ from treadle.app.session.attachments import attach, dragged_images, image_block
 from treadle.app.session.live import LiveSession
 from treadle.protocol.errors import ConfigError
 from treadle.tui.clipboard import clipboard_image
-from treadle.tui.draft import VIM_NORMAL
+from treadle.tui.draft_line import VIM_NORMAL
 from treadle.tui.intents import Wish
 from treadle.tui.items import Notice, Tone
 from treadle.tui.own_commands import OwnCommands

@@ -23,7 +23,7 @@ from treadle.app.config.settings import Editing
 from treadle.protocol.errors import ConfigError
 from treadle.tui.bindings import add_draft_keys, add_pager_keys, add_question_keys, add_search_keys
 from treadle.tui.dialog import Key, Press
-from treadle.tui.draft import Draft, DrawnPieces
+from treadle.tui.draft_line import DraftLine, DrawnPieces
 from treadle.tui.drawn import go_to_top
 from treadle.tui.editor import edit_text
 from treadle.tui.intents import Entered, Face, Focus, Intent, Pasted, Pressed, Wish
@@ -79,7 +79,7 @@ class Screen:
         self._pager: Pager | None = None
         self._held: list[str] = []
         self._title = ""
-        self.draft = Draft(history, mark=theme.signs.prompt, placeholder=lambda: self._shown.placeholder)
+        self.draft = DraftLine(history, mark=theme.signs.prompt, placeholder=lambda: self._shown.placeholder)
         self._prompt = self.draft.buffer
         self._words = Buffer(multiline=True)
         self._windows = self._make_windows()

@@ -53,7 +53,7 @@ class DraftHistory(History):
         self._kept.store_string(self._pieces.text(string))
 
 
-class Draft:
+class DraftLine:
     """What the person writes; `mark` stands before it."""
 
     def __init__(self, history: History, *, mark: str, placeholder: Callable[[], str]) -> None:
