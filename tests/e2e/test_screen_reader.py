@@ -120,7 +120,7 @@ async def test_what_was_typed_before_a_question_appeared_goes_to_the_draft_and_a
             assert await terminal.ended() == Exit.DONE
             plain(terminal)
     sent = prompts(tmp_path)
-    assert sent == ["write it", "11 things: test\n1\n2"]
+    assert sent == ["write it", "11\n things: test\n1\n2"]
 
 
 async def test_danger_wants_yes_in_a_line_of_its_own(tmp_path: Path) -> None:

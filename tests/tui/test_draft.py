@@ -113,6 +113,7 @@ async def test_a_paste_of_a_megabyte_is_taken_back_from_the_queue_and_sent_whole
         term.type("!")
         await enter(term)
         await term.until("next  [pasted 14,000 lines]!")
+        assert "entry 7" not in (tmp_path / "home/history").read_text()
         assert [queued.content for queued in rig.live.status.queue] == [(Text(text=f"{huge}!"),)]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.person import BACKSPACE, CTRL_C, ENTER, ESCAPE, UP
+from tests.person import BACKSPACE, CTRL_C, CTRL_D, ENTER, ESCAPE, UP
 from tests.tui.session import FOREVER, SECRET, Pause, calls, says, session, text
 from tests.tui.terminal import Terminal, terminal
 from treadle.app.session.own_shell import Ended
@@ -109,6 +109,8 @@ echo; sleep 1000"""
         )
         await enters(term, "sh bar.sh")
         await term.until("  red", "  step8")
+        term.type(CTRL_D)
+        await term.until("Your command is still running.")
         assert "step7" not in term.shown
         assert "lines above" not in term.shown
         assert "evil" not in "".join(term.titles)

@@ -32,6 +32,9 @@ from treadle.tui.windows import field
 VIM_NORMAL, VIM_INSERT = "vim: normal", "vim: insert"
 
 _SHELL_PLACEHOLDER = "Command to run here"
+_LONGEST_STORED = 200_000
+"""Characters; the file is read at every start."""
+
 _SEARCH = " search earlier messages · enter takes it · esc goes back: "
 _ODD_BACKSLASHES = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
 
@@ -49,8 +52,10 @@ class DraftHistory(History):
         return map(self._pieces.recalled, self._kept.load_history_strings())
 
     def store_string(self, string: str) -> None:
-        """Keep a message."""
-        self._kept.store_string(self._pieces.text(string))
+        """Keep a message; one that is very long only as long as this session."""
+        text = self._pieces.text(string)
+        if len(text) <= _LONGEST_STORED:
+            self._kept.store_string(text)
 
 
 class DraftLine:

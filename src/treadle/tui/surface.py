@@ -396,7 +396,9 @@ class Surface:
         return again
 
     def _end(self) -> None:
-        if self._view.busy:
+        if self.own.active:
+            self._say_for_a_moment("Your command is still running. Esc stops it; /quit ends it and quits.")
+        elif self._view.busy:
             self._say_for_a_moment("Treadle is still working. Esc stops it; /quit quits, and the session is kept.")
         else:
             self.screen.leave(0)

@@ -1,6 +1,7 @@
 """The surface of a session in plain lines: notifications become lines in their order, entered lines become ops."""
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 
 from treadle.app.presentation.escape import printable
@@ -32,13 +33,14 @@ from treadle.tui.reader.numbered import NotUnderstood, asked_lines, opening, tak
 from treadle.tui.requests import Requests
 from treadle.tui.slash import Commands
 from treadle.tui.theme import Signs
-from treadle.tui.view import answered, held_back, update
+from treadle.tui.view import SAYS_ITS_TEXT_OTHERWISE, answered, held_back, update
 
 _WIDTH = 100_000
 _QUIET = 0.8
 """Seconds after which a question takes answers: what was typed earlier is none."""
 
 _AGAIN_WITHIN = 3.0
+_SIGNLESS = re.compile("[∴▞▚]+ ")
 _SIGNS = Signs(
     bar="",
     chosen="",
@@ -66,6 +68,7 @@ class Reader:
         self._view, past = first_view(live.past, live.opening, live.status, (str(live.workspace), *live.roots))
         self._draft = ""
         self._kept = False
+        self._waited: set[str] = set()
         self._asking: Asking | None = None
         self._asked_at = 0.0
         self._stopped_at = float("-inf")
@@ -87,10 +90,12 @@ class Reader:
     def show(self, *items: Item) -> None:
         """Write items as lines."""
         for item in items:
+            if isinstance(item, Said) and item.quiet:
+                continue  # it was just typed
             if isinstance(item, Prose):
                 self._say(item.markdown.strip("\n"))
             else:
-                self._say(*(text_of(row).replace("∴ ", "").rstrip() for row in item_lines(item, _WIDTH, _SIGNS)))
+                self._say(*(_SIGNLESS.sub("", text_of(row)).rstrip() for row in item_lines(item, _WIDTH, _SIGNS)))
             if isinstance(item, OwnDone):
                 self._say("Its output goes with your next message.")
 
@@ -101,21 +106,21 @@ class Reader:
         before = self._view
         self._view, items = update(before, told, self._loop.time())
         match told:
-            case CallChanged(status=CallStatus.RUNNING):
+            case CallChanged(status=CallStatus.RUNNING) if told.call.name not in SAYS_ITS_TEXT_OTHERWISE:
                 name = name_of(told)
                 self._say(f"Running: {name.verb} {name.about}".rstrip())
             case ModeChanged(mode=mode):
                 self._say(f"Mode is now {mode}: {MODE_TEXTS[mode]}.")
             case RetryScheduled(seconds=seconds):
                 self._say(f"The model did not answer. Trying again in {seconds:.0f} s.")
-            case QueueChanged(prompts=prompts) if len(prompts) > len(before.queue):
+            case QueueChanged(prompts=prompts) if before.busy and len(prompts) > len(before.queue):
+                self._waited.add(prompts[-1].id)
                 self._say("Your message waits for the end of the turn.")
             case _:
                 pass
         if isinstance(told, PromptDelivered):
             # It was just typed, but for one that has waited.
-            waited = any(one.id == told.prompt_id for one in before.queue)
-            items = tuple(item for item in items if waited or not isinstance(item, Said))
+            items = tuple(item for item in items if told.prompt_id in self._waited or not isinstance(item, Said))
         self.show(*self.requests.as_written(told, items))
         self._follow()
 
@@ -145,16 +150,16 @@ class Reader:
     def entered(self, lines: Sequence[str]) -> None:
         """Take lines that came together; more than one are a paste, which answers nothing and runs nothing."""
         if len(lines) > 1:
-            self._keep("\n".join(lines))
+            self._keep("".join(f"{line}\n" for line in lines))
             return
         (line,) = lines
         asking = self._asking
         if asking is not None and self._loop.time() - self._asked_at < _QUIET:
-            self._keep(line)
+            self._keep(f"{line}\n" if line else "")
             self._say("This came before the question was read, so it answers nothing.")
         elif asking is not None and (line.strip() or asking.field):
             self._answer(asking, line)
-        elif line.startswith(("/", "!")) and self._draft and not self._draft.endswith("\n"):
+        elif line.startswith(("/", "!")) and self._kept:
             self._send(line)
         elif line.endswith("\\"):
             command = (self._draft or line).startswith("!")
@@ -162,7 +167,7 @@ class Reader:
         else:
             draft, self._draft = self._draft + line, ""
             typed, self._kept = not self._kept, False
-            self._send(draft, typed=typed)
+            self._send(draft.removesuffix("\n"), typed=typed)
 
     def _send(self, draft: str, *, typed: bool = True) -> None:
         """Send a draft; a command of the person's own is one only where it was `typed` and entered line by line."""
@@ -177,7 +182,11 @@ class Reader:
         if text:
             self._draft += text
             self._kept = True
-            self._say("", f"Kept as your draft, not sent: {self._draft}", "Enter on an empty line sends it.")
+            self._say(
+                "",
+                f"Kept as your draft, not sent: {self._draft.removesuffix(chr(10))}",
+                "Enter on an empty line sends it.",
+            )
 
     def _answer(self, asking: Asking, line: str) -> None:
         if line.startswith(("/", "!")) and not asking.field:
@@ -188,7 +197,7 @@ class Reader:
             case Given():
                 self._give(asking, taken)
             case NotUnderstood():
-                self._keep(line)
+                self._keep(f"{line}\n")
                 self._say("A question is open. Type the number of a choice and press Enter.")
             case _:
                 self._ask(taken)
