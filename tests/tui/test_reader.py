@@ -1,11 +1,20 @@
-"""Questions as plain lines: pure, for every kind."""
+"""The session as plain lines: questions of every kind, and when a line answers one."""
+
+import asyncio
+from pathlib import Path
+from typing import cast
 
 import pytest
 
-from tests.tui.asked import EVERY_KIND
+from tests.tui.asked import EDIT, EVERY_KIND
+from tests.tui.own_clock import FakeLive, on_own_clock
+from treadle.protocol.events import Answer
+from treadle.protocol.notifications import QuestionAsked, TurnStarted
 from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
 from treadle.tui.asking import FIELDS, Asking, Given, Stage, choices
 from treadle.tui.reader.numbered import NotUnderstood, asked_lines, opening, take_line
+from treadle.tui.reader.surface import Reader
+from treadle.tui.surface import Surface
 
 YES = (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS)
 ROOTS = ("/project",)
@@ -58,3 +67,40 @@ def test_a_question_without_choices_takes_words() -> None:
     given = take_line(asking, "use tabs")
     assert isinstance(given, Given)
     assert given.answer.text == "use tabs"
+
+
+@pytest.mark.parametrize(
+    ("begun", "lines", "pause", "answered", "draft"),
+    [
+        ("", ["1"], 0.79, False, "1"),
+        ("", ["1"], 0.81, True, ""),
+        ("al", ["1"], 0.81, True, "al"),
+        ("al", ["so 2"], 0.81, False, "also 2"),
+        ("", ["1", ""], 5.0, False, "1\n"),
+        ("", ["y"], 5.0, False, "y"),
+        ("", ["!ls"], 5.0, False, ""),
+    ],
+)
+def test_only_a_line_by_itself_after_a_pause_answers_and_nothing_is_lost(
+    begun: str, lines: list[str], pause: float, answered: bool, draft: str
+) -> None:
+    async def work() -> None:
+        live, written = FakeLive(), list[str]()
+        reader = Reader(live.as_live(Path("/project")), write=written.append, begun=lambda: begun)
+        live.surface = cast("Surface", reader)
+        tasks = [asyncio.create_task(reader.outbox.run()), asyncio.create_task(reader.own.run())]
+        reader.hear(TurnStarted(turn=1))
+        reader.hear(QuestionAsked(question=EDIT))
+        await asyncio.sleep(pause)
+        reader.entered(lines)
+        await asyncio.sleep(1)
+        assert [isinstance(sent.op, Answer) for sent in live.sent] == [True] * answered
+        assert live.commands == (["ls"] if lines == ["!ls"] else [])
+        kept = [text for text in "".join(written).split("\n") if text.startswith("Kept as your draft")]
+        assert bool(kept) == bool(draft)
+        assert not draft or f"Kept as your draft, not sent: {draft}".rstrip() in "".join(written)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    on_own_clock(work())
