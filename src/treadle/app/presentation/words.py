@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from treadle.app.presentation.escape import printable
 from treadle.protocol.messages import Document, Image, ResultContent, Text
-from treadle.protocol.models import ErrorKind, ModelError
+from treadle.protocol.models import ErrorKind, ModelError, dollars
 from treadle.protocol.notifications import CallChanged, TurnStop
 from treadle.protocol.permissions import Allowance
 from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
@@ -167,7 +167,7 @@ def money(spent: float, *, unpriced: bool = False) -> str:
     """Give a cost in US dollars; `unpriced` when a part of it is not known."""
     if unpriced and not spent:
         return "cost unknown"
-    amount = "<$0.01" if 0 < spent < 0.01 else f"${spent:,.2f}"
+    amount = dollars(spent)
     return f"over {amount.removeprefix('<')}" if unpriced else amount
 
 
