@@ -132,14 +132,15 @@ def _ask_for_more(name: str, budget: Budget, spent: Spent, state: State, terms: 
         return None
     reply = _affordable(Budget(tokens=budget.tokens), spent, terms)
     if reply is not None and reply < LEAST_REPLY:
-        used, limit, step = f"{spent.tokens:,}", budget.tokens or 0, first.tokens or 0
-        text, larger, about = _go_on(name, used, f"{limit:,} tokens"), f"{limit + step:,} tokens", "tokens"
+        about, raisable = "tokens", bool(first.tokens)
+        text = _go_on(name, f"{spent.tokens:,}", f"{budget.tokens:,} tokens")
+        more = f"up to {(budget.tokens or 0) + (first.tokens or 0):,} tokens"
     else:
+        about, raisable = "cost", bool(first.cost)
         text = _go_on(name, dollars(spent.cost), dollars(budget.cost or 0.0))
-        step, about = first.cost or 0.0, "cost"
-        larger = dollars((budget.cost or 0.0) + step)
+        more = f"up to {dollars((budget.cost or 0.0) + (first.cost or 0.0))}"
     begin = _more(name, about, first, state)
-    return Ask(f"{begin}{_agreed(begin, state)}", text, f"up to {larger}") if step else None
+    return Ask(f"{begin}{_agreed(begin, state)}", text, more) if raisable else None
 
 
 def _raised(name: str, budget: Budget, state: State) -> Budget:
