@@ -99,7 +99,11 @@ def name_of(changed: CallChanged) -> CallName:
     found = _COUNTED.search(title)
     title, counted = (title[: found.start()], found[1]) if found else (title, "")
     verb = next((verb for verb in (*_KNOWN, *_RENAMED) if f"{title} ".startswith(f"{verb} ")), title)
-    about = " ".join(filter(None, (title.removeprefix(verb).strip(), more)))
+    place = title.removeprefix(verb).strip()
+    if verb == "Search" and more:
+        # What is searched says more than where; the project itself need not be named.
+        place, more = more, "" if place in ("", ".") else f"in {place}"
+    about = " ".join(filter(None, (place, more)))
     return CallName(_RENAMED.get(verb, printable(clip(verb, _SHOWN_TITLE))), printable(about), counted)
 
 
