@@ -36,7 +36,7 @@ _FIXED_LINES = 4
 
 _ESCAPE_TIMEOUT = 0.05
 _META_TIMEOUT = 0.25
-_REDRAW_PAUSE = 0.08
+_REDRAW_PAUSE = 0.1
 _SETTLED = 0.5
 """Seconds without another size, after which everything is drawn again. What the terminal wraps of it meanwhile could
 be pushed into the scrollback, where nothing is erased."""
@@ -169,7 +169,7 @@ class Screen:
             self._focus = focus
             if self._pager is None:
                 self._app.layout.focus(self._windows[focus])
-        self.refresh_now()
+            self.refresh_now()
 
     def pass_on(self) -> None:
         """Give the key that was pressed to the draft, and those that follow it."""
@@ -192,6 +192,9 @@ class Screen:
         self._app.output.erase_down()
         self._app.output.flush()
         self._app.renderer.reset()
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+            self._refreshing = None
         self.refresh_now()
 
     def _resized(self) -> None:
@@ -271,7 +274,7 @@ class Screen:
         self._app.invalidate()
 
     def refresh(self) -> None:
-        """Draw again soon; what changes many times in a second is drawn at most twelve times."""
+        """Draw again soon; what changes many times in a second is drawn at most ten times."""
         if self._refreshing is None:
             self._refreshing = asyncio.get_running_loop().call_later(_REDRAW_PAUSE, self._refresh_due)
 
