@@ -106,7 +106,7 @@ class OwnCommands:
         rows: list[Line] = []
         for one in self._running.values():
             rows += [own_command_row(one.line, "accent", _ran(now - one.since), width, signs)]
-            rows += tail_lines(one.output, _SHOWN, one.above, width, role="dim") if one.output.strip() else []
+            rows += tail_lines(one.output, (_SHOWN, one.above), width, signs, role="dim") if one.output.strip() else []
         for ended in self._done[-_SHOWN // 2 :]:
             begin = line("  ", ("dim", f"! {printable(ended.line.partition(chr(10))[0])}"))
             note = f"  {_GOES}"
