@@ -221,7 +221,7 @@ async def test_ctrl_r_shows_its_match_in_the_draft_and_enter_takes_it_without_se
         await term.until("› a draft")
         term.type(CTRL_R).type("CART")
         await term.when(lambda: term.shown.count("› fix the cart") == 2, "the match in the draft")
-        assert "search earlier messages · enter takes it · esc goes back: CART" in term.shown
+        assert "search earlier messages (enter takes it, esc goes back): CART" in term.shown
         assert "I-search" not in term.shown
         term.type(ESCAPE)
         await term.until("› a draft")
@@ -244,10 +244,10 @@ async def test_a_question_does_not_take_the_keys_of_a_search(tmp_path: Path) -> 
         await enter(term)
         await asyncio.sleep(0.1)
         term.type(CTRL_R).type("ca")
-        await term.until("tab to answer", "esc goes back: ca")
+        await term.until("tab to answer", "esc goes back): ca")
         await asyncio.sleep(1.2)
         term.type("rt")
-        await term.until("esc goes back: cart", "tab to answer")
+        await term.until("esc goes back): cart", "tab to answer")
         assert rig.live.status.questions != ()
 
 

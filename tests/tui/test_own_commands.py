@@ -233,5 +233,5 @@ def test_what_a_command_leaves_fits_and_steers_nothing(width: int, signs: Signs)
         first = text_of(rows[0])
         assert first.startswith("! make")
         assert first.endswith({0: "  8 s", 2: f"  exit 2 {signs.dot} 8 s", None: f"  stopped {signs.dot} 8 s"}[status])
-        assert text_of(rows[1]) == "  … 10 lines above"
+        assert text_of(rows[1]) == f"  {signs.more} 10 lines above"
         assert len(rows) == 22

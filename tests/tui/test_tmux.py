@@ -194,7 +194,7 @@ def test_a_paste_and_a_command_of_the_person_in_a_real_terminal(tmux: Tmux, tmp_
     tmux.keys("C-r")
     tmux.until("search earlier messages")
     tmux.keys("lookx")
-    tmux.until("esc goes back: lookx")
+    tmux.until("esc goes back): lookx")
     assert tmux.shown.count("› lookx[pasted 50 lines]") == 2
     tmux.keys("Escape")
     tmux.until("› Describe a task")

@@ -35,7 +35,7 @@ _SHELL_PLACEHOLDER = "Command to run here"
 _LONGEST_STORED = 200_000
 """Characters; the file is read at every start."""
 
-_SEARCH = " search earlier messages · enter takes it · esc goes back: "
+_SEARCH = " search earlier messages (enter takes it, esc goes back): "
 _ODD_BACKSLASHES = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
 
 

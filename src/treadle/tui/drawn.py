@@ -4,6 +4,8 @@ import os
 from typing import Any
 
 from prompt_toolkit.application import Application
+from prompt_toolkit.output import Output
+from prompt_toolkit.output.vt100 import Vt100_Output
 
 
 def go_to_top(application: Application[Any], columns: int) -> None:
@@ -25,6 +27,12 @@ def erase(application: Application[Any], columns: int) -> None:
     application.output.write_raw("\r")
     application.output.flush()
     application.renderer.reset()
+
+
+def without_cursor_reports(output: Output) -> None:
+    """The application is as high as it needs to be: where the cursor is need not be asked, and not be waited for."""
+    if isinstance(output, Vt100_Output):
+        output.enable_cpr = False
 
 
 def _wraps() -> bool:

@@ -14,8 +14,6 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.layout import DynamicContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
-from prompt_toolkit.output import Output
-from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 
@@ -24,7 +22,7 @@ from treadle.protocol.errors import ConfigError
 from treadle.tui.bindings import add_draft_keys, add_pager_keys, add_question_keys, add_search_keys
 from treadle.tui.dialog import Key, Press
 from treadle.tui.draft_line import DraftLine, DrawnPieces
-from treadle.tui.drawn import erase, go_to_top
+from treadle.tui.drawn import erase, go_to_top, without_cursor_reports
 from treadle.tui.editor import edit_text
 from treadle.tui.intents import Entered, Face, Focus, Intent, Pasted, Pressed, Wish
 from treadle.tui.lines import fragments
@@ -321,7 +319,7 @@ class Screen:
             erase_when_done=True,
             editing_mode=EditingMode.VI if editing is Editing.VIM else EditingMode.EMACS,
         )
-        _without_cursor_reports(application.output)
+        without_cursor_reports(application.output)
         self._parser = parse_keys(application.input)
         application._on_resize = self._resized  # type: ignore[method-assign]  # noqa: SLF001 - there is no other way in
         application.ttimeoutlen = _ESCAPE_TIMEOUT
@@ -396,9 +394,3 @@ class Screen:
         draft = self.draft.entered(alone=self._alone())
         if draft:
             self._act(Entered(draft, steer))
-
-
-def _without_cursor_reports(output: Output) -> None:
-    """The application is as high as it needs to be: where the cursor is need not be asked, and not be waited for."""
-    if isinstance(output, Vt100_Output):
-        output.enable_cpr = False
