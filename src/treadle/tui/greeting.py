@@ -10,7 +10,7 @@ from treadle.tui.view import View
 
 def greeting(live: LiveSession, view: View, branch: str) -> Greeting:
     """Say what the session begins with."""
-    folders = [_short(str(folder)) for folder in (live.workspace, *live.roots)]
+    folders = [short_path(str(folder)) for folder in (live.workspace, *live.roots)]
     return Greeting(__version__, view.model, view.mode, ", ".join(folders), branch)
 
 
@@ -26,6 +26,7 @@ def branch_of(folder: Path) -> str:
     return head.removeprefix("ref: refs/heads/")[:60] if head.startswith("ref: ") else head[:7]
 
 
-def _short(folder: str) -> str:
+def short_path(folder: str) -> str:
+    """Write a path as people do: `~` for the home directory."""
     home = str(Path.home())
     return f"~{folder.removeprefix(home)}" if folder == home or folder.startswith(f"{home}/") else folder
