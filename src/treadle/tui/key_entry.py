@@ -72,7 +72,7 @@ class _KeyEntry:
     def _take(self, inline: Inline[str | None], pressed: Press) -> None:
         match pressed.key:
             case Key.TEXT | Key.PASTE:
-                self._typed += pressed.text
+                self._typed += pressed.text.strip("\r\n")
             case Key.OTHER if pressed.text in _RUB_OUT:
                 self._typed = self._typed[:-1]
             case Key.OTHER if pressed.text == _CLEAR:
