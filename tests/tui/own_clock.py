@@ -92,7 +92,15 @@ class FakeLive:
             questions=(),
         )
         live = SimpleNamespace(
-            past=(), opening=(), status=status, workspace=folder, roots=(), notices=(), post=self.post, closed=False
+            past=(),
+            opening=(),
+            status=status,
+            workspace=folder,
+            roots=(),
+            notices=(),
+            before=None,
+            post=self.post,
+            closed=False,
         )
         return cast("LiveSession", live)
 

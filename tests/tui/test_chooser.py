@@ -10,7 +10,7 @@ from treadle.tui.chooser import (
     Chooser,
     Choosing,
     Chosen,
-    Row,
+    ListRow,
     begin,
     changed,
     chooser_lines,
@@ -29,11 +29,11 @@ FOLDER = Choosing(
     about="~/shop",
     text=("It has rules for the model (AGENTS.md).",),
     details=tuple(f"  rules  {number:016}  {number}/AGENTS.md" for number in range(30)),
-    rows=(Row("Not now"), Row("Yes, trust it"), Row("Never for this folder")),
+    rows=(ListRow("Not now"), ListRow("Yes, trust it"), ListRow("Never for this folder")),
     leaving="not now",
 )
 NAMES = ("Anthropic", "OpenAI", "Google Gemini", "Groq", *(f"Provider {number}" for number in range(50)))
-PROVIDERS = Choosing(title="Whose API key?", rows=tuple(map(Row, NAMES)), escape=None, filters=True)
+PROVIDERS = Choosing(title="Whose API key?", rows=tuple(map(ListRow, NAMES)), escape=None, filters=True)
 
 
 @dataclass
@@ -117,11 +117,11 @@ def test_digits_and_arrows_move_and_letters_go_back_to_the_safe_row() -> None:
 
 
 def test_other_rows_keep_the_choice_and_enter_wants_a_moment_again() -> None:
-    short = Choosing(title="How?", rows=(Row("Key"), Row("Demo")), escape=None)
+    short = Choosing(title="How?", rows=(ListRow("Key"), ListRow("Demo")), escape=None)
     hand = Hand(short)
     hand.press(Key.DOWN)
     hand.wait(1)
-    longer = Choosing(title="How?", rows=(Row("Key"), Row("Local"), Row("Demo")), escape=None)
+    longer = Choosing(title="How?", rows=(ListRow("Key"), ListRow("Local"), ListRow("Demo")), escape=None)
     hand.chooser = changed(hand.chooser, longer, hand.now)
     assert hand.press(Key.ENTER) is None
     hand.wait(1)

@@ -7,7 +7,7 @@ from treadle.app.models.login import clean_key, keep_key, key_providers, said_of
 from treadle.protocol.errors import ConfigError
 from treadle.providers.provider_rows import ProviderRow
 from treadle.tui.choose import choose
-from treadle.tui.chooser import Choosing, Row
+from treadle.tui.chooser import Choosing, ListRow
 from treadle.tui.greeting import short_path
 from treadle.tui.inline import Left, leave_line
 from treadle.tui.key_entry import read_key, with_skip
@@ -48,7 +48,7 @@ async def try_visibly(settings: Settings, row: ProviderRow, key: str, look: Look
 def _providers(rows: list[ProviderRow], first: int, problem: str) -> Choosing:
     return Choosing(
         title="Whose API key?",
-        rows=tuple(Row(row.title, row.name) for row in rows),
+        rows=tuple(ListRow(row.title, row.name) for row in rows),
         problem=problem,
         escape=None,
         filters=True,

@@ -20,7 +20,7 @@ from treadle.providers.local_advice import window_problem
 from treadle.providers.model_data import model_names, model_spec
 from treadle.providers.provider_rows import ProviderRow
 from treadle.tui.choose import choose
-from treadle.tui.chooser import Choosing, Row
+from treadle.tui.chooser import Choosing, ListRow
 from treadle.tui.greeting import short_path
 from treadle.tui.inline import Left, leave_line
 from treadle.tui.lines import line
@@ -89,8 +89,8 @@ class _Beginning:
 
     def _ways(self) -> Choosing:
         names = ", ".join(self._models.row(server.provider).title for server in self._servers)
-        local = [Row(f"{_Way.LOCAL.value} ({names} found)")] if names else []
-        rows = (Row(_Way.KEY.value), *local, Row(_Way.DEMO.value))
+        local = [ListRow(f"{_Way.LOCAL.value} ({names} found)")] if names else []
+        rows = (ListRow(_Way.KEY.value), *local, ListRow(_Way.DEMO.value))
         return Choosing(title=_TITLE, rows=rows, escape=None, leaving="quit")
 
     async def _with_key(self) -> str | Left | None:
@@ -102,7 +102,7 @@ class _Beginning:
         usual = self._models.usual_model(row)
         specs = [model_spec(row, name) for name in model_names(row)]
         specs.sort(key=lambda spec: spec.ref != usual)
-        rows = tuple(Row(spec.name, _facts(spec)) for spec in specs)
+        rows = tuple(ListRow(spec.name, _facts(spec)) for spec in specs)
         title = f"Which model of {row.title}?"
         chosen = await choose(Choosing(title=title, rows=rows, leaving="the first", filters=True), self._look)
         return chosen if isinstance(chosen, Left) else specs[chosen.row or 0].ref
@@ -114,7 +114,7 @@ class _Beginning:
         refs = [f"{provider}/{model.name}" for provider, model in found]
         if len(refs) == 1:
             return refs[0]
-        rows = tuple(Row(ref, window_problem(*pair)) for ref, pair in zip(refs, found, strict=True))
+        rows = tuple(ListRow(ref, window_problem(*pair)) for ref, pair in zip(refs, found, strict=True))
         choosing = Choosing(title="Which model on this machine?", rows=rows, escape=None, filters=True)
         chosen = await choose(choosing, self._look)
         if isinstance(chosen, Left):

@@ -6,7 +6,7 @@ from treadle.app.security.trusted_rules import allow_lines, allow_rules
 from treadle.app.security.trusting import item_lines, shown
 from treadle.store.activation import ItemKind
 from treadle.store.trust import Trust, TrustState
-from treadle.tui.chooser import Choosing, Row
+from treadle.tui.chooser import Choosing, ListRow
 from treadle.tui.greeting import short_path
 from treadle.tui.lines import Line, line
 from treadle.tui.theme import Signs
@@ -37,7 +37,7 @@ def trust_question(trust: Trust, problem: str = "") -> Choosing:
         text=tuple(_sentences(trust)),
         problem=problem,
         details=(*item_lines(trust), *allow_lines(trust)),
-        rows=(Row("Not now"), Row("Yes, trust it"), Row("Never for this folder")),
+        rows=(ListRow("Not now"), ListRow("Yes, trust it"), ListRow("Never for this folder")),
         leaving="not now",
     )
 

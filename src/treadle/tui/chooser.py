@@ -21,7 +21,7 @@ _LONGEST_FILTER = 24
 _RUB_OUT = ("\x7f", "\x08")
 
 
-class Row(Struct, frozen=True):
+class ListRow(Struct, frozen=True):
     """One answer, and what is said of it beside it."""
 
     label: str
@@ -37,7 +37,7 @@ class Choosing(Struct, frozen=True, kw_only=True):
     """
 
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[ListRow, ...]
     about: str = ""
     text: tuple[str, ...] = ()
     problem: str = ""

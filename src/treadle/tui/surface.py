@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, assert_never
 from msgspec.structs import replace
 from prompt_toolkit.history import History
 
-from treadle.app.presentation.words import counted, money, plain
+from treadle.app.presentation.words import plain
 from treadle.app.session.live import LiveSession
 from treadle.protocol.errors import ConfigError, RefusedError
 from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
@@ -22,7 +22,7 @@ from treadle.protocol.notifications import (
 from treadle.tui.bottom import FRAMES_PER_SECOND, Around, above_rule, clock_runs, placeholder, rule, status
 from treadle.tui.commands import MODE_TEXTS, next_mode
 from treadle.tui.dialog import Key, Press
-from treadle.tui.greeting import branch_of, greeting
+from treadle.tui.greeting import branch_of, greeting, kept_line
 from treadle.tui.intents import Entered, Face, Intent, Pressed, Tabbed, Wish
 from treadle.tui.items import Item, Notice, Problem, Tone
 from treadle.tui.lines import Line, fragments
@@ -170,8 +170,7 @@ class Surface:
         self.show(*held_back(self._view))
         if self._painter is None or not self._turns or not kept:
             return ""
-        spent = money(self._view.spending.total, unpriced=self._view.spending.unpriced)
-        text = f"Session kept: {counted(self._turns, 'turn')} · {spent}"
+        text = kept_line(self._live, self._view, self._turns)
         return self._painter(self.screen.columns, self._theme, self._last).items([Notice(text)])
 
     @property
