@@ -244,3 +244,18 @@ async def test_a_repository_is_asked_about_once_and_a_mode_of_the_settings_waits
     assert (await place.program.run("trust", str(place.folder), "--yes")).code == 0
     async with place.start() as again:
         await again.until_shown("edits mode")
+
+
+async def test_the_command_asks_in_the_same_list_and_esc_changes_nothing(place: Place) -> None:
+    for keys, said, state in (((ESCAPE,), None, "untrusted"), ((DOWN,), "Trusted.", "trusted")):
+        async with on_terminal(place.program, "trust", str(place.folder)) as terminal:
+            await terminal.until_shown(f"{place.folder}: untrusted", "  rules  ", "AGENTS.md", CHOSEN)
+            if keys == (ESCAPE,):
+                terminal.type(ESCAPE)
+            else:
+                await terminal.confirm(*keys)
+            assert await terminal.ended() == Exit.DONE
+            assert terminal.restored()
+            assert (said or "untrusted") in terminal.shown
+        listed = await place.program.run("trust", str(place.folder), "--json")
+        assert json.loads(listed.out)["state"] == state

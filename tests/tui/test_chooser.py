@@ -64,6 +64,8 @@ class Hand:
 
 
 KEYS = st.one_of(
+    st.builds(Press, st.sampled_from([Key.ENTER, Key.DOWN]), st.just(""), st.booleans()),
+    st.just(Press(Key.ENTER)),
     st.builds(Press, st.just(Key.TEXT), st.sampled_from("yn123abcä "), st.booleans()),
     st.builds(Press, st.just(Key.PASTE), st.just("2\ny\n"), st.booleans()),
     st.builds(Press, st.sampled_from([key for key in Key if key is not Key.TEXT]), st.just(""), st.booleans()),
