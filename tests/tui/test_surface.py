@@ -1,5 +1,6 @@
 import asyncio
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ from treadle.protocol.codec import encode
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import Interrupt
 from treadle.protocol.models import ErrorKind, ModelError, StreamFailure, ToolProtocol
-from treadle.protocol.notifications import Phase
+from treadle.protocol.notifications import Phase, TurnEnded
 from treadle.store.sqlite import Store
 from treadle.tui.outbox import SOURCE
+from treadle.tui.paint import Painter
 
 READY = "? for keys"
 ASKED = "ctrl-o"
@@ -173,6 +175,31 @@ async def test_escape_interrupts_and_keeps_what_was_said(tmp_path: Path) -> None
         await term.until("Half of it", "Writing")
         term.type(ESCAPE)
         await term.until("■ Stopped", "Half of it", READY)
+
+
+@pytest.mark.parametrize("key", [ESCAPE, CTRL_C])
+async def test_a_turn_can_be_stopped_before_anything_could_be_painted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    loading = threading.Event()
+
+    def load() -> type[Painter]:
+        loading.wait(60)
+        return Painter
+
+    monkeypatch.setattr("treadle.tui.main._load_painter", load)
+    async with session(tmp_path, says(Pause(FOREVER))) as rig, terminal(rig.live) as (term, _):
+        await term.until("› Describe a task")
+        feed = rig.live.follow()
+        try:
+            term.type("go\r")
+            term.type(key)
+            async with asyncio.timeout(60):
+                while not isinstance(await anext(feed), TurnEnded):
+                    pass
+        finally:
+            loading.set()
+        await term.until("■ Stopped", READY)
 
 
 async def test_ctrl_c_interrupts_a_turn_then_leaves_at_the_second_of_two(tmp_path: Path) -> None:

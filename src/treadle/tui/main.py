@@ -43,8 +43,10 @@ async def run_interactive(live: LiveSession, *, first_prompt: tuple[UserContent,
 
 async def _run(live: LiveSession, feed: AsyncIterator[Notification], surface: Surface, *, kept: bool) -> int:
     async with asyncio.TaskGroup() as group:
+        paint = group.create_task(_paint(surface), name="paint")
         work = [
-            group.create_task(_listen(live, feed, surface), name="listen"),
+            paint,
+            group.create_task(_listen(live, feed, surface, paint), name="listen"),
             group.create_task(surface.outbox.run(), name="post"),
             group.create_task(_tick(surface), name="tick"),
         ]
@@ -61,11 +63,18 @@ def _is_terminal_gone(error: BaseException) -> bool:
     return isinstance(error, EOFError) or (isinstance(error, OSError) and error.errno in (errno.EIO, errno.EPIPE))
 
 
-async def _listen(live: LiveSession, feed: AsyncIterator[Notification], surface: Surface) -> None:
+async def _paint(surface: Surface) -> None:
     await surface.screen.painted.wait()
     surface.start_painting(await asyncio.to_thread(_load_painter))
+
+
+async def _listen(
+    live: LiveSession, feed: AsyncIterator[Notification], surface: Surface, paint: asyncio.Task[None]
+) -> None:
+    """Hear what happens from the beginning: what a key means depends on it, long before anything is painted."""
     async for told in feed:
         surface.hear(told)
+    await paint
     surface.screen.leave(await _ended(live, surface))
 
 
