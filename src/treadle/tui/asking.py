@@ -148,7 +148,8 @@ def _listed(asking: Asking) -> tuple[Choice, ...]:
         case QuestionKind.PERMISSION:
             return _permission(asking)
         case QuestionKind.BUDGET:
-            return (Choice(Act.ALLOW, "Yes, continue"), Choice(Act.REJECT, "No, stop here"))
+            yes = f"Yes, {question.more}" if question.more else "Yes"
+            return (Choice(Act.ALLOW, yes), Choice(Act.REJECT, "No"))
         case QuestionKind.FOLLOWUP if question.options:
             options = tuple(Choice(Act.OPTION, option) for option in question.options)
             return (*options, Choice(Act.WORDS, "Something else…")) if asking.words else options

@@ -190,7 +190,7 @@ class Surface:
         rows -= len(asked.above) + len(asked.under)
         living = ""
         if self._painter is not None:
-            living = self._painter(columns, self._theme).living(self._view, rows, now)
+            living = self._painter(columns, self._theme).living(self._view, rows, now, blinks=self._animated)
         return Face(
             living=living,
             question=fragments(asked.above),
@@ -198,7 +198,7 @@ class Surface:
             under=fragments(asked.under),
             panel=fragments(below),
             rule=fragments([rule(self._view, columns, signs)]),
-            placeholder=placeholder(self._view, around),
+            placeholder=placeholder(self._view, around, columns),
             menu=fragments(menu),
             toolbar=fragments([status(self._view, around, columns, signs)]),
         )
@@ -222,7 +222,8 @@ class Surface:
             return {Wish.STOP: "ctrl-c again quits", Wish.ESCAPE: "esc again clears the draft"}.get(wish, "")
         if self._view.questions:
             return "" if self._questions.dialog.focused else "tab to answer"
-        return "esc to stop" if self._view.busy else "? for keys"
+        # The working line says how to stop.
+        return "? for keys"
 
     def _menu_rows(self, columns: int) -> list[Line]:
         if self._keys_shown:

@@ -88,6 +88,13 @@ class Signs(Struct, frozen=True, kw_only=True):
     rule: str = "─"
     arrows: str = "↑↓"
     dot: str = "·"
+    thought: str = "∴"
+    to_do: str = "○"
+    wrapped: str = "↳"
+    gap: str = "⋯"
+    received: str = "↓ "
+    up: str = "↑"
+    spinner: str = "⠋⠙⠹⠸⢰⣠⣄⡆"
 
 
 ASCII_SIGNS = Signs(
@@ -103,6 +110,13 @@ ASCII_SIGNS = Signs(
     rule="-",
     arrows="up/down",
     dot="-",
+    thought="~",
+    to_do="o",
+    wrapped=">",
+    gap=":",
+    received="",
+    up="up",
+    spinner="|/-\\",
 )
 
 

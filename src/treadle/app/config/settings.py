@@ -158,7 +158,7 @@ def _check_variables(settings: Settings) -> None:
 
 def limits_of(settings: Settings, given: Collection[str] | None = None, base: Limits | None = None) -> Limits:
     """Put the bounds of a session together; with `given`, only those settings change the bounds `base`."""
-    base = Limits(reminders=1) if base is None else base
+    base = Limits(reminders=1, raisable=True) if base is None else base
     said = settings.budget
     changed: dict[str, Any] = {name: getattr(settings, name) for name in ("max_steps", "max_seconds", "max_unasked")}
     if settings.max_retries is not None:
