@@ -32,7 +32,8 @@ TICK = 1 / os.sysconf("SC_CLK_TCK")
 BARE = "from prompt_toolkit import PromptSession; PromptSession('› ').prompt()"
 PARAGRAPH = (
     "The **total** of the cart ignores the `count` of each item, so it is wrong.\n\n- first `look` at it\n"
-    "- then *fix* it\n\n```python\ndef total(self) -> float:\n    return sum(item.price * item.count for item in self.items)\n```\n\n"
+    "- then *fix* it\n\n```python\ndef total(self) -> float:\n"
+    "    return sum(item.price * item.count for item in self.items)\n```\n\n"
 )
 
 

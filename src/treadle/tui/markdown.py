@@ -1,6 +1,7 @@
 """The model's Markdown for a terminal: everything starts at the left, code has no frame, links show their address."""
 
-from typing import ClassVar
+from functools import lru_cache
+from typing import Any, ClassVar
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markdown import BlockQuote, CodeBlock, Heading, HorizontalRule, Markdown, MarkdownElement, TableElement
@@ -18,9 +19,15 @@ class _Heading(Heading):
     LEVEL_ALIGN: ClassVar = dict.fromkeys(Heading.LEVEL_ALIGN, "left")
 
 
+@lru_cache(maxsize=64)
+def _lexer(name: str) -> Any:
+    """Find a lexer once: a block that grows is drawn many times."""
+    return Syntax("", name).lexer or name
+
+
 class _Code(CodeBlock):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Syntax(str(self.text).rstrip(), self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 2))
+        yield Syntax(str(self.text).rstrip(), _lexer(self.lexer_name), theme=self.theme, word_wrap=True, padding=(0, 2))
 
 
 class _Quote(BlockQuote):

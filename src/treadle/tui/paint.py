@@ -1,6 +1,7 @@
 """Items and the living part of the view as text with colours. Loads Rich, so it is itself loaded after first paint."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from rich.color import ColorSystem
 from rich.console import Console, RenderableType
@@ -37,14 +38,7 @@ class Painter:
         self._width = max(20, columns - 1)
         self.last = last
         self._light = theme.palette is Palette.LIGHT
-        roles = theme.for_rich()
-        self._console = Console(
-            width=self._width,
-            force_terminal=True,
-            color_system="truecolor" if theme.true_colour else "256",
-            theme=RichTheme({name: roles.get(role, role) for name, role in _MARKDOWN.items()}),
-            highlight=False,
-        )
+        self._console = _console(self._width, theme)
 
     def items(self, items: Sequence[Item]) -> str:
         """Paint what goes to the scrollback; every line ends with a line feed."""
@@ -113,6 +107,18 @@ class Painter:
             style = style.without_color
         system = ColorSystem.TRUECOLOR if self._theme.true_colour else ColorSystem.EIGHT_BIT
         return style.render(segment.text, color_system=system)
+
+
+@lru_cache(maxsize=4)
+def _console(width: int, theme: Theme) -> Console:
+    roles = theme.for_rich()
+    return Console(
+        width=width,
+        force_terminal=True,
+        color_system="truecolor" if theme.true_colour else "256",
+        theme=RichTheme({name: roles.get(role, role) for name, role in _MARKDOWN.items()}),
+        highlight=False,
+    )
 
 
 _ASCII = str.maketrans("│•─━·…▞▚", "|*---.##")

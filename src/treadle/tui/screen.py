@@ -36,7 +36,7 @@ _FIXED_LINES = 4
 
 _ESCAPE_TIMEOUT = 0.05
 _META_TIMEOUT = 0.25
-_REDRAW_PAUSE = 0.1
+_REDRAW_PAUSE = 0.125
 _SETTLED = 0.5
 """Seconds without another size, after which everything is drawn again. What the terminal wraps of it meanwhile could
 be pushed into the scrollback, where nothing is erased."""
@@ -291,7 +291,7 @@ class Screen:
         self._app.invalidate()
 
     def refresh(self) -> None:
-        """Draw again soon; what changes many times in a second is drawn at most ten times."""
+        """Draw again soon; what changes many times in a second is drawn eight times."""
         if self._refreshing is None:
             self._refreshing = asyncio.get_running_loop().call_later(_REDRAW_PAUSE, self._refresh_due)
 
@@ -347,7 +347,10 @@ class Screen:
             [
                 when(
                     lambda: bool(self._shown.living),
-                    lines_of(FormattedTextControl(lambda: ANSI(self._shown.living)), wrap=False),
+                    lines_of(
+                        FormattedTextControl(lambda: ANSI(self._shown.living)),
+                        lambda: 1 + self._shown.living.count("\n"),
+                    ),
                 ),
                 when(lambda: bool(self._shown.question), self._windows[Focus.KEYS]),
                 when(lambda: self._focus is Focus.WORDS, self._windows[Focus.WORDS]),

@@ -87,6 +87,15 @@ class Editing(StrEnum):
     VIM = "vim"
 
 
+class Colours(StrEnum):
+    """Which colours the terminal app uses; `auto` goes by the terminal's background."""
+
+    AUTO = "auto"
+    DARK = "dark"
+    LIGHT = "light"
+    ANSI = "ansi"
+
+
 class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything a user can set. An empty `model` means: take the first provider that has a key.
 
@@ -95,8 +104,8 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     anybody being asked, `max_seconds` the time of a turn. With `checklist` the model keeps one. `approve` names
     classes of risk that run without asking in every mode but plan, beyond what the mode lets run. With `web_search` the
     provider may search the web by itself, where it can. `add_dirs` are further folders that belong to the workspace.
-    `pass_variables` names variables that commands get besides the harmless ones. With `screen_reader` the terminal gets
-    plain lines.
+    `pass_variables` names variables that commands get besides the harmless ones. `theme`, `animation` and `editing` are
+    about the terminal app; with `screen_reader` it writes plain lines.
     """
 
     model: str = ""
@@ -117,6 +126,8 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sandbox: SandboxUse = SandboxUse.AUTO
     editing: Editing = Editing.EMACS
     screen_reader: bool = False
+    theme: Colours = Colours.AUTO
+    animation: bool = True
     thinking_budget: Annotated[int, msgspec.Meta(ge=0)] | None = None
     modes: Mapping[Mode, ModeSettings] = {}
     providers: Mapping[str, ProviderSettings] = {}
@@ -199,6 +210,7 @@ VARIABLES = {
 """Environment variables and the settings that they give."""
 
 _USERS_OWN = {
+    "animation": "It is about your terminal, not about the project.",
     "add_dirs": "Only the user decides which folders may be read and changed.",
     "approve": "Only the user decides what runs without asking.",
     "base_url": "An address decides who gets your files and your key.",
@@ -207,6 +219,7 @@ _USERS_OWN = {
     "providers": "Addresses, headers and key variables decide who gets your files and your key.",
     "sandbox": "Only the user decides whether commands need a sandbox.",
     "screen_reader": "Only you decide how Treadle is shown to you.",
+    "theme": "It is about your terminal, not about the project.",
     "web_search": "A search costs money and sends parts of your text to a search service.",
 }
 """What a workspace may not set, and why."""
