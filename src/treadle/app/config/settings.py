@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 from treadle.app.config.diagnostic_settings import DiagnosticSettings
+from treadle.app.config.terminal_settings import Colours, Editing
 from treadle.app.places import config_file
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
@@ -78,22 +79,6 @@ class SandboxUse(StrEnum):
 
     AUTO = "auto"
     REQUIRED = "required"
-
-
-class Editing(StrEnum):
-    """Which keys edit the input line."""
-
-    EMACS = "emacs"
-    VIM = "vim"
-
-
-class Colours(StrEnum):
-    """Which colours the terminal app uses; `auto` goes by the terminal's background."""
-
-    AUTO = "auto"
-    DARK = "dark"
-    LIGHT = "light"
-    ANSI = "ansi"
 
 
 class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
