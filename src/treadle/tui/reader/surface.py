@@ -17,12 +17,13 @@ from treadle.protocol.notifications import (
     PromptDelivered,
     QueueChanged,
     RetryScheduled,
+    TurnEnded,
 )
 from treadle.protocol.permissions import Mode, QuestionKind
 from treadle.tui.asking import Asking, Given, no
 from treadle.tui.cards import item_lines
 from treadle.tui.commands import MODE_TEXTS
-from treadle.tui.greeting import branch_of, greeting
+from treadle.tui.greeting import branch_of, greeting, kept_line
 from treadle.tui.items import Item, Notice, OwnDone, Problem, Prose, Said, Tone
 from treadle.tui.lines import text_of
 from treadle.tui.outbox import Outbox
@@ -68,6 +69,7 @@ class Reader:
         self._view, past = first_view(live.past, live.opening, live.status, (str(live.workspace), *live.roots))
         self._draft = ""
         self._kept = False
+        self._turns = 0
         self._waited: set[str] = set()
         self._asking: Asking | None = None
         self._asked_at = 0.0
@@ -116,6 +118,8 @@ class Reader:
             case QueueChanged(prompts=prompts) if before.busy and len(prompts) > len(before.queue):
                 self._waited.add(prompts[-1].id)
                 self._say("Your message waits for the end of the turn.")
+            case TurnEnded():
+                self._turns += 1
             case _:
                 pass
         if isinstance(told, PromptDelivered):
@@ -142,8 +146,10 @@ class Reader:
         self._asked_at = self._loop.time()
 
     def finish(self) -> None:
-        """Write what was held back."""
+        """Write what was held back, and what the session was."""
         self.show(*held_back(self._view))
+        if self._turns:
+            self._say(kept_line(self._live, self._view, self._turns))
 
     # What comes from the person
 
