@@ -43,6 +43,7 @@ from treadle.tui.theme import Signs
 
 _OK_LINES, _FAILED_LINES, _LIVE_LINES, _OWN_LINES = 3, 8, 6, 20
 _SAID_LINES, _SAID_SHOWN, _SAID_CHARACTERS = 8, 6, 16_000
+_LEAST_COMMAND = 10
 _COMMAND = 160
 """Characters of a command in the line that it leaves; the whole of it is in the pager."""
 
@@ -223,9 +224,11 @@ def own_command_row(command: str, role: str, note: str, width: int, signs: Signs
     """Show a command of the person's own in one row."""
     first, _, rest = printable(command.strip()).partition("\n")
     more = f"  {signs.more} {counted(rest.count(chr(10)) + 1, 'more line')}" if rest else ""
-    right = (("dim", more), ("dim", f"  {note}" if note else ""))
+    right = line(("dim", f"  {note}" if note else ""))
     left = line((role, "!"), " ", ("bold", first.expandtabs(4)))
-    return (*clip(left, max(10, width - cells(right)), signs.more), *right)
+    if cells(right) + len(more) + _LEAST_COMMAND <= width:
+        right = (("dim", more), *right)
+    return clip((*clip(left, max(_LEAST_COMMAND, width - cells(right)), signs.more), *right), width, signs.more)
 
 
 def _own_done(done: Ended, width: int, signs: Signs) -> Iterator[Line]:
