@@ -51,7 +51,7 @@ def item_lines(item: Item, width: int, signs: Signs) -> list[Line]:  # noqa: C90
     """Lay out one item, all but the model's prose."""
     match item:
         case Greeting():
-            return _greeting(item, width)
+            return _greeting(item, width, signs)
         case Said(text=text, quiet=True):
             return [clip(line(("dim", f"{signs.prompt} {printable(text)}")), width, signs.more)]
         case Said(text=text):
@@ -81,13 +81,16 @@ def item_lines(item: Item, width: int, signs: Signs) -> list[Line]:  # noqa: C90
 _WIDE = 110
 
 
-def _greeting(greeting: Greeting, width: int) -> list[Line]:
+def _greeting(greeting: Greeting, width: int, signs: Signs) -> list[Line]:
     provider, _, model = printable(greeting.model).partition("/")
-    named = f" · {model} ({provider})" if model else f" · {provider}"
-    begin = line(("accent", "▞▚"), " ", ("bold", "Treadle"))
-    first = (*begin, ("dim", f" {greeting.version}{named} · {greeting.mode} mode"))
+    dot = f" {signs.dot} "
+    named = f"{dot}{model} ({provider})" if model else f"{dot}{provider}"
+    mark = (("accent", "▞▚"), ("", " ")) if signs.ok == "✓" else ()
+    first = (*mark, ("bold", "Treadle"), ("dim", f" {greeting.version}{named}{dot}{greeting.mode} mode"))
     where = printable(greeting.folder) + (f" ({printable(greeting.branch)})" if greeting.branch else "")
-    together = (*first, ("dim", f" · {where}"))
+    if greeting.last:
+        where += f"{dot}last session: {printable(greeting.last)} (/resume)"
+    together = (*first, ("dim", f"{dot}{where}"))
     if width >= _WIDE and cells(together) <= width:
         return [together]
     return [*wrap(first, width, indent=line("   ")), *wrap(line(("dim", f"   {where}")), width, indent=line("   "))]

@@ -10,31 +10,32 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.app.exits import Exit
 from treadle.app.places import data_directory
-from treadle.app.session.borrowed_terminal import borrowed_terminal
 from treadle.app.session.live import LiveSession
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification
 from treadle.tui.history import open_history
 from treadle.tui.items import Problem
+from treadle.tui.look import Look
 from treadle.tui.surface import Surface
 
 if TYPE_CHECKING:
     from treadle.tui.paint import Painter
 
 
-async def run_interactive(live: LiveSession, *, first_prompt: tuple[UserContent, ...] = (), kept: bool = True) -> int:
+async def run_interactive(
+    live: LiveSession, look: Look, *, first_prompt: tuple[UserContent, ...] = (), kept: bool = True
+) -> int:
     """Work with a person in the terminal until they quit; `live` is entered. Returns the exit code.
 
     `kept` says that the session can be resumed later.
     """
     feed = live.follow()
-    surface = Surface(live, open_history(data_directory() / "history"))
+    surface = Surface(live, open_history(data_directory() / "history"), look)
     if first_prompt:
         surface.requests.send(first_prompt)
     try:
-        with borrowed_terminal(data_directory() / "terminals"):
-            return await _run(live, feed, surface, kept=kept)
+        return await _run(live, feed, surface, kept=kept)
     except* (EOFError, OSError) as group:
         if group.split(_is_terminal_gone)[1] is not None:
             raise

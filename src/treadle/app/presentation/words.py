@@ -192,6 +192,14 @@ def span(seconds: float) -> str:
     return f"{minutes}m {rest:02d}s" if minutes < 60 else f"{minutes // 60}h {minutes % 60:02d}m"
 
 
+def ago(seconds: float) -> str:
+    """Say how long ago something was."""
+    for size, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {name} ago"
+    return "just now"
+
+
 def ended(stop: TurnStop) -> str:
     """Say why a turn ended."""
     match stop:
