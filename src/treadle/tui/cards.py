@@ -196,7 +196,7 @@ def _call_row(begin: Line, name: CallName, notes: list[Line], *, width: int, sig
 
 def _reads(done: tuple[CallDone, ...], width: int, signs: Signs) -> Iterator[Line]:
     assert are_reads(done)  # noqa: S101 - the view collects no others
-    about = ", ".join(one.name.about for one in done)
+    about = ", ".join(dict.fromkeys(one.name.about for one in done))
     note = line(("dim", counted(sum(one.lines for one in done), "line")))
     yield from _call_row(line(("add", signs.ok), " "), CallName("Read", about), [note], width=width, signs=signs)
 
