@@ -146,10 +146,10 @@ def tools(diff: str = DIFF) -> dict[str, FakeTool]:
     return {tool.spec.name: tool for tool in known}
 
 
-def _choose(ref: str) -> SetModel:
+def _choose(ref: str, thinking: int | None) -> SetModel:
     if ref != "fake/two":
         raise ConfigError("model-name", f"{ref!r} is not known.", why="There is one other model.", fix="Take it.")
-    return SetModel(model=ref, tool_protocol=ToolProtocol.XML)
+    return SetModel(model=ref, tool_protocol=ToolProtocol.XML, thinking_budget=thinking)
 
 
 def _judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing) -> Decision:

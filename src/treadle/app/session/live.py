@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
 
@@ -18,6 +18,9 @@ from treadle.protocol.models import ModelSpec, ToolProtocol
 from treadle.protocol.notifications import Notification, Phase, QueuedPrompt, TurnOutcome
 from treadle.protocol.permissions import Mode, Question
 from treadle.store.sqlite import LEASE_SECONDS, Store
+
+if TYPE_CHECKING:
+    from treadle.app.models.offered import OfferedModel
 
 
 class Status(Struct, frozen=True, kw_only=True):
@@ -37,12 +40,14 @@ class Status(Struct, frozen=True, kw_only=True):
 class ModelFinder(Struct, frozen=True, kw_only=True):
     """What is known of a model, and how to change to it; all raise `ConfigError` for one that cannot be called.
 
-    `for_mode` gives the model that a mode has of its own, None where the modes share one.
+    `choose` takes the tokens that it may think, None as set. `for_mode` gives the model that a mode has of its own,
+    None where the modes share one. `offered` lists what there is to choose from, and takes its time.
     """
 
     spec: Callable[[str], ModelSpec]
-    choose: Callable[[str], SetModel]
+    choose: Callable[[str, int | None], SetModel]
     for_mode: Callable[[Mode], Awaitable[SetModel | None]]
+    offered: "Callable[[], Sequence[OfferedModel]]" = tuple
 
 
 class LiveSession:
@@ -123,9 +128,16 @@ class LiveSession:
             window=self._models.spec(state.model).context_window,
         )
 
-    def choose(self, ref: str) -> SetModel:
-        """Find another model under the settings of this session; raises `ConfigError` when it cannot be called."""
-        return self._models.choose(ref)
+    def choose(self, ref: str, thinking: int | None = None) -> SetModel:
+        """Find another model under the settings of this session, which say how much it thinks unless `thinking` does.
+
+        Raises `ConfigError` when it cannot be called.
+        """
+        return self._models.choose(ref, thinking)
+
+    def offered_models(self) -> "Sequence[OfferedModel]":
+        """List the models to choose from. To be called in a thread; raises `ConfigError`."""
+        return self._models.offered()
 
     async def post(self, op: Op, source: Source) -> None:
         """Ask for something; returns when it is in the log. Raises `RefusedError` with the reason when it cannot be.
