@@ -16,9 +16,11 @@ from prompt_toolkit.input.base import PipeInput
 from prompt_toolkit.output import DummyOutput
 
 from tests.person import ESCAPE, Stroke
+from treadle.app.models.offered import OfferedModel
 from treadle.app.session.live import LiveSession
-from treadle.protocol.events import Answer, Interrupt, Op, Prompt, SetMode, Source
+from treadle.protocol.events import Answer, Interrupt, Op, Prompt, SetMode, SetModel, Source
 from treadle.protocol.messages import text_of
+from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import Phase, QuestionAsked, QuestionClosed, TurnStarted
 from treadle.protocol.permissions import Mode, Question
 from treadle.tui.dialog import Dialog
@@ -26,6 +28,12 @@ from treadle.tui.paint import Painter
 from treadle.tui.surface import Surface
 
 T = TypeVar("T")
+
+
+MODELS = tuple(
+    OfferedModel(ref=f"fake/{name}", title="Fake", window=1000, price_in=1.0, price_out=2.0, usable=True, thinks=True)
+    for name in ("one", "two", "three", "other")
+)
 
 
 class _Selector(selectors.DefaultSelector):
@@ -90,7 +98,18 @@ class FakeLive:
             questions=(),
         )
         live = SimpleNamespace(
-            past=(), opening=(), status=status, workspace=folder, roots=(), notices=(), post=self.post, closed=False
+            id="s",
+            past=(),
+            opening=(),
+            status=status,
+            workspace=folder,
+            roots=(),
+            notices=(),
+            post=self.post,
+            closed=False,
+            trust=SimpleNamespace(trusted=False),
+            offered_models=lambda: MODELS,
+            choose=lambda ref, thinking: SetModel(model=ref, tool_protocol=ToolProtocol.NATIVE),
         )
         return cast("LiveSession", live)
 

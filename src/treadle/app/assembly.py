@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from treadle.app.config.settings import SandboxUse, Settings
 from treadle.app.models.choosing import Choice, Models
+from treadle.app.models.offered import OfferedModel
 from treadle.app.models.searching import with_searches
 from treadle.app.places import data_directory, outputs
 from treadle.app.prompts import load_parts
@@ -56,7 +57,6 @@ from treadle.workspace.strays import Strays
 from treadle.workspace.workspace import Records, open_workspace
 
 if TYPE_CHECKING:
-    from treadle.app.models.offered import OfferedModel
     from treadle.policy.secrets import Redactor as SecretRedactor
     from treadle.workspace.diagnostics.checks import Diagnostics
 
@@ -213,9 +213,9 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     return live
 
 
-def _offered(models: Models) -> "Sequence[OfferedModel]":
+def _offered(models: Models) -> Sequence[OfferedModel]:
     """List the models to choose from; what reads them is loaded when somebody wants to choose."""
-    from treadle.app.models.offered import offered_models
+    from treadle.app.models.listing import offered_models
 
     return offered_models(models)
 

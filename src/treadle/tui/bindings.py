@@ -28,6 +28,7 @@ _WISHES = (
     ("up", Wish.MENU_UP),
     ("down", Wish.MENU_DOWN),
     ("tab", Wish.MENU_TAKE),
+    ("enter", Wish.MENU_ENTER),
 )
 
 _LIST_KEYS = {
@@ -68,10 +69,13 @@ def add_draft_keys(
     *,
     act: Callable[[Intent], None],
     can: Callable[[Wish], bool],
-    alone: Callable[[], bool],
+    reads: Callable[[], int],
     enter: Callable[[bool], None],
 ) -> None:
-    """Let the draft take its keys; `can` says whether a key means a wish now, `enter` takes whether it should steer."""
+    """Let the draft take its keys; `can` says whether a key means a wish now, `enter` takes whether it should steer.
+
+    `reads` gives the number of keys that came in one read.
+    """
 
     def wishes(wish: Wish) -> Handler:
         return lambda _: act(wish)
@@ -83,7 +87,10 @@ def add_draft_keys(
     keys.add("c-s", filter=prompt & ~is_searching)(lambda _: enter(True))
     keys.add("escape", "enter", filter=prompt)(new_line)
     keys.add("c-j", filter=prompt)(new_line)
-    keys.add("tab", filter=prompt)(lambda _: act(Tabbed(alone=alone())))
+    keys.add("tab", filter=prompt)(lambda _: act(Tabbed(alone=reads() <= 1)))
+    # Esc and then a letter is no Alt: the two of that come together.
+    together = Condition(lambda: reads() == 2)
+    keys.add("escape", "p", filter=prompt & ~is_searching & together)(wishes(Wish.PICK_MODEL))
     keys.add("<sigint>")(wishes(Wish.STOP))
     for name, wish in _WISHES:
         keys.add(name, filter=prompt & ~is_searching & may(wish))(wishes(wish))

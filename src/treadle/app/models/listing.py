@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from treadle.app.models.choosing import LOCAL, Models
+from treadle.app.models.offered import OfferedModel
 from treadle.app.models.windows import learned_windows
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
@@ -139,3 +140,25 @@ def local_lines(servers: Iterable[LocalServer]) -> Iterator[LocalLine]:
                 problem=problem,
                 fix=window_fix(server.provider, model) if problem else "",
             )
+
+
+def offered_models(models: Models) -> Sequence[OfferedModel]:
+    """List the known models, those of usable providers first.
+
+    Reads the stored keys and the catalogue: to be called in a thread.
+    """
+    providers = {line.name: line for line in provider_lines(models)}
+    return tuple(
+        OfferedModel(
+            ref=spec.ref,
+            title=providers[spec.provider].title,
+            window=spec.context_window,
+            price_in=None if spec.prices is None else spec.prices.input,
+            price_out=None if spec.prices is None else spec.prices.output,
+            usable=providers[spec.provider].configured,
+            key=providers[spec.provider].key_origin,
+            thinks=spec.thinking,
+        )
+        for spec in catalogue_models(models, "")
+        if spec.provider in providers
+    )

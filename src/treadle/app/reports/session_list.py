@@ -10,7 +10,7 @@ import msgspec
 from treadle.app.compose import open_store
 from treadle.engine.advance import replay
 from treadle.engine.effects import Notify
-from treadle.engine.state import State
+from treadle.engine.state import State, Turn
 from treadle.protocol.base import Record
 from treadle.protocol.errors import StoreError, TreadleError
 from treadle.protocol.events import Event, Prompt
@@ -140,7 +140,7 @@ def _followed(events: Sequence[Event]) -> _Digest:
         state, effects = replay(state, event)
         notified = (effect.notification for effect in effects if isinstance(effect, Notify))
         ended += [told.outcome for told in notified if isinstance(told, TurnEnded)]
-    turns = [*ended, *([] if state.turn is None else [state.turn])]
+    turns: list[TurnOutcome | Turn] = [*ended, *([] if state.turn is None else [state.turn])]
     known = [turn.cost for turn in turns if turn.cost is not None]
     changes = [change for turn in turns for change in turn.changes]
     return _Digest(

@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from msgspec import Struct
 
+from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.engine.session import Session
 from treadle.engine.state import phase
@@ -18,9 +19,6 @@ from treadle.protocol.models import ModelSpec, ToolProtocol
 from treadle.protocol.notifications import Notification, Phase, QueuedPrompt, TurnOutcome
 from treadle.protocol.permissions import Mode, Question
 from treadle.store.sqlite import LEASE_SECONDS, Store
-
-if TYPE_CHECKING:
-    from treadle.app.models.offered import OfferedModel
 
 
 class Status(Struct, frozen=True, kw_only=True):
@@ -47,7 +45,7 @@ class ModelFinder(Struct, frozen=True, kw_only=True):
     spec: Callable[[str], ModelSpec]
     choose: Callable[[str, int | None], SetModel]
     for_mode: Callable[[Mode], Awaitable[SetModel | None]]
-    offered: "Callable[[], Sequence[OfferedModel]]" = tuple
+    offered: Callable[[], Sequence[OfferedModel]] = tuple
 
 
 class LiveSession:
@@ -135,7 +133,7 @@ class LiveSession:
         """
         return self._models.choose(ref, thinking)
 
-    def offered_models(self) -> "Sequence[OfferedModel]":
+    def offered_models(self) -> Sequence[OfferedModel]:
         """List the models to choose from. To be called in a thread; raises `ConfigError`."""
         return self._models.offered()
 
