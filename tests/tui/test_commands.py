@@ -46,9 +46,7 @@ def test_a_line_means_its_command(line: str, command: Command) -> None:
     assert parse(line) == command
 
 
-@pytest.mark.parametrize(
-    "line", ["/", "/nope", "/drop", "/drop 0", "/drop x", "/edit -1", "/mode loud", "/steer"]
-)
+@pytest.mark.parametrize("line", ["/", "/nope", "/drop", "/drop 0", "/drop x", "/edit -1", "/mode loud", "/steer"])
 def test_a_wrong_command_says_what_would_be_right(line: str) -> None:
     command = parse(line)
     assert isinstance(command, Wrong)

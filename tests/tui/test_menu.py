@@ -8,7 +8,6 @@ from treadle.tui.menu import MOST_ROWS, Menu, menu_lines
 from treadle.tui.menus import key_lines, menu_for, mode_entries
 from treadle.tui.theme import Signs
 
-
 ARGUMENTS = {"/mode": mode_entries}
 
 
