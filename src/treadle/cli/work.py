@@ -213,9 +213,10 @@ def interactive(arguments: argparse.Namespace, task: str = "") -> int:
             raise
         return _offer_demo(arguments, error)
     while following:
-        _go_to(arguments, following, opening.workspace)
+        same_folder = _go_to(arguments, following, opening.workspace)
+        trust = opening.trust if same_folder and opening.trust is not None else _asked_trust(arguments)
         # It is continued as it was, whatever the command line says of the first one.
-        opening = replace(_opening(arguments, _asked_trust(arguments), user_present=True), given=frozenset())
+        opening = replace(_opening(arguments, trust, user_present=True), given=frozenset())
         code, following = asyncio.run(_interactive(opening, ()))
     return code
 
@@ -227,12 +228,14 @@ def _chosen_session(folder: Path) -> str:
     return asyncio.run(choose_session(folder))
 
 
-def _go_to(arguments: argparse.Namespace, session: str, folder: Path) -> None:
-    """Name the session to open; what was trusted for this run only was said of `folder`, and of no other."""
+def _go_to(arguments: argparse.Namespace, session: str, folder: Path) -> bool:
+    """Name the session to open; gives whether it was in `folder`. Only that is trusted where `--trust` was said."""
     from treadle.app.compose import session_workspace
 
     arguments.resume, arguments.go_on = session, False
-    arguments.trust = arguments.trust and session_workspace(session) == folder
+    same_folder = session_workspace(session) == folder
+    arguments.trust = arguments.trust and same_folder
+    return same_folder
 
 
 def _offer_demo(arguments: argparse.Namespace, missing: ConfigError) -> int:

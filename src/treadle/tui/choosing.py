@@ -44,7 +44,7 @@ async def choose_session(folder: Path) -> str:
         return fragments(picker_lines(sessions.picker, application.output.get_size().columns, theme.signs))
 
     application: Application[str] = Application(
-        layout=Layout(HSplit([text_window(drawn, focusable=True), Window()])),
+        layout=Layout(HSplit([text_window(drawn, focusable=True, cursor=True), Window()])),
         key_bindings=keys,
         style=Style.from_dict(theme.for_prompt_toolkit()),
         erase_when_done=True,

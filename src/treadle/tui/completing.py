@@ -127,7 +127,10 @@ class Completing:
             return
         end = time.perf_counter() + _MOMENT
         finding.go_on(lambda: time.perf_counter() >= end)
-        entries = tuple(Entry(path, "", path) for path in finding.paths)
+        # A folder that is there already is followed by what is in it.
+        entries = tuple(
+            Entry(path, "", path) for path in finding.paths if path != self._mention.path or not path.endswith("/")
+        )
         chosen = self.menu.chosen if self.menu.moved else 0
         note = "" if finding.done else self.menu.note and "Searching…"
         self.menu = replace(self.menu, entries=entries, chosen=chosen, more=finding.more, note=note)
@@ -165,9 +168,14 @@ class Completing:
         menu, self.menu, self._mention = self.menu, Menu(), None
         self.files.remember(text)
         entry = menu.entry
-        if not text.startswith("/") or steer or entry is None or not (menu.moved or begins(entry, menu.typed)):
+        if not text.startswith("/") or steer or entry is None or not _is_meant(text, menu, entry):
             return text
         if entry.becomes.endswith(" ") and not entry.bare:
             self._screen.complete(entry.becomes, len(entry.becomes))
             return None
         return entry.becomes.strip()
+
+
+def _is_meant(text: str, menu: Menu, entry: Entry) -> bool:
+    """Whether Enter takes the chosen row. A name that is written whole may be one that no row has."""
+    return menu.moved or begins(entry, menu.typed) or (" " in text and "/" not in menu.typed)

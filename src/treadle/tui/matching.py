@@ -76,6 +76,7 @@ class Index:
         if not typed or len(typed) > _LONGEST:
             yield from range(0 if typed else min(len(self.paths), MOST + 1))
             return
+        yield from self._texts.holding(f"\n{typed}\n")
         if "/" in typed:
             yield from self._texts.holding(f"\n{typed}")
         else:

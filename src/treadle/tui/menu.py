@@ -51,13 +51,21 @@ def fitting(typed: str, entries: Sequence[Entry]) -> tuple[Entry, ...]:
     """Choose the entries that hold the typed characters in this order; those that begin with them first."""
     typed = typed.casefold()
     found = [entry for entry in entries if _holds(_plain(entry.name), typed)]
-    return tuple(sorted(found, key=lambda entry: (_plain(entry.name) != typed, not begins(entry, typed))))
+    return tuple(sorted(found, key=lambda entry: not begins(entry, typed)))
+
+
+def fitting_arguments(typed: str, entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Choose the entries that hold what is typed, or its characters in order; they stay in their own order."""
+    typed = typed.casefold()
+    found = [(_plain(entry.name), entry) for entry in entries]
+    ranked = [(0 if typed == name else 1 if typed in name else 2, entry) for name, entry in found]
+    kept = [(rank, entry) for (rank, entry), (name, _) in zip(ranked, found, strict=True) if _holds(name, typed)]
+    return tuple(entry for _, entry in sorted(kept, key=lambda one: one[0]))
 
 
 def begins(entry: Entry, typed: str) -> bool:
-    """Whether the name of an entry, or what is behind a slash in it, begins with what is typed."""
-    typed, name = typed.casefold(), _plain(entry.name)
-    return name.startswith(typed) or ("/" not in typed and f"/{typed}" in name)
+    """Whether the name of an entry begins with what is typed."""
+    return _plain(entry.name).startswith(typed.casefold())
 
 
 def _plain(name: str) -> str:
@@ -83,7 +91,8 @@ def menu_lines(menu: Menu, width: int, signs: Signs) -> list[Line]:
         chosen = number == menu.chosen
         mark = f"{signs.chosen} " if chosen else " " * (len(signs.chosen) + 1)
         place = f"{menu.chosen + 1}/{count}{'+' if menu.more else ''}" if chosen and count > MOST_ROWS else ""
-        name = f"{entry.name:<{column}}" if entry.about else _shortened(entry.name, width - 12, signs)
+        name = _shortened(entry.name, column - 2 if entry.about else width - 12, signs)
+        name += " " * (column - get_cwidth(name)) if entry.about else ""
         row = line(("accent" if chosen else "", f"{mark}{name}"), ("dim", entry.about))
         right = line(("dim", place))
         rows.append(apart(clip(row, width - 8, signs.more), right, width - 1) or clip(row, width - 1, signs.more))

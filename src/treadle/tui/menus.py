@@ -11,7 +11,7 @@ from treadle.protocol.notifications import QueuedPrompt
 from treadle.protocol.permissions import Allowance, Mode
 from treadle.tui.commands import HELP
 from treadle.tui.lines import Line, clip
-from treadle.tui.menu import Entry, Menu, fitting
+from treadle.tui.menu import Entry, Menu, fitting, fitting_arguments
 from treadle.tui.picker_rows import model_rows
 
 Arguments: TypeAlias = Mapping[str, Callable[[], Sequence[Entry] | None]]
@@ -41,7 +41,7 @@ def menu_for(text: str, arguments: Arguments) -> Menu:
     entries, argument = arguments[name](), argument.strip()
     if entries is None:
         return Menu(note="Reading…", typed=argument)
-    return Menu(entries=fitting(argument, entries), typed=argument)
+    return Menu(entries=fitting_arguments(argument, entries), typed=argument)
 
 
 def _command(usage: str, about: str) -> Entry:

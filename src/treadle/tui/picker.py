@@ -6,7 +6,7 @@ from enum import Enum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.tui.lines import Line, apart, cells, clip, line
+from treadle.tui.lines import CURSOR, Line, apart, cells, clip, line
 from treadle.tui.theme import Signs
 
 MOST_ROWS = 8
@@ -132,7 +132,8 @@ def _rank(word: str, text: str) -> int:
 def picker_lines(picker: Picker, width: int, signs: Signs) -> list[Line]:
     """Lay the picker out: what is typed, the rows around the chosen one, and the keys."""
     count = len(picker.found)
-    begin = line(("bold", f"  {picker.title} "), ("accent", f"{signs.prompt} "), picker.typed)
+    begin = line(("bold", f"  {picker.title} "), ("accent", f"{signs.prompt} "), picker.typed, CURSOR)
+    begin = begin if picker.typed else (*begin, ("dim", "type to filter"))
     place = line(("dim", f"{picker.chosen + 1}/{count}" if count else ""))
     head = apart(begin, place, width - 1) or clip(begin, width - 1, signs.more)
     rows = [head]

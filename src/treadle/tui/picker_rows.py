@@ -15,14 +15,14 @@ MODELS = Picker(
     title="Model",
     shape=Shape(wide=0, right=frozenset({2, 3}), dropped=(3, 2, 1)),
     empty="No model is known.",
-    keys=("↑↓ enter this session", "←→ thinking", "ctrl-d as default", "type to filter", "esc close"),
+    keys=("↑↓ enter this session", "←→ thinking", "ctrl-d as default", "esc close"),
 )
 
 SESSIONS = Picker(
     title="Resume",
     shape=Shape(wide=1, right=frozenset({2, 4}), dropped=(3, 2, 4)),
-    empty="There is no other session of this folder yet. Ctrl-A shows those of all folders.",
-    keys=("↑↓ enter resume", "ctrl-a all folders", "type to filter", "esc close"),
+    empty="No other session in this folder yet. Ctrl-A shows all folders.",
+    keys=("↑↓ enter resume", "ctrl-a all folders", "esc close"),
 )
 
 

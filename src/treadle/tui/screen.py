@@ -326,7 +326,7 @@ class Screen:
             ),
             Focus.WORDS: field(BufferControl(self._words), lambda: self._shown.field),
             Focus.KEYS: text_window(lambda: self._shown.question, focusable=True),
-            Focus.PICKER: text_window(lambda: self._shown.menu, focusable=True),
+            Focus.PICKER: text_window(lambda: self._shown.menu, focusable=True, cursor=True),
         }
 
     def _make_layout(self) -> DynamicContainer:

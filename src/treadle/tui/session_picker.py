@@ -56,7 +56,7 @@ class SessionPicker:
                 shape=SESSIONS.shape,
                 keys=keys,
                 typed=self.picker.typed,
-                empty="There is no other session yet." if self._all else empty,
+                empty="No other session yet." if self._all else empty,
             )
             self._read(from_logs=False)
         elif key is Pick.TAKE and row is not None:

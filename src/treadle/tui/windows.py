@@ -20,9 +20,9 @@ def when(condition: Callable[[], bool], window: Window) -> ConditionalContainer:
     return ConditionalContainer(window, filter=Condition(condition))
 
 
-def text_window(text: Callable[[], StyleAndTextTuples], *, focusable: bool = False) -> Window:
+def text_window(text: Callable[[], StyleAndTextTuples], *, focusable: bool = False, cursor: bool = False) -> Window:
     """A window as high as its text, which wraps."""
-    return lines_of(FormattedTextControl(text, focusable=focusable, show_cursor=False), wrap=True)
+    return lines_of(FormattedTextControl(text, focusable=focusable, show_cursor=cursor), wrap=True)
 
 
 def lines_of(control: FormattedTextControl, *, wrap: bool) -> Window:
