@@ -60,8 +60,8 @@ def complete(text: str, mention: Mention, path: str) -> tuple[str, int]:
 
 
 def written_path(path: str) -> str:
-    """Write a shown name so that it is read as one path: in quotes where it has blanks or ends as lines do."""
-    if not re.search(r"\s", path) and '"' not in path and not _ENDS_IN_LINES.search(path):
+    """Write a shown name so that it is read as one path: in quotes where it has blanks, or ends as no name does."""
+    if not re.search(r'[\s"]', path) and not _ENDS_IN_LINES.search(path) and path[-1:] not in _PUNCTUATION:
         return path
     return '"' + "/".join(_without_quotes(part) for part in path.split("/")) + '"'
 
