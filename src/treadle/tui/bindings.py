@@ -69,12 +69,13 @@ def add_draft_keys(
     *,
     act: Callable[[Intent], None],
     can: Callable[[Wish], bool],
-    reads: Callable[[], int],
+    alone: Callable[[], bool],
+    chord: Callable[[], bool],
     enter: Callable[[bool], None],
 ) -> None:
     """Let the draft take its keys; `can` says whether a key means a wish now, `enter` takes whether it should steer.
 
-    `reads` gives the number of keys that came in one read.
+    `alone` and `chord` say whether the key that came was the only one of its read, or Alt with another one.
     """
 
     def wishes(wish: Wish) -> Handler:
@@ -87,10 +88,8 @@ def add_draft_keys(
     keys.add("c-s", filter=prompt & ~is_searching)(lambda _: enter(True))
     keys.add("escape", "enter", filter=prompt)(new_line)
     keys.add("c-j", filter=prompt)(new_line)
-    keys.add("tab", filter=prompt)(lambda _: act(Tabbed(alone=reads() <= 1)))
-    # Esc and then a letter is no Alt: the two of that come together.
-    together = Condition(lambda: reads() == 2)
-    keys.add("escape", "p", filter=prompt & ~is_searching & together)(wishes(Wish.PICK_MODEL))
+    keys.add("tab", filter=prompt)(lambda _: act(Tabbed(alone=alone())))
+    keys.add("escape", "p", filter=prompt & ~is_searching & Condition(chord))(wishes(Wish.PICK_MODEL))
     keys.add("<sigint>")(wishes(Wish.STOP))
     for name, wish in _WISHES:
         keys.add(name, filter=prompt & ~is_searching & may(wish))(wishes(wish))

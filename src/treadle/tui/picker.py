@@ -112,13 +112,17 @@ def _one_line(text: str) -> str:
 
 
 def _filtered(picker: Picker, typed: str, wanted: str = "") -> Picker:
-    """Choose the rows that hold each word of the filter, or at least its characters in their order."""
+    """Choose the rows that hold each word of the filter; where none does, those with its characters in their order."""
     words = typed.casefold().split()
     rows = picker.rows or ()
     ranks = [max((_rank(word, row.search) for word in words), default=0) for row in rows]
-    found = tuple(row for rank in (0, 1) for row, its in zip(rows, ranks, strict=True) if its == rank)
+    best = min(ranks, default=2)
+    found = tuple(row for row, rank in zip(rows, ranks, strict=True) if rank == best < _NOT_AT_ALL)
     chosen = next((number for number, row in enumerate(found) if row.id == wanted), 0)
     return replace(picker, typed=typed, found=found, chosen=chosen)
+
+
+_NOT_AT_ALL = 2
 
 
 def _rank(word: str, text: str) -> int:
@@ -126,7 +130,7 @@ def _rank(word: str, text: str) -> int:
     if word in text:
         return 0
     rest = iter(text)
-    return 1 if all(char in rest for char in word) else 2
+    return 1 if all(char in rest for char in word) else _NOT_AT_ALL
 
 
 def picker_lines(picker: Picker, width: int, signs: Signs) -> list[Line]:
@@ -163,7 +167,7 @@ def _row(row: Row, widths: dict[int, int], picker: Picker, *, chosen: bool, widt
         cell = clip(line((role, row.columns[number])), room, signs.more)
         blank = line(("", " " * (room - cells(cell))))
         drawn = (*drawn, *((*blank, *cell) if number in picker.shape.right else (*cell, *blank)), ("", "  "))
-    rows = [clip(drawn, width - 1, signs.more)]
+    rows = [clip(drawn[:-1], width - 1, signs.more)]
     below = row.flaw or row.below
     if chosen and below:
         rows.append(clip(line("    ", ("warn" if row.flaw else "dim", below)), width - 1, signs.more))

@@ -361,7 +361,13 @@ class Screen:
         keys = KeyBindings()
         listing, words = has_focus(self._windows[Focus.KEYS]), has_focus(self._words)
         add_draft_keys(
-            keys, has_focus(self._prompt), act=self._act, can=self._may, reads=self._keys_read, enter=self._enter
+            keys,
+            has_focus(self._prompt),
+            act=self._act,
+            can=self._may,
+            alone=self._alone,
+            chord=lambda: self._parser is not None and self._parser.chord,
+            enter=self._enter,
         )
         add_picker_keys(keys, has_focus(self._windows[Focus.PICKER]), act=self._act, alone=self._alone)
         add_question_keys(keys, listing, words, take=self._take, alone=self._alone)
@@ -383,10 +389,7 @@ class Screen:
 
     def _alone(self) -> bool:
         """Whether the key that is taken was the only one of its read."""
-        return self._keys_read() <= 1
-
-    def _keys_read(self) -> int:
-        return 1 if self._parser is None else self._parser.keys
+        return self._parser is None or self._parser.keys <= 1
 
     def _enter(self, steer: bool) -> None:  # noqa: FBT001 - a key says it
         text = self._prompt.text
