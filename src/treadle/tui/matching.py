@@ -4,6 +4,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import accumulate
 
 MOST = 50
@@ -14,6 +15,9 @@ _LONGEST = 128
 
 _PIECE = 128 * 1024
 """Characters of paths that are searched in one go, some thousandths of a second."""
+
+_ENOUGH = 500
+"""Paths that have the characters somewhere, after which none is looked for that has them in its last part."""
 
 _RARE = 4_000
 """How often a character may be there so that the lines that have it are looked at one by one."""
@@ -37,8 +41,7 @@ class _Text:
 
     def in_order(self, typed: str) -> Iterator[int | None]:
         """Give the numbers of the lines that have these characters in this order; None after each piece."""
-        # Each class leaves out what is looked for next, and gives nothing back: no line is looked at twice.
-        wanted = re.compile("\n" + "".join(f"[^{re.escape(char)}\n]*+{re.escape(char)}" for char in typed))
+        wanted = _in_order(typed)
         rarest = min(typed, key=self._counts.__getitem__)
         if self._counts[rarest] < _RARE:
             for number in self.holding(rarest):
@@ -53,9 +56,19 @@ class _Text:
             yield None
             begin = end
 
+    def has_in_order(self, typed: str, number: int) -> bool:
+        """Whether a line has these characters in this order."""
+        return _in_order(typed).match(self.text, self._begins[number]) is not None
+
     def _number(self, at: int) -> int:
         """Give the line that a place lies in, or the one that begins behind the line feed that is there."""
         return min(bisect_right(self._begins, at), len(self._begins) - 1) - 1
+
+
+@lru_cache(8)
+def _in_order(typed: str) -> re.Pattern[str]:
+    """Find a line with these characters; a class leaves out what comes next, so that no line is looked at twice."""
+    return re.compile("\n" + "".join(f"[^{re.escape(char)}\n]*+{re.escape(char)}" for char in typed))
 
 
 class Index:
@@ -84,9 +97,15 @@ class Index:
             yield from self._names.holding(f"\n{typed}")
             yield from self._names.holding(typed)
         yield from self._texts.holding(typed)
-        if "/" not in typed:
-            yield from self._names.in_order(typed)
-        yield from self._texts.in_order(typed)
+        others: list[int] = []
+        for number in self._texts.in_order(typed):
+            if number is None or self._names.has_in_order(typed, number):
+                yield number
+            else:
+                others.append(number)
+                if len(others) > _ENOUGH:
+                    break
+        yield from others
 
 
 class Finding:
