@@ -16,6 +16,7 @@ from prompt_toolkit.input.base import PipeInput
 from prompt_toolkit.output import DummyOutput
 
 from tests.person import ESCAPE, Stroke
+from treadle.app.config.settings import Settings
 from treadle.app.models.offered import OfferedModel
 from treadle.app.session.live import LiveSession
 from treadle.protocol.events import Answer, Interrupt, Op, Prompt, SetMode, SetModel, Source
@@ -24,6 +25,7 @@ from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import Phase, QuestionAsked, QuestionClosed, TurnStarted
 from treadle.protocol.permissions import Mode, Question
 from treadle.tui.dialog import Dialog
+from treadle.tui.look import look_of
 from treadle.tui.paint import Painter
 from treadle.tui.picker import Pick
 from treadle.tui.surface import Surface
@@ -106,6 +108,7 @@ class FakeLive:
             workspace=folder,
             roots=(),
             notices=(),
+            before=None,
             post=self.post,
             closed=False,
             trust=SimpleNamespace(trusted=False),
@@ -198,7 +201,7 @@ async def open_app(folder: Path = Path("/project")) -> AsyncIterator[OpenApp]:
     """Run the surface without a session behind it."""
     live = FakeLive()
     with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=DummyOutput()):
-        surface = Surface(live.as_live(folder), InMemoryHistory())
+        surface = Surface(live.as_live(folder), InMemoryHistory(), look_of(Settings()))
         live.surface = surface
         post = asyncio.create_task(surface.outbox.run())
         run = asyncio.create_task(surface.screen.run())

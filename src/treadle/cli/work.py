@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from treadle.app.compose import Opening
     from treadle.app.security.trusting import SessionTrust
     from treadle.protocol.messages import UserContent
+    from treadle.tui.look import Look
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -199,33 +200,56 @@ def interactive(arguments: argparse.Namespace, task: str = "") -> int:
             fix='For one task in a script: treadle -p "..."',
         )
     check_task(task, arguments.directory)
-    try:
-        content = _content(arguments, task)
+    content = _content(arguments, task)
+    from treadle.app.config.settings import load_settings
+    from treadle.tui.look import prepared_terminal
+
+    with prepared_terminal(load_settings(flags(arguments))) as look:
         if arguments.resume is None:
             folder = arguments.directory.expanduser().resolve()
-            if not (chosen := _chosen_session(folder)):
+            if not (chosen := _chosen_session(folder, look)):
                 return 0
             _go_to(arguments, chosen, folder)
-        opening = _opening(arguments, _asked_trust(arguments), user_present=True)
-        code, following = asyncio.run(_interactive(opening, content))
+        code = _with_model(arguments, content, look)
+    if code is not None:
+        return code
+    from treadle.cli.demo import run_demo
+
+    return run_demo(ask=True)
+
+
+def _with_model(arguments: argparse.Namespace, content: "tuple[UserContent, ...]", look: "Look") -> int | None:
+    """Open the session, with a model that is chosen first where there is none; None: the person wants the demo."""
+    try:
+        return _open(arguments, content, look)
     except ConfigError as error:
         if error.code != "no-provider":
             raise
-        return _offer_demo(arguments, error)
+    from treadle.app.config.settings import load_settings
+    from treadle.cli.first_model import first_model
+
+    arguments.model = first_model(load_settings(flags(arguments)), look)
+    return _open(arguments, content, look) if arguments.model else None
+
+
+def _open(arguments: argparse.Namespace, content: "tuple[UserContent, ...]", look: "Look") -> int:
+    """Work in the session, and then in those that are chosen in its place."""
+    opening = _opening(arguments, _asked_trust(arguments, look), user_present=True)
+    code, following = asyncio.run(_interactive(opening, content, look))
     while following:
         same_folder = _go_to(arguments, following, opening.workspace)
-        trust = opening.trust if same_folder and opening.trust is not None else _asked_trust(arguments)
+        trust = opening.trust if same_folder and opening.trust is not None else _asked_trust(arguments, look)
         # It is continued as it was, whatever the command line says of the first one.
         opening = replace(_opening(arguments, trust, user_present=True), given=frozenset())
-        code, following = asyncio.run(_interactive(opening, ()))
+        code, following = asyncio.run(_interactive(opening, (), look))
     return code
 
 
-def _chosen_session(folder: Path) -> str:
+def _chosen_session(folder: Path, look: "Look") -> str:
     """Let the person choose a session; gives its id, empty where they chose none."""
     from treadle.tui.choosing import choose_session
 
-    return asyncio.run(choose_session(folder))
+    return asyncio.run(choose_session(folder, look.theme))
 
 
 def _go_to(arguments: argparse.Namespace, session: str, folder: Path) -> bool:
@@ -238,24 +262,7 @@ def _go_to(arguments: argparse.Namespace, session: str, folder: Path) -> bool:
     return same_folder
 
 
-def _offer_demo(arguments: argparse.Namespace, missing: ConfigError) -> int:
-    """Say how to get a model, and offer the demo to whoever has none yet."""
-    from treadle.app.config.settings import load_settings
-    from treadle.app.exits import Exit
-    from treadle.app.reports.first_start import first_start_text
-    from treadle.app.wrapping import say
-    from treadle.cli.demo import run_demo
-
-    text = asyncio.run(first_start_text(load_settings(flags(arguments)), missing))
-    say(sys.stdout, f"{text}\n")
-    sys.stdout.write("Start the demo now? [y/N] ")
-    sys.stdout.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        return Exit.CONFIG
-    return run_demo(ask=True)
-
-
-async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]") -> tuple[int, str]:
+async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]", look: "Look") -> tuple[int, str]:
     """Work in a session; gives the exit code, and the session that is to be opened next, empty for none."""
     from treadle.app.compose import open_session
     from treadle.tui.main import run_interactive
@@ -264,7 +271,7 @@ async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]") -
     following: list[str] = []
     try:
         async with live:
-            code = await run_interactive(live, first_prompt=content, switch=following.append)
+            code = await run_interactive(live, look, first_prompt=content, switch=following.append)
             return code, following[-1] if following and code == 0 else ""
     finally:
         if not live.empty:
@@ -289,7 +296,7 @@ def _session_trust(arguments: argparse.Namespace) -> "SessionTrust":
     return session_trust(folder, once=arguments.trust or trusted_by_variable())
 
 
-def _asked_trust(arguments: argparse.Namespace) -> "SessionTrust":
+def _asked_trust(arguments: argparse.Namespace, look: "Look") -> "SessionTrust":
     """Ask the person about the folder where that is needed; not before there is a model, or a session to go on with."""
     from treadle.app.compose import last_session
     from treadle.app.config.settings import load_settings
@@ -299,7 +306,7 @@ def _asked_trust(arguments: argparse.Namespace) -> "SessionTrust":
     trust = _session_trust(arguments)
     if arguments.go_on:
         last_session(trust.workspace)
-    return settle(trust) if trust.asks and Models(load_settings(flags(arguments))).configured() else trust
+    return settle(trust, look) if trust.asks and Models(load_settings(flags(arguments))).configured() else trust
 
 
 def _opening(arguments: argparse.Namespace, trust: "SessionTrust", *, user_present: bool) -> "Opening":

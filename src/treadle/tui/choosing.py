@@ -19,18 +19,18 @@ from treadle.tui.pasting import parse_keys
 from treadle.tui.picker import Pick, picker_lines
 from treadle.tui.picker_keys import add_picker_keys
 from treadle.tui.session_picker import SessionPicker
-from treadle.tui.theme import present_theme
+from treadle.tui.theme import Theme
 from treadle.tui.windows import text_window
 
 _ESCAPE_TIMEOUT = 0.05
 
 
-async def choose_session(folder: Path) -> str:
+async def choose_session(folder: Path, theme: Theme) -> str:
     """Let the person choose one of the sessions of a folder, or of all; gives its id, empty where they chose none.
 
     Raises `StoreError` where the sessions cannot be read.
     """
-    theme, keys = present_theme(), KeyBindings()
+    keys = KeyBindings()
 
     def failed(error: TreadleError) -> None:
         application.exit(exception=error)
@@ -56,4 +56,7 @@ async def choose_session(folder: Path) -> str:
     keys.add("<sigint>")(lambda _: act(Picked(Pick.CLOSE)))
     sessions = SessionPicker(folder, without="", aside=Aside(failed), changed=application.invalidate)
     asyncio.get_running_loop().call_soon(sessions.begin)
-    return await application.run_async(set_exception_handler=False)
+    try:
+        return await application.run_async(set_exception_handler=False)
+    except EOFError:  # the terminal is gone
+        return ""
