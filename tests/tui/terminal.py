@@ -109,7 +109,9 @@ class Terminal:
 
 
 @asynccontextmanager
-async def terminal(live: LiveSession, first_prompt: str = "") -> AsyncIterator[tuple[Terminal, asyncio.Task[int]]]:
+async def terminal(
+    live: LiveSession, first_prompt: str = "", switch: Callable[[str], None] | None = None
+) -> AsyncIterator[tuple[Terminal, asyncio.Task[int]]]:
     """Run the surface; gives the terminal and the task whose result is the exit code."""
     stream = _Stream()
     output = Vt100_Output(
@@ -120,7 +122,12 @@ async def terminal(live: LiveSession, first_prompt: str = "") -> AsyncIterator[t
     )
     with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=output):
         task = asyncio.create_task(
-            run_interactive(live, look_of(Settings()), first_prompt=(Text(text=first_prompt),) if first_prompt else ())
+            run_interactive(
+                live,
+                look_of(Settings()),
+                first_prompt=(Text(text=first_prompt),) if first_prompt else (),
+                switch=switch,
+            )
         )
         try:
             yield Terminal(keyboard, stream), task

@@ -38,6 +38,7 @@ from treadle.tui.items import (
     TurnDone,
 )
 from treadle.tui.lines import Line, cells, clip, line, wrap
+from treadle.tui.mentions import accented
 from treadle.tui.theme import Signs
 
 _OK_LINES, _FAILED_LINES, _LIVE_LINES = 3, 8, 6
@@ -115,7 +116,7 @@ def said_lines(text: str, width: int, signs: Signs) -> list[Line]:
     shown = shorten(printable("\n".join(kept)), lines=_SAID_LINES, characters=_SAID_CHARACTERS)
     for number, part in enumerate(shown.split("\n")):
         begin = ("user accent", f"{signs.prompt} ") if number == 0 else ("user", " " * (len(signs.prompt) + 1))
-        rows += wrap(line(begin, ("user", part.expandtabs(4))), width, indent=line(("user", "  ")))
+        rows += wrap((begin, *accented(part.expandtabs(4), "user")), width, indent=line(("user", "  ")))
     if left_out:
         rows.append(line(("user dim", f"  {signs.more} {counted(left_out, 'more line')}")))
     return rows
