@@ -111,7 +111,10 @@ class Terminal:
 
 @asynccontextmanager
 async def terminal(
-    live: LiveSession, first_prompt: str = "", editing: Editing = Editing.EMACS
+    live: LiveSession,
+    first_prompt: str = "",
+    editing: Editing = Editing.EMACS,
+    switch: Callable[[str], None] | None = None,
 ) -> AsyncIterator[tuple[Terminal, asyncio.Task[int]]]:
     """Run the surface; gives the terminal and the task whose result is the exit code."""
     stream = _Stream()
@@ -127,6 +130,7 @@ async def terminal(
                 live,
                 look_of(Settings(editing=editing)),
                 first_prompt=(Text(text=first_prompt),) if first_prompt else (),
+                switch=switch,
             )
         )
         try:

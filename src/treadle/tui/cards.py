@@ -12,6 +12,7 @@ from treadle.app.presentation.words import (
     ended,
     money,
     name_of,
+    provider_of,
     shorten,
     span,
     tokens,
@@ -39,6 +40,7 @@ from treadle.tui.items import (
     TurnDone,
 )
 from treadle.tui.lines import Line, cells, clip, line, wrap
+from treadle.tui.mentions import accented
 from treadle.tui.theme import Signs
 
 _OK_LINES, _FAILED_LINES, _LIVE_LINES, _OWN_LINES = 3, 8, 6, 20
@@ -87,9 +89,9 @@ _WIDE = 110
 
 
 def _greeting(greeting: Greeting, width: int, signs: Signs) -> list[Line]:
-    provider, _, model = printable(greeting.model).partition("/")
+    name = printable(greeting.model).partition("/")[2]
     dot = f" {signs.dot} "
-    named = f"{dot}{model} ({provider})" if model else f"{dot}{provider}"
+    named = f"{dot}{name} ({provider_of(greeting.model)})" if name else f"{dot}{printable(greeting.model)}"
     mark = (("accent", "▞▚"), ("", " ")) if signs.ok == "✓" else ()
     first = (*mark, ("bold", "Treadle"), ("dim", f" {greeting.version}{named}{dot}{greeting.mode} mode"))
     where = printable(greeting.folder) + (f" ({printable(greeting.branch)})" if greeting.branch else "")
@@ -119,7 +121,7 @@ def said_lines(text: str, width: int, signs: Signs) -> list[Line]:
     shown = shorten(printable("\n".join(kept)), lines=_SAID_LINES, characters=_SAID_CHARACTERS)
     for number, part in enumerate(shown.split("\n")):
         begin = ("user accent", f"{signs.prompt} ") if number == 0 else ("user", " " * (len(signs.prompt) + 1))
-        rows += wrap(line(begin, ("user", part.expandtabs(4))), width, indent=line(("user", "  ")))
+        rows += wrap((begin, *accented(part.expandtabs(4), "user")), width, indent=line(("user", "  ")))
     if left_out:
         rows.append(line(("user dim", f"  {signs.more} {counted(left_out, 'more line')}")))
     return rows
@@ -202,7 +204,7 @@ def _call_row(begin: Line, name: CallName, notes: list[Line], *, width: int, sig
 
 def _reads(done: tuple[CallDone, ...], width: int, signs: Signs) -> Iterator[Line]:
     assert are_reads(done)  # noqa: S101 - the view collects no others
-    about = ", ".join(one.name.about for one in done)
+    about = ", ".join(dict.fromkeys(one.name.about for one in done))
     note = line(("dim", counted(sum(one.lines for one in done), "line")))
     yield from _call_row(line(("add", signs.ok), " "), CallName("Read", about), [note], width=width, signs=signs)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from itertools import accumulate
 
 from prompt_toolkit.application import get_app
-from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -26,6 +25,8 @@ from prompt_toolkit.search import SearchState, accept_search, stop_search
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
+from treadle.tui.draft import Draft
+from treadle.tui.mentions import MentionLexer
 from treadle.tui.pieces import SHELL, Pieces
 from treadle.tui.windows import field
 
@@ -61,11 +62,13 @@ class DraftHistory(History):
 class DraftLine:
     """What the person writes; `mark` stands before it."""
 
-    def __init__(self, history: History, *, mark: str, placeholder: Callable[[], str]) -> None:
+    def __init__(
+        self, history: History, typed: Callable[[bool], None], *, mark: str, placeholder: Callable[[], str]
+    ) -> None:
         self.pieces = Pieces()
         self._mark = mark
         self._placeholder = placeholder
-        self.buffer = Buffer(multiline=True, history=DraftHistory(history, self.pieces))
+        self.buffer = Draft(DraftHistory(history, self.pieces), typed)
         self.buffer.on_cursor_position_changed += lambda _: self._keep_behind_mark()
         self.search = SearchToolbar(
             backward_search_prompt=[("class:dim", _SEARCH)],
@@ -76,6 +79,7 @@ class DraftLine:
         self.window: Window = field(
             BufferControl(
                 self.buffer,
+                lexer=MentionLexer(),
                 search_buffer_control=self.search.control,
                 preview_search=True,
                 input_processors=[
@@ -113,11 +117,6 @@ class DraftLine:
         """Count the rows that it takes."""
         lines = self.pieces.shown(self.buffer.text).split("\n")
         return sum(1 + (get_cwidth(one) + 2) // columns for one in lines)
-
-    def put(self, draft: str) -> None:
-        """Replace it."""
-        self.buffer.text = draft
-        self.buffer.cursor_position = len(draft)
 
     def add(self, draft: str) -> None:
         """Put something in at the cursor; undo takes it out again."""

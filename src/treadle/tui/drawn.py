@@ -18,6 +18,12 @@ def go_to_top(application: Application[Any], columns: int) -> None:
     output.enable_autowrap()
 
 
+def without_cursor_reports(output: Output) -> None:
+    """The application is as high as it needs to be: where the cursor is need not be asked, and not be waited for."""
+    if isinstance(output, Vt100_Output):
+        output.enable_cpr = False
+
+
 def erase(application: Application[Any], columns: int) -> None:
     """Take away what was drawn last, in a terminal that is `columns` wide now; the cursor is where it began."""
     go_to_top(application, columns)
@@ -27,12 +33,6 @@ def erase(application: Application[Any], columns: int) -> None:
     application.output.write_raw("\r")
     application.output.flush()
     application.renderer.reset()
-
-
-def without_cursor_reports(output: Output) -> None:
-    """The application is as high as it needs to be: where the cursor is need not be asked, and not be waited for."""
-    if isinstance(output, Vt100_Output):
-        output.enable_cpr = False
 
 
 def _wraps() -> bool:

@@ -28,6 +28,7 @@ from treadle.tui.intents import Entered, Face, Focus, Intent, Pasted, Pressed, W
 from treadle.tui.lines import fragments
 from treadle.tui.pager import Pager, Turn
 from treadle.tui.pasting import parse_keys
+from treadle.tui.picker_keys import add_picker_keys
 from treadle.tui.theme import Palette, Theme
 from treadle.tui.windows import MOST_INPUT_LINES, field, lines_of, text_window, when
 
@@ -53,7 +54,8 @@ _SEARCH_STYLE = {"search": "noinherit underline", "search-toolbar": "noinherit",
 class Screen:
     """An inline application: printing goes above it into the scrollback, which stays.
 
-    `can` says whether a key means a wish now, `touched` hears of every key, `typed` of every change of the draft.
+    `can` says whether a key means a wish now, `touched` hears of every key, `typed` of every change of the draft, and
+    whether it was made by hand.
     """
 
     def __init__(  # noqa: PLR0913 - what a screen needs
@@ -63,7 +65,7 @@ class Screen:
         act: Callable[[Intent], None],
         can: Callable[[Wish], bool],
         touched: Callable[[], None],
-        typed: Callable[[], None],
+        typed: Callable[[bool], None],
         history: History,
         editing: Editing,
         theme: Theme,
@@ -81,8 +83,9 @@ class Screen:
         self._pager: Pager | None = None
         self._held: list[str] = []
         self._title = ""
-        self.draft = DraftLine(history, mark=theme.signs.prompt, placeholder=lambda: self._shown.placeholder)
+        self.draft = DraftLine(history, typed, mark=theme.signs.prompt, placeholder=lambda: self._shown.placeholder)
         self._prompt = self.draft.buffer
+        self._picking = False
         self._words = Buffer(multiline=True)
         self._windows = self._make_windows()
         self._pages = Window(FormattedTextControl(self._page, focusable=True, show_cursor=False))
@@ -92,7 +95,6 @@ class Screen:
         self._app.after_render += lambda _: self.painted.set()
         self._app.key_processor.after_key_press += lambda _: touched()
         self._prompt.on_text_changed += lambda _: touched()
-        self._prompt.on_text_changed += lambda _: typed()
 
     async def run(self) -> int:
         """Show it until `leave`; the terminal is as before afterwards, whatever happens."""
@@ -138,7 +140,17 @@ class Screen:
 
     def put(self, draft: str) -> None:
         """Replace the draft."""
-        self.draft.put(draft)
+        self._prompt.put(draft)
+        self.refresh_now()
+
+    @property
+    def cursor(self) -> int:
+        """Where the cursor is in the input line."""
+        return self._prompt.cursor_position
+
+    def complete(self, text: str, cursor: int) -> None:
+        """Replace what is in the input line by what it was completed to."""
+        self._prompt.complete(text, cursor)
         self.refresh_now()
 
     def written(self, draft: str) -> str:
@@ -180,9 +192,18 @@ class Screen:
         """Send keys elsewhere from now on."""
         if focus is not self._focus:
             self._focus = focus
-            if self._pager is None:
-                self._app.layout.focus(self._windows[focus])
+            self._refocus()
             self.refresh_now()
+
+    def pick(self, *, begin: bool) -> None:
+        """Give every key to a list that is chosen from, or give them back."""
+        self._picking = begin
+        self._refocus()
+        self.refresh_now()
+
+    def _refocus(self) -> None:
+        if self._pager is None:
+            self._app.layout.focus(self._windows[Focus.PICKER if self._picking else self._focus])
 
     def pass_on(self) -> None:
         """Give the key that was pressed to the draft, and those that follow it."""
@@ -247,7 +268,7 @@ class Screen:
         self._pager = None
         self._app.renderer.erase()
         self._app.renderer.full_screen = False
-        self._app.layout.focus(self._windows[self._focus])
+        self._refocus()
         self._print_held()
         self.refresh_now()
 
@@ -332,6 +353,7 @@ class Screen:
             Focus.PROMPT: self.draft.window,
             Focus.WORDS: field(words, lambda: self._shown.field),
             Focus.KEYS: text_window(lambda: self._shown.question, focusable=True),
+            Focus.PICKER: text_window(lambda: self._shown.menu, focusable=True, cursor=True),
         }
 
     def _make_layout(self) -> DynamicContainer:
@@ -359,7 +381,7 @@ class Screen:
                 Window(FormattedTextControl(lambda: self._shown.rule), height=1),
                 self._windows[Focus.PROMPT],
                 self.draft.search,
-                when(lambda: bool(self._shown.menu), text_window(lambda: self._shown.menu)),
+                when(lambda: bool(self._shown.menu), self._windows[Focus.PICKER]),
                 Window(FormattedTextControl(lambda: self._shown.toolbar), height=1),
                 Window(),
             ]
@@ -369,9 +391,16 @@ class Screen:
         keys = KeyBindings()
         listing, words = has_focus(self._windows[Focus.KEYS]), has_focus(self._words)
         add_draft_keys(
-            keys, has_focus(self._prompt), act=self._act, can=self._may, alone=self._alone, enter=self._enter
+            keys,
+            has_focus(self._prompt),
+            act=self._act,
+            can=self._may,
+            alone=self._alone,
+            chord=lambda: self._parser is not None and self._parser.chord,
+            enter=self._enter,
         )
         add_search_keys(keys, self.draft)
+        add_picker_keys(keys, has_focus(self._windows[Focus.PICKER]), act=self._act, alone=self._alone)
         add_question_keys(keys, listing, words, take=self._take, alone=self._alone)
         add_pager_keys(keys, has_focus(self._pages), take=self._turn)
         keys.add("c-z", filter=~has_focus(self._pages))(lambda event: event.app.suspend_to_background())

@@ -13,6 +13,8 @@ from treadle.protocol.permissions import Allowance
 from treadle.tui.bottom import queue_text
 from treadle.tui.commands import (
     HELP,
+    ChooseModel,
+    ChooseSession,
     Drop,
     Edit,
     ListApprovals,
@@ -32,8 +34,11 @@ from treadle.tui.commands import (
 from treadle.tui.items import Notice, Said, Tone
 from treadle.tui.menus import keys_text
 from treadle.tui.outbox import Outbox
+from treadle.tui.pickers import Pickers
 from treadle.tui.requests import Requests
 from treadle.tui.view import View
+
+_NO_LISTS = "There are no lists here. Name a model: /model PROVIDER/NAME. Sessions: treadle sessions"
 
 
 class Writing(Protocol):
@@ -61,6 +66,7 @@ class Commands:
         screen: Writing,
         outbox: Outbox,
         requests: Requests,
+        pickers: Pickers | None,
         show: Callable[..., None],
         view: Callable[[], View],
     ) -> None:
@@ -68,13 +74,14 @@ class Commands:
         self._screen = screen
         self._outbox = outbox
         self._requests = requests
+        self._pickers = pickers
         self._show = show
         self._view = view
 
-    def run(self, text: str, *, steer: bool) -> None:
+    def run(self, text: str, *, steer: bool) -> None:  # noqa: C901 - one line for each command
         """Do what a line asks for, or send it."""
         command = parse(text, steer=steer)
-        if not isinstance(command, Send):
+        if not isinstance(command, Send | ChooseModel | ChooseSession):
             self._show(Said(self._screen.written(text).strip(), quiet=True))
         match command:
             case Send(text=said, delivery=delivery):
@@ -85,6 +92,8 @@ class Commands:
                 self._take_back(position, edit=isinstance(command, Edit))
             case UseMode(mode=mode):
                 self._outbox.put(SetMode(mode=mode))
+            case ChooseModel() | ChooseSession():
+                self._choose(command)
             case UseModel(name=name):
                 self._outbox.put_made(lambda: self._live.choose(name))
             case Revoke(position=position):
@@ -95,6 +104,14 @@ class Commands:
                 self._show(Notice(why, Tone.WARNING))
             case _:
                 assert_never(command)
+
+    def _choose(self, command: ChooseModel | ChooseSession) -> None:
+        if self._pickers is None:
+            self._show(Notice(_NO_LISTS, Tone.WARNING))
+        elif isinstance(command, ChooseModel):
+            self._pickers.choose_model()
+        else:
+            self._pickers.choose_session(command.text)
 
     def _told(self, command: ListQueue | ShowTrust | ShowChecklist | ListApprovals | ShowHelp) -> str:
         match command:

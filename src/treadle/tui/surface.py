@@ -1,13 +1,14 @@
 """The terminal surface: notifications change the view and are printed, intents become ops."""
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, assert_never
 
 from msgspec.structs import replace
 from prompt_toolkit.history import History
 
 from treadle.app.session.live import LiveSession
-from treadle.protocol.errors import ConfigError, RefusedError
+from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
 from treadle.protocol.notifications import (
     ContextCompacted,
@@ -23,16 +24,16 @@ from treadle.tui.commands import MODE_TEXTS, next_mode
 from treadle.tui.dialog import Key, Press
 from treadle.tui.greeting import branch_of, greeting, kept_line
 from treadle.tui.input_line import InputLine
-from treadle.tui.intents import Entered, Face, Intent, Pasted, Pressed, Tabbed, Wish
+from treadle.tui.intents import Entered, Face, Intent, Pasted, Picked, Pressed, Tabbed, Wish
 from treadle.tui.items import Item, Notice, Problem, Tone
 from treadle.tui.lines import Line, fragments
+from treadle.tui.lists import Lists
 from treadle.tui.look import Look
-from treadle.tui.menu import Menu, begins, menu_lines
-from treadle.tui.menus import key_lines, menu_for
 from treadle.tui.outbox import Outbox
 from treadle.tui.own_commands import OwnCommands
 from treadle.tui.pages import question_pager, session_pager
 from treadle.tui.past import first_view
+from treadle.tui.picker import Pick
 from treadle.tui.question_lines import QuestionRows, question_lines, waiting_line
 from treadle.tui.questions import Questions
 from treadle.tui.requests import Requests
@@ -55,9 +56,11 @@ _UNFOLDED = 4.0
 
 
 class Surface:
-    """One session on one terminal."""
+    """One session on one terminal; `switch` takes the session that is to be opened in the place of this one."""
 
-    def __init__(self, live: LiveSession, history: History, look: Look) -> None:
+    def __init__(
+        self, live: LiveSession, history: History, look: Look, switch: Callable[[str], None] | None = None
+    ) -> None:
         self._live = live
         self._loop = asyncio.get_running_loop()
         self._view, past = first_view(live.past, live.opening, live.status, (str(live.workspace), *live.roots))
@@ -72,9 +75,6 @@ class Surface:
         self._again: tuple[Wish | None, float] = (None, 0.0)
         self._flash = ("", 0.0)
         self._unfolded_until = 0.0
-        self._menu = Menu()
-        self._menu_closed = ""
-        self._keys_shown = False
         self._turns = 0
         self._painter: type[Painter] | None = None
         self._animated = look.animated
@@ -99,12 +99,23 @@ class Surface:
             view=lambda: self._view,
             change_view=self._change_view,
             stop=self._stop,
+            busy=lambda: self.screen.busy or self._lists.pickers.open,
+        )
+        self._lists = Lists(
+            live,
+            screen=self.screen,
+            outbox=self.outbox,
+            show=self.show,
+            view=lambda: self._view,
+            failed=self._failed,
+            switch=switch,
         )
         self._commands = Commands(
             live,
             screen=self.screen,
             outbox=self.outbox,
             requests=self.requests,
+            pickers=self._lists.pickers,
             show=self.show,
             view=lambda: self._view,
         )
@@ -136,6 +147,7 @@ class Surface:
             self._loop.call_later(_UNFOLDED, self.screen.refresh)
         if isinstance(told, TurnEnded):
             self._turns += 1
+            self._lists.files.grow_old()
             self._branch = branch_of(self._live.workspace)
         if isinstance(told, QuestionAsked | TurnEnded):
             self._call_for_attention(told, before, now)
@@ -235,9 +247,7 @@ class Surface:
         return self.screen.draft.hint or ("esc to stop" if self.own.active else "? for keys")
 
     def _menu_rows(self, columns: int) -> list[Line]:
-        if self._keys_shown:
-            return key_lines(columns, vim=bool(self.screen.draft.vim_mode))
-        return menu_lines(self._menu, columns, self._theme.signs)
+        return self._lists.rows(columns, self._theme.signs, vim=bool(self.screen.draft.vim_mode))
 
     def _asked(self, columns: int, rows: int) -> QuestionRows:
         dialog, signs = self._questions.dialog, self._theme.signs
@@ -261,18 +271,15 @@ class Surface:
     def _touched(self) -> None:
         self._questions.touched()
 
-    def _typed(self) -> None:
-        """See what the draft has become."""
-        text = self.screen.text
-        self._keys_shown = False
-        self._menu = Menu() if text == self._menu_closed else menu_for(text)
+    def _typed(self, by_hand: bool) -> None:  # noqa: FBT001 - the draft says it
+        self._lists.typed(by_hand)
 
     def _can(self, wish: Wish) -> bool:
         """Whether a key means this now; else it means what it usually does."""
         empty = not self.screen.text
         match wish:
-            case Wish.MENU_UP | Wish.MENU_DOWN | Wish.MENU_TAKE:
-                return bool(self._menu.entries)
+            case Wish.MENU_UP | Wish.MENU_DOWN | Wish.MENU_TAKE | Wish.MENU_ENTER:
+                return self._lists.can(wish)
             case Wish.TAKE_BACK:
                 return empty and bool(self._view.queue)
             case Wish.SEND_HELD | Wish.DROP_HELD:
@@ -297,6 +304,11 @@ class Surface:
                 self._questions.press(pressed)
             case Tabbed(alone=alone):
                 self._questions.press(Press(Key.TAB, alone=alone))
+            case Picked(key=Pick.TAB) if self._view.questions:
+                self._lists.pickers.close()
+                self._questions.press(Press(Key.TAB))
+            case Picked(key=key, text=text):
+                self._lists.pickers.press(key, text)
             case Wish():
                 self._wish(intent)
             case _:
@@ -316,12 +328,6 @@ class Surface:
             case Wish.TODO:
                 folded = self._loop.time() >= self._unfolded_until
                 self._unfolded_until = float("inf") if folded else 0.0
-            case Wish.SHOW_KEYS:
-                self._keys_shown = True
-            case Wish.MENU_UP | Wish.MENU_DOWN:
-                self._menu = self._menu.move(-1 if wish is Wish.MENU_UP else 1)
-            case Wish.MENU_TAKE:
-                self._take_from_menu()
             case Wish.TAKE_BACK:
                 self.screen.put(self.requests.take_back(self._view.queue[-1]))
             case Wish.SEND_HELD:
@@ -333,40 +339,23 @@ class Surface:
             case Wish.PAGER:
                 self.screen.page(session_pager(self._seen, lambda: self._view, self._theme.signs))
             case _:
-                assert_never(wish)
-
-    def _take_from_menu(self) -> None:
-        if self._menu.entry is not None:
-            self.screen.put(self._menu.entry.becomes)
+                self._lists.act(wish)
 
     def _entered(self, text: str, *, steer: bool) -> None:
         if self._input.runs(text):
             return
-        entry = self._menu.entry
-        if entry is not None and not begins(entry, text.strip().rpartition(" ")[2].removeprefix("/")):
-            entry = None
-        if entry is not None and not steer and text.strip() != entry.becomes.strip():
-            self.screen.put(entry.becomes)
-            if entry.becomes.endswith(" "):
-                return
-            text = entry.becomes
-            self.screen.put("")
-        elif entry is not None and entry.becomes.endswith(" "):
-            self.screen.put(entry.becomes)
-            return
-        self._menu = Menu()
-        self._commands.run(text, steer=steer)
+        line = self._lists.entered(text, steer=steer)
+        if line is not None:
+            self._commands.run(line, steer=steer)
 
     def _stop(self) -> None:
         if self.requests.can_stop():
             self.requests.stop()
 
     def _escape(self) -> None:
-        if self._keys_shown or self._menu.entries:
-            self._keys_shown, self._menu, self._menu_closed = False, Menu(), self.screen.text
-        elif self._input.stops(back=True):
-            pass
-        elif self.requests.can_stop():
+        if self._lists.close() or self._input.stops(back=True):
+            return
+        if self.requests.can_stop():
             self.requests.stop()
         elif self.screen.text and self._said_again(Wish.ESCAPE):
             self.screen.clear()
@@ -406,5 +395,5 @@ class Surface:
             refused = self.requests.draft_of(op.id, op.content)
             self.screen.put(f"{refused}\n{self.screen.text}" if self.screen.text else refused)
 
-    def _failed(self, error: ConfigError) -> None:
+    def _failed(self, error: TreadleError) -> None:
         self.show(Problem(error.what, error.why, error.fix))

@@ -16,9 +16,9 @@ def when(condition: Callable[[], bool], window: Window) -> ConditionalContainer:
     return ConditionalContainer(window, filter=Condition(condition))
 
 
-def text_window(text: Callable[[], StyleAndTextTuples], *, focusable: bool = False) -> Window:
+def text_window(text: Callable[[], StyleAndTextTuples], *, focusable: bool = False, cursor: bool = False) -> Window:
     """A window as high as its text, whose lines fit the screen."""
-    control = FormattedTextControl(text, focusable=focusable, show_cursor=False)
+    control = FormattedTextControl(text, focusable=focusable, show_cursor=cursor)
     return lines_of(control, lambda: 1 + sum(one[1].count("\n") for one in text()))
 
 

@@ -9,6 +9,7 @@ from typing import Self
 
 from msgspec import Struct
 
+from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.own_shell import OwnShell
 from treadle.engine.session import Session
@@ -38,12 +39,14 @@ class Status(Struct, frozen=True, kw_only=True):
 class ModelFinder(Struct, frozen=True, kw_only=True):
     """What is known of a model, and how to change to it; all raise `ConfigError` for one that cannot be called.
 
-    `for_mode` gives the model that a mode has of its own, None where the modes share one.
+    `choose` takes the tokens that it may think, None as set. `for_mode` gives the model that a mode has of its own,
+    None where the modes share one. `offered` lists what there is to choose from, and takes its time.
     """
 
     spec: Callable[[str], ModelSpec]
-    choose: Callable[[str], SetModel]
+    choose: Callable[[str, int | None], SetModel]
     for_mode: Callable[[Mode], Awaitable[SetModel | None]]
+    offered: Callable[[], Sequence[OfferedModel]] = tuple
 
 
 class LiveSession:
@@ -146,9 +149,16 @@ class LiveSession:
         """Whether the model is shown images."""
         return self._models.spec(self._engine.state.model).images is not False
 
-    def choose(self, ref: str) -> SetModel:
-        """Find another model under the settings of this session; raises `ConfigError` when it cannot be called."""
-        return self._models.choose(ref)
+    def choose(self, ref: str, thinking: int | None = None) -> SetModel:
+        """Find another model under the settings of this session, which say how much it thinks unless `thinking` does.
+
+        Raises `ConfigError` when it cannot be called.
+        """
+        return self._models.choose(ref, thinking)
+
+    def offered_models(self) -> Sequence[OfferedModel]:
+        """List the models to choose from. To be called in a thread; raises `ConfigError`."""
+        return self._models.offered()
 
     async def post(self, op: Op, source: Source) -> None:
         """Ask for something; returns when it is in the log. Raises `RefusedError` with the reason when it cannot be.

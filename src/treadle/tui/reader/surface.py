@@ -79,7 +79,13 @@ class Reader:
         self.own = OwnCommands(live.own_shell, show=self.show, changed=lambda: None)
         self.requests = Requests(self.outbox, lambda: self._view, Pieces(), self.own)
         self._commands = Commands(
-            live, screen=self, outbox=self.outbox, requests=self.requests, show=self.show, view=lambda: self._view
+            live,
+            screen=self,
+            outbox=self.outbox,
+            requests=self.requests,
+            pickers=None,
+            show=self.show,
+            view=lambda: self._view,
         )
         begin = greeting(live, self._view, branch_of(live.workspace))
         self.show(begin, *(Notice(text, Tone.WARNING) for text in live.notices), *past)
