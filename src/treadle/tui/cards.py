@@ -12,6 +12,7 @@ from treadle.app.presentation.words import (
     ended,
     money,
     name_of,
+    provider_of,
     shorten,
     span,
     tokens,
@@ -84,7 +85,7 @@ _WIDE = 110
 def _greeting(greeting: Greeting, width: int, signs: Signs) -> list[Line]:
     provider, _, model = printable(greeting.model).partition("/")
     dot = f" {signs.dot} "
-    named = f"{dot}{model} ({provider})" if model else f"{dot}{provider}"
+    named = f"{dot}{model} ({provider_of(greeting.model)})" if model else f"{dot}{provider}"
     mark = (("accent", "▞▚"), ("", " ")) if signs.ok == "✓" else ()
     first = (*mark, ("bold", "Treadle"), ("dim", f" {greeting.version}{named}{dot}{greeting.mode} mode"))
     where = printable(greeting.folder) + (f" ({printable(greeting.branch)})" if greeting.branch else "")
