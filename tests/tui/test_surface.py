@@ -333,7 +333,7 @@ async def test_a_model_that_is_not_known_is_refused_before_the_session_hears_of_
 async def test_a_retry_counts_down_and_escape_stops_it(tmp_path: Path) -> None:
     error = ModelError(kind=ErrorKind.RATE_LIMIT, message="Too much at once.", status=429, retry_after=50.0)
     async with session(tmp_path, [StreamFailure(error=error)]) as rig, terminal(rig.live, "go") as (term, _):
-        await term.until("The provider takes no more requests for now (429). Trying again in", "esc to stop")
+        await term.until("fake takes no more requests for now (429). Retrying in", "esc to stop")
         term.type(ESCAPE)
         await term.until("■ Stopped", READY)
 
@@ -341,7 +341,9 @@ async def test_a_retry_counts_down_and_escape_stops_it(tmp_path: Path) -> None:
 async def test_an_error_of_the_model_says_what_why_and_what_to_do(tmp_path: Path) -> None:
     error = ModelError(kind=ErrorKind.AUTHENTICATION, message="The key is wrong.", status=401, request_id="r-1")
     async with session(tmp_path, [StreamFailure(error=error)]) as rig, terminal(rig.live, "go") as (term, _):
-        await term.until("The key is wrong.", "HTTP 401, request r-1", "Try: Check the provider's key and account")
+        await term.until(
+            "The key is wrong.", "HTTP 401, request r-1", "Try: treadle login fake, or /model for another provider."
+        )
 
 
 async def test_a_resumed_session_shows_its_end_and_asks_what_was_open(tmp_path: Path) -> None:

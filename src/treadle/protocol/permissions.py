@@ -138,7 +138,8 @@ class Question(Record, frozen=True, kw_only=True):
 
     A permission carries what the call would touch, and its arguments, which the person may amend. With `denial` it is
     about a second run of a call that the sandbox stopped, with the right that it lacked; with `copy` about keeping what
-    the call's command changed in a throw-away copy.
+    the call's command changed in a throw-away copy. Where a limit is reached, `more` is what a yes gives, in words:
+    `up to $10.00`.
     """
 
     id: str
@@ -152,3 +153,4 @@ class Question(Record, frozen=True, kw_only=True):
     arguments: dict[str, Any] = field(default_factory=dict)
     denial: SandboxDenial | None = None
     copy: CopyChanges | None = None
+    more: str = ""

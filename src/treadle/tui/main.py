@@ -4,37 +4,43 @@ import asyncio
 import errno
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from treadle.app.exits import Exit
 from treadle.app.places import data_directory
-from treadle.app.session.borrowed_terminal import borrowed_terminal
 from treadle.app.session.live import LiveSession
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification
 from treadle.tui.history import open_history
 from treadle.tui.items import Problem
+from treadle.tui.look import Look
 from treadle.tui.surface import Surface
 
 if TYPE_CHECKING:
     from treadle.tui.paint import Painter
 
 
-async def run_interactive(live: LiveSession, *, first_prompt: tuple[UserContent, ...] = (), kept: bool = True) -> int:
+async def run_interactive(
+    live: LiveSession,
+    look: Look,
+    *,
+    first_prompt: tuple[UserContent, ...] = (),
+    kept: bool = True,
+    switch: Callable[[str], None] | None = None,
+) -> int:
     """Work with a person in the terminal until they quit; `live` is entered. Returns the exit code.
 
-    `kept` says that the session can be resumed later.
+    `kept` says that the session can be resumed later. `switch` takes the session that they want to be opened instead.
     """
     feed = live.follow()
-    surface = Surface(live, open_history(data_directory() / "history"))
+    surface = Surface(live, open_history(data_directory() / "history"), look, switch)
     if first_prompt:
         surface.requests.send(first_prompt)
     try:
-        with borrowed_terminal(data_directory() / "terminals"):
-            return await _run(live, feed, surface, kept=kept)
+        return await _run(live, feed, surface, kept=kept)
     except* (EOFError, OSError) as group:
         if group.split(_is_terminal_gone)[1] is not None:
             raise
@@ -49,6 +55,7 @@ async def _run(live: LiveSession, feed: AsyncIterator[Notification], surface: Su
             group.create_task(_listen(live, feed, surface, paint), name="listen"),
             group.create_task(surface.outbox.run(), name="post"),
             group.create_task(_tick(surface), name="tick"),
+            group.create_task(surface.own.run(), name="own commands"),
         ]
         with _signals(surface), _callbacks(surface):
             code = await surface.screen.run()

@@ -35,7 +35,10 @@ from treadle.tui.view import View, answered
 
 
 class Questions:
-    """Asks the first open question of `view`; answers go to the outbox, what they show is given to `show`."""
+    """Asks the first open question of `view`; answers go to the outbox, what they show is given to `show`.
+
+    While the person is `busy`, with a draft or a list to choose from, a question takes no keys by itself.
+    """
 
     def __init__(
         self,
@@ -47,6 +50,7 @@ class Questions:
         change_view: Callable[[View], None],
         stop: Callable[[], None],
         show_whole: Callable[[], None],
+        busy: Callable[[], bool],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._screen = screen
@@ -56,9 +60,10 @@ class Questions:
         self._change_view = change_view
         self._stop = stop
         self._show_whole = show_whole
+        self._busy = busy
         self._timer: asyncio.TimerHandle | None = None
         self._begun = False
-        self.dialog = Dialog()
+        self.dialog = self._shown = Dialog()
 
     def begin(self) -> None:
         """Ask from now on: questions are on the screen."""
@@ -73,7 +78,7 @@ class Questions:
         if first is not None and (asking is None or asking.question.id != first.id):
             self._leave_field()
             now = self._loop.time()
-            self.dialog = opened(self.dialog, first, self._view().mode, now, draft=bool(self._screen.text))
+            self.dialog = opened(self.dialog, first, self._view().mode, now, draft=self._busy())
         elif first is None and asking is not None:
             self._leave_field()
             self.dialog = closed(self.dialog)
@@ -99,8 +104,8 @@ class Questions:
     def _leave_field(self) -> None:
         """Give what was being written for a question that is over to the draft: nothing typed is lost."""
         if self.dialog.in_field and self._screen.words.strip():
-            draft = self._screen.text
-            self._screen.put(f"{draft}\n{self._screen.words}" if draft.strip() else self._screen.words)
+            draft, words = self._screen.text, self._screen.draft.pieces.embed(self._screen.words)
+            self._screen.put(f"{draft}\n{words}" if draft.strip() else words)
         self._screen.words = ""
 
     def _sync(self) -> None:
@@ -111,11 +116,14 @@ class Questions:
         if at is not None:
             self._timer = self._loop.call_at(at, self._moment)
         dialog = self.dialog
+        if dialog is not self._shown:
+            self._shown = dialog
+            self._screen.refresh_now()
         self._screen.focus(Focus.WORDS if dialog.in_field else Focus.KEYS if dialog.in_list else Focus.PROMPT)
 
     def _moment(self) -> None:
         self._timer = None
-        self.dialog = moment(self.dialog, self._loop.time(), draft=bool(self._screen.text))
+        self.dialog = moment(self.dialog, self._loop.time(), draft=self._busy())
         self._sync()
 
     def _do(self, effect: Effect) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 from treadle.app.config.diagnostic_settings import DiagnosticSettings
+from treadle.app.config.terminal_settings import Colours, Editing
 from treadle.app.places import config_file
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
@@ -88,7 +89,8 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     anybody being asked, `max_seconds` the time of a turn. With `checklist` the model keeps one. `approve` names
     classes of risk that run without asking in every mode but plan, beyond what the mode lets run. With `web_search` the
     provider may search the web by itself, where it can. `add_dirs` are further folders that belong to the workspace.
-    `pass_variables` names variables that commands get besides the harmless ones.
+    `pass_variables` names variables that commands get besides the harmless ones. `theme`, `animation` and `editing` are
+    about the terminal app; with `screen_reader` it writes plain lines.
     """
 
     model: str = ""
@@ -108,6 +110,10 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     web_search: bool = False
     sandbox: SandboxUse = SandboxUse.AUTO
     try_first: bool = True
+    editing: Editing = Editing.EMACS
+    screen_reader: bool = False
+    theme: Colours = Colours.AUTO
+    animation: bool = True
     thinking_budget: Annotated[int, msgspec.Meta(ge=0)] | None = None
     modes: Mapping[Mode, ModeSettings] = {}
     providers: Mapping[str, ProviderSettings] = {}
@@ -147,7 +153,7 @@ def _check_variables(settings: Settings) -> None:
 
 def limits_of(settings: Settings, given: Collection[str] | None = None, base: Limits | None = None) -> Limits:
     """Put the bounds of a session together; with `given`, only those settings change the bounds `base`."""
-    base = Limits(reminders=1) if base is None else base
+    base = Limits(reminders=1, raisable=True) if base is None else base
     said = settings.budget
     changed: dict[str, Any] = {name: getattr(settings, name) for name in ("max_steps", "max_seconds", "max_unasked")}
     if settings.max_retries is not None:
@@ -185,17 +191,22 @@ VARIABLES = {
     "TREADLE_MAX_STEPS": "max_steps",
     "TREADLE_MAX_RETRIES": "max_retries",
     "TREADLE_THINKING_BUDGET": "thinking_budget",
+    "TREADLE_SCREEN_READER": "screen_reader",
 }
 """Environment variables and the settings that they give."""
 
 _USERS_OWN = {
+    "animation": "It is about your terminal, not about the project.",
     "add_dirs": "Only the user decides which folders may be read and changed.",
     "approve": "Only the user decides what runs without asking.",
     "base_url": "An address decides who gets your files and your key.",
+    "editing": "Only you decide which keys you use.",
     "pass_variables": "Only you decide what commands see of your environment.",
     "providers": "Addresses, headers and key variables decide who gets your files and your key.",
     "try_first": "Only the user decides whether commands are tried in a throw-away copy.",
     "sandbox": "Only the user decides whether commands need a sandbox.",
+    "screen_reader": "Only you decide how Treadle is shown to you.",
+    "theme": "It is about your terminal, not about the project.",
     "web_search": "A search costs money and sends parts of your text to a search service.",
 }
 """What a workspace may not set, and why."""
