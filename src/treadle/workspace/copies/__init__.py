@@ -1,0 +1,28 @@
+"""Throw-away copies of a workspace: a command changes its copy, and a person decides what becomes of that."""
+
+from treadle.workspace.copies.choosing import Rules
+from treadle.workspace.copies.making import Copy, make_copy
+from treadle.workspace.copies.outcome import (
+    TakenBack,
+    apply_changes,
+    read_changes,
+    recover,
+    show_difference,
+    summarize,
+    throw_away,
+)
+from treadle.workspace.copies.probing import why_no_copy
+
+__all__ = [
+    "Copy",
+    "Rules",
+    "TakenBack",
+    "apply_changes",
+    "make_copy",
+    "read_changes",
+    "recover",
+    "show_difference",
+    "summarize",
+    "throw_away",
+    "why_no_copy",
+]
