@@ -1,4 +1,3 @@
-# ruff: noqa: PTH - paths are bytes here
 """Running a line on a throw-away copy, and everything that is asked of a copy afterwards."""
 
 import hashlib
@@ -12,7 +11,7 @@ from tests.workspace.sandbox.running import bubblewrap
 
 from treadle.protocol.tools import CopyChanges
 from treadle.workspace.confinement import Confinement
-from treadle.workspace.copies import Copy, Rules, make_copy, read_changes, why_no_copy
+from treadle.workspace.copies import Copy, Hold, make_copy, nothing_is_held, read_changes, why_no_copy
 from treadle.workspace.launcher import Launcher
 from treadle.workspace.process import Command
 from treadle.workspace.sandbox import Profile
@@ -27,10 +26,10 @@ class Ran:
     status: int | None
     output: str
 
-    def changes(self, rules: Rules | None = None) -> CopyChanges:
+    def changes(self, hold: Hold = nothing_is_held) -> CopyChanges:
         """Read what it changed."""
         failed = self.status != 0
-        return read_changes(self.copy, rules or Rules(), output=self.output, failed=failed)
+        return read_changes(self.copy, hold, output=self.output, failed=failed)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,3 @@
-# ruff: noqa: PTH - paths are bytes here
 """Random histories of file operations: run by this file as a program, bare or in a copy, with the same outcome.
 
 `python history.py SEED COUNT make` makes a tree in the current directory, `... change` changes it.

@@ -1,6 +1,6 @@
 """Throw-away copies of a workspace: a command changes its copy, and a person decides what becomes of that."""
 
-from treadle.workspace.copies.choosing import Rules
+from treadle.workspace.copies.choosing import Hold, nothing_is_held
 from treadle.workspace.copies.making import Copy, make_copy
 from treadle.workspace.copies.outcome import (
     TakenBack,
@@ -15,10 +15,11 @@ from treadle.workspace.copies.probing import why_no_copy
 
 __all__ = [
     "Copy",
-    "Rules",
+    "Hold",
     "TakenBack",
     "apply_changes",
     "make_copy",
+    "nothing_is_held",
     "read_changes",
     "recover",
     "show_difference",

@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
+from treadle.workspace.copies.git_index import checkout_of
 from treadle.workspace.ignoring import Ignoring
 
 CACHES = (
@@ -31,7 +31,7 @@ def git_ignores(root: str) -> Callable[[bytes, bool], bool]:
 
     The second argument says whether it is a folder. Outside of a checkout nothing is ignored.
     """
-    top = next((above for above in (Path(root), *Path(root).parents) if os.path.lexists(above / ".git")), None)
+    top = checkout_of(root)
     if top is None:
         return lambda _path, _is_folder: False
     rules = Ignoring(str(top), root, ((".gitignore",),))

@@ -3,10 +3,11 @@
 import os
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 
 from treadle.workspace.copies.caches import git_ignores, hidden_by_themselves, in_inner_cache
+from treadle.workspace.copies.git_index import Tracked
 from treadle.workspace.copies.staging import Difference, Manifest, State
 from treadle.workspace.copies.upper import CACHE, INDEX, LARGE, MASKED, REPOSITORY
 
@@ -30,21 +31,6 @@ def nothing_is_held(path: str) -> str:  # noqa: ARG001 - as it comes
     return ""
 
 
-def everything_is_tracked(path: str) -> bool:  # noqa: ARG001 - as it comes
-    """Take every file for one that git has."""
-    return True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What the app knows of paths (absolute): why one is held, and whether git has one that its rules ignore."""
-
-    hold: Hold = nothing_is_held
-    is_tracked: Callable[[str], bool] = everything_is_tracked
-    same_index: Callable[[str, bytes], bool] = field(default=lambda _path, _index: False)
-    """Whether the index at a path says the same as other bytes do: git writes it anew when it only looks."""
-
-
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The changes that can be applied, those that go with them without being shown, and the held ones with why.
@@ -65,9 +51,10 @@ Key = tuple[int, bytes]
 class _Chooser:
     """Goes over all changes, each time with a further reason to leave one out."""
 
-    def __init__(self, roots: Sequence[str], changes: Sequence[Difference], rules: Rules) -> None:
+    def __init__(self, roots: Sequence[str], changes: Sequence[Difference], hold: Hold) -> None:
         self.roots = roots
-        self.rules = rules
+        self.judge = hold
+        self.tracked = Tracked(roots)
         self.all: Mapping[Key, Difference] = {(change.root, change.path): change for change in changes}
         self.held: dict[Key, str] = {}
         self.dropped: set[Key] = set()
@@ -97,7 +84,7 @@ class _Chooser:
             return True
         either = change.after or change.before
         hidden = ignores(path, either is not None and either.kind == "d")
-        return hidden and not (change.before is not None and self.rules.is_tracked(self.path_of(key)))
+        return hidden and not (change.before is not None and self.tracked.has(*key))
 
     def throw_away(self, key: Key) -> None:
         """Leave a change out, unless the folder that it is in is removed: then it goes too."""
@@ -144,7 +131,7 @@ class _Chooser:
             return _SPECIAL
         if change.after is not None and change.after.kind == "l" and not self.stays_inside(key, change.after):
             return _OUTSIDE
-        return self.rules.hold(self.path_of(key))
+        return self.judge(self.path_of(key))
 
     def keep_above(self, key: Key) -> None:
         """Keep the folders above something that stays where it is."""
@@ -228,9 +215,9 @@ def _no_folder_now(change: Difference) -> bool:
     return was and (change.after is None or change.after.kind != "d")
 
 
-def choose(roots: Sequence[str], manifest: Manifest, rules: Rules, new_rules: Mapping[Key, bytes]) -> Choice:
+def choose(roots: Sequence[str], manifest: Manifest, hold: Hold, new_rules: Mapping[Key, bytes]) -> Choice:
     """Sort the changes; `new_rules` are the ignore files among the new files, with what they say."""
-    chooser = _Chooser(roots, manifest.changes, rules)
+    chooser = _Chooser(roots, manifest.changes, hold)
     chooser.ignore(new_rules)
     chooser.hold()
     chooser.drop_empty()

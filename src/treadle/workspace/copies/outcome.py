@@ -13,7 +13,8 @@ from msgspec import Struct
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import ChangeKind, CopyChange, CopyChanges, FileChange
 from treadle.workspace.copies.applying import carry_out, take_back
-from treadle.workspace.copies.choosing import Choice, Rules, choose, new_ignore_files
+from treadle.workspace.copies.choosing import Choice, Hold, choose, new_ignore_files
+from treadle.workspace.copies.git_index import is_same_index, read_plain
 from treadle.workspace.copies.making import Copy
 from treadle.workspace.copies.staging import (
     Difference,
@@ -55,16 +56,16 @@ class TakenBack(Struct, frozen=True):
     left: tuple[str, ...]
 
 
-def read_changes(copy: Copy, rules: Rules, *, output: str = "", failed: bool = False) -> CopyChanges:
+def read_changes(copy: Copy, hold: Hold, *, output: str = "", failed: bool = False) -> CopyChanges:
     """Say what a command changed in its copy, once it has ended. `output` is searched for the copy's own limits.
 
-    Looks at the disk; takes as long as there are changes.
+    `hold` says of an absolute path why it must not be changed; empty for what may be. Looks at the disk.
     """
     manifest = read_manifest(copy.folder)
     trouble = _trouble(manifest, output, failed=failed)
     if manifest is None or manifest.trouble:
         return CopyChanges(trouble=trouble)
-    choice = _choice(copy, manifest, rules)
+    choice = _choice(copy, manifest, hold)
     with _Texts(copy) as texts:
         shown = [_shown(copy, change, "", texts) for change in choice.chosen]
         shown += [_shown(copy, change, reason, texts) for change, reason in choice.held]
@@ -86,22 +87,23 @@ def _trouble(manifest: Manifest | None, output: str, *, failed: bool) -> str:
     return next((text for found, text in _LIMITS if found.search(output)), "") if failed else ""
 
 
-def _choice(copy: Copy, manifest: Manifest, rules: Rules) -> Choice:
-    rows = tuple(change for change in manifest.changes if not _is_refreshed_index(copy, change, rules))
+def _choice(copy: Copy, manifest: Manifest, hold: Hold) -> Choice:
+    rows = tuple(change for change in manifest.changes if not _is_refreshed_index(copy, change))
     kept = Manifest(manifest.start, manifest.trouble, manifest.full, manifest.skipped, rows)
     ignore_files = {
         (change.root, change.path.rpartition(b"/")[0]): b"".join(read_content(copy.folder, change))
         for change in new_ignore_files(rows)
         if change.after is not None and change.after.kind == "f" and change.size < _LARGEST_TEXT
     }
-    return choose(copy.roots, kept, rules, ignore_files)
+    return choose(copy.roots, kept, hold, ignore_files)
 
 
-def _is_refreshed_index(copy: Copy, change: Difference, rules: Rules) -> bool:
+def _is_refreshed_index(copy: Copy, change: Difference) -> bool:
     """Whether git only wrote its index anew, as it does when it looks."""
     if change.note != INDEX:
         return False
-    return rules.same_index(f"{path_of(copy, change)}/index", b"".join(read_content(copy.folder, change)))
+    kept = b"".join(read_content(copy.folder, change))
+    return is_same_index(read_plain(Path(path_of(copy, change), "index")), kept)
 
 
 def path_of(copy: Copy, change: Difference) -> str:
@@ -233,7 +235,7 @@ def _named(state: State | None) -> str:
             return "something else"
 
 
-def apply_changes(copy: Copy, digest: str, rules: Rules) -> tuple[FileChange, ...]:
+def apply_changes(copy: Copy, digest: str, hold: Hold) -> tuple[FileChange, ...]:
     """Apply the changes that `digest` names: all that is not held, or nothing. Gives the files that changed.
 
     Raises `ToolError` when the list is another one than was shown, or a path was changed in the meantime.
@@ -241,7 +243,7 @@ def apply_changes(copy: Copy, digest: str, rules: Rules) -> tuple[FileChange, ..
     manifest = read_manifest(copy.folder)
     if manifest is None or manifest.trouble:
         raise ToolError("Nothing was applied: the changes are not there any more. Run the command again.")
-    choice = _choice(copy, manifest, rules)
+    choice = _choice(copy, manifest, hold)
     if choice.digest != digest:
         raise ToolError("Nothing was applied: the changes are not those that were shown. Run the command again.")
     with _Texts(copy) as texts:
