@@ -18,6 +18,7 @@ COMMANDS = MappingProxyType(
         "demo": "see Treadle work on a sample project, without a key",
         "sessions": "list sessions",
         "show": "show what happened in a session",
+        "try": "run a command on a throw-away copy of the folder; show or apply what it changed",
         "jobs": "list the commands in the background; show their output, stop them",
         "edits": "show how well models edit; apply an edit without a model",
         "parse": "parse model replies without a model",
@@ -39,6 +40,9 @@ COMMANDS = MappingProxyType(
     }
 )
 """The commands besides the main one; each is the module of `treadle.cli` of the same name."""
+
+_MODULES = MappingProxyType({"": "work", "try": "attempt"})
+"""The main command, and one whose name is a word of the language, have modules of other names."""
 
 
 def run(argv: Sequence[str]) -> int:
@@ -70,7 +74,7 @@ def parser_of(name: str) -> CommandParser:
 
 
 def _module(name: str) -> Any:
-    return import_module(f"treadle.cli.{name or 'work'}")
+    return import_module(f"treadle.cli.{_MODULES.get(name, name)}")
 
 
 def _commands() -> str:

@@ -61,7 +61,7 @@ def confine(line: str, granted: Sequence[SandboxDenial], place: Place, context: 
     unsandboxed = any(one.right is Right.UNSANDBOXED for one in granted) and context.mode is not Mode.PLAN
     if unsandboxed or (not granted and not confines(context.mode)):
         return Confinement(variables=variables)
-    profile = replace(_profile(place), change_root=context.mode is not Mode.PLAN)
+    profile = replace(workspace_profile(place), change_root=context.mode is not Mode.PLAN)
     if context.mode is Mode.PLAN:
         return Confinement(prepare(profile, probe()), variables)
     for right in granted:
@@ -89,7 +89,7 @@ def confine_server(mode: Mode, place: Place) -> Wrapping:
     """
     if not confines(mode):
         return PLAIN
-    return prepare(replace(_profile(place), change_root=False), probe())
+    return prepare(replace(workspace_profile(place), change_root=False), probe())
 
 
 def _denial(profile: Profile, state: SandboxState, data: Path, output: str) -> SandboxDenial | None:
@@ -100,7 +100,8 @@ def _denial(profile: Profile, state: SandboxState, data: Path, output: str) -> S
     return None if denial is not None and is_within(denial.target, str(data)) else denial
 
 
-def _profile(place: Place) -> Profile:
+def workspace_profile(place: Place) -> Profile:
+    """Build the profile of commands that change the workspace; looks at the disk."""
     place.private.mkdir(parents=True, exist_ok=True, mode=0o700)
     (place.data / "locks").mkdir(parents=True, exist_ok=True, mode=0o700)
     around = Surroundings(home=str(Path.home()), data=str(place.data), private=str(place.private), variables=os.environ)

@@ -12,6 +12,7 @@ from treadle.workspace.copies.outcome import (
     throw_away,
 )
 from treadle.workspace.copies.probing import why_no_copy
+from treadle.workspace.copies.running import run_on_copy
 
 __all__ = [
     "Copy",
@@ -22,6 +23,7 @@ __all__ = [
     "nothing_is_held",
     "read_changes",
     "recover",
+    "run_on_copy",
     "show_difference",
     "summarize",
     "throw_away",

@@ -4,7 +4,7 @@ import contextlib
 import os
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -66,15 +66,33 @@ def read_changes(copy: Copy, hold: Hold, *, output: str = "", failed: bool = Fal
     if manifest is None or manifest.trouble:
         return CopyChanges(trouble=trouble)
     choice = _choice(copy, manifest, hold)
+    all_of_them = (*choice.chosen, *(change for change, _ in choice.held))
+    folders = {path_of(copy, change) for change in all_of_them if _is_whole_folder(change)}
     with _Texts(copy) as texts:
         shown = [_shown(copy, change, "", texts) for change in choice.chosen]
         shown += [_shown(copy, change, reason, texts) for change, reason in choice.held]
     return CopyChanges(
         digest=choice.digest,
-        changes=tuple(sorted(shown, key=lambda change: change.path)),
+        changes=tuple(sorted(_telling(shown, folders), key=lambda change: change.path)),
         ignored=choice.ignored,
         trouble=trouble,
     )
+
+
+def _is_whole_folder(change: Difference) -> bool:
+    """Whether a folder was made or removed, and nothing else was or is there."""
+    return {state.kind if state is not None else "" for state in (change.before, change.after)} == {"", "d"}
+
+
+def _telling(changes: Sequence[CopyChange], folders: Collection[str]) -> list[CopyChange]:
+    """Leave out folders that were made for, or went with, something that is listed."""
+    inner = {above for change in changes for above in _above(change.path)}
+    return [change for change in changes if change.path not in folders or change.path not in inner]
+
+
+def _above(path: str) -> Iterator[str]:
+    while path != (path := posixpath.dirname(path)):
+        yield path
 
 
 def _trouble(manifest: Manifest | None, output: str, *, failed: bool) -> str:

@@ -154,6 +154,7 @@ def _load(name: str) -> Any:
 def main() -> None:
     """Do what the arguments say."""
     end = sys.argv.index("--")
+    _libc.prctl(_DEATH_SIGNAL, signal.SIGKILL)
     try:
         os.chdir(sys.argv[1])
         folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY)

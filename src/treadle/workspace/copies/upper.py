@@ -294,8 +294,8 @@ class _Reader:
         note: str = "",
         recent: bool = False,
     ) -> None:
-        """Write down one change, if it is one."""
-        if before == after:
+        """Write down one change, if it is one; what has a note was found to be one."""
+        if before == after and not note:
             return
         if len(self.rows) >= self.most:
             raise _RefusedError(f"It changed more than {self.most:,} files.")
