@@ -3,7 +3,7 @@
 import hashlib
 import os
 import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -33,11 +33,10 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Desk:
+class Bench:
     """A workspace, and beside it everything private of Treadle."""
 
     folder: Path
-    variables: dict[str, str] = field(default_factory=dict)
 
     @property
     def root(self) -> Path:
@@ -68,7 +67,7 @@ class Desk:
         launcher = Launcher(
             shell="/bin/bash",
             directory=str(self.root),
-            variables=child_variables({**os.environ, **self.variables}),
+            variables=child_variables(os.environ),
             spool=self.data / "spool",
         )
         command = launcher.start(line, confinement=Confinement(copy.wrapping))

@@ -46,8 +46,12 @@ class Opened(Struct, frozen=True, array_like=True):
 
 
 class Journal(Struct, frozen=True):
-    """What is being applied to which roots (in hex); the part of it that was done can be taken back."""
+    """What is being applied to which roots (in hex); the part of it that was done can be taken back.
 
+    `token` makes the names of files that are being written.
+    """
+
+    token: str
     roots: tuple[str, ...]
     steps: tuple[Step, ...] = ()
     opened: tuple[Opened, ...] = ()
@@ -69,7 +73,7 @@ def carry_out(folder: Path, roots: Sequence[str], start: int, changes: Sequence[
         tree = Tree(roots)
         _check(tree, ordered, start, journal)
         steps = journal.write(tree, ordered)
-        worker = _Worker(tree, folder, synced=len(steps) <= _MOST_SYNCED)
+        worker = _Worker(tree, journal.token, synced=len(steps) <= _MOST_SYNCED)
         worker.go(ordered, lambda change: read_content(folder, change))
         for one in journal.opened:
             if not any(change.root == one.root and change.name == one.name for change in ordered):
@@ -92,6 +96,7 @@ class _Journaling:
 
     def __init__(self, folder: Path, roots: Sequence[str]) -> None:
         self.folder = folder
+        self.token = folder.name
         self.roots = tuple(os.fsencode(root).hex() for root in roots)
         self.opened: list[Opened] = []
 
@@ -132,7 +137,9 @@ class _Journaling:
 
     def save(self, steps: tuple[Step, ...]) -> None:
         """Write the journal: whole or not at all."""
-        write_private(self.folder / "journal", msgspec.json.encode(Journal(self.roots, steps, tuple(self.opened))))
+        write_private(
+            self.folder / "journal", msgspec.json.encode(Journal(self.token, self.roots, steps, tuple(self.opened)))
+        )
 
     def remove(self) -> None:
         """Say that nothing has to be taken back any more."""
@@ -189,9 +196,9 @@ Content = Callable[[Difference], Iterable[bytes]]
 class _Worker:
     """Turns every path from what it is into what it is to be. `patient`: what cannot be done is named, and left."""
 
-    def __init__(self, tree: Tree, folder: Path, *, synced: bool, patient: bool = False) -> None:
+    def __init__(self, tree: Tree, token: str, *, synced: bool, patient: bool = False) -> None:
         self.tree = tree
-        self.folder = folder
+        self.token = token
         self.synced = synced
         self.patient = patient
         self.left: list[str] = []
@@ -225,7 +232,7 @@ class _Worker:
         over = was is not None and was.kind != "d"
         if over:
             self.expect(change)
-        at = Place(change.root, change.path, temporary_for(self.folder, change))
+        at = Place(change.root, change.path, temporary_for(self.token, change))
         if new.kind == "l":
             self.tree.link(at, bytes.fromhex(new.what), over=over)
         elif was is not None and was.kind == "f" and was.what == new.what:
@@ -268,9 +275,9 @@ def _verified(content: Iterable[bytes], expected: str) -> Iterator[bytes]:
         raise OSError("what was kept of the change is damaged")
 
 
-def temporary_for(folder: Path, change: Difference) -> bytes:
+def temporary_for(token: str, change: Difference) -> bytes:
     """Name the file that becomes another one, so that it is known after a kill."""
-    text = f"{folder.name[-12:]}:{change.root}:{change.name}"
+    text = f"{token}:{change.root}:{change.name}"
     return f".treadle-{sha256(text.encode()).hexdigest()[:16]}.tmp".encode()
 
 
@@ -292,14 +299,14 @@ def take_back(folder: Path) -> tuple[str, ...]:
         left: list[str] = []
         for step in journal.steps:
             change = step.change
-            tree.remove_temporary(Place(change.root, change.path, temporary_for(folder, change)))
+            tree.remove_temporary(Place(change.root, change.path, temporary_for(journal.token, change)))
             now = _state(tree, change)
             if not _is_ours(change, now):
                 left.append(os.fsdecode(change.path))
             elif now != change.before:
                 back.append(structs.replace(change, before=now, after=change.before))
                 places[change.root, change.name] = step
-        worker = _Worker(tree, folder, synced=True, patient=True)
+        worker = _Worker(tree, journal.token, synced=True, patient=True)
         worker.go(back, lambda change: _old(folder, places[change.root, change.name]))
         for one in reversed(journal.opened):
             with contextlib.suppress(OSError):

@@ -303,15 +303,21 @@ def recover(data: Path) -> tuple[TakenBack, ...]:
 
 
 def summarize(changes: Sequence[CopyChange], roots: Sequence[str], *, most: int = 20) -> list[str]:
-    """List changes for a person, a line each; above `most` by folder."""
+    """List changes for a person, a line each; above `most` by folder, but for those that are held."""
     if len(changes) <= most:
         return [_line(change, roots) for change in changes]
     folders: dict[str, list[CopyChange]] = {}
     for change in changes:
-        folders.setdefault(posixpath.dirname(_relative(change.path, roots)) or ".", []).append(change)
-    return [f"  {_counted(found)}  {folder}/" for folder, found in sorted(folders.items())[:most]] + (
-        [f"  and {len(folders) - most:,} more folders"] if len(folders) > most else []
-    )
+        if not change.held:
+            folders.setdefault(posixpath.dirname(_relative(change.path, roots)) or ".", []).append(change)
+    counts = [f"  {_counted(found)}  {folder}/" for folder, found in sorted(folders.items())]
+    held = [_line(change, roots) for change in changes if change.held]
+    return [*_first(counts, most, "folders"), *_first(held, most, "that are not applied")]
+
+
+def _first(lines: list[str], most: int, what: str) -> list[str]:
+    more = len(lines) - most
+    return lines if more <= 0 else [*lines[:most], f"  and {more:,} more {what}"]
 
 
 def _counted(changes: Sequence[CopyChange]) -> str:
