@@ -138,7 +138,7 @@ class _Chooser:
         if self.all[key].before is None:
             return
         for above in self.ups(key):
-            if _no_folder_now(self.all[above]) and above not in self.held:
+            if _no_folder_now(self.all[above]) and above not in self.held and above not in self.dropped:
                 self.held[above] = f"{self.name(key)} stays in it"
 
     def ups(self, key: Key) -> list[Key]:
