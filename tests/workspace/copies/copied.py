@@ -94,11 +94,10 @@ def snapshot(root: Path) -> dict[bytes, tuple[object, ...]]:
         if stat.S_ISLNK(status.st_mode):
             found[name] = ("link", os.readlink(path))
             return
-        closed = (
-            os.geteuid() and mode & 0o500 != 0o500 and (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode))
-        )
+        needed = 0o500 if stat.S_ISDIR(status.st_mode) else 0o400 if stat.S_ISREG(status.st_mode) else 0
+        closed = os.geteuid() != 0 and mode & needed != needed
         if closed:
-            os.chmod(path, mode | 0o500)
+            os.chmod(path, mode | needed)
         if stat.S_ISREG(status.st_mode):
             with open(path, "rb") as file:
                 found[name] = ("file", mode, hashlib.file_digest(file, "sha256").hexdigest())

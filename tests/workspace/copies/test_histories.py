@@ -19,12 +19,15 @@ _WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-all") if os.geteuid() == 0 else (
 """A command in the sandbox has no capabilities; one that is compared with it has none either."""
 
 
+Tree = dict[bytes, tuple[object, ...]]
+
+
 def words(seed: int, count: int, doing: str) -> tuple[str, ...]:
     return sys.executable, "-I", "-S", history.__file__, str(seed), str(count), doing
 
 
-async def changed(bench: Bench, seed: int) -> tuple[Path, Ran]:
-    """Make a tree, let the same history change a twin of it bare and it in a copy; gives the twin and the run."""
+async def changed(bench: Bench, seed: int) -> tuple[Tree, Path, Ran]:
+    """Make a tree, let the same history change a twin of it bare and it in a copy; gives the tree before, the twin and the run."""
     bare = bench.folder / "bare"
     for root in (bench.root, bare):
         subprocess.run(["chmod", "-R", "u+rwx", root], check=False, capture_output=True)
@@ -40,11 +43,11 @@ async def changed(bench: Bench, seed: int) -> tuple[Path, Ran]:
     assert ran.status == 0, ran.output
     if os.geteuid() == 0:
         assert snapshot(bench.root) == before, "the real files changed"
-    return bare, ran
+    return before, bare, ran
 
 
 async def check(bench: Bench, seed: int) -> None:
-    bare, ran = await changed(bench, seed)
+    _, bare, ran = await changed(bench, seed)
     changes = ran.changes()
     assert not changes.trouble
     assert not [change for change in changes.changes if change.held]
@@ -72,8 +75,7 @@ def is_chosen(path: str, seed: int) -> bool:
 
 
 async def check_held(bench: Bench, seed: int) -> None:
-    _, ran = await changed(bench, seed)
-    before = snapshot(bench.root)
+    before, _, ran = await changed(bench, seed)
 
     def hold(path: str) -> str:
         return "for a test" if is_chosen(path, seed) else ""
