@@ -27,7 +27,7 @@ def words(seed: int, count: int, doing: str) -> tuple[str, ...]:
 
 
 async def changed(bench: Bench, seed: int) -> tuple[Tree, Path, Ran]:
-    """Make a tree, let the same history change a twin of it bare and it in a copy; gives the tree before, the twin and the run."""
+    """Let one history change a tree in a copy, and a twin bare; gives the tree before, the twin and the run."""
     bare = bench.folder / "bare"
     for root in (bench.root, bare):
         subprocess.run(["chmod", "-R", "u+rwx", root], check=False, capture_output=True)

@@ -74,7 +74,8 @@ def write_job(folder: Path, roots: Sequence[str], masks: Sequence[Masks], size: 
         "caches": frozenset(map(os.fsencode, CACHES)),
     }
     (folder / "mount").mkdir(mode=0o700)
-    (folder / "job").write_bytes(marshal.dumps(job))
+    with os.fdopen(os.open(folder / "job", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        marshal.dump(job, file)
 
 
 def frame(folder: Path) -> tuple[str, ...]:
