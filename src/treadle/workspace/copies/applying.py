@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.copies.staging import Difference, State, read_content
+from treadle.workspace.copies.staging import Contents, Difference, State
 from treadle.workspace.copies.tree import Place, Tree
 from treadle.workspace.private_file import write_private
 
@@ -67,27 +67,28 @@ def carry_out(folder: Path, roots: Sequence[str], start: int, changes: Sequence[
     `start` is when the command started (nanoseconds, by the clock of files): what was changed later is somebody's.
     """
     ordered = sorted(changes, key=lambda change: (change.root, change.path))
-    tree: Tree | None = None
     journal = _Journaling(folder, roots)
     try:
-        tree = Tree(roots)
+        contents, tree = Contents(folder), Tree(roots)
+    except OSError as error:
+        raise ToolError(_explain(error)) from error
+    try:
         _check(tree, ordered, start, journal)
         steps = journal.write(tree, ordered)
         worker = _Worker(tree, journal.token, synced=len(steps) <= _MOST_SYNCED)
-        worker.go(ordered, lambda change: read_content(folder, change))
+        worker.go(ordered, contents.read)
         for one in journal.opened:
             if not any(change.root == one.root and change.name == one.name for change in ordered):
                 tree.set_mode(one.root, bytes.fromhex(one.name), one.mode)
         tree.sync()
     except BaseException as error:
-        if tree is not None:
-            take_back(folder)
+        take_back(folder)
         if isinstance(error, OSError | StaleError):
             raise ToolError(_explain(error)) from error
         raise
     finally:
-        if tree is not None:
-            tree.close()
+        tree.close()
+        contents.close()
     journal.remove()
 
 
@@ -117,7 +118,7 @@ class _Journaling:
     def write(self, tree: Tree, changes: Sequence[Difference]) -> tuple[Step, ...]:
         """Keep the old bytes, then the plan."""
         steps: list[Step] = []
-        with (self.folder / "old").open("xb") as old:
+        with (self.folder / "old").open("wb") as old:
             for change in changes:
                 if change.before is None or change.before.kind != "f":
                     steps.append(Step(change))

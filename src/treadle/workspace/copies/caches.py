@@ -17,13 +17,14 @@ CACHES = (
 )
 """Names of folders that hold nothing but a tool's cache, also where there is no git; docs/sandbox.md lists them."""
 
+_PACKAGES = b"node_modules/"
 _INNER = (b"node_modules/.cache/", b"node_modules/.vite/")
 _EVERYTHING = b"*"
 
 
 def in_inner_cache(path: bytes) -> bool:
     """Whether a path is in a cache of a package manager's folder."""
-    return any(inner in b"/" + path + b"/" for inner in _INNER)
+    return _PACKAGES in path and any(inner in path + b"/" for inner in _INNER)
 
 
 def git_ignores(root: str) -> Callable[[bytes, bool], bool]:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import ChangeKind, CopyChange, CopyChanges, FileChange
@@ -17,10 +17,10 @@ from treadle.workspace.copies.choosing import Choice, Hold, choose, new_ignore_f
 from treadle.workspace.copies.git_index import is_same_index, read_plain
 from treadle.workspace.copies.making import Copy
 from treadle.workspace.copies.staging import (
+    Contents,
     Difference,
     Manifest,
     State,
-    read_content,
     read_manifest,
     remove_folder,
     take_abandoned,
@@ -106,22 +106,21 @@ def _trouble(manifest: Manifest | None, output: str, *, failed: bool) -> str:
 
 
 def _choice(copy: Copy, manifest: Manifest, hold: Hold) -> Choice:
-    rows = tuple(change for change in manifest.changes if not _is_refreshed_index(copy, change))
-    kept = Manifest(manifest.start, manifest.trouble, manifest.full, manifest.skipped, rows)
-    ignore_files = {
-        (change.root, change.path.rpartition(b"/")[0]): b"".join(read_content(copy.folder, change))
-        for change in new_ignore_files(rows)
-        if change.after is not None and change.after.kind == "f" and change.size < _LARGEST_TEXT
-    }
-    return choose(copy.roots, kept, hold, ignore_files)
+    with contextlib.closing(Contents(copy.folder)) as contents:
+        rows = tuple(change for change in manifest.changes if not _is_refreshed_index(copy, change, contents))
+        ignore_files = {
+            (change.root, change.path.rpartition(b"/")[0]): contents.whole(change)
+            for change in new_ignore_files(rows)
+            if change.after is not None and change.after.kind == "f" and change.size < _LARGEST_TEXT
+        }
+    return choose(copy.roots, structs.replace(manifest, changes=rows), hold, ignore_files)
 
 
-def _is_refreshed_index(copy: Copy, change: Difference) -> bool:
+def _is_refreshed_index(copy: Copy, change: Difference, contents: Contents) -> bool:
     """Whether git only wrote its index anew, as it does when it looks."""
     if change.note != INDEX:
         return False
-    kept = b"".join(read_content(copy.folder, change))
-    return is_same_index(read_plain(Path(path_of(copy, change), "index")), kept)
+    return is_same_index(read_plain(Path(path_of(copy, change), "index")), contents.whole(change))
 
 
 def path_of(copy: Copy, change: Difference) -> str:
@@ -144,21 +143,27 @@ class _Texts:
     """The old and the new text of changed files."""
 
     def __init__(self, copy: Copy) -> None:
-        self._copy = copy
         self._tree = Tree(copy.roots)
+        self._contents = Contents(copy.folder)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._tree.close()
+        self._contents.close()
 
     def count(self, change: Difference) -> tuple[int | None, int | None]:
         """Count the lines that are new and those that are gone; None for what is no text."""
         if not any(state is not None and state.kind == "f" for state in (change.before, change.after)):
             return None, None
-        diff = self.diff(change)
-        return (None, None) if diff is None else (diff.added, diff.removed)
+        old, new = self.old(change), self.new(change)
+        if old is None or new is None or not _is_comparable(old, new):
+            return None, None
+        if not old or not new:
+            return _lines(new), _lines(old)
+        diff = compare(old, new)
+        return diff.added, diff.removed
 
     def diff(self, change: Difference) -> Diff | None:
         """Compare the texts; None where one is none, is too large, or differs in too many lines."""
@@ -186,7 +191,11 @@ class _Texts:
             return ""
         if change.note or change.size > _LARGEST_TEXT:
             return None
-        return _text(b"".join(read_content(self._copy.folder, change)))
+        return _text(self._contents.whole(change))
+
+
+def _lines(text: str) -> int:
+    return text.count("\n") + (text[-1:] not in ("", "\n"))
 
 
 def _text(data: bytes) -> str | None:

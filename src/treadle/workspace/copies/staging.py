@@ -86,17 +86,29 @@ def read_manifest(folder: Path) -> Manifest | None:
         return None
 
 
-def read_content(folder: Path, change: Difference) -> Iterator[bytes]:
-    """Read the new bytes of a file. Raises `OSError` when they are not there."""
-    with (folder / "contents").open("rb") as file:
-        file.seek(change.offset)
-        left = change.size
-        while left:
-            data = file.read(min(left, _CHUNK))
+class Contents:
+    """The new bytes of files in a staging folder. Raises `OSError` when they are not there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = os.open(folder / "contents", os.O_RDONLY | os.O_CLOEXEC)
+
+    def read(self, change: Difference) -> Iterator[bytes]:
+        """Give the new bytes of one file, piece by piece."""
+        at, end = change.offset, change.offset + change.size
+        while at < end:
+            data = os.pread(self._file, min(end - at, _CHUNK), at)
             if not data:
-                raise OSError(f"{folder}/contents is cut short")
-            left -= len(data)
+                raise OSError("what was kept of the changes is cut short")
+            at += len(data)
             yield data
+
+    def whole(self, change: Difference) -> bytes:
+        """Give them at once."""
+        return b"".join(self.read(change))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._file)
 
 
 def remove_folder(folder: Path) -> None:
