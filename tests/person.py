@@ -8,6 +8,8 @@ ENTER, ESCAPE, TAB, SHIFT_TAB, BACKSPACE = "\r", "\x1b", "\t", "\x1b[Z", "\x7f"
 UP, DOWN, LEFT, RIGHT = "\x1b[A", "\x1b[B", "\x1b[D", "\x1b[C"
 CTRL_C, CTRL_D, CTRL_G, CTRL_J, CTRL_O, CTRL_S, CTRL_Z = "\x03", "\x04", "\x07", "\n", "\x0f", "\x13", "\x1a"
 
+ALT_P = "\x1bp"
+
 QUIET = 0.8
 """Seconds without a key after which a question takes them, as docs/terminal.md promises."""
 
@@ -51,6 +53,10 @@ class Person:
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
+
+    def chance(self, of: float) -> bool:
+        """Decide by chance."""
+        return self._random.random() < of
 
     def pace(self) -> float:
         """The time to the next key of a piece of typing."""

@@ -16,16 +16,27 @@ from prompt_toolkit.input.base import PipeInput
 from prompt_toolkit.output import DummyOutput
 
 from tests.person import ESCAPE, Stroke
+from treadle.app.config.settings import Settings
+from treadle.app.models.offered import OfferedModel
 from treadle.app.session.live import LiveSession
-from treadle.protocol.events import Answer, Interrupt, Op, Prompt, SetMode, Source
+from treadle.protocol.events import Answer, Interrupt, Op, Prompt, SetMode, SetModel, Source
 from treadle.protocol.messages import text_of
+from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import Phase, QuestionAsked, QuestionClosed, TurnStarted
 from treadle.protocol.permissions import Mode, Question
 from treadle.tui.dialog import Dialog
+from treadle.tui.look import look_of
 from treadle.tui.paint import Painter
+from treadle.tui.picker import Pick
 from treadle.tui.surface import Surface
 
 T = TypeVar("T")
+
+
+MODELS = tuple(
+    OfferedModel(ref=f"fake/{name}", title="Fake", window=1000, price_in=1.0, price_out=2.0, usable=True, thinks=True)
+    for name in ("one", "two", "three", "other")
+)
 
 
 class _Selector(selectors.DefaultSelector):
@@ -90,7 +101,19 @@ class FakeLive:
             questions=(),
         )
         live = SimpleNamespace(
-            past=(), opening=(), status=status, workspace=folder, roots=(), notices=(), post=self.post, closed=False
+            id="s",
+            past=(),
+            opening=(),
+            status=status,
+            workspace=folder,
+            roots=(),
+            notices=(),
+            before=None,
+            post=self.post,
+            closed=False,
+            trust=SimpleNamespace(trusted=False),
+            offered_models=lambda: MODELS,
+            choose=lambda ref, thinking: SetModel(model=ref, tool_protocol=ToolProtocol.NATIVE),
         )
         return cast("LiveSession", live)
 
@@ -114,11 +137,13 @@ class FakeLive:
 
 @dataclass(slots=True)
 class OpenApp:
-    """A running surface, its keyboard, and what it sent."""
+    """A running surface, its keyboard, and what it sent. What is read aside is there at once."""
 
     surface: Surface
     live: FakeLive
     keyboard: PipeInput
+    filtered: list[str] = field(default_factory=list)
+    """What was typed into the filters of lists."""
 
     @property
     def now(self) -> float:
@@ -142,13 +167,20 @@ class OpenApp:
         while self.surface.screen.paging:
             await self.does([Stroke(0.1, ESCAPE), Stroke(0.5, "")])
 
+    async def close_list(self) -> None:
+        """Close the list to choose from, if one is open."""
+        while self.surface._lists.pickers.open:
+            await self.does([Stroke(0.1, ESCAPE), Stroke(0.5, "")])
+
     async def done(self) -> None:
         """Close the question, and let the person clear everything and rest."""
         await self.close_pager()
+        await self.close_list()
         self.surface.hear(QuestionClosed(question_id="q"))
         self.surface.screen.put("")
         await asyncio.sleep(10)
         self.live.sent.clear()
+        self.filtered.clear()
 
     @property
     def dialog(self) -> Dialog:
@@ -169,7 +201,7 @@ async def open_app(folder: Path = Path("/project")) -> AsyncIterator[OpenApp]:
     """Run the surface without a session behind it."""
     live = FakeLive()
     with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=DummyOutput()):
-        surface = Surface(live.as_live(folder), InMemoryHistory())
+        surface = Surface(live.as_live(folder), InMemoryHistory(), look_of(Settings()))
         live.surface = surface
         post = asyncio.create_task(surface.outbox.run())
         run = asyncio.create_task(surface.screen.run())
@@ -177,8 +209,17 @@ async def open_app(folder: Path = Path("/project")) -> AsyncIterator[OpenApp]:
         surface.start_painting(Painter)
         # What is drawn changes nothing of what keys do, and takes most of the time.
         surface.screen._app._redraw = lambda render_as_done=False: None  # type: ignore[method-assign]
+        surface._lists.aside.start = lambda work, done, instead: done(work())  # type: ignore[method-assign]
+        app = OpenApp(surface, live, keyboard)
+        press = surface._lists.pickers.press
+
+        def pressed(key: Pick, text: str) -> None:
+            app.filtered.append(text if key is Pick.TEXT else "")
+            press(key, text)
+
+        surface._lists.pickers.press = pressed  # type: ignore[method-assign]
         try:
-            yield OpenApp(surface, live, keyboard)
+            yield app
         finally:
             surface.screen.leave(0)
             post.cancel()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.live import LiveSession, ModelFinder
 from treadle.engine.history import read_past
@@ -146,10 +147,17 @@ def tools(diff: str = DIFF) -> dict[str, FakeTool]:
     return {tool.spec.name: tool for tool in known}
 
 
-def _choose(ref: str) -> SetModel:
+OFFERED = (
+    OfferedModel(ref="anthropic/claude-sonnet-4-5", title="Anthropic", window=200_000, thinks=True),
+    OfferedModel(ref="fake/one", title="Fake", window=10_000, price_in=1.0, price_out=1.0, usable=True),
+    OfferedModel(ref="fake/two", title="Fake", usable=True),
+)
+
+
+def _choose(ref: str, thinking: int | None) -> SetModel:
     if ref != "fake/two":
         raise ConfigError("model-name", f"{ref!r} is not known.", why="There is one other model.", fix="Take it.")
-    return SetModel(model=ref, tool_protocol=ToolProtocol.XML)
+    return SetModel(model=ref, tool_protocol=ToolProtocol.XML, thinking_budget=thinking)
 
 
 def _judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing) -> Decision:
@@ -262,7 +270,7 @@ async def session(
         store=store,
         first=first,
         trust=trust or SessionTrust(trust=Trust(workspace=folder, state=TrustState.TRUSTED, items=())),
-        models=ModelFinder(spec=lambda _: MODEL, choose=_choose, for_mode=_same_model),
+        models=ModelFinder(spec=lambda _: MODEL, choose=_choose, for_mode=_same_model, offered=lambda: OFFERED),
         checklist_file=folder / "checklist.md",
         clean_up=clean_up,
     )

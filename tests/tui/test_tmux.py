@@ -151,6 +151,33 @@ def test_the_pager_shows_a_long_command_and_gives_the_screen_back(tmux: Tmux, tm
     assert not (workspace / "made").exists()
 
 
+def test_files_and_models_are_chosen_in_a_small_terminal(tmux: Tmux, tmp_path: Path) -> None:
+    workspace, script = tmp_path / "ws", tmp_path / "script.json"
+    (workspace / "shop").mkdir(parents=True)
+    for name in ("shop/cart.py", "shop/bad\udcff\nname.py"):
+        (workspace / name).touch()
+    script.write_text(json.dumps({"turns": [{"items": [{"type": "text", "text": "I **look**."}]}]}))
+    tmux.start(f"{sys.executable} -m treadle -C ws --model scripted/script.json; sleep 1000")
+    tmux.run("resize-window", "-t", "t", "-x", "60", "-y", "20")
+    tmux.keys("see @ca")
+    tmux.until("❯ shop/cart.py")
+    tmux.keys("Enter")
+    tmux.until("› see @shop/cart.py")
+    assert "❯" not in tmux.shown
+    tmux.keys("@bad", "Tab")
+    tmux.until("@shop/bad\\xff\\nname.py")
+    tmux.keys("M-p")
+    tmux.until("Model ›", "in use", "esc close")
+    tmux.keys("sonnet 4-5 anthropic")
+    tmux.until("Model › sonnet 4-5 anthropic", "❯ claude-sonnet-4-5", "no key")
+    tmux.keys("Escape")
+    tmux.keys("please")
+    tmux.until("name.py please")
+    assert "Model ›" not in tmux.shown
+    tmux.keys("Enter")
+    tmux.until("› see @shop/cart.py @shop/bad\\xff\\nname.py please", "I look.", "■ Done")
+
+
 def test_a_log_that_cannot_be_written_is_told_once(tmux: Tmux, tmp_path: Path) -> None:
     workspace, script = tmp_path / "ws", tmp_path / "script.json"
     workspace.mkdir()

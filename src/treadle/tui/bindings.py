@@ -28,6 +28,7 @@ _WISHES = (
     ("up", Wish.MENU_UP),
     ("down", Wish.MENU_DOWN),
     ("tab", Wish.MENU_TAKE),
+    ("enter", Wish.MENU_ENTER),
 )
 
 _LIST_KEYS = {
@@ -69,9 +70,13 @@ def add_draft_keys(
     act: Callable[[Intent], None],
     can: Callable[[Wish], bool],
     alone: Callable[[], bool],
+    chord: Callable[[], bool],
     enter: Callable[[bool], None],
 ) -> None:
-    """Let the draft take its keys; `can` says whether a key means a wish now, `enter` takes whether it should steer."""
+    """Let the draft take its keys; `can` says whether a key means a wish now, `enter` takes whether it should steer.
+
+    `alone` and `chord` say whether the key that came was the only one of its read, or Alt with another one.
+    """
 
     def wishes(wish: Wish) -> Handler:
         return lambda _: act(wish)
@@ -84,6 +89,7 @@ def add_draft_keys(
     keys.add("escape", "enter", filter=prompt)(new_line)
     keys.add("c-j", filter=prompt)(new_line)
     keys.add("tab", filter=prompt)(lambda _: act(Tabbed(alone=alone())))
+    keys.add("escape", "p", filter=prompt & ~is_searching & Condition(chord))(wishes(Wish.PICK_MODEL))
     keys.add("<sigint>")(wishes(Wish.STOP))
     for name, wish in _WISHES:
         keys.add(name, filter=prompt & ~is_searching & may(wish))(wishes(wish))

@@ -35,7 +35,10 @@ from treadle.tui.view import View, answered
 
 
 class Questions:
-    """Asks the first open question of `view`; answers go to the outbox, what they show is given to `show`."""
+    """Asks the first open question of `view`; answers go to the outbox, what they show is given to `show`.
+
+    While the person is `busy`, with a draft or a list to choose from, a question takes no keys by itself.
+    """
 
     def __init__(
         self,
@@ -46,6 +49,7 @@ class Questions:
         view: Callable[[], View],
         change_view: Callable[[View], None],
         stop: Callable[[], None],
+        busy: Callable[[], bool],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._screen = screen
@@ -54,9 +58,10 @@ class Questions:
         self._view = view
         self._change_view = change_view
         self._stop = stop
+        self._busy = busy
         self._timer: asyncio.TimerHandle | None = None
         self._begun = False
-        self.dialog = Dialog()
+        self.dialog = self._shown = Dialog()
 
     def begin(self) -> None:
         """Ask from now on: questions are on the screen."""
@@ -71,7 +76,7 @@ class Questions:
         if first is not None and (asking is None or asking.question.id != first.id):
             self._leave_field()
             now = self._loop.time()
-            self.dialog = opened(self.dialog, first, self._view().mode, now, draft=bool(self._screen.text))
+            self.dialog = opened(self.dialog, first, self._view().mode, now, draft=self._busy())
         elif first is None and asking is not None:
             self._leave_field()
             self.dialog = closed(self.dialog)
@@ -109,11 +114,14 @@ class Questions:
         if at is not None:
             self._timer = self._loop.call_at(at, self._moment)
         dialog = self.dialog
+        if dialog is not self._shown:
+            self._shown = dialog
+            self._screen.refresh_now()
         self._screen.focus(Focus.WORDS if dialog.in_field else Focus.KEYS if dialog.in_list else Focus.PROMPT)
 
     def _moment(self) -> None:
         self._timer = None
-        self.dialog = moment(self.dialog, self._loop.time(), draft=bool(self._screen.text))
+        self.dialog = moment(self.dialog, self._loop.time(), draft=self._busy())
         self._sync()
 
     def _do(self, effect: Effect) -> None:

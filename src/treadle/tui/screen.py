@@ -5,16 +5,13 @@ from collections.abc import Callable
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.filters import Condition, has_focus
+from prompt_toolkit.filters import has_focus
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.layout import DynamicContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
-from prompt_toolkit.layout.processors import AfterInput, ConditionalProcessor
-from prompt_toolkit.output import Output
-from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
@@ -22,21 +19,26 @@ from prompt_toolkit.widgets import SearchToolbar
 from treadle.protocol.errors import ConfigError
 from treadle.tui.bindings import add_draft_keys, add_pager_keys, add_question_keys
 from treadle.tui.dialog import Key, Press
-from treadle.tui.drawn import go_to_top
+from treadle.tui.draft import Draft
+from treadle.tui.drawn import erase, go_to_top, without_cursor_reports
 from treadle.tui.editor import edit_text
 from treadle.tui.intents import Entered, Face, Focus, Intent, Pressed, Wish
 from treadle.tui.lines import fragments
 from treadle.tui.pager import Pager, Turn
 from treadle.tui.pasting import parse_keys
+from treadle.tui.picker_keys import add_picker_keys
 from treadle.tui.theme import Palette, Theme
-from treadle.tui.windows import MOST_INPUT_LINES, draft_window, field, lines_of, text_window, when
+from treadle.tui.windows import MOST_INPUT_LINES, draft_control, draft_window, field, lines_of, text_window, when
 
 _FIXED_LINES = 4
 """The rule, the status, the line of a search, and one of the scrollback that stays in sight."""
 
 _ESCAPE_TIMEOUT = 0.05
 _META_TIMEOUT = 0.25
-_REDRAW_PAUSE = 0.08
+_REDRAW_PAUSE = 0.125
+_SETTLED = 0.5
+"""Seconds without another size, after which everything is drawn again. What the terminal wraps of it meanwhile could
+be pushed into the scrollback, where nothing is erased."""
 
 
 _BEGIN = "\x1b[22;0t\x1b[?1004h"
@@ -47,7 +49,8 @@ _END = "\x1b[?1004l\x1b[23;0t"
 class Screen:
     """An inline application: printing goes above it into the scrollback, which stays.
 
-    `can` says whether a key means a wish now, `touched` hears of every key, `typed` of every change of the draft.
+    `can` says whether a key means a wish now, `touched` hears of every key, `typed` of every change of the draft, and
+    whether it was made by hand.
     """
 
     def __init__(
@@ -57,7 +60,7 @@ class Screen:
         act: Callable[[Intent], None],
         can: Callable[[Wish], bool],
         touched: Callable[[], None],
-        typed: Callable[[], None],
+        typed: Callable[[bool], None],
         history: History,
         theme: Theme,
     ) -> None:
@@ -69,11 +72,13 @@ class Screen:
         self._shown = Face()
         self._current: list[KeyPress] = []
         self._refreshing: asyncio.TimerHandle | None = None
+        self._settling: asyncio.TimerHandle | None = None
         self._lent = False
         self._pager: Pager | None = None
         self._held: list[str] = []
         self._title = ""
-        self._prompt = Buffer(multiline=True, history=history)
+        self._prompt = Draft(history, typed)
+        self._picking = False
         self._words = Buffer(multiline=True)
         self._windows = self._make_windows()
         self._pages = Window(FormattedTextControl(self._page, focusable=True, show_cursor=False))
@@ -83,7 +88,6 @@ class Screen:
         self._app.after_render += lambda _: self.painted.set()
         self._app.key_processor.after_key_press += lambda _: touched()
         self._prompt.on_text_changed += lambda _: touched()
-        self._prompt.on_text_changed += lambda _: typed()
 
     async def run(self) -> int:
         """Show it until `leave`; the terminal is as before afterwards, whatever happens."""
@@ -124,8 +128,17 @@ class Screen:
 
     def put(self, text: str) -> None:
         """Replace what is in the input line."""
-        self._prompt.text = text
-        self._prompt.cursor_position = len(text)
+        self._prompt.put(text)
+        self.refresh_now()
+
+    @property
+    def cursor(self) -> int:
+        """Where the cursor is in the input line."""
+        return self._prompt.cursor_position
+
+    def complete(self, text: str, cursor: int) -> None:
+        """Replace what is in the input line by what it was completed to."""
+        self._prompt.complete(text, cursor)
         self.refresh_now()
 
     def clear(self) -> None:
@@ -163,9 +176,18 @@ class Screen:
         """Send keys elsewhere from now on."""
         if focus is not self._focus:
             self._focus = focus
-            if self._pager is None:
-                self._app.layout.focus(self._windows[focus])
+            self._refocus()
+            self.refresh_now()
+
+    def pick(self, *, begin: bool) -> None:
+        """Give every key to a list that is chosen from, or give them back."""
+        self._picking = begin
+        self._refocus()
         self.refresh_now()
+
+    def _refocus(self) -> None:
+        if self._pager is None:
+            self._app.layout.focus(self._windows[Focus.PICKER if self._picking else self._focus])
 
     def pass_on(self) -> None:
         """Give the key that was pressed to the draft, and those that follow it."""
@@ -183,11 +205,14 @@ class Screen:
             self._app.output.flush()
             return
         # Over what was drawn, row by row: some terminals keep what is erased at the top of the screen.
-        go_to_top(self._app, self._app.output.get_size().columns)
+        go_to_top(self._app, self.columns)
         self._app.output.write_raw(text.replace("\n", "\x1b[K\r\n"))
         self._app.output.erase_down()
         self._app.output.flush()
         self._app.renderer.reset()
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+            self._refreshing = None
         self.refresh_now()
 
     def _resized(self) -> None:
@@ -197,15 +222,15 @@ class Screen:
             self._app.output.cursor_goto(0, 0)
             self._app.renderer.reset(leave_alternate_screen=False)
         else:
-            self._erase()
+            erase(self._app, self.columns)
+        if self._settling is not None:
+            self._settling.cancel()
+        self._settling = asyncio.get_running_loop().call_later(_SETTLED, self._settled)
         self._app.invalidate()
 
-    def _erase(self) -> None:
-        """Take away what is drawn below the scrollback."""
-        go_to_top(self._app, self._app.output.get_size().columns)
-        self._app.output.erase_down()
-        self._app.output.flush()
-        self._app.renderer.reset()
+    def _settled(self) -> None:
+        self._settling = None
+        self._app.invalidate()
 
     @property
     def paging(self) -> bool:
@@ -216,7 +241,7 @@ class Screen:
         """Show a pager on the alternate screen, and give it every key until it is closed."""
         if self._pager is not None or self._lent or not self._runs():
             return
-        self._erase()
+        erase(self._app, self.columns)
         self._pager = pager
         self._app.renderer.full_screen = True
         self._app.layout.focus(self._pages)
@@ -227,7 +252,7 @@ class Screen:
         self._pager = None
         self._app.renderer.erase()
         self._app.renderer.full_screen = False
-        self._app.layout.focus(self._windows[self._focus])
+        self._refocus()
         self._print_held()
         self.refresh_now()
 
@@ -267,7 +292,7 @@ class Screen:
         self._app.invalidate()
 
     def refresh(self) -> None:
-        """Draw again soon; what changes many times in a second is drawn at most twelve times."""
+        """Draw again soon; what changes many times in a second is drawn eight times."""
         if self._refreshing is None:
             self._refreshing = asyncio.get_running_loop().call_later(_REDRAW_PAUSE, self._refresh_due)
 
@@ -277,6 +302,9 @@ class Screen:
 
     def _look(self) -> None:
         if self._pager is not None:
+            return
+        if self._settling is not None:
+            self._shown = Face()
             return
         size = self._app.output.get_size()
         typed = self._prompt.document.lines
@@ -292,7 +320,7 @@ class Screen:
             style=Style.from_dict(self._theme.for_prompt_toolkit()),
             erase_when_done=True,
         )
-        _without_cursor_reports(application.output)
+        without_cursor_reports(application.output)
         self._parser = parse_keys(application.input)
         application._on_resize = self._resized  # type: ignore[method-assign]  # noqa: SLF001 - there is no other way in
         application.ttimeoutlen = _ESCAPE_TIMEOUT
@@ -303,21 +331,12 @@ class Screen:
         self._search = SearchToolbar()
         return {
             Focus.PROMPT: draft_window(
-                BufferControl(
-                    self._prompt,
-                    search_buffer_control=self._search.control,
-                    preview_search=True,
-                    input_processors=[
-                        ConditionalProcessor(
-                            AfterInput(lambda: self._shown.placeholder, style="class:dim"),
-                            Condition(lambda: not self._prompt.text),
-                        )
-                    ],
-                ),
+                draft_control(self._prompt, self._search.control, lambda: self._shown.placeholder),
                 f"{self._theme.signs.prompt} ",
             ),
             Focus.WORDS: field(BufferControl(self._words), lambda: self._shown.field),
             Focus.KEYS: text_window(lambda: self._shown.question, focusable=True),
+            Focus.PICKER: text_window(lambda: self._shown.menu, focusable=True, cursor=True),
         }
 
     def _make_layout(self) -> DynamicContainer:
@@ -333,7 +352,10 @@ class Screen:
             [
                 when(
                     lambda: bool(self._shown.living),
-                    lines_of(FormattedTextControl(lambda: ANSI(self._shown.living)), wrap=False),
+                    lines_of(
+                        FormattedTextControl(lambda: ANSI(self._shown.living)),
+                        lambda: 1 + self._shown.living.count("\n"),
+                    ),
                 ),
                 when(lambda: bool(self._shown.question), self._windows[Focus.KEYS]),
                 when(lambda: self._focus is Focus.WORDS, self._windows[Focus.WORDS]),
@@ -342,7 +364,7 @@ class Screen:
                 Window(FormattedTextControl(lambda: self._shown.rule), height=1),
                 self._windows[Focus.PROMPT],
                 self._search,
-                when(lambda: bool(self._shown.menu), text_window(lambda: self._shown.menu)),
+                when(lambda: bool(self._shown.menu), self._windows[Focus.PICKER]),
                 Window(FormattedTextControl(lambda: self._shown.toolbar), height=1),
                 Window(),
             ]
@@ -352,8 +374,15 @@ class Screen:
         keys = KeyBindings()
         listing, words = has_focus(self._windows[Focus.KEYS]), has_focus(self._words)
         add_draft_keys(
-            keys, has_focus(self._prompt), act=self._act, can=self._may, alone=self._alone, enter=self._enter
+            keys,
+            has_focus(self._prompt),
+            act=self._act,
+            can=self._may,
+            alone=self._alone,
+            chord=lambda: self._parser is not None and self._parser.chord,
+            enter=self._enter,
         )
+        add_picker_keys(keys, has_focus(self._windows[Focus.PICKER]), act=self._act, alone=self._alone)
         add_question_keys(keys, listing, words, take=self._take, alone=self._alone)
         add_pager_keys(keys, has_focus(self._pages), take=self._turn)
         keys.add("c-z", filter=~has_focus(self._pages))(lambda event: event.app.suspend_to_background())
@@ -382,9 +411,3 @@ class Screen:
         self._prompt.append_to_history()
         self._prompt.reset()
         self._act(Entered(text, steer))
-
-
-def _without_cursor_reports(output: Output) -> None:
-    """The application is as high as it needs to be: where the cursor is need not be asked, and not be waited for."""
-    if isinstance(output, Vt100_Output):
-        output.enable_cpr = False

@@ -13,6 +13,8 @@ from treadle.protocol.permissions import Allowance
 from treadle.tui.bottom import queue_text
 from treadle.tui.commands import (
     HELP,
+    ChooseModel,
+    ChooseSession,
     Drop,
     Edit,
     ListApprovals,
@@ -32,6 +34,7 @@ from treadle.tui.commands import (
 from treadle.tui.items import Notice, Said, Tone
 from treadle.tui.menus import keys_text
 from treadle.tui.outbox import Outbox
+from treadle.tui.pickers import Pickers
 from treadle.tui.requests import Requests
 from treadle.tui.screen import Screen
 from treadle.tui.view import View
@@ -46,6 +49,7 @@ class Commands:
         screen: Screen,
         outbox: Outbox,
         requests: Requests,
+        pickers: Pickers,
         show: Callable[..., None],
         view: Callable[[], View],
     ) -> None:
@@ -53,13 +57,14 @@ class Commands:
         self._screen = screen
         self._outbox = outbox
         self._requests = requests
+        self._pickers = pickers
         self._show = show
         self._view = view
 
-    def run(self, text: str, *, steer: bool) -> None:
+    def run(self, text: str, *, steer: bool) -> None:  # noqa: C901 - one line for each command
         """Do what a line asks for, or send it."""
         command = parse(text, steer=steer)
-        if not isinstance(command, Send):
+        if not isinstance(command, Send | ChooseModel | ChooseSession):
             self._show(Said(text.strip(), quiet=True))
         match command:
             case Send(text=said, delivery=delivery):
@@ -70,6 +75,10 @@ class Commands:
                 self._take_back(position, edit=isinstance(command, Edit))
             case UseMode(mode=mode):
                 self._outbox.put(SetMode(mode=mode))
+            case ChooseModel():
+                self._pickers.choose_model()
+            case ChooseSession(text=words):
+                self._pickers.choose_session(words)
             case UseModel(name=name):
                 self._outbox.put_made(lambda: self._live.choose(name))
             case Revoke(position=position):

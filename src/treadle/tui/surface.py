@@ -1,15 +1,15 @@
 """The terminal surface: notifications change the view and are printed, intents become ops."""
 
 import asyncio
-import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, assert_never
 
 from msgspec.structs import replace
 from prompt_toolkit.history import History
 
-from treadle.app.presentation.words import counted, money, plain
+from treadle.app.presentation.words import plain
 from treadle.app.session.live import LiveSession
-from treadle.protocol.errors import ConfigError, RefusedError
+from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
 from treadle.protocol.notifications import (
     ContextCompacted,
@@ -23,21 +23,21 @@ from treadle.protocol.notifications import (
 from treadle.tui.bottom import FRAMES_PER_SECOND, Around, above_rule, clock_runs, placeholder, rule, status
 from treadle.tui.commands import MODE_TEXTS, next_mode
 from treadle.tui.dialog import Key, Press
-from treadle.tui.greeting import branch_of, greeting
-from treadle.tui.intents import Entered, Face, Intent, Pressed, Tabbed, Wish
+from treadle.tui.greeting import branch_of, greeting, kept_line
+from treadle.tui.intents import Entered, Face, Intent, Picked, Pressed, Tabbed, Wish
 from treadle.tui.items import Item, Notice, Problem, Tone
 from treadle.tui.lines import Line, fragments
-from treadle.tui.menu import Menu, begins, menu_lines
-from treadle.tui.menus import key_lines, menu_for
+from treadle.tui.lists import Lists
+from treadle.tui.look import Look
 from treadle.tui.outbox import Outbox
 from treadle.tui.pages import question_pager, session_pager
 from treadle.tui.past import first_view
+from treadle.tui.picker import Pick
 from treadle.tui.question_lines import QuestionRows, question_lines, waiting_line
 from treadle.tui.questions import Questions
 from treadle.tui.requests import Requests
 from treadle.tui.screen import Screen
 from treadle.tui.slash import Commands
-from treadle.tui.theme import Palette, present_theme
 from treadle.tui.view import View, held_back, shown_before, update
 from treadle.tui.whole import Seen
 
@@ -55,13 +55,15 @@ _UNFOLDED = 4.0
 
 
 class Surface:
-    """One session on one terminal."""
+    """One session on one terminal; `switch` takes the session that is to be opened in the place of this one."""
 
-    def __init__(self, live: LiveSession, history: History) -> None:
+    def __init__(
+        self, live: LiveSession, history: History, look: Look, switch: Callable[[str], None] | None = None
+    ) -> None:
         self._live = live
         self._loop = asyncio.get_running_loop()
         self._view, past = first_view(live.past, live.opening, live.status, (str(live.workspace), *live.roots))
-        self._theme = present_theme()
+        self._theme = look.theme
         self._branch = branch_of(live.workspace)
         warnings = [Notice(notice, Tone.WARNING) for notice in live.notices]
         self._unprinted: list[Item] = [greeting(live, self._view, self._branch), *warnings, *past]
@@ -73,12 +75,9 @@ class Surface:
         self._again: tuple[Wish | None, float] = (None, 0.0)
         self._flash = ("", 0.0)
         self._unfolded_until = 0.0
-        self._menu = Menu()
-        self._menu_closed = ""
-        self._keys_shown = False
         self._turns = 0
         self._painter: type[Painter] | None = None
-        self._animated = self._theme.palette is not Palette.DUMB and not os.environ.get("SSH_CONNECTION")
+        self._animated = look.animated
         self.ticking = asyncio.Event()
         self.screen = Screen(
             face=self._face,
@@ -96,12 +95,23 @@ class Surface:
             view=lambda: self._view,
             change_view=self._change_view,
             stop=self._stop,
+            busy=lambda: bool(self.screen.text) or self._lists.pickers.open,
+        )
+        self._lists = Lists(
+            live,
+            screen=self.screen,
+            outbox=self.outbox,
+            show=self.show,
+            view=lambda: self._view,
+            failed=self._failed,
+            switch=switch,
         )
         self._commands = Commands(
             live,
             screen=self.screen,
             outbox=self.outbox,
             requests=self.requests,
+            pickers=self._lists.pickers,
             show=self.show,
             view=lambda: self._view,
         )
@@ -133,6 +143,7 @@ class Surface:
             self._loop.call_later(_UNFOLDED, self.screen.refresh)
         if isinstance(told, TurnEnded):
             self._turns += 1
+            self._lists.files.grow_old()
             self._branch = branch_of(self._live.workspace)
         if isinstance(told, QuestionAsked | TurnEnded):
             self._call_for_attention(told, before, now)
@@ -171,8 +182,7 @@ class Surface:
         self.show(*held_back(self._view))
         if self._painter is None or not self._turns or not kept:
             return ""
-        spent = money(self._view.spending.total, unpriced=self._view.spending.unpriced)
-        text = f"Session kept: {counted(self._turns, 'turn')} · {spent}"
+        text = kept_line(self._live, self._view, self._turns)
         return self._painter(self.screen.columns, self._theme, self._last).items([Notice(text)])
 
     @property
@@ -192,7 +202,7 @@ class Surface:
         rows -= len(asked.above) + len(asked.under)
         living = ""
         if self._painter is not None:
-            living = self._painter(columns, self._theme).living(self._view, rows, now)
+            living = self._painter(columns, self._theme).living(self._view, rows, now, blinks=self._animated)
         return Face(
             living=living,
             question=fragments(asked.above),
@@ -200,7 +210,7 @@ class Surface:
             under=fragments(asked.under),
             panel=fragments(below),
             rule=fragments([rule(self._view, columns, signs)]),
-            placeholder=placeholder(self._view, around),
+            placeholder=placeholder(self._view, around, columns),
             menu=fragments(menu),
             toolbar=fragments([status(self._view, around, columns, signs)]),
         )
@@ -224,12 +234,11 @@ class Surface:
             return {Wish.STOP: "ctrl-c again quits", Wish.ESCAPE: "esc again clears the draft"}.get(wish, "")
         if self._view.questions:
             return "" if self._questions.dialog.focused else "tab to answer"
-        return "esc to stop" if self._view.busy else "? for keys"
+        # The working line says how to stop.
+        return "? for keys"
 
     def _menu_rows(self, columns: int) -> list[Line]:
-        if self._keys_shown:
-            return key_lines(columns)
-        return menu_lines(self._menu, columns, self._theme.signs)
+        return self._lists.rows(columns, self._theme.signs)
 
     def _asked(self, columns: int, rows: int) -> QuestionRows:
         dialog, signs = self._questions.dialog, self._theme.signs
@@ -253,18 +262,15 @@ class Surface:
     def _touched(self) -> None:
         self._questions.touched()
 
-    def _typed(self) -> None:
-        """See what the draft has become."""
-        text = self.screen.text
-        self._keys_shown = False
-        self._menu = Menu() if text == self._menu_closed else menu_for(text)
+    def _typed(self, by_hand: bool) -> None:  # noqa: FBT001 - the draft says it
+        self._lists.typed(by_hand)
 
     def _can(self, wish: Wish) -> bool:
         """Whether a key means this now; else it means what it usually does."""
         empty = not self.screen.text
         match wish:
-            case Wish.MENU_UP | Wish.MENU_DOWN | Wish.MENU_TAKE:
-                return bool(self._menu.entries)
+            case Wish.MENU_UP | Wish.MENU_DOWN | Wish.MENU_TAKE | Wish.MENU_ENTER:
+                return self._lists.can(wish)
             case Wish.TAKE_BACK:
                 return empty and bool(self._view.queue)
             case Wish.SEND_HELD | Wish.DROP_HELD:
@@ -285,6 +291,11 @@ class Surface:
                 self._questions.press(pressed)
             case Tabbed(alone=alone):
                 self._questions.press(Press(Key.TAB, alone=alone))
+            case Picked(key=Pick.TAB) if self._view.questions:
+                self._lists.pickers.close()
+                self._questions.press(Press(Key.TAB))
+            case Picked(key=key, text=text):
+                self._lists.pickers.press(key, text)
             case Wish():
                 self._wish(intent)
             case _:
@@ -304,12 +315,6 @@ class Surface:
             case Wish.TODO:
                 folded = self._loop.time() >= self._unfolded_until
                 self._unfolded_until = float("inf") if folded else 0.0
-            case Wish.SHOW_KEYS:
-                self._keys_shown = True
-            case Wish.MENU_UP | Wish.MENU_DOWN:
-                self._menu = self._menu.move(-1 if wish is Wish.MENU_UP else 1)
-            case Wish.MENU_TAKE:
-                self._take_from_menu()
             case Wish.TAKE_BACK:
                 self.screen.put(self.requests.take_back(self._view.queue[-1]))
             case Wish.SEND_HELD:
@@ -321,39 +326,24 @@ class Surface:
             case Wish.PAGER:
                 self.screen.page(session_pager(self._seen, lambda: self._view, self._theme.signs))
             case _:
-                assert_never(wish)
-
-    def _take_from_menu(self) -> None:
-        if self._menu.entry is not None:
-            self.screen.put(self._menu.entry.becomes)
+                self._lists.act(wish)
 
     def _edit_draft(self) -> None:
         self.screen.edit(self.screen.text, ".md", done=self.screen.put, failed=self._failed)
 
     def _entered(self, text: str, *, steer: bool) -> None:
-        entry = self._menu.entry
-        if entry is not None and not begins(entry, text.strip().rpartition(" ")[2].removeprefix("/")):
-            entry = None
-        if entry is not None and not steer and text.strip() != entry.becomes.strip():
-            self.screen.put(entry.becomes)
-            if entry.becomes.endswith(" "):
-                return
-            text = entry.becomes
-            self.screen.put("")
-        elif entry is not None and entry.becomes.endswith(" "):
-            self.screen.put(entry.becomes)
-            return
-        self._menu = Menu()
-        self._commands.run(text, steer=steer)
+        line = self._lists.entered(text, steer=steer)
+        if line is not None:
+            self._commands.run(line, steer=steer)
 
     def _stop(self) -> None:
         if self.requests.can_stop():
             self.requests.stop()
 
     def _escape(self) -> None:
-        if self._keys_shown or self._menu.entries:
-            self._keys_shown, self._menu, self._menu_closed = False, Menu(), self.screen.text
-        elif self.requests.can_stop():
+        if self._lists.close():
+            return
+        if self.requests.can_stop():
             self.requests.stop()
         elif self.screen.text and self._said_again(Wish.ESCAPE):
             self.screen.clear()
@@ -388,5 +378,5 @@ class Surface:
         if isinstance(op, Prompt) and op.content and not self.screen.text:
             self.screen.put(plain(op.content))
 
-    def _failed(self, error: ConfigError) -> None:
+    def _failed(self, error: TreadleError) -> None:
         self.show(Problem(error.what, error.why, error.fix))

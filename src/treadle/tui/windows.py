@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples, fragment_list_to_text
 from prompt_toolkit.layout import ConditionalContainer, Dimension, Window
-from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
+from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl, SearchBufferControl
+from prompt_toolkit.layout.processors import AfterInput, ConditionalProcessor
 from prompt_toolkit.utils import get_cwidth
+
+from treadle.tui.mentions import MentionLexer
 
 MOST_INPUT_LINES = 10
 
@@ -16,14 +20,28 @@ def when(condition: Callable[[], bool], window: Window) -> ConditionalContainer:
     return ConditionalContainer(window, filter=Condition(condition))
 
 
-def text_window(text: Callable[[], StyleAndTextTuples], *, focusable: bool = False) -> Window:
-    """A window as high as its text, which wraps."""
-    return lines_of(FormattedTextControl(text, focusable=focusable, show_cursor=False), wrap=True)
+def text_window(text: Callable[[], StyleAndTextTuples], *, focusable: bool = False, cursor: bool = False) -> Window:
+    """A window as high as its text, whose lines fit the screen."""
+    control = FormattedTextControl(text, focusable=focusable, show_cursor=cursor)
+    return lines_of(control, lambda: 1 + sum(one[1].count("\n") for one in text()))
 
 
-def lines_of(control: FormattedTextControl, *, wrap: bool) -> Window:
-    """A window as high as its text."""
-    return Window(control, wrap_lines=wrap, dont_extend_height=True)
+def lines_of(control: FormattedTextControl, rows: Callable[[], int]) -> Window:
+    """A window that is so many rows high: to let it find out takes most of the time of a picture."""
+    return Window(control, height=lambda: Dimension(preferred=rows()), dont_extend_height=True)
+
+
+def draft_control(buffer: Buffer, search: SearchBufferControl, placeholder: Callable[[], str]) -> BufferControl:
+    """The text of the draft, its mentions in accent; what it is for while it is empty."""
+    return BufferControl(
+        buffer,
+        lexer=MentionLexer(),
+        search_buffer_control=search,
+        preview_search=True,
+        input_processors=[
+            ConditionalProcessor(AfterInput(placeholder, style="class:dim"), Condition(lambda: not buffer.text))
+        ],
+    )
 
 
 def draft_window(control: BufferControl, mark: str) -> Window:

@@ -9,10 +9,11 @@ from typing import Self
 
 from msgspec import Struct
 
+from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.engine.session import Session
 from treadle.engine.state import phase
-from treadle.protocol.errors import RefusedError, TreadleError
+from treadle.protocol.errors import RefusedError, StoreError, TreadleError
 from treadle.protocol.events import EventData, Op, Resumed, SetMode, SetModel, Source
 from treadle.protocol.models import ModelSpec, ToolProtocol
 from treadle.protocol.notifications import Notification, Phase, QueuedPrompt, TurnOutcome
@@ -37,12 +38,14 @@ class Status(Struct, frozen=True, kw_only=True):
 class ModelFinder(Struct, frozen=True, kw_only=True):
     """What is known of a model, and how to change to it; all raise `ConfigError` for one that cannot be called.
 
-    `for_mode` gives the model that a mode has of its own, None where the modes share one.
+    `choose` takes the tokens that it may think, None as set. `for_mode` gives the model that a mode has of its own,
+    None where the modes share one. `offered` lists what there is to choose from, and takes its time.
     """
 
     spec: Callable[[str], ModelSpec]
-    choose: Callable[[str], SetModel]
+    choose: Callable[[str, int | None], SetModel]
     for_mode: Callable[[Mode], Awaitable[SetModel | None]]
+    offered: Callable[[], Sequence[OfferedModel]] = tuple
 
 
 class LiveSession:
@@ -103,6 +106,21 @@ class LiveSession:
         return not (state.turns or state.turn or state.queue)
 
     @property
+    def title(self) -> str:
+        """What it is called, the beginning of its first prompt; empty where that cannot be read."""
+        with suppress(StoreError):
+            return self._store.title(self.id)
+        return ""
+
+    @property
+    def before(self) -> tuple[str, int] | None:
+        """Title and time (ms since 1970) of the session of this folder that was used last; None for one taken up."""
+        if not self.resumed:
+            with suppress(StoreError):
+                return self._store.last_used(str(self.workspace), self.id)
+        return None
+
+    @property
     def closed(self) -> bool:
         """Whether the loop has ended, by itself or by leaving: everything is refused."""
         return self._engine.closed
@@ -123,9 +141,16 @@ class LiveSession:
             window=self._models.spec(state.model).context_window,
         )
 
-    def choose(self, ref: str) -> SetModel:
-        """Find another model under the settings of this session; raises `ConfigError` when it cannot be called."""
-        return self._models.choose(ref)
+    def choose(self, ref: str, thinking: int | None = None) -> SetModel:
+        """Find another model under the settings of this session, which say how much it thinks unless `thinking` does.
+
+        Raises `ConfigError` when it cannot be called.
+        """
+        return self._models.choose(ref, thinking)
+
+    def offered_models(self) -> Sequence[OfferedModel]:
+        """List the models to choose from. To be called in a thread; raises `ConfigError`."""
+        return self._models.offered()
 
     async def post(self, op: Op, source: Source) -> None:
         """Ask for something; returns when it is in the log. Raises `RefusedError` with the reason when it cannot be.
