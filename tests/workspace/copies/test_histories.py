@@ -22,8 +22,8 @@ _WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-all") if os.geteuid() == 0 else (
 Tree = dict[bytes, tuple[object, ...]]
 
 
-def words(seed: int, count: int, doing: str) -> tuple[str, ...]:
-    return sys.executable, "-I", "-S", history.__file__, str(seed), str(count), doing
+def words(seed: int, count: int, doing: str, program: str = history.__file__) -> tuple[str, ...]:
+    return sys.executable, "-I", "-S", program, str(seed), str(count), doing
 
 
 async def changed(bench: Bench, seed: int) -> tuple[Tree, Path, Ran]:
@@ -39,7 +39,9 @@ async def changed(bench: Bench, seed: int) -> tuple[Tree, Path, Ran]:
     assert before == snapshot(bare)
     subprocess.run((*_WITHOUT_RIGHTS, *words(seed, _CHANGED, "change")), cwd=bare, check=True)
     await asyncio.sleep(0.02)  # a tick of the clock of files, so that the tree is older than the command
-    ran = await bench.run(" ".join(words(seed, _CHANGED, "change")))
+    (bench.data / "tmp").mkdir(exist_ok=True)
+    shutil.copy(history.__file__, bench.data / "tmp/history.py")  # what the command has as /tmp
+    ran = await bench.run(" ".join(words(seed, _CHANGED, "change", "/tmp/history.py")))
     assert ran.status == 0, ran.output
     if os.geteuid() == 0:
         assert snapshot(bench.root) == before, "the real files changed"
