@@ -41,9 +41,6 @@ COMMANDS = MappingProxyType(
 )
 """The commands besides the main one; each is the module of `treadle.cli` of the same name."""
 
-_MODULES = MappingProxyType({"": "work", "try": "attempt"})
-"""The main command, and one whose name is a word of the language, have modules of other names."""
-
 
 def run(argv: Sequence[str]) -> int:
     """Run a command; returns the exit code, which never is Python's 120 for a stream that is gone."""
@@ -74,7 +71,7 @@ def parser_of(name: str) -> CommandParser:
 
 
 def _module(name: str) -> Any:
-    return import_module(f"treadle.cli.{_MODULES.get(name, name)}")
+    return import_module(f"treadle.cli.{name or 'work'}")
 
 
 def _commands() -> str:

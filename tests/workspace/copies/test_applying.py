@@ -199,7 +199,7 @@ async def test_a_difference_is_shown_with_bounds(bench: Bench) -> None:
 
     head = "text: mode 644 -> 755\n--- a/text\n+++ b/text\n"
     assert shown("text") == f"{head}@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
-    assert shown("zeros") == "zeros: it is no text, or too large to show.\n"
+    assert shown("zeros") == "zeros: binary, or too large to show.\n"
     assert shown("link") == "link: nothing -> link to text\n"
     assert shown("long").endswith("+1997\n[... 98,003 more lines]\n")
     with pytest.raises(ToolError, match="not among the changes"):
@@ -272,6 +272,7 @@ async def test_what_somebody_changed_after_a_kill_is_left_and_named(bench: Bench
     abandon(ran, bench.data)
     (found,) = recover(bench.data)
     assert found.left == ("single",)
+    assert found.text.endswith("What it had applied was undone. Changed since by somebody, so left as it is: 'single'.")
     assert (bench.root / "single").read_text() == "mine\n"
     (bench.root / "single").unlink()
     assert snapshot(bench.root) == before

@@ -356,6 +356,6 @@ def _explain(error: OSError | StaleError) -> str:
     if isinstance(error, StaleError):
         return (
             f"Nothing was applied: {str(error)!r} was changed while the command ran or after it. "
-            "Those changes stay. Run the command again to base its changes on them."
+            "Those changes stay. Try the command again to base its changes on them."
         )
     return f"Nothing was applied: {error.strerror or error}. All files are as they were."

@@ -29,6 +29,7 @@ from treadle.workspace.copies.tree import Tree
 from treadle.workspace.copies.upper import INDEX
 from treadle.workspace.diffs import Diff, compare
 
+_MOST_NAMED = 10
 _LARGEST_TEXT = 1024 * 1024
 _MOST_LINES = 2_000
 _MOST_COMPARED = 4_000_000
@@ -54,6 +55,14 @@ class TakenBack(Struct, frozen=True):
     """An application of changes that a kill had cut short; `left` are paths that somebody changed since."""
 
     left: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """Say for a person what was done."""
+        said = "Treadle was killed while it applied the changes of a command. What it had applied was undone."
+        names = ", ".join(map(repr, self.left[:_MOST_NAMED]))
+        more = f" and {len(self.left) - _MOST_NAMED:,} more" if len(self.left) > _MOST_NAMED else ""
+        return f"{said} Changed since by somebody, so left as it is: {names}{more}." if self.left else said
 
 
 def read_changes(copy: Copy, hold: Hold, *, output: str = "", failed: bool = False) -> CopyChanges:
@@ -221,7 +230,7 @@ def show_difference(copy: Copy, path: str) -> str:
     changes = manifest.changes if manifest is not None else ()
     change = next((change for change in changes if path_of(copy, change) == path), None)
     if change is None:
-        raise ToolError(f"{path} is not among the changes of this copy.")
+        raise ToolError(f"{path} is not among the changes of this copy. Name one that is listed.")
     name = os.fsdecode(change.path)
     with _Texts(copy) as texts:
         diff = texts.diff(change) if _is_about_text(change) else None
@@ -229,7 +238,7 @@ def show_difference(copy: Copy, path: str) -> str:
     if diff is not None and diff.hunks:
         lines += diff.unified(name).splitlines()
     elif not lines:
-        lines.append(f"{name}: it is no text, or too large to show.")
+        lines.append(f"{name}: binary, or too large to show.")
     if len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], f"[... {len(lines) - _MOST_LINES:,} more lines]"]
     return "\n".join(lines) + "\n"
@@ -269,10 +278,10 @@ def apply_changes(copy: Copy, digest: str, hold: Hold) -> tuple[FileChange, ...]
     """
     manifest = read_manifest(copy.folder)
     if manifest is None or manifest.trouble:
-        raise ToolError("Nothing was applied: the changes are not there any more. Run the command again.")
+        raise ToolError("Nothing was applied: the changes are not there any more. Try the command again.")
     choice = _choice(copy, manifest, hold)
     if choice.digest != digest:
-        raise ToolError("Nothing was applied: the changes are not those that were shown. Run the command again.")
+        raise ToolError("Nothing was applied: the changes are not those that were shown. Try the command again.")
     with _Texts(copy) as texts:
         done = tuple(_file_change(copy, change, texts) for change in choice.chosen if _is_about_text(change))
     carry_out(copy.folder, copy.roots, manifest.start, (*choice.chosen, *choice.beside))
