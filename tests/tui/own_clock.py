@@ -2,7 +2,7 @@
 
 import asyncio
 import selectors
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from tests.person import ESCAPE, Stroke
 from treadle.app.config.settings import Settings
 from treadle.app.models.offered import OfferedModel
 from treadle.app.session.live import LiveSession
+from treadle.app.session.own_shell import Ended
 from treadle.protocol.events import Answer, Interrupt, Op, Prompt, SetMode, SetModel, Source
 from treadle.protocol.messages import text_of
 from treadle.protocol.models import ToolProtocol
@@ -88,6 +89,7 @@ class FakeLive:
     sent: list[Sent] = field(default_factory=list)
     surface: Surface | None = None
     closed: bool = False
+    commands: list[str] = field(default_factory=list)
 
     def as_live(self, folder: Path) -> LiveSession:
         status = SimpleNamespace(
@@ -111,11 +113,19 @@ class FakeLive:
             before=None,
             post=self.post,
             closed=False,
+            own_shell=SimpleNamespace(run=self.run),
+            sees_images=True,
             trust=SimpleNamespace(trusted=False),
             offered_models=lambda: MODELS,
             choose=lambda ref, thinking: SetModel(model=ref, tool_protocol=ToolProtocol.NATIVE),
         )
         return cast("LiveSession", live)
+
+    async def run(self, line: str, output: Callable[[str], None], stop: asyncio.Event) -> Ended:
+        """Keep a command of the person's own; it runs until it is stopped."""
+        self.commands.append(line)
+        await stop.wait()
+        return Ended(line=line, status=None, said="", output="", seconds=0)
 
     async def post(self, op: Op, source: Source) -> None:
         self.sent.append(Sent(asyncio.get_running_loop().time(), op))
@@ -178,8 +188,11 @@ class OpenApp:
         await self.close_list()
         self.surface.hear(QuestionClosed(question_id="q"))
         self.surface.screen.put("")
+        while self.surface.own.stop():
+            pass
         await asyncio.sleep(10)
         self.live.sent.clear()
+        self.live.commands.clear()
         self.filtered.clear()
 
     @property
@@ -189,7 +202,8 @@ class OpenApp:
 
     @property
     def draft(self) -> str:
-        return self.surface.screen.text
+        """The draft with all that its pieces hold."""
+        return self.surface.screen.draft.pieces.text(self.surface.screen.text)
 
     @property
     def words(self) -> str:
@@ -204,6 +218,7 @@ async def open_app(folder: Path = Path("/project")) -> AsyncIterator[OpenApp]:
         surface = Surface(live.as_live(folder), InMemoryHistory(), look_of(Settings()))
         live.surface = surface
         post = asyncio.create_task(surface.outbox.run())
+        own = asyncio.create_task(surface.own.run())
         run = asyncio.create_task(surface.screen.run())
         await surface.screen.painted.wait()
         surface.start_painting(Painter)
@@ -223,4 +238,5 @@ async def open_app(folder: Path = Path("/project")) -> AsyncIterator[OpenApp]:
         finally:
             surface.screen.leave(0)
             post.cancel()
-            await asyncio.gather(run, post, return_exceptions=True)
+            own.cancel()
+            await asyncio.gather(run, post, own, return_exceptions=True)

@@ -10,6 +10,7 @@ from typing import Any
 from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.live import LiveSession, ModelFinder
+from treadle.app.session.own_shell import OwnShell
 from treadle.engine.history import read_past
 from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.session import Session
@@ -52,6 +53,9 @@ from treadle.store.trust import Trust, TrustState
 SESSION = "20260101-000000-abcdef"
 MODEL = ModelSpec(provider="fake", name="one", context_window=10_000, prices=Prices(input=1.0, output=1.0))
 USAGE = Usage(input_tokens=100, output_tokens=20)
+
+SECRET = "hunter2-hunter2-hunter2"
+"""Hidden in what commands print."""
 
 FOREVER = 1e9
 """Seconds; a pause that only an interruption ends."""
@@ -272,6 +276,12 @@ async def session(
         trust=trust or SessionTrust(trust=Trust(workspace=folder, state=TrustState.TRUSTED, items=())),
         models=ModelFinder(spec=lambda _: MODEL, choose=_choose, for_mode=_same_model, offered=lambda: OFFERED),
         checklist_file=folder / "checklist.md",
+        own_shell=OwnShell(
+            shell="/bin/bash",
+            directory=str(folder),
+            spool=folder / "spool",
+            hide=known_secrets({"SHOP_API_KEY": SECRET}).stream,
+        ),
         clean_up=clean_up,
     )
     async with live:

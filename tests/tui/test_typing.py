@@ -51,11 +51,13 @@ def lost(app: OpenApp, strokes: list[Stroke]) -> Counter[str]:
             typed.update(char for char in data if char.isprintable() and not char.isspace())
     answers = [sent.op.text for sent in app.live.answers if isinstance(sent.op, Answer)]
     asking = app.dialog.asking
+    commands = [f"!{command}" for command in app.live.commands]
     kept = [
         app.draft,
         app.words,
         *app.filtered,
         *app.live.prompts,
+        *commands,
         *answers,
         asking.comment if asking is not None else "",
     ]

@@ -24,6 +24,7 @@ from treadle.app.session.checklist_file import ChecklistFile
 from treadle.app.session.ledger import LedgerLog
 from treadle.app.session.live import LiveSession, ModelFinder
 from treadle.app.session.offering import offering
+from treadle.app.session.own_shell import OwnShell
 from treadle.app.session.own_tools import own_tools
 from treadle.app.session.recall import recall
 from treadle.app.session.roots import Roots
@@ -207,6 +208,9 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             offered=partial(_offered, parts.models),
         ),
         checklist_file=checklist.file,
+        own_shell=OwnShell(
+            shell=workspace.shell, directory=workspace.root, spool=private, hide=lambda: redactor().stream()
+        ),
         roots=parts.roots.folders,
         clean_up=clean_up,
     )

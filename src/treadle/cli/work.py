@@ -57,6 +57,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="continue a session (an id, or its beginning); without ID, choose one from a list",
     )
     which.add_argument("--continue", dest="go_on", action="store_true", help="continue this folder's last session")
+    parser.add_argument(
+        "--screen-reader", action="store_true", default=None, help="plain lines for a screen reader, without redrawing"
+    )
     parser.add_argument("--version", "-V", action="store_true", help="print the version and exit")
 
 
@@ -118,6 +121,8 @@ def flags(arguments: argparse.Namespace) -> Mapping[str, Any]:
     said = {name: getattr(arguments, name) for name in _SETTINGS if getattr(arguments, name) is not None}
     budget = {"session_cost": arguments.max_cost, "session_tokens": arguments.max_tokens}
     budget = {name: value for name, value in budget.items() if value is not None}
+    if getattr(arguments, "screen_reader", None):
+        said["screen_reader"] = True
     if arguments.add_dirs:
         said["add_dirs"] = tuple(str(folder.expanduser().absolute()) for folder in arguments.add_dirs)
     return {**said, "budget": budget} if budget else said
@@ -204,7 +209,11 @@ def interactive(arguments: argparse.Namespace, task: str = "") -> int:
     from treadle.app.config.settings import load_settings
     from treadle.tui.look import prepared_terminal
 
-    with prepared_terminal(load_settings(flags(arguments))) as look:
+    settings = load_settings(flags(arguments))
+    if settings.screen_reader:
+        # Nothing is drawn: a folder that nobody was asked about is not trusted, and a notice says so.
+        return asyncio.run(_read_aloud(_opening(arguments, _session_trust(arguments), user_present=True), content))
+    with prepared_terminal(settings) as look:
         if arguments.resume is None:
             folder = arguments.directory.expanduser().resolve()
             if not (chosen := _chosen_session(folder, look)):
@@ -243,6 +252,20 @@ def _open(arguments: argparse.Namespace, content: "tuple[UserContent, ...]", loo
         opening = replace(_opening(arguments, trust, user_present=True), given=frozenset())
         code, following = asyncio.run(_interactive(opening, (), look))
     return code
+
+
+async def _read_aloud(opening: "Opening", content: "tuple[UserContent, ...]") -> int:
+    """Work in a session in plain lines."""
+    from treadle.app.compose import open_session
+    from treadle.tui.reader.main import run_reader
+
+    live = await open_session(opening)
+    try:
+        async with live:
+            return await run_reader(live, first_prompt=content)
+    finally:
+        if not live.empty:
+            _say_how_to_go_on(live.id)
 
 
 def _chosen_session(folder: Path, look: "Look") -> str:

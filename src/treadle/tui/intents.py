@@ -37,10 +37,16 @@ class Face(Struct, frozen=True, kw_only=True):
 
 
 class Entered(Struct, frozen=True):
-    """A line was entered; `steer` when it should go at the next step."""
+    """A draft was entered; `steer` when it should go at the next step."""
 
     text: str
     steer: bool = False
+
+
+class Pasted(Struct, frozen=True):
+    """Something was pasted; it is for the draft, at the cursor."""
+
+    text: str
 
 
 class Pressed(Struct, frozen=True):
@@ -81,6 +87,9 @@ class Wish(Enum):
     DROP_HELD = "drop held"
     EDIT = "edit"
     PAGER = "pager"
+    OPEN_PIECE = "open piece"
+    CLIPBOARD = "clipboard"
+    SHELL = "shell"
 
 
 ListWish: TypeAlias = Literal[
@@ -88,4 +97,4 @@ ListWish: TypeAlias = Literal[
 ]
 """What is for the lists below the input."""
 
-Intent: TypeAlias = Entered | Pressed | Tabbed | Picked | Wish
+Intent: TypeAlias = Entered | Pasted | Pressed | Tabbed | Picked | Wish

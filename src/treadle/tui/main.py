@@ -55,6 +55,7 @@ async def _run(live: LiveSession, feed: AsyncIterator[Notification], surface: Su
             group.create_task(_listen(live, feed, surface, paint), name="listen"),
             group.create_task(surface.outbox.run(), name="post"),
             group.create_task(_tick(surface), name="tick"),
+            group.create_task(surface.own.run(), name="own commands"),
         ]
         with _signals(surface), _callbacks(surface):
             code = await surface.screen.run()

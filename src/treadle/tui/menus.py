@@ -76,7 +76,7 @@ def model_entries(models: Sequence[OfferedModel], now: str) -> Sequence[Entry]:
 KEYS = (
     ("enter", "send, or queue"),
     ("ctrl-s", "send at the next step"),
-    ("alt-enter", "new line"),
+    ("alt-enter", "new line; or \\ and enter"),
     ("esc", "stop, hold what waits"),
     ("ctrl-c", "stop, clear, quit"),
     ("ctrl-d", "quit on an empty line"),
@@ -89,21 +89,25 @@ KEYS = (
     ("ctrl-g", "your editor"),
     ("alt-p", "choose the model"),
     ("ctrl-z", "suspend"),
+    ("ctrl-v", "attach a copied image"),
+    ("!", "run a command yourself"),
     ("/", "commands"),
     ("@", "name a file"),
     ("?", "these keys"),
 )
+_VIM_ESC = ("esc", "vim: normal mode; stop")
 _KEY, _ABOUT = 10, 25
 
 
-def key_lines(width: int) -> list[Line]:
-    """Lay the keys out in as many columns as fit, three at most."""
+def key_lines(width: int, *, vim: bool = False) -> list[Line]:
+    """Lay the keys out in as many columns as fit, three at most; with `vim`, Esc does something first."""
+    keys = [_VIM_ESC if vim and row[0] == "esc" else row for row in KEYS]
     columns = max(1, min(3, width // (_KEY + _ABOUT + 2)))
-    height = -(-len(KEYS) // columns)
+    height = -(-len(keys) // columns)
     rows: list[Line] = []
     for number in range(height):
         row: Line = ()
-        for key, about in KEYS[number::height]:
+        for key, about in keys[number::height]:
             row = (*row, ("accent", f" {key:<{_KEY}} "), ("dim", f"{about:<{_ABOUT}}"))
         rows.append(clip(row, width - 1))
     return rows

@@ -102,8 +102,8 @@ class Questions:
     def _leave_field(self) -> None:
         """Give what was being written for a question that is over to the draft: nothing typed is lost."""
         if self.dialog.in_field and self._screen.words.strip():
-            draft = self._screen.text
-            self._screen.put(f"{draft}\n{self._screen.words}" if draft.strip() else self._screen.words)
+            draft, words = self._screen.text, self._screen.draft.pieces.embed(self._screen.words)
+            self._screen.put(f"{draft}\n{words}" if draft.strip() else words)
         self._screen.words = ""
 
     def _sync(self) -> None:

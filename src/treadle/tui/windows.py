@@ -2,15 +2,11 @@
 
 from collections.abc import Callable
 
-from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples, fragment_list_to_text
 from prompt_toolkit.layout import ConditionalContainer, Dimension, Window
-from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl, SearchBufferControl
-from prompt_toolkit.layout.processors import AfterInput, ConditionalProcessor
+from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.utils import get_cwidth
-
-from treadle.tui.mentions import MentionLexer
 
 MOST_INPUT_LINES = 10
 
@@ -29,24 +25,6 @@ def text_window(text: Callable[[], StyleAndTextTuples], *, focusable: bool = Fal
 def lines_of(control: FormattedTextControl, rows: Callable[[], int]) -> Window:
     """A window that is so many rows high: to let it find out takes most of the time of a picture."""
     return Window(control, height=lambda: Dimension(preferred=rows()), dont_extend_height=True)
-
-
-def draft_control(buffer: Buffer, search: SearchBufferControl, placeholder: Callable[[], str]) -> BufferControl:
-    """The text of the draft, its mentions in accent; what it is for while it is empty."""
-    return BufferControl(
-        buffer,
-        lexer=MentionLexer(),
-        search_buffer_control=search,
-        preview_search=True,
-        input_processors=[
-            ConditionalProcessor(AfterInput(placeholder, style="class:dim"), Condition(lambda: not buffer.text))
-        ],
-    )
-
-
-def draft_window(control: BufferControl, mark: str) -> Window:
-    """The draft, after its mark."""
-    return field(control, lambda: [("class:accent", mark)])
 
 
 def field(control: BufferControl, begin: Callable[[], StyleAndTextTuples]) -> Window:

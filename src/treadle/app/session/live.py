@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.own_shell import OwnShell
 from treadle.engine.session import Session
 from treadle.engine.state import phase
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError
@@ -65,6 +66,7 @@ class LiveSession:
         first: Sequence[EventData],
         models: ModelFinder,
         checklist_file: Path,
+        own_shell: OwnShell,
         roots: Sequence[str] = (),
         clean_up: Callable[[], Awaitable[None]],
     ) -> None:
@@ -78,6 +80,7 @@ class LiveSession:
         self._first = first
         self._models = models
         self.checklist_file = checklist_file
+        self.own_shell = own_shell
         self._clean_up = clean_up
         self._tasks: list[asyncio.Task[None]] = []
         self._failure_told = False
@@ -140,6 +143,11 @@ class LiveSession:
             tokens=self._engine.transcript.tokens,
             window=self._models.spec(state.model).context_window,
         )
+
+    @property
+    def sees_images(self) -> bool:
+        """Whether the model is shown images."""
+        return self._models.spec(self._engine.state.model).images is not False
 
     def choose(self, ref: str, thinking: int | None = None) -> SetModel:
         """Find another model under the settings of this session, which say how much it thinks unless `thinking` does.
@@ -221,6 +229,7 @@ class LiveSession:
             if not self._failure_told and (error is None or isinstance(error, RefusedError)):
                 raise
         finally:
+            await self.own_shell.close()
             await self._clean_up()
             if self._untouched:
                 with suppress(TreadleError):
