@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import statistics
 import subprocess
 import tempfile
@@ -10,7 +11,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from treadle.app.security.confinement import Place, workspace_profile
 from treadle.tools.catalogue import builtin_tools
+from treadle.workspace.confinement import Confinement
+from treadle.workspace.copies import make_copy, nothing_is_held, read_changes, throw_away, why_no_copy
+from treadle.workspace.launcher import Launcher
+from treadle.workspace.sandbox import prepare, probe
+from treadle.workspace.variables import child_variables
 from treadle.workspace.workspace import Workspace, open_workspace
 
 _REPEATS = 9
@@ -96,6 +103,43 @@ async def _files(workspace: Workspace) -> None:
     )
 
 
+async def _on_a_copy(workspace: Workspace) -> None:
+    """Run a command that changes a file on a throw-away copy, read what it changed and throw that away."""
+    place = Path(workspace.root).parent
+    sandbox = probe()
+    profile = workspace_profile(Place(root=workspace.root, data=place / "data", private=place / "data/private"))
+    if trouble := why_no_copy(profile, sandbox, place / "data"):
+        print(f"a command on a throw-away copy: {trouble}")
+        return
+    launcher = Launcher(shell="/bin/bash", directory=workspace.root, variables=child_variables(os.environ), spool=place)
+    for what, plain in (("bash -c", True), ("the same in the sandbox", False)):
+        times: tuple[list[float], list[float]] = ([], [])
+        for _ in range(_REPEATS * 3):
+            await asyncio.sleep(0.1)
+            start = time.perf_counter()
+            copy = make_copy(profile, sandbox, place / "data")
+            await _ended(launcher, Confinement(copy.wrapping))
+            read_changes(copy, nothing_is_held)
+            times[0].append(time.perf_counter() - start)
+            throw_away(copy)
+            await asyncio.sleep(0.1)
+            start = time.perf_counter()
+            await _ended(launcher, Confinement() if plain else Confinement(prepare(profile, sandbox)))
+            times[1].append(time.perf_counter() - start)
+        mine, theirs = map(statistics.median, times)
+        print(
+            f"{f'a command on a throw-away copy, changes read | {what}':<58} "
+            f"{mine * 1000:9.1f} ms {theirs * 1000:9.1f} ms {(mine - theirs) * 1000:+7.1f} ms"
+        )
+    launcher.close()
+
+
+async def _ended(launcher: Launcher, confinement: Confinement) -> None:
+    command = launcher.start("echo more >> noted", confinement=confinement)
+    await command.ended(60)
+    await command.close()
+
+
 def _write_lines(path: Path) -> None:
     path.write_text("".join(f"value_{number} = compute({number})\n" for number in range(10_000)))
 
@@ -118,7 +162,7 @@ def _write_tree(root: Path) -> None:
 
 async def _measure(root: Path, spool: Path) -> None:
     workspace = open_workspace(root, spool=spool)
-    for part in (_commands, _cancel, _files, _searches):
+    for part in (_commands, _on_a_copy, _cancel, _files, _searches):
         await part(workspace)
     await workspace.close()
 

@@ -127,6 +127,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     conversation = Conversation(room=room, holds=lambda text: running[0].transcript.holds(redactor().redact(text)))
     strays = Strays(str(data_directory() / "saving"))
     strays.sweep()
+    taken_back = _take_back()
     records = Records(strays=strays, jobs=JobBook(private, lambda text: redactor().redact(text)))
     workspace = open_workspace(
         parts.trust.workspace,
@@ -213,8 +214,19 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         roots=parts.roots.folders,
         clean_up=clean_up,
     )
-    live.notices = (*live.notices, *parts.roots.notices, *parts.notices, *policy_files.notices(), *own.problems)
+    notices = (*parts.roots.notices, *parts.notices, *policy_files.notices(), *own.problems, *taken_back)
+    live.notices = (*live.notices, *notices)
     return live
+
+
+def _take_back() -> list[str]:
+    """Finish with the throw-away copies that killed processes left; gives what a person should know of it."""
+    data = data_directory()
+    if not (data / "copies").is_dir():
+        return []
+    from treadle.workspace.copies import recover
+
+    return [one.text for one in recover(data)]
 
 
 def _offered(models: Models) -> Sequence[OfferedModel]:

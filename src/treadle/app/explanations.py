@@ -75,6 +75,11 @@ _SETTINGS = {
         "A language server or linter in the settings is missing a setting, or has one that it cannot use.",
         "The message says which; docs/diagnostics.md has examples to copy.",
     ),
+    "copy-missing": Explanation(
+        "`treadle try` runs a command on a throw-away copy of the folder, and none can be made of this folder here.",
+        "The message says what hinders it. A copy needs Linux, bubblewrap, user namespaces and overlays, files that "
+        "are your own, and nothing else mounted in the folder.",
+    ),
     "sandbox-missing": Explanation(
         "Mode auto runs commands without asking because a sandbox confines them. This system has no sandbox.",
         "Install bubblewrap and let users make namespaces; `treadle doctor` says what is missing. Or use --mode edits.",

@@ -18,6 +18,7 @@ COMMANDS = MappingProxyType(
         "demo": "see Treadle work on a sample project, without a key",
         "sessions": "list sessions",
         "show": "show what happened in a session",
+        "try": "run a command on a throw-away copy of the folder; show or apply what it changed",
         "jobs": "list the commands in the background; show their output, stop them",
         "edits": "show how well models edit; apply an edit without a model",
         "parse": "parse model replies without a model",

@@ -13,7 +13,7 @@ from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Text
 from treadle.protocol.tools import CallResult, EditReport, FileChange, Outcome, Preview, WritePath
-from treadle.tools.diffs import Diff, compare
+from treadle.workspace.diffs import Diff, compare
 from treadle.workspace.files import TextFile, read_text, sha256
 from treadle.workspace.judged import Judged, judge_path
 from treadle.workspace.saving import remove, save

@@ -23,8 +23,8 @@ from treadle.protocol.tools import (
     ToolTraits,
 )
 from treadle.tools.declare import PATH, number, parameters, prompt
-from treadle.tools.diffs import numbered
 from treadle.tools.images import image_of, is_image
+from treadle.workspace.diffs import numbered
 from treadle.workspace.documents import document_text, is_document, is_text_itself
 from treadle.workspace.files import read_bytes, sha256
 from treadle.workspace.judged import Judged, judge_path

@@ -40,7 +40,7 @@ class Questions:
     While the person is `busy`, with a draft or a list to choose from, a question takes no keys by itself.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it needs of its surface
         self,
         *,
         screen: Screen,

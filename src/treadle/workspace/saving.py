@@ -104,7 +104,7 @@ def _replace(directory: int, names: tuple[str, str], data: bytes, like: os.stat_
                 case int():
                     os.fchmod(descriptor, like)
                 case os.stat_result():
-                    _copy_facts(directory, file_name, descriptor, like)
+                    copy_facts(directory, file_name, descriptor, like)
                 case None:
                     pass
             os.fsync(descriptor)
@@ -134,7 +134,7 @@ def _write(descriptor: int, data: bytes) -> None:
         rest = rest[os.write(descriptor, rest[:_CHUNK]) :]
 
 
-def _copy_facts(directory: int, file_name: str, descriptor: int, before: os.stat_result) -> None:
+def copy_facts(directory: int, file_name: str, descriptor: int, before: os.stat_result) -> None:
     """Give the new file the old one's owner, mode and extended attributes."""
     mine = os.fstat(descriptor)
     if (mine.st_uid, mine.st_gid) != (before.st_uid, before.st_gid):

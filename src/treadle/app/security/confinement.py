@@ -59,7 +59,7 @@ def confine(line: str, rights: Rights, place: Place, context: PolicyContext) -> 
 
 
 def _profile_for(confinement: Confinement, place: Place) -> Profile:
-    profile = replace(_profile(place), change_root=confinement is not Confinement.LOOK)
+    profile = replace(workspace_profile(place), change_root=confinement is not Confinement.LOOK)
     if confinement is not Confinement.GIT:
         return profile
     whole = [f"{root}/.git/" for root in profile.folders]
@@ -97,7 +97,8 @@ def _denial(profile: Profile, state: SandboxState, data: Path, output: str) -> S
     return None if denial is not None and is_within(denial.target, str(data)) else denial
 
 
-def _profile(place: Place) -> Profile:
+def workspace_profile(place: Place) -> Profile:
+    """Build the profile of commands that change the workspace; looks at the disk."""
     place.private.mkdir(parents=True, exist_ok=True, mode=0o700)
     (place.data / "locks").mkdir(parents=True, exist_ok=True, mode=0o700)
     around = Surroundings(home=str(Path.home()), data=str(place.data), private=str(place.private), variables=os.environ)

@@ -20,7 +20,7 @@ from treadle.protocol.notifications import (
     TurnEnded,
 )
 from treadle.protocol.permissions import Mode, QuestionKind
-from treadle.tui.asking import Asking, Given, no
+from treadle.tui.asking import Asking, Given, ShowWhole, no
 from treadle.tui.cards import item_lines
 from treadle.tui.commands import MODE_TEXTS
 from treadle.tui.greeting import branch_of, greeting, kept_line
@@ -30,6 +30,7 @@ from treadle.tui.outbox import Outbox
 from treadle.tui.own_commands import OwnCommands
 from treadle.tui.past import first_view
 from treadle.tui.pieces import Pieces
+from treadle.tui.question_lines import whole_question
 from treadle.tui.reader.numbered import NotUnderstood, asked_lines, opening, take_line
 from treadle.tui.requests import Requests
 from treadle.tui.slash import Commands
@@ -208,6 +209,8 @@ class Reader:
         match taken:
             case Given():
                 self._give(asking, taken)
+            case ShowWhole():
+                self._say(*(text_of(row) for row in whole_question(asking, self._view.roots, _WIDTH, _SIGNS)))
             case NotUnderstood():
                 self._keep(f"{line}\n")
                 self._say("A question is open. Type the number of a choice and press Enter.")

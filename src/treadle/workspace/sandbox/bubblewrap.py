@@ -21,6 +21,7 @@ SECCOMP_FD = 9
 
 def bubblewrap(program: str, profile: Profile, ground: Ground, *, seccomp: bool) -> tuple[str, ...]:
     """Build the command line that goes before the command's own; the order decides which mount covers which."""
+    contents = dict(profile.contents)
     return (
         program,
         *_ISOLATION,
@@ -30,7 +31,8 @@ def bubblewrap(program: str, profile: Profile, ground: Ground, *, seccomp: bool)
         *_hide(profile, ground),
         *(("--ro-bind-try", _RESOLVER, _RESOLVER) if profile.network else ()),
         *chain.from_iterable(
-            ("--bind" if profile.change_root else "--ro-bind", folder, folder) for folder in profile.folders
+            ("--bind" if profile.change_root else "--ro-bind", contents.get(folder, folder), folder)
+            for folder in profile.folders
         ),
         *(_protect(profile, ground) if profile.change_root else ()),
         *chain.from_iterable(("--bind", place.path, place.path) for place in ground.writable),

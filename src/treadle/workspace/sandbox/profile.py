@@ -19,7 +19,8 @@ class Limits:
 class Profile:
     """The rights of a command. Every path is absolute and without `..`.
 
-    `roots` are further folders that are treated like the workspace at `root`; none lies in another. `locks` has one
+    `roots` are further folders that are treated like the workspace at `root`; none lies in another. `contents` names
+    what is bound in the place of such a folder, where it is not the folder itself. `locks` has one
     file for each of them in their order, as `lock` is for the workspace. `protected` are paths in these folders that
     stay as they are, also when they do not exist: one that ends in `/` is a folder. `masked` are paths that cannot be
     read. `tmp` is a private folder that takes the place of /tmp, and `lock` a file outside the workspace that commands
@@ -29,6 +30,7 @@ class Profile:
 
     root: str
     roots: tuple[str, ...] = ()
+    contents: tuple[tuple[str, str], ...] = ()
     change_root: bool = True
     network: bool = False
     protected: tuple[str, ...] = ()

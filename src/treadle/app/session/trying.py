@@ -1,0 +1,154 @@
+"""Running a person's command on a throw-away copy of a folder, and applying what it changed if they say so."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from treadle.app.places import data_directory, outputs
+from treadle.app.security.confinement import Place, workspace_profile
+from treadle.app.session.judging import policy_context
+from treadle.policy.operations import PathOp
+from treadle.policy.paths import Where, check_path
+from treadle.protocol.errors import ConfigError, ToolError
+from treadle.protocol.permissions import Mode, Standing
+from treadle.protocol.tools import CopyChanges
+from treadle.workspace.copies import (
+    Copy,
+    Hold,
+    apply_changes,
+    make_copy,
+    read_changes,
+    recover,
+    run_on_copy,
+    summarize,
+    throw_away,
+    why_no_copy,
+)
+from treadle.workspace.sandbox import probe
+from treadle.workspace.variables import child_variables
+
+_SHELL = "/bin/sh"
+
+
+class Tried(Struct, frozen=True, kw_only=True):
+    """How a command on a copy ended, what it changed, and whether that was applied; `problem` says why it was not."""
+
+    status: int
+    changes: CopyChanges
+    applied: bool
+    problem: str = ""
+
+
+class TriedChange(Struct, frozen=True, kw_only=True):
+    """One change as a program reads it: the path from the folder, and why it is not applied, if it is not."""
+
+    path: str
+    kind: str
+    held: str | None
+
+
+class TriedRecord(Struct, frozen=True, kw_only=True):
+    """The last line that `treadle try --json` prints."""
+
+    changes: tuple[TriedChange, ...]
+    applied: bool
+
+
+def try_command(
+    words: Sequence[str], folder: Path, *, apply: bool, out: Callable[[bytes], None], err: Callable[[bytes], None]
+) -> Tried:
+    """Run a program, or one word as a shell line, on a copy of a folder (resolved). Raises `ConfigError`."""
+    data = data_directory()
+    recover(data)
+    private = outputs() / f"try-{os.getpid()}"
+    place = Place(root=str(folder), data=data, private=private)
+    try:
+        profile = workspace_profile(place)
+        trouble = why_no_copy(profile, probe(), data)
+        if trouble:
+            raise ConfigError(
+                "copy-missing",
+                f"No throw-away copy of {folder} can be made.",
+                why=f"{trouble[:1].upper()}{trouble[1:]}.",
+                fix="Run the command without `treadle try`, or in a clone of the project.",
+            )
+        copy = make_copy(profile, probe(), data)
+        try:
+            return _run(copy, words, hold_in(str(folder)), apply=apply, out=out, err=err)
+        finally:
+            throw_away(copy)
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
+
+
+def _run(
+    copy: Copy,
+    words: Sequence[str],
+    hold: Hold,
+    *,
+    apply: bool,
+    out: Callable[[bytes], None],
+    err: Callable[[bytes], None],
+) -> Tried:
+    line = (_SHELL, "-c", *words) if len(words) == 1 else (_SHELL, "-c", 'exec "$@"', _SHELL, *words)
+    status, printed = run_on_copy(copy, line, child_variables(os.environ), out=out, err=err)
+    changes = read_changes(copy, hold, output=printed, failed=status != 0)
+    if not apply or all(change.held for change in changes.changes):
+        return Tried(status=status, changes=changes, applied=False, problem=changes.trouble)
+    if changes.trouble:
+        return Tried(status=status, changes=changes, applied=False, problem=f"Nothing was applied. {changes.trouble}")
+    try:
+        apply_changes(copy, changes.digest, hold)
+    except ToolError as error:
+        return Tried(status=status, changes=changes, applied=False, problem=str(error))
+    return Tried(status=status, changes=changes, applied=True)
+
+
+def hold_in(root: str) -> Hold:
+    """Say of a path why no command changes it: by the same check as that of the tools that edit files."""
+    standing = Standing(mode=Mode.ASK)
+    context = policy_context(root, standing, trusted=True)
+
+    def hold(path: str) -> str:
+        checked = check_path(path, PathOp.WRITE, root, context)
+        return "" if checked.where is Where.INSIDE else "; ".join(reason.text for reason in checked.reasons)
+
+    return hold
+
+
+def record_of(tried: Tried, folder: Path) -> TriedRecord:
+    """Give what a program reads."""
+    rows = tuple(
+        TriedChange(path=os.path.relpath(change.path, folder), kind=change.kind.value, held=change.held or None)
+        for change in tried.changes.changes
+    )
+    return TriedRecord(changes=rows, applied=tried.applied)
+
+
+def describe_tried(tried: Tried, folder: Path, *, apply: bool) -> Iterator[str]:
+    """Say for a person what a command changed in its copy and what became of that, in lines."""
+    changes = tried.changes.changes
+    free = [change for change in changes if not change.held]
+    held = [change for change in changes if change.held]
+    if changes:
+        yield f"The command made {_counted(len(changes), 'change')} in its copy:"
+        yield from summarize(changes, (str(folder),))
+    elif not tried.changes.trouble:
+        yield "The command changed nothing."
+    if tried.changes.ignored:
+        yield f"{_counted(tried.changes.ignored, 'file')} in caches or ignored by git: thrown away."
+    if tried.problem:
+        yield tried.problem
+    if tried.applied:
+        yield f"Applied {_counted(len(free), 'change')}." + (f" Not applied: {len(held):,}." if held else "")
+    elif apply and held and not free:
+        yield "Nothing was applied."
+    elif free and not apply:
+        yield "Nothing was applied. To keep such changes: treadle try --apply -- COMMAND"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,31 @@
+"""Throw-away copies of a workspace: a command changes its copy, and a person decides what becomes of that."""
+
+from treadle.workspace.copies.choosing import Hold, nothing_is_held
+from treadle.workspace.copies.making import Copy, make_copy
+from treadle.workspace.copies.outcome import (
+    TakenBack,
+    apply_changes,
+    read_changes,
+    recover,
+    show_difference,
+    summarize,
+    throw_away,
+)
+from treadle.workspace.copies.probing import why_no_copy
+from treadle.workspace.copies.running import run_on_copy
+
+__all__ = [
+    "Copy",
+    "Hold",
+    "TakenBack",
+    "apply_changes",
+    "make_copy",
+    "nothing_is_held",
+    "read_changes",
+    "recover",
+    "run_on_copy",
+    "show_difference",
+    "summarize",
+    "throw_away",
+    "why_no_copy",
+]

@@ -1,0 +1,53 @@
+"""Where tools keep what they can make again: what a command leaves there in its copy is thrown away."""
+
+import os
+from collections.abc import Callable, Mapping
+
+from treadle.workspace.copies.git_index import checkout_of
+from treadle.workspace.ignoring import Ignoring
+
+CACHES = (
+    "__pycache__",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".mypy_cache",
+    ".hypothesis",
+    ".parcel-cache",
+    ".turbo",
+)
+"""Names of folders that hold nothing but a tool's cache, also where there is no git; docs/sandbox.md lists them."""
+
+_PACKAGES = b"node_modules/"
+_INNER = (b"node_modules/.cache/", b"node_modules/.vite/")
+_EVERYTHING = b"*"
+
+
+def in_inner_cache(path: bytes) -> bool:
+    """Whether a path is in a cache of a package manager's folder."""
+    return _PACKAGES in path and any(inner in path + b"/" for inner in _INNER)
+
+
+def git_ignores(root: str) -> Callable[[bytes, bool], bool]:
+    """Give the test whether git ignores a path of a root, by the ignore files in it and above.
+
+    The second argument says whether it is a folder. Outside of a checkout nothing is ignored.
+    """
+    top = checkout_of(root)
+    if top is None:
+        return lambda _path, _is_folder: False
+    rules = Ignoring(str(top), root, ((".gitignore",),))
+
+    def ignores(path: bytes, is_folder: bool) -> bool:  # noqa: FBT001 - one of two kinds
+        name = os.fsdecode(path)
+        return rules.hides_directory(name) if is_folder else rules.hides_file(name)
+
+    return ignores
+
+
+def hidden_by_themselves(new_rules: Mapping[bytes, bytes]) -> frozenset[bytes]:
+    """Find the new folders whose own ignore file, given by the folder with its content, hides all that is in them."""
+    return frozenset(
+        folder
+        for folder, content in new_rules.items()
+        if folder and [line for line in content.split() if not line.startswith(b"#")] == [_EVERYTHING]
+    )

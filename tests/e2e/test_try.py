@@ -1,0 +1,114 @@
+"""`treadle try` runs a person's command on a copy of the folder; only --apply changes the folder."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.process import Ended, Program
+from tests.workspace.copies.copied import Bench, snapshot
+from treadle.app.exits import Exit
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A repository with a secret and a control file; skips where no copies can be made."""
+    bench = Bench(tmp_path.resolve())
+    bench.root.mkdir()
+    bench.needs_copies()
+    (bench.root / "code.py").write_text("one\n")
+    (bench.root / ".env").write_text("KEY=secret-value\n")
+    (bench.root / ".gitignore").write_text("build/\n")
+    subprocess.run(["git", "init", "-q"], cwd=bench.root, check=True)
+    return bench.root
+
+
+async def attempt(folder: Path, *words: str) -> Ended:
+    return await Program(folder.parent / "home").run("try", *words, cwd=folder)
+
+
+def last(ended: Ended) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(ended.out.splitlines()[-1])
+    return found
+
+
+LINE = (
+    "echo two >> code.py; mkdir -p build pkg/__pycache__; echo x | tee build/x pkg/new pkg/__pycache__/c > AGENTS.md; "
+    "cat .env; echo MORE=1 >> .env; git add code.py; printf unfinished; echo problem >&2; exit 3"
+)
+CHANGES = {
+    ".env": ("changed", True),
+    ".git": ("changed", True),
+    "AGENTS.md": ("added", True),
+    "code.py": ("changed", False),
+    "pkg/new": ("added", False),
+}
+
+
+async def test_without_apply_the_folder_stays_as_it_is(folder: Path) -> None:
+    before = snapshot(folder)
+    ended = await attempt(folder, "--json", "--", LINE)
+    assert ended.code == 3
+    assert ended.out.splitlines()[0] == "unfinished"
+    assert ended.err.startswith("problem\n")
+    assert "secret-value" not in ended.out + ended.err
+    found = last(ended)
+    assert {one["path"]: (one["kind"], one["held"] is not None) for one in found["changes"]} == CHANGES
+    assert (sorted(found), found["applied"]) == (["applied", "changes"], False)
+    assert "  M code.py  +1 -0\n" in ended.err
+    assert "2 files in caches or ignored by git: thrown away.\n" in ended.err
+    assert "treadle try --apply" in ended.err
+    assert snapshot(folder) == before
+
+
+async def test_with_apply_all_but_the_held_changes_are_made(folder: Path) -> None:
+    before = snapshot(folder / ".git")
+    ended = await attempt(folder, "--apply", "--json", "--", "sh", "-c", LINE)
+    assert (ended.code, last(ended)["applied"]) == (3, True)
+    assert "Applied 2 changes. Not applied: 3.\n" in ended.err
+    assert (folder / "code.py").read_text() == "one\ntwo\n"
+    assert (folder / "pkg/new").read_text() == "x\n"
+    assert (folder / ".env").read_text() == "KEY=secret-value\n"
+    assert sorted(path.name for path in folder.iterdir()) == [".env", ".git", ".gitignore", "code.py", "pkg"]
+    assert sorted(path.name for path in (folder / "pkg").iterdir()) == ["new"]
+    assert snapshot(folder / ".git") == before
+    assert list((folder.parent / "home/copies").iterdir()) == []
+
+
+async def test_a_command_that_changes_nothing_says_so(folder: Path) -> None:
+    ended = await attempt(folder, "--apply", "--", "git", "status", "--short")
+    assert (ended.code, ended.err) == (0, "The command changed nothing.\n")
+    assert "?? code.py" in ended.out
+
+
+async def test_a_program_that_is_missing_has_the_shells_status(folder: Path) -> None:
+    ended = await attempt(folder, "--json", "--", "no-such-program", "--flag")
+    assert (ended.code, last(ended)) == (127, {"changes": [], "applied": False})
+
+
+async def test_there_is_no_network_and_nothing_outside_can_be_changed(folder: Path) -> None:
+    line = "python3 -c \"import socket; socket.create_connection(('127.0.0.1', 9), 2)\"; touch ../outside"
+    ended = await attempt(folder, "--", line)
+    assert "Connection refused" in ended.err or "Network is unreachable" in ended.err
+    assert not (folder.parent / "outside").exists()
+
+
+async def test_where_no_copy_can_be_made_it_says_why_and_what_to_do(folder: Path) -> None:
+    ended = await Program(folder / "home").run("try", "--", "touch", "made", cwd=folder)
+    assert ended.code == Exit.CONFIG
+    assert f"Treadle's own data is in {folder}" in ended.err
+    assert "fix:" in ended.err
+    assert not (folder / "made").exists()
+
+
+async def test_a_command_is_named(folder: Path) -> None:
+    assert (await attempt(folder, "--apply")).code == Exit.USAGE
+
+
+async def test_a_name_that_is_no_text_is_shown_escaped(folder: Path) -> None:
+    (folder / "make.py").write_text("open(b'\\xff', 'w')\n")
+    ended = await attempt(folder, "--json", "--", "python3 make.py")
+    assert [one["path"] for one in last(ended)["changes"]] == ["\\xff"]
+    assert sorted(path.name for path in folder.iterdir()) == [".env", ".git", ".gitignore", "code.py", "make.py"]
