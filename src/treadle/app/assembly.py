@@ -56,6 +56,7 @@ from treadle.workspace.strays import Strays
 from treadle.workspace.workspace import Records, open_workspace
 
 if TYPE_CHECKING:
+    from treadle.app.security.confinement import Place
     from treadle.policy.secrets import Redactor as SecretRedactor
     from treadle.workspace.diagnostics.checks import Diagnostics
 
@@ -106,15 +107,22 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     private = outputs() / parts.row.id
     running: list[Session] = []
 
+    @cache
+    def place() -> "Place":
+        from treadle.app.security.confinement import Place, recover
+
+        found = Place(root=workspace.root, roots=workspace.roots, data=data_directory(), private=private)
+        found.known.notes += recover(found.data)
+        return found
+
     def confine_command(line: str, granted: tuple[SandboxDenial, ...] = ()) -> Confinement:
-        from treadle.app.security.confinement import Place, confine
+        from treadle.app.security.confinement import confine
         from treadle.app.session.judging import policy_context
 
-        place = Place(root=workspace.root, roots=workspace.roots, data=data_directory(), private=private)
         now, trusted = standing(running[0].state), parts.trust.trusted
         rules = policy_files.ruleset()
         context = policy_context(workspace.root, now, trusted=trusted, further=parts.roots, rules=rules)
-        return confine(line, granted, place, context)
+        return confine(line, granted, place(), context)
 
     def room() -> int:
         # What a tool says below its lines must fit too.
@@ -123,7 +131,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
 
     redactor = _redactor(parts)
     conversation = Conversation(room=room, holds=lambda text: running[0].transcript.holds(redactor().redact(text)))
-    strays = Strays(str(data_directory() / "saving"))
+    strays = Strays(str(data_directory() / "saving"), saved=_allow_saved)
     strays.sweep()
     records = Records(strays=strays, jobs=JobBook(private, lambda text: redactor().redact(text)))
     workspace = open_workspace(
@@ -244,6 +252,13 @@ def _is_secret(path: str) -> bool:
     from treadle.policy.names import secret_name
 
     return secret_name(path) is not None
+
+
+def _allow_saved(path: str) -> None:
+    """Let a control file stay that a tool writes while commands run: somebody said yes to that."""
+    from treadle.workspace.sandbox import allow_made
+
+    allow_made(data_directory(), path)
 
 
 def _redactor(parts: Parts) -> "Callable[[], SecretRedactor]":

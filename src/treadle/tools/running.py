@@ -52,14 +52,16 @@ async def run_line(
     command.show(output)
     try:
         await command.finish(patience.seconds, keep=patience.keep)
+        advice = _ADVICE if command.why_stopped else ""
+        report = _report(workspace, number, command, advice=advice)
+        report = _with(report, await command.settle(report))
     finally:
         command.show(None)
         if not command.alive:
             await _forget(workspace, number, command)
         elif workspace.records.jobs is not None:
             workspace.records.jobs.note(number, command)
-    advice = _ADVICE if command.why_stopped else ""
-    outcome, report = _outcome(command), _report(workspace, number, command, advice=advice)
+    outcome = _outcome(command)
     denial = confinement.find_denial(report) if outcome is Outcome.FAILED and not command.why_stopped else None
     if denial is not None:
         report = f"{report}\n[{describe(denial)}]"
@@ -78,6 +80,7 @@ async def look_at(workspace: Workspace, number: int, seconds: float, *, stop: bo
     else:
         await command.ended(seconds)
     said = _report(workspace, number, command)
+    said = _with(said, await command.settle(said))
     result = result_of(Origin.COMMAND, Outcome.OK, said)
     result = replace(result, running=command.running, full_output=command.output_file)
     if not command.alive:
@@ -93,6 +96,10 @@ async def _forget(workspace: Workspace, number: int, command: Command) -> None:
 def _outcome(command: Command) -> Outcome:
     fine = command.running or (command.status == 0 and not command.why_stopped)
     return Outcome.OK if fine else Outcome.FAILED
+
+
+def _with(report: str, sentences: tuple[str, ...]) -> str:
+    return "\n".join((report, *(f"[{sentence}]" for sentence in sentences)))
 
 
 def _report(workspace: Workspace, number: int, command: Command, *, advice: str = "") -> str:

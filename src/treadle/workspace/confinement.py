@@ -13,12 +13,28 @@ def _no_denial(output: str) -> SandboxDenial | None:  # noqa: ARG001 - nothing i
     return None
 
 
+def _settled(output: str, *, ended: bool) -> tuple[str, ...]:  # noqa: ARG001 - nothing is looked for
+    return ()
+
+
+class Settle(Protocol):
+    """Looks at what a command did, now and then while it runs and once it has `ended`; gives sentences about it.
+
+    May look at the disk for some milliseconds. `output` is what the command printed since the last time.
+    """
+
+    def __call__(self, output: str, *, ended: bool) -> tuple[str, ...]:
+        """Look."""
+        ...
+
+
 class Confinement(Struct, frozen=True):
     """How to run one command; `find_denial` tells from its output, should it fail, what the sandbox stopped."""
 
     wrapping: Wrapping = PLAIN
     variables: Mapping[str, str] = field(default_factory=dict)
     find_denial: Callable[[str], SandboxDenial | None] = _no_denial
+    settle: Settle = _settled
 
 
 class Confine(Protocol):

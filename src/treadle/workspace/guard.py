@@ -1,11 +1,13 @@
 """The parent of one command: a tiny program that outlives nothing and lets nothing outlive Treadle.
 
-Run as `python -I -S guard.py DIRECTORY SHELL...`; more words than one put a sandbox around the shell. Its standard
-input is at once its order and its lifeline: first the lengths of the shell line and of its variables, in a line of
-their own, then the shell line and the variables (`NAME=VALUE`, each ended by NUL). Then comes perhaps `stop SECONDS`,
+Run as `python -I -S guard.py DIRECTORY SHELL`. Its standard input is at once its order and its lifeline: first the
+lengths of the four parts of the order, in a line of their own, then the shell line, its variables (`NAME=VALUE`),
+bounds (`NAME=NUMBER`, and `folder=PATH` of which the free space is watched) and the words that go before the shell, a
+sandbox; each of these is ended by NUL. Then comes perhaps `stop SECONDS`,
 which ends all descendants (TERM, then KILL after that time), as does end of file, that is the death of Treadle. The
 command runs in a session of its own, and the guard becomes the reaper of everything it leaves behind, also of what
-daemonises. On its standard output the guard reports `exit STATUS` when the command itself ends (negative: the signal's
+daemonises. What exceeds a bound is ended with all the rest, and the guard reports `bound NAME NUMBER`. On its standard
+output the guard reports `exit STATUS` when the command itself ends (negative: the signal's
 number), with the status of each part of its last pipe if bash tells them, and closes it when no descendant is left.
 Standard error is the command's output.
 
@@ -26,8 +28,11 @@ _SUBREAPER, _DEATH_SIGNAL = 36, 1  # numbers of prctl(2)
 _SANDBOX = "bwrap"
 _GRACE_AFTER_TREADLE = 0.5
 _GIVE_UP = 2.0
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICK = 10  # milliseconds
 _IDLE = 1000  # milliseconds between looks at a group, only where nothing adopts orphans
+_WATCH_FIRST, _WATCH_NEXT, _WATCH_LEAST = 0.1, 0.25, 0.02  # seconds between looks at what a bounded command takes
+_BUSY = 15  # times as long as a look took, the next one is waited for
 _PIPES = 213  # a descriptor that no script uses
 _TELL_PIPES = b"""unset BASH_ENV
 trap '{ printf %%s "${PIPESTATUS[*]}" >&%d; } 2>/dev/null' EXIT
@@ -72,15 +77,98 @@ def _stat(pid: int) -> tuple[str, int] | None:
     return head.partition(b"(")[2].decode(errors="replace"), int(fields[1])
 
 
+class _Meter:
+    """Looks from time to time at what a command and all that it started take; more often when they grow quickly."""
+
+    def __init__(self, bounds: list[str]) -> None:
+        pairs = [text.partition("=")[::2] for text in bounds]
+        self.folders = [value for name, value in pairs if name == "folder"]
+        self.bounds = {name: int(value) for name, value in pairs if name != "folder" and int(value)}
+        self.start = self.last = time.monotonic()
+        self.wait = _WATCH_FIRST
+        self.taken = 0
+        self.free = self.free_space() if "disk" in self.bounds else []
+
+    @property
+    def pause(self) -> int | None:
+        """Milliseconds until the next look; None when there is nothing to look at."""
+        if not self.bounds:
+            return None
+        return max(1, int((self.last + self.wait - time.monotonic()) * 1000) + 1)
+
+    def look(self) -> str:
+        """Name the bound that is exceeded, and its number; empty for none, and before it is time to look."""
+        now = time.monotonic()
+        if not self.bounds or now < self.last + self.wait:
+            return ""
+        found = self.exceeded(now, descendants(os.getpid()))
+        self.wait = max(self.wait, _BUSY * (time.monotonic() - now))
+        self.last = time.monotonic()
+        return f"{found} {self.bounds[found]}" if found else ""
+
+    def exceeded(self, now: float, pids: list[int]) -> str:
+        """Compare each bound with what is taken; `pids` are the processes."""
+        if 0 < self.bounds.get("processes", 0) < len(pids):
+            return "processes"
+        if 0 < self.bounds.get("seconds", 0) < now - self.start:
+            return "seconds"
+        if "memory" in self.bounds and self.too_much_memory(now, pids):
+            return "memory"
+        fell = [before - free for before, free in zip(self.free, self.free_space(), strict=True)] if self.free else []
+        return "disk" if any(self.bounds["disk"] < each for each in fell) else ""
+
+    def too_much_memory(self, now: float, pids: list[int]) -> bool:
+        """Sum the resident pages, which is quick; where that is too much, count what several have in common once."""
+        bound = self.bounds["memory"]
+        taken = sum(map(_resident, pids))
+        growth = max(1.0, (taken - self.taken) / max(now - self.last, 0.001))
+        self.wait = max(_WATCH_LEAST, min(_WATCH_NEXT, (bound - taken) / growth / 2))
+        self.taken = taken
+        return taken > bound and sum(map(_share, pids)) > bound
+
+    def free_space(self) -> list[int]:
+        """Give the free bytes of each file system; 0 for one that is gone."""
+        return [_free(folder) for folder in self.folders]
+
+
+def _resident(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:  # noqa: PTH123 - as above
+            return int(file.read().split()[1]) * _PAGE
+    except (OSError, IndexError):
+        return 0
+
+
+def _share(pid: int) -> int:
+    """Give the resident bytes of a process, of what others use too its share; all of them where that is not told."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:  # noqa: PTH123 - as above
+            for line in file:
+                if line.startswith(b"Pss:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return _resident(pid)
+
+
+def _free(folder: str) -> int:
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return 0
+    return found.f_bavail * found.f_frsize
+
+
 class _Guard:
     """One command and what became of it."""
 
-    def __init__(self, shell: list[str], line: str, directory: str, prctl: Prctl | None) -> None:
+    def __init__(self, argv: list[str], directory: str, prctl: Prctl | None, *, meter: _Meter, pipes: int) -> None:
         self.prctl = prctl
+        self.meter = meter
         self.adopts = self.prctl is not None and self.prctl(_SUBREAPER, 1) == 0
         self.shell_ended = False
-        self.pipes = _ask_for_pipes(line, shell[-1])
-        self.shell = self.start([*shell, "-c", line], directory)
+        self.pipes = pipes
+        self.shell = self.start(argv, directory)
 
     def start(self, argv: list[str], directory: str) -> int:
         """Fork the command; only its descendants hold the output from here on."""
@@ -154,6 +242,12 @@ class _Guard:
                 if number != signal.SIGTERM or name_of(pid) != _SANDBOX:
                     _signal(pid, number)
 
+    def kill_all(self) -> None:
+        """Kill everything, a sandbox first: with it all that is in it ends at once, however quickly it forks."""
+        for pid in [pid for pid in descendants(os.getpid()) if name_of(pid) == _SANDBOX]:
+            _signal(pid, signal.SIGKILL)
+        self.kill(signal.SIGKILL, set())
+
     def stop(self, grace: float) -> None:
         """End everything: ask with TERM, and after `grace` seconds, or less when told so again, do it with KILL."""
         asked: set[int] = set()
@@ -177,7 +271,11 @@ class _Guard:
         poll.register(0, select.POLLIN)
         poll.register(wakeup, select.POLLIN)
         while self.reap():
-            ready = dict(poll.poll(None if self.adopts or not self.shell_ended else _IDLE))
+            pause = None if self.adopts or not self.shell_ended else _IDLE
+            ready = dict(poll.poll(pause if self.meter.pause is None else self.meter.pause))
+            if exceeded := self.meter.look():
+                _report(b"bound %s\n" % exceeded.encode())
+                self.kill_all()
             if wakeup in ready:
                 os.read(wakeup, 4096)
             if 0 in ready:
@@ -244,25 +342,26 @@ def _load_prctl() -> Prctl | None:
     return prctl
 
 
-def _read_order() -> str | None:
-    """Wait for the shell line and set its variables; None when Treadle needs no command any more."""
+def _read_order() -> list[bytes] | None:
+    """Wait for the parts of the order; None when Treadle needs no command any more."""
     header = b""
     while not header.endswith(b"\n"):
         byte = os.read(0, 1)
         if not byte:
             return None
         header += byte
-    length, more = map(int, header.split())
+    lengths = [int(length) for length in header.split()]
     order = b""
-    while missing := length + more - len(order):
+    while missing := sum(lengths) - len(order):
         data = os.read(0, missing)
         if not data:
             return None
         order += data
-    for variable in order[length:].split(b"\0")[:-1]:
-        name, _, value = variable.partition(b"=")
-        os.environb[name] = value
-    return os.fsdecode(order[:length])
+    parts = []
+    for length in lengths:
+        parts.append(order[:length])
+        order = order[length:]
+    return parts
 
 
 def main() -> None:
@@ -274,10 +373,18 @@ def main() -> None:
     signal.set_wakeup_fd(waker)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     prctl = _load_prctl()
-    line = _read_order()
-    if line is not None:
-        directory, *shell = sys.argv[1:]
-        _Guard(shell, line, directory, prctl).watch(wakeup)
+    order = _read_order()
+    if order is not None:
+        line, variables, bounds, words = order
+        for variable in variables.split(b"\0")[:-1]:
+            name, _, value = variable.partition(b"=")
+            os.environb[name] = value
+        directory, shell = sys.argv[1:]
+        inner = [os.fsdecode(word) for word in words.split(b"\0")[:-1]]
+        meter = _Meter(os.fsdecode(bounds).split("\0")[:-1])
+        text = os.fsdecode(line)
+        pipes = _ask_for_pipes(text, shell)
+        _Guard([*inner, shell, "-c", text], directory, prctl, meter=meter, pipes=pipes).watch(wakeup)
     os._exit(0)  # nothing to tidy up, and somebody waits
 
 

@@ -18,7 +18,7 @@ from treadle.protocol.tools import Right, SandboxDenial
 from treadle.workspace.sandbox import Backend, Profile, SandboxState, allow, find_denial
 from treadle.workspace.sandbox.outside import Found, Outside, listens, look_at
 
-PROFILE = Profile(root="/w", protected=("/w/.git/", "/w/AGENTS.md"), masked=("/h/.ssh",), tmp="/p/tmp", lock="/p/lock")
+PROFILE = Profile(root="/w", protected=("/w/.git", "/w/AGENTS.md"), masked=("/h/.ssh",), tmp="/p/tmp", private="/p")
 NETWORK = SandboxDenial(right=Right.NETWORK)
 NEVER = SandboxDenial(right=Right.UNSANDBOXED)
 OURS = {"/", "/h", "/h/.ssh", "/h/.ssh/id_rsa", "/h/go", "/tmp", "/tmp/notes", "/w", "/w/AGENTS.md", "/w/.git"}
@@ -58,7 +58,7 @@ def found(output: str, profile: Profile, backend: Backend, outside: Outside = OU
 @pytest.mark.parametrize(
     ("output", "denial"),
     [
-        ("bash: line 1: .git/config: Read-only file system", writing("/w/.git/")),
+        ("bash: line 1: .git/config: Read-only file system", writing("/w/.git")),
         ("touch: cannot touch '/h/go/pkg/x': Read-only file system", writing("/h/go")),
         ("OSError: [Errno 30] Read-only file system: 'AGENTS.md'", writing("/w/AGENTS.md")),
         ("failed to create `/h/go/x`\n\nCaused by:\n  Read-only file system (os error 30)", writing("/h/go")),
@@ -177,9 +177,9 @@ async def test_a_write_outside_is_recognised_and_passes_with_its_right(box: Box,
 
 
 async def test_a_protected_path_is_recognised_and_passes_with_its_right(box: Box) -> None:
-    profile = box.profile(".git/", "AGENTS.md")
+    profile = box.profile(".git", "AGENTS.md")
     denial = await denied(box, "echo x > .git/config", profile)
-    assert denial == writing(f"{profile.root}/.git/")
+    assert denial == writing(f"{profile.root}/.git")
     assert (await box.run("echo x > .git/config", allow(profile, denial)))[0] == 0
     assert await denied(box, "echo x > .git/more", replace(profile, writable=("/nowhere",))) == denial
 

@@ -1,50 +1,94 @@
 """How a command is run: in which sandbox, with which right that a person granted, and how hardened its git is."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 from treadle.policy.classify import only_reads
 from treadle.policy.context import PolicyContext
-from treadle.policy.name_lists import SECRET_DIRECTORIES, SECRET_SEQUENCES
 from treadle.policy.names import control_name, secret_name
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Right, SandboxDenial
 from treadle.workspace.confinement import Confinement
 from treadle.workspace.sandbox import (
+    Committed,
+    Confined,
+    MadeFiles,
     Profile,
     SandboxState,
     Surroundings,
     Survey,
+    Surveyor,
+    Tools,
     allow,
     find_denial,
     prepare,
     probe,
-    survey,
-    usual_profile,
+    profile_for,
+    recover_made,
+    repositories_of,
 )
 from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.variables import HARDENED_GIT
 from treadle.workspace.wrapping import PLAIN, Wrapping
 
-_MOST_NAMES = 500
-_CONFINED = frozenset({Mode.AUTO, Mode.PLAN})
+_CONFINED = {Mode.AUTO: Confined.WORK, Mode.PLAN: Confined.LOOK}
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is kept of a session's folders from one command to the next; `notes` go with the next result."""
+
+    surveyors: dict[str, Surveyor] = field(default_factory=dict)
+    committed: dict[str, Committed] = field(default_factory=dict)
+    said_empty: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """Where the commands of a session run: `data` is Treadle's own folder, `private` the session's in there.
 
-    `roots` are further folders of the workspace at `root`.
+    `roots` are further folders of the workspace at `root`. One place serves all commands of a session: what is known
+    of the folders is kept current, not looked for again.
     """
 
     root: str
     roots: tuple[str, ...] = ()
     data: Path
     private: Path
+    known: _Known = field(default_factory=_Known)
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The workspace and its further folders."""
+        return (self.root, *self.roots)
+
+    @property
+    def surveyors(self) -> list[Surveyor]:
+        """What looks through each folder."""
+        kept = self.known.surveyors
+        for folder in self.folders:
+            if folder not in kept:
+                kept[folder] = Surveyor(folder, is_control=is_control, is_secret=is_secret)
+        return [kept[folder] for folder in self.folders]
+
+    def committed(self, root: str) -> Committed:
+        """What reads the committed text of a folder's files."""
+        return self.known.committed.setdefault(root, Committed(root, str(self.private / "sandbox")))
+
+
+def is_control(path: str) -> bool:
+    """Whether a file of this name makes tools do something."""
+    return control_name(path) is not None
+
+
+def is_secret(path: str) -> bool:
+    """Whether a file of this name holds secrets."""
+    return secret_name(path) is not None
 
 
 def confines(mode: Mode) -> bool:
@@ -61,13 +105,80 @@ def confine(line: str, granted: Sequence[SandboxDenial], place: Place, context: 
     unsandboxed = any(one.right is Right.UNSANDBOXED for one in granted) and context.mode is not Mode.PLAN
     if unsandboxed or (not granted and not confines(context.mode)):
         return Confinement(variables=variables)
-    profile = replace(_profile(place), change_root=context.mode is not Mode.PLAN)
     if context.mode is Mode.PLAN:
-        return Confinement(prepare(profile, probe()), variables)
+        found = confine_as(Confined.LOOK, line, place)
+        return Confinement(found.wrapping, variables, settle=found.settle)
+    found = confine_as(_CONFINED.get(context.mode, Confined.WORK), line, place, granted=granted)
+    return Confinement(found.wrapping, variables, found.find_denial, found.settle)
+
+
+def confine_as(
+    kind: Confined,
+    line: str,
+    place: Place,
+    *,
+    granted: Sequence[SandboxDenial] = (),
+    owned: AbstractSet[Tools] = frozenset(),
+) -> Confinement:
+    """Say how a line is run in one confinement, with rights that this run has besides; looks at the disk.
+
+    `owned` names the tools of the line that install programs. Raises `ToolError`.
+    """
+    if kind is Confined.OPEN:
+        return Confinement()
+    state = probe()
+    surveys = [surveyor.look() for surveyor in place.surveyors]
+    profile = _profile(kind, place, surveys, owned)
     for right in granted:
         if not is_within(right.target, str(place.data)) and not _opens_more(right, profile):
             profile = allow(profile, right)
-    return Confinement(prepare(profile, probe()), variables, partial(_denial, profile, probe(), place.data))
+    wrapping = prepare(profile, state)
+    made = None
+    if profile.change_root:
+        repositories = [one for root in place.folders for one in repositories_of(root)] if kind is Confined.GIT else []
+        made = MadeFiles(place.data, place.surveyors, repositories=repositories, allowed=profile.writable)
+    empty = _reading_empty(profile, surveys)
+    return Confinement(
+        wrapping,
+        find_denial=partial(_denial, profile, state, place.data),
+        settle=_Settling(line, place, made, empty),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Settling:
+    """Looks at what one command did: the control files that it made, and the secrets that read as `empty`."""
+
+    line: str
+    place: Place
+    made: MadeFiles | None
+    empty: Sequence[str]
+
+    def __call__(self, output: str, *, ended: bool) -> tuple[str, ...]:
+        """Move away what was made, and say once which secrets read as empty, if the command had to do with them."""
+        known = self.place.known
+        notes, known.notes = known.notes, []
+        made = () if self.made is None else self.made.end() if ended else self.made.check()
+        return (*notes, *made, *self._reading_empty(f"{self.line}\n{output}"))
+
+    def _reading_empty(self, text: str) -> Iterator[str]:
+        said = self.place.known.said_empty
+        for path in map(Path, self.empty):
+            if path.name in text and str(path) not in said:
+                said.add(str(path))
+                name = os.path.relpath(path, self.place.root)
+                yield f"{name} reads as empty for commands, because it may hold secrets."
+
+
+def _reading_empty(profile: Profile, surveys: Sequence[Survey]) -> list[str]:
+    """Give the files that read as empty: secrets that the last commit does not have."""
+    shown = {path for path, _ in profile.instead}
+    return [path for found in surveys for path in found.secrets if path in profile.masked and path not in shown]
+
+
+def recover(data: Path) -> tuple[str, ...]:
+    """Move away the control files of commands whose Treadle was killed, and say so."""
+    return recover_made(data, is_control=is_control, is_secret=is_secret)
 
 
 def _opens_more(right: SandboxDenial, profile: Profile) -> bool:
@@ -76,7 +187,7 @@ def _opens_more(right: SandboxDenial, profile: Profile) -> bool:
         case Right.READ:
             kept = profile.masked
         case Right.WRITE:
-            kept = tuple(entry.rstrip("/") for entry in profile.protected)
+            kept = profile.protected
         case _:
             return False
     return right.target not in kept and any(is_within(right.target, entry) for entry in kept)
@@ -89,7 +200,8 @@ def confine_server(mode: Mode, place: Place) -> Wrapping:
     """
     if not confines(mode):
         return PLAIN
-    return prepare(replace(_profile(place), change_root=False), probe())
+    surveys = [surveyor.look() for surveyor in place.surveyors]
+    return prepare(_profile(Confined.LOOK, place, surveys, frozenset()), probe())
 
 
 def _denial(profile: Profile, state: SandboxState, data: Path, output: str) -> SandboxDenial | None:
@@ -100,38 +212,14 @@ def _denial(profile: Profile, state: SandboxState, data: Path, output: str) -> S
     return None if denial is not None and is_within(denial.target, str(data)) else denial
 
 
-def _profile(place: Place) -> Profile:
+def _profile(kind: Confined, place: Place, surveys: Sequence[Survey], owned: AbstractSet[Tools]) -> Profile:
     place.private.mkdir(parents=True, exist_ok=True, mode=0o700)
-    (place.data / "locks").mkdir(parents=True, exist_ok=True, mode=0o700)
-    around = Surroundings(home=str(Path.home()), data=str(place.data), private=str(place.private), variables=os.environ)
-    found = [
-        survey(
-            root,
-            is_control=lambda path: control_name(path) is not None,
-            is_secret=lambda path: secret_name(path) is not None,
-        )
-        for root in (place.root, *place.roots)
+    around = Surroundings(
+        home=os.path.realpath(Path.home()), data=str(place.data), private=str(place.private), variables=os.environ
+    )
+    instead = [
+        pair
+        for root, found in zip(place.folders, surveys, strict=True)
+        for pair in place.committed(root).instead(found.secrets)
     ]
-    roots = (place.root, *place.roots)
-    home = tuple(path for path in home_secrets(around.home) if not any(is_within(root, path) for root in roots))
-    found.append(Survey(protected=(), masked=home, complete=True))
-    return usual_profile(place.root, around, *found, roots=place.roots)
-
-
-def home_secrets(home: str) -> list[str]:
-    """Name the known places of secrets in a home directory, and what looks like one near its top."""
-    places = [*SECRET_DIRECTORIES, *map("/".join, SECRET_SEQUENCES)]
-    named = [f"{home}/{place}" for place in places if place.startswith(".") and "*" not in place]
-    hidden = [name for name in _names_in(home) if name.startswith(".")]
-    inner = [f"{folder}/{name}" for folder in (".config", ".local/share") for name in _names_in(f"{home}/{folder}")]
-    there = [*_names_in(home), *(f"{at}/{name}" for at in (*hidden, *inner) for name in _names_in(f"{home}/{at}"))]
-    return list(dict.fromkeys([*filter(os.path.lexists, named), *(f"{home}/{at}" for at in there if secret_name(at))]))
-
-
-def _names_in(folder: str) -> list[str]:
-    """List the first names in a folder; none when it is none."""
-    try:
-        with os.scandir(folder) as entries:
-            return [entry.name for entry in islice(entries, _MOST_NAMES)]
-    except OSError:
-        return []
+    return profile_for(kind, place.folders, around, surveys, instead=instead, owned=owned)

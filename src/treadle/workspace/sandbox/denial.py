@@ -12,8 +12,8 @@ from pathlib import Path
 
 from treadle.protocol.tools import Right, SandboxDenial
 from treadle.workspace.sandbox.backend import Backend
-from treadle.workspace.sandbox.ground import HIDDEN_FOLDERS, TMP
 from treadle.workspace.sandbox.outside import DISK, Outside
+from treadle.workspace.sandbox.present import SHARED_FOLDERS, TMP
 from treadle.workspace.sandbox.profile import Profile, is_within
 
 _NETWORK = re.compile(
@@ -108,9 +108,9 @@ class _Message:
         if any(is_within(path, shown) for shown in (*self.profile.readable, *self.profile.writable)):
             return None
         masked = next((mask for mask in self.profile.masked if is_within(path, mask)), None)
-        covered = self.backend is Backend.BUBBLEWRAP and any(
-            is_within(path, folder) for folder in (TMP, *HIDDEN_FOLDERS, *self.profile.scratch)
-        )
+        scratch = (folder for folder, _ in self.profile.scratch)
+        covers = (TMP, *SHARED_FOLDERS, *scratch) if self.backend is Backend.BUBBLEWRAP else ()
+        covered = any(is_within(path, folder) for folder in (*self.profile.hidden, *covers))
         inside = bool(self.profile.root_of(path))
         found = self.outside.look_at(path) if masked or (covered and not inside) else None
         if found is None or not found.readable:
@@ -124,14 +124,14 @@ class _Message:
         if any(is_within(path, folder) for folder in ("/proc", "/sys", "/dev")):
             return None
         opened = self._to_open(path)
-        return self._denial(Right.WRITE, opened) if opened and self.outside.can_write(opened.rstrip("/")) else None
+        return self._denial(Right.WRITE, opened) if opened and self.outside.can_write(opened) else None
 
     def _to_open(self, path: str) -> str:
         """Name what must be opened to change a path: the protected entry it falls under, the workspace, its folder."""
         profile = self.profile
         if any(is_within(path, other) for other in profile.writable):
             return ""
-        protected = (entry for entry in profile.protected if is_within(path, entry.rstrip("/")))
+        protected = (entry for entry in profile.protected if is_within(path, entry))
         if entry := next(protected, ""):
             return entry
         if folder := profile.root_of(path):
