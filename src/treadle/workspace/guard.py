@@ -31,7 +31,9 @@ _GIVE_UP = 2.0
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICK = 10  # milliseconds
 _IDLE = 1000  # milliseconds between looks at a group, only where nothing adopts orphans
-_WATCH_FIRST, _WATCH_NEXT, _WATCH_LEAST = 0.1, 0.25, 0.02  # seconds between looks at what a bounded command takes
+_WATCH_FIRST, _WATCH_NEXT = 0.1, 0.25  # seconds between looks at what a bounded command takes
+_WATCH_LEAST, _WATCH_MOST = 0.02, 1.0
+_LID = 64  # processes above the bound: the kernel keeps them, and the guard ends what comes so far
 _BUSY = 15  # times as long as a look took, the next one is waited for
 _PIPES = 213  # a descriptor that no script uses
 _TELL_PIPES = b"""unset BASH_ENV
@@ -88,6 +90,7 @@ class _Meter:
         self.wait = _WATCH_FIRST
         self.taken = 0
         self.free = self.free_space() if "disk" in self.bounds else []
+        self.lid = _Lid(self.bounds.get("processes", 0))
 
     @property
     def pause(self) -> int | None:
@@ -102,7 +105,7 @@ class _Meter:
         if not self.bounds or now < self.last + self.wait:
             return ""
         found = self.exceeded(now, descendants(os.getpid()))
-        self.wait = max(self.wait, _BUSY * (time.monotonic() - now))
+        self.wait = min(_WATCH_MOST, max(self.wait, _BUSY * (time.monotonic() - now)))
         self.last = time.monotonic()
         return f"{found} {self.bounds[found]}" if found else ""
 
@@ -129,6 +132,63 @@ class _Meter:
     def free_space(self) -> list[int]:
         """Give the free bytes of each file system; 0 for one that is gone."""
         return [_free(folder) for folder in self.folders]
+
+
+class _Lid:
+    """A control group that bounds the processes of root's commands, whom the kernel sets no other bound.
+
+    Without a controller that may be used, looking is all there is.
+    """
+
+    def __init__(self, processes: int) -> None:
+        self.folder = ""
+        if not processes or os.geteuid() != 0:
+            return
+        for parent in _pid_groups():
+            folder = f"{parent}/treadle-{os.getpid()}"
+            try:
+                os.mkdir(folder)  # noqa: PTH102 - as above
+                self.folder = folder
+                _write_to(f"{folder}/pids.max", processes + _LID)
+            except OSError:
+                self.leave()
+                continue
+            return
+
+    def enter(self) -> None:
+        """Put this process into the group, with all that it starts."""
+        if self.folder:
+            _write_to(f"{self.folder}/cgroup.procs", os.getpid())
+
+    def leave(self) -> None:
+        """Remove the group; it is empty by now."""
+        if self.folder:
+            try:
+                os.rmdir(self.folder)  # noqa: PTH106 - as above
+            except OSError:
+                return
+            self.folder = ""
+
+
+def _pid_groups() -> list[str]:
+    """Give the folders in which a group with a bound on processes may be made: of the first version, and the second."""
+    found = []
+    try:
+        with open("/proc/self/cgroup") as file:  # noqa: PTH123 - as above
+            rows = [row.strip().split(":", 2) for row in file]
+    except OSError:
+        return []
+    for _, controllers, path in rows:
+        if "pids" in controllers.split(","):
+            found.append(f"/sys/fs/cgroup/pids{path}")
+        elif not controllers:
+            found.append(f"/sys/fs/cgroup{path.rpartition('/')[0]}")
+    return found
+
+
+def _write_to(path: str, number: int) -> None:
+    with open(path, "w") as file:  # noqa: PTH123 - as above
+        file.write(str(number))
 
 
 def _resident(pid: int) -> int:
@@ -190,6 +250,7 @@ class _Guard:
         """Turn the forked child into the command. Never returns."""
         try:
             os.setsid()
+            self.meter.lid.enter()
             if self.prctl is not None:
                 self.prctl(_DEATH_SIGNAL, signal.SIGKILL)
                 if os.getppid() != guard:
@@ -385,6 +446,7 @@ def main() -> None:
         text = os.fsdecode(line)
         pipes = _ask_for_pipes(text, shell)
         _Guard([*inner, shell, "-c", text], directory, prctl, meter=meter, pipes=pipes).watch(wakeup)
+        meter.lid.leave()
     os._exit(0)  # nothing to tidy up, and somebody waits
 
 

@@ -36,6 +36,12 @@ _NEVER = re.compile(
 _DAEMON = re.compile(
     r"cannot connect to the docker daemon|no usable sandbox|creating new namespace failed", re.IGNORECASE
 )
+_MAKES = re.compile(
+    r"creat|touch|mkdir|writ|copy|\bcp\b|\bmv\b|move|install|\bsave|\btee\b|open\(.*,\s*['\"][wax]|: line \d+: ",
+    re.IGNORECASE,
+)
+"""Words of programs that make a file, and how bash begins what it says of a redirection."""
+
 _QUOTED = re.compile(r"""['"‘“`]([^'"’”`]+)['"’”`]""")
 _WORD = re.compile(r"[^\s:'\"‘’“”`()\[\],;]+")
 _SHELL = re.compile(r"\A\S*sh: (?:line \d+: |\d+: )?")
@@ -99,6 +105,7 @@ class _Message:
         for path in self._paths():
             denial = self._hidden(path) if forbidden or missing else None
             denial = denial or (self._unchanged(path) if unchanged else None)
+            denial = denial or (self._not_made(path) if missing else None)
             if denial is not None:
                 return denial
         return None
@@ -118,6 +125,18 @@ class _Message:
         if found.is_socket:
             return self._denial(Right.UNSANDBOXED)
         return self._denial(Right.READ, masked or path)
+
+    def _not_made(self, path: str) -> SandboxDenial | None:
+        """Judge a path that was to be made in a folder that is there and hidden; a missing file was perhaps read."""
+        folder = str(Path(path).parent)
+        hidden = any(is_within(folder, each) and folder != each for each in self.profile.hidden)
+        shown = any(is_within(folder, each) for each in (*self.profile.readable, *self.profile.writable))
+        makes = any(map(_MAKES.search, (self.line, *self.before)))
+        if not hidden or shown or not makes or self.profile.root_of(path) or self.outside.look_at(path):
+            return None
+        found = self.outside.look_at(folder)
+        writable = found is not None and found.is_folder and found.writable
+        return self._denial(Right.WRITE, folder) if writable else None
 
     def _unchanged(self, path: str) -> SandboxDenial | None:
         """Judge a path that could not be changed: kept by the sandbox, and otherwise the user's to change."""
