@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from pathlib import PurePosixPath
 
 from treadle.workspace.sandbox.present import TMP, Present
 from treadle.workspace.sandbox.profile import Profile, is_within
@@ -11,9 +10,6 @@ _ISOLATION = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--new-session", "--die-with-parent"),
     *("--cap-drop", "ALL"),
 )
-_KERNEL = ("/proc/sys", "/proc/sysrq-trigger", "/proc/acpi", "/proc/driver", "/proc/fs", "/proc/mtrr", "/proc/scsi")
-"""Settings of the whole system: a process of root writes them without any capability."""
-
 _RESOLVER = "/run/systemd/resolve"
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a private one
 _MOST_IN_MEMORY = 512 * 1024**2
@@ -34,8 +30,8 @@ def bubblewrap(program: str, profile: Profile, present: Present, *, seccomp: boo
         *(("--share-net",) if profile.network else ()),
         *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
         *("--size", str(_MOST_IN_MEMORY), "--perms", "1777", "--tmpfs", _SHARED_MEMORY, "--remount-ro", "/dev"),
-        *chain.from_iterable(("--ro-bind-try", path, path) for path in _KERNEL),
-        *chain.from_iterable(mounts[path] for path in sorted(mounts, key=lambda path: PurePosixPath(path).parts)),
+        *chain.from_iterable(("--ro-bind", path, path) for path in present.kernel),
+        *chain.from_iterable(mounts[path] for path in sorted(mounts, key=lambda path: path.split("/"))),
         *chain.from_iterable(("--remount-ro", path) for path in _closed(mounts, present)),
         *chain.from_iterable(("--ro-bind-try", "/dev/null", path) for path in _reachable(profile, present)),
         *("--setenv", "TMPDIR", TMP, "--unsetenv", "TMP", "--unsetenv", "TEMP"),
@@ -103,9 +99,9 @@ def _top_of(path: str, profile: Profile, present: Present) -> str:
 
 def _between(path: str, top: str) -> Iterator[str]:
     """Give the folders above a path and below its top, the outer before the inner."""
-    for folder in reversed(PurePosixPath(path).parents):
-        if is_within(str(folder), top) and str(folder) != top:
-            yield str(folder)
+    names = path[len(top.rstrip("/")) + 1 :].split("/")
+    for number in range(1, len(names)):
+        yield "/".join((top.rstrip("/"), *names[:number]))
 
 
 def _masks(profile: Profile, present: Present) -> Iterator[tuple[str, tuple[str, ...]]]:

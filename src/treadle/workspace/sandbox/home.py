@@ -16,7 +16,7 @@ from treadle.workspace.sandbox.profile import is_within
 _SHOWN = """
     .local/bin .local/lib .local/pipx .local/share/pipx .local/share/uv .local/share/mise .local/share/rtx
     .local/share/fnm .local/share/pnpm .local/share/virtualenvs .local/share/hatch .local/share/nvim/mason
-    .virtualenvs .cache/pypoetry/virtualenvs .pyenv .rye/self .rye/shims .rye/py .rye/tools .asdf .rbenv .rvm .nodenv
+    .virtualenvs .cache/pypoetry/virtualenvs .cache/ms-playwright .cache/puppeteer .cache/pre-commit .pyenv .rye/self .rye/shims .rye/py .rye/tools .asdf .rbenv .rvm .nodenv
     .goenv .jenv .sdkman/candidates .ghcup/bin .ghcup/ghc .nix-profile .volta .nvm .bun/bin .bun/install .deno/bin
     .yarn/bin .npm-global .npm-packages .cargo/bin .cargo/env .cargo/registry .cargo/git .rustup go/bin go/pkg sdk
     .go .dotnet .jdks .m2/repository .gradle/caches .gradle/wrapper .gem/ruby .local/share/gem .bundle/cache
@@ -24,12 +24,13 @@ _SHOWN = """
     .miniconda3 miniconda3 anaconda3 mambaforge miniforge3 .conda/envs .conda/pkgs micromamba .flutter .pub-cache
     .android/sdk Android/Sdk .linuxbrew .config/git/ignore .config/git/attributes .gitignore .gitignore_global
 """
-_SCRATCH = ".cache .npm .yarn/berry .local/share/pnpm/store .node-gyp .gradle/daemon .config/matplotlib"
+_SCRATCH = ".cache .npm .yarn/berry .local/share/pnpm/store .node-gyp .gradle/daemon"
+_NEEDED = (".cache", ".npm")
 SHOWN = tuple(_SHOWN.split())
 """Places in the home directory that commands may read, where they exist: programs, and packages that they use."""
 
 SCRATCH = tuple(_SCRATCH.split())
-"""Places there that commands may write: each shows a folder of the session instead of the user's."""
+"""Places there that commands may write, each a folder of the session; but for two only where the user has them."""
 
 _GIT_SETTINGS = (".gitconfig", ".config/git/config")
 _HARMLESS = (
@@ -86,7 +87,7 @@ def home_for(
         scratch=tuple(
             (path, f"{private}/caches/{name}")
             for path, name in _caches(home, variables)
-            if Path(path).is_dir() or (home in hidden and not any(is_within(path, each) for each in readable))
+            if Path(path).is_dir() or (home in hidden and name in _NEEDED)
         ),
     )
 
@@ -103,7 +104,7 @@ def _homes(home: str) -> list[str]:
 def _caches(home: str, variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Pair each folder that is written for a time with a name for the session's own."""
     for name in SCRATCH:
-        yield f"{home}/{name}", name.strip(".").replace("/", "-")
+        yield f"{home}/{name}", name.replace("/", "-")
     elsewhere = os.path.normpath(variables.get("XDG_CACHE_HOME", ""))
     if elsewhere.startswith("/") and not is_within(elsewhere, f"{home}/.cache") and Path(elsewhere).is_dir():
         yield os.path.realpath(elsewhere), "xdg"

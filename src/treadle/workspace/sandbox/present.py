@@ -15,9 +15,13 @@ SHARED_FOLDERS = ("/run", "/var/tmp")  # noqa: S108 - as above
 """Folders where other programs leave sockets and files; a sandboxed command has empty ones of its own."""
 
 
+_KERNEL = ("/proc/sys", "/proc/sysrq-trigger", "/proc/acpi", "/proc/driver", "/proc/fs", "/proc/mtrr", "/proc/scsi")
+"""Settings of the whole system: a process of root writes them without any capability, nobody else does."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """The places of a profile that are there. `sockets` are those through which other programs can be reached."""
+    """The places of a profile that are there. `sockets` lead to other programs, `kernel` to settings of the system."""
 
     protected: tuple[str, ...] = ()
     masked_files: tuple[str, ...] = ()
@@ -27,6 +31,7 @@ class Present:
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     sockets: tuple[str, ...] = ()
+    kernel: tuple[str, ...] = ()
 
     @property
     def masked(self) -> tuple[str, ...]:
@@ -46,6 +51,7 @@ def look(profile: Profile) -> Present:
         readable=_existing(profile.readable),
         writable=_existing(profile.writable),
         sockets=_sockets(),
+        kernel=_existing(_KERNEL) if os.geteuid() == 0 else (),
     )
 
 

@@ -1,13 +1,15 @@
 """The usual profile of each confinement: what commands must leave alone, cannot read, and need to find."""
 
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
-from treadle.workspace.sandbox.home import home_for
+from treadle.workspace.sandbox.home import Home, home_for
 from treadle.workspace.sandbox.owned import Tools
 from treadle.workspace.sandbox.profile import Confined, Limits, Profile, is_within
 from treadle.workspace.sandbox.survey import Survey
@@ -15,6 +17,12 @@ from treadle.workspace.sandbox.tracked import empty_file
 
 _GIB = 1024**3
 _MEMORY, _FILE, _DISK, _SECONDS = 4 * _GIB, 8 * _GIB, 20 * _GIB, 24 * 3600
+
+_HOME_SECONDS = 10
+"""How long what was found in the home directory is taken for what is there."""
+
+_TELLING = ("PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "XDG_CACHE_HOME")
+"""The variables that say where programs and caches are."""
 
 REPOSITORY_PARTS = (
     *("hooks", "config", "config.worktree", "commondir", "gitdir", "modules", "worktrees"),
@@ -50,12 +58,12 @@ def profile_for(
     if kind is Confined.OPEN:
         raise ValueError("a command without a sandbox has no profile")
     root, *roots = folders
-    home = home_for(
+    home = _home(
         around.home,
         around.private,
-        around.variables,
-        roots=folders,
-        environments=tuple(chain.from_iterable(found.python for found in surveys)),
+        tuple((name, around.variables.get(name, "")) for name in _TELLING),
+        (tuple(folders), tuple(chain.from_iterable(found.python for found in surveys))),
+        age=int(time.monotonic() / _HOME_SECONDS),
     )
     data = os.path.realpath(around.data)
     repositories = tuple(chain.from_iterable(map(repositories_of, folders))) if kind is Confined.GIT else ()
@@ -80,6 +88,19 @@ def profile_for(
         private=f"{around.private}/sandbox",
         limits=usual_limits(),
     )
+
+
+@lru_cache(maxsize=8)
+def _home(
+    home: str,
+    private: str,
+    variables: tuple[tuple[str, str], ...],
+    folders: tuple[tuple[str, ...], tuple[str, ...]],
+    *,
+    age: int,  # noqa: ARG001 - so that what was found is looked for again
+) -> Home:
+    roots, environments = folders
+    return home_for(home, private, dict(variables), roots=roots, environments=environments)
 
 
 def usual_limits() -> Limits:

@@ -32,7 +32,7 @@ def prepare(profile: Profile, state: SandboxState) -> Wrapping:
         )
     try:
         for folder in (profile.tmp, profile.private, *(source for _, source in profile.scratch)):
-            Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - a third of its time with pathlib
         return wrap(profile, look(profile), state, tasks=_tasks())
     except OSError as error:
         raise ToolError(f"The command was not started: its sandbox cannot be set up ({error}). Tell the user.") from (
