@@ -307,7 +307,7 @@ class _Guard:
         """Kill everything, a sandbox first: with it all that is in it ends at once, however quickly it forks."""
         for pid in [pid for pid in descendants(os.getpid()) if name_of(pid) == _SANDBOX]:
             _signal(pid, signal.SIGKILL)
-        self.kill(signal.SIGKILL, set())
+        self.stop(0)
 
     def stop(self, grace: float) -> None:
         """End everything: ask with TERM, and after `grace` seconds, or less when told so again, do it with KILL."""
@@ -337,6 +337,7 @@ class _Guard:
             if exceeded := self.meter.look():
                 _report(b"bound %s\n" % exceeded.encode())
                 self.kill_all()
+                return
             if wakeup in ready:
                 os.read(wakeup, 4096)
             if 0 in ready:

@@ -16,7 +16,8 @@ from treadle.workspace.sandbox.profile import is_within
 _SHOWN = """
     .local/bin .local/lib .local/pipx .local/share/pipx .local/share/uv .local/share/mise .local/share/rtx
     .local/share/fnm .local/share/pnpm .local/share/virtualenvs .local/share/hatch .local/share/nvim/mason
-    .virtualenvs .cache/pypoetry/virtualenvs .cache/ms-playwright .cache/puppeteer .cache/pre-commit .pyenv .rye/self .rye/shims .rye/py .rye/tools .asdf .rbenv .rvm .nodenv
+    .virtualenvs .cache/pypoetry/virtualenvs .cache/ms-playwright .cache/puppeteer .cache/pre-commit
+    .pyenv .rye/self .rye/shims .rye/py .rye/tools .asdf .rbenv .rvm .nodenv
     .goenv .jenv .sdkman/candidates .ghcup/bin .ghcup/ghc .nix-profile .volta .nvm .bun/bin .bun/install .deno/bin
     .yarn/bin .npm-global .npm-packages .cargo/bin .cargo/env .cargo/registry .cargo/git .rustup go/bin go/pkg sdk
     .go .dotnet .jdks .m2/repository .gradle/caches .gradle/wrapper .gem/ruby .local/share/gem .bundle/cache
@@ -72,7 +73,7 @@ def home_for(
     """
     hidden = tuple(folder for folder in _homes(home) if folder != "/" and folder not in roots)
     shown = {
-        *(f"{home}/{name}" for name in SHOWN),
+        *(f"{each}/{name}" for each in (home, *_own_homes(home)) for name in SHOWN),
         *_toolchains(variables, environments, hidden),
         *(folder for folder in (sys.prefix, sys.base_prefix) if _is_narrow(folder, hidden)),
     }
@@ -92,12 +93,17 @@ def home_for(
     )
 
 
-def _homes(home: str) -> list[str]:
-    """Give the home directories that could be read: the user's, by each way to find it, and those of others."""
+def _own_homes(home: str) -> list[str]:
+    """Give the user's home directories: the one that is named, and the one of the account."""
     named = [os.path.realpath(home)]
     with contextlib.suppress(KeyError):
         named.append(os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir))
-    found = [path for path in (*named, "/home", "/root") if Path(path).is_dir() and os.access(path, os.X_OK)]
+    return named
+
+
+def _homes(home: str) -> list[str]:
+    """Give the home directories that could be read: the user's, and those of others."""
+    found = [path for path in (*_own_homes(home), "/home", "/root") if Path(path).is_dir() and os.access(path, os.X_OK)]
     return list(dict.fromkeys(found))
 
 

@@ -6,16 +6,20 @@ A folder is read again only when its time of change (ctime, which no program set
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from itertools import chain
 from pathlib import Path
+from typing import assert_never
 
 _MOST_ENTRIES = 200_000
 _MOST_SECRETS_IN_A_FOLDER = 200
 _SETTLED = 20_000_000  # nanoseconds; the kernel's clock for files ticks every 4 to 10 ms
-_INSTALLED = frozenset({"node_modules", "__pycache__", ".tox", ".nox", "target", "site-packages"})
+_INSTALLED = frozenset({"__pycache__", ".tox", ".nox", "target", "site-packages"})
 """Folders that tools fill, which are not looked into."""
+
+_ENVIRONMENT = "pyvenv.cfg"
 
 Judge = Callable[[str], bool]
 """Whether a path relative to the folder is one of the wanted."""
@@ -41,16 +45,25 @@ class Survey:
         return tuple(path for path, _ in self.control)
 
 
+class _Role(Enum):
+    """What a folder is looked into for."""
+
+    PLAIN = auto()
+    SECRETS = auto()
+    NODE = auto()
+
+
 @dataclass(slots=True)
 class _Folder:
-    """What one folder holds, as it was when its stamp was taken."""
+    """What one folder itself holds, as it was when its stamp was taken; `below` are those to look into next."""
 
     stamp: tuple[int, int, int]
+    role: _Role
     control: list[tuple[str, str]] = field(default_factory=list)
     secrets: list[str] = field(default_factory=list)
     python: list[str] = field(default_factory=list)
     node: list[str] = field(default_factory=list)
-    below: list[str] = field(default_factory=list)
+    below: list[tuple[str, _Role]] = field(default_factory=list)
     entries: int = 0
 
 
@@ -66,9 +79,9 @@ class Surveyor:
     def look(self) -> Survey:
         """Find what is there now."""
         known, entries = {}, 0
-        folders = [self.root]
-        for path in folders:  # grows meanwhile
-            found = self._folder(path)
+        folders = [(self.root, _Role.PLAIN)]
+        for path, role in folders:  # grows meanwhile
+            found = self._folder(path, role)
             if found is None:
                 continue
             known[path] = found
@@ -86,52 +99,51 @@ class Surveyor:
             complete=entries <= _MOST_ENTRIES,
         )
 
-    def _folder(self, path: str) -> _Folder | None:
+    def _folder(self, path: str, role: _Role) -> _Folder | None:
         try:
-            stat_ = os.lstat(path)
+            facts = os.lstat(path)
         except OSError:
             return None
-        if not stat.S_ISDIR(stat_.st_mode):
+        if not stat.S_ISDIR(facts.st_mode):
             return None
-        stamp = (stat_.st_dev, stat_.st_ino, stat_.st_ctime_ns)
+        stamp = (facts.st_dev, facts.st_ino, facts.st_ctime_ns)
         known = self._known.get(path)
-        if known is not None and known.stamp == stamp:
+        if known is not None and known.stamp == stamp and known.role is role:
             return known
-        settled = time.time_ns() - stat_.st_ctime_ns > _SETTLED
-        return self._read(path, stamp if settled else (0, 0, 0))
-
-    def _read(self, path: str, stamp: tuple[int, int, int]) -> _Folder:
-        found = _Folder(stamp)
-        prefix = "" if path == self.root else f"{path[len(self.root) :].lstrip('/')}/"
-        for entry in _entries(path):
-            found.entries += 1
-            name = prefix + entry.name
-            secret, control = self._is_secret(name), self._is_control(name)
-            found.secrets += _files_of(entry) if secret else []
-            found.control += [(entry.path, _target(entry))] if control else []
-            if not (secret or control) and entry.is_dir(follow_symlinks=False):
-                _sort(entry, found)
+        settled = time.time_ns() - facts.st_ctime_ns > _SETTLED
+        found = _Folder(stamp if settled else (0, 0, 0), role)
+        inner = _entries(path)
+        found.entries = len(inner)
+        match role:
+            case _Role.PLAIN:
+                self._sort(path, inner, found)
+            case _Role.SECRETS:
+                many = len(inner) > _MOST_SECRETS_IN_A_FOLDER or any(each.is_dir() for each in inner)
+                found.secrets = [path] if many else [each.path for each in inner]
+            case _Role.NODE:
+                found.node = [each.path for each in inner if each.name == ".bin"]
+            case _:
+                assert_never(role)
         return found
 
-
-def _sort(entry: os.DirEntry[str], found: _Folder) -> None:
-    """Note what tools installed, and what is to be looked into."""
-    if os.path.lexists(f"{entry.path}/pyvenv.cfg"):
-        found.python.append(entry.path)
-    elif entry.name == "node_modules":
-        found.node += [path for path in (f"{entry.path}/.bin",) if os.path.lexists(path)]
-    elif entry.name not in _INSTALLED:
-        found.below.append(entry.path)
-
-
-def _files_of(entry: os.DirEntry[str]) -> list[str]:
-    """Give a secret file; of a folder of secrets its files, or itself where it has many or a folder of its own."""
-    if not entry.is_dir(follow_symlinks=False):
-        return [entry.path]
-    inner = list(_entries(entry.path))
-    if len(inner) > _MOST_SECRETS_IN_A_FOLDER or any(each.is_dir() for each in inner):
-        return [entry.path]
-    return [each.path for each in inner]
+    def _sort(self, path: str, inner: Sequence[os.DirEntry[str]], found: _Folder) -> None:
+        """Note what stands in a folder, and which folders are to be looked into."""
+        if path != self.root and any(entry.name == _ENVIRONMENT for entry in inner):
+            found.python.append(path)
+            return
+        prefix = "" if path == self.root else f"{path[len(self.root) :].lstrip('/')}/"
+        for entry in inner:
+            name = prefix + entry.name
+            secret, control = self._is_secret(name), self._is_control(name)
+            folder = entry.is_dir(follow_symlinks=False)
+            if control:
+                found.control.append((entry.path, _target(entry)))
+            if secret and not folder:
+                found.secrets.append(entry.path)
+            elif folder and entry.name == "node_modules":
+                found.below.append((entry.path, _Role.NODE))
+            elif folder and (secret or not (control or entry.name in _INSTALLED)):
+                found.below.append((entry.path, _Role.SECRETS if secret else _Role.PLAIN))
 
 
 def _target(entry: os.DirEntry[str]) -> str:
@@ -142,9 +154,9 @@ def _target(entry: os.DirEntry[str]) -> str:
         return ""
 
 
-def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+def _entries(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            yield from sorted(entries, key=lambda entry: entry.name)
+            return sorted(entries, key=lambda entry: entry.name)
     except OSError:
-        return
+        return []

@@ -25,7 +25,7 @@ _TELLING = ("PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "XDG_CACHE_HOME")
 """The variables that say where programs and caches are."""
 
 REPOSITORY_PARTS = (
-    *("hooks", "config", "config.worktree", "commondir", "gitdir", "modules", "worktrees"),
+    *("hooks", "config", "config.worktree", "commondir", "gitdir", "modules"),
     *("info/attributes", "info/grafts", "objects/info/alternates", "objects/info/http-alternates"),
 )
 """What in a repository's own data makes git run or read something else."""
@@ -127,9 +127,18 @@ def _on_path(folders: Sequence[str], variables: Mapping[str, str]) -> Iterator[s
 
 
 def repository_parts(repositories: Sequence[str]) -> Iterator[str]:
-    """Give the parts of repositories that stay as they are, where they exist."""
+    """Give the parts of repositories that stay as they are, where they exist; also of their linked worktrees."""
     for repository in repositories:
-        yield from (path for name in REPOSITORY_PARTS if os.path.lexists(path := f"{repository}/{name}"))
+        linked = [f"{repository}/worktrees/{name}" for name in _names(f"{repository}/worktrees")]
+        for folder in (repository, *linked):
+            yield from (path for name in REPOSITORY_PARTS if os.path.lexists(path := f"{folder}/{name}"))
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))  # noqa: PTH208 - names alone are wanted, before every command
+    except OSError:
+        return []
 
 
 def repositories_of(root: str) -> Iterator[str]:
