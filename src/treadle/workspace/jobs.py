@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from treadle.workspace.guard import descendants, name_of
+from treadle.workspace.meter import descendants, name_of
 from treadle.workspace.owners import Owner, lives, owner_of
 from treadle.workspace.process import Command
 

@@ -14,8 +14,8 @@ from typing import IO
 from msgspec import Struct
 
 from treadle.workspace.confinement import Settle
-from treadle.workspace.guard import descendants, name_of
 from treadle.workspace.hiding import Hidden
+from treadle.workspace.meter import descendants, name_of
 from treadle.workspace.pacing import Paced
 from treadle.workspace.pipes import describe_pipe
 from treadle.workspace.text import Decoder, HeadTail, ShortLines, erased, flowing
