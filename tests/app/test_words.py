@@ -92,8 +92,11 @@ def test_changed_files_are_summed_up_and_named_from_the_workspace() -> None:
 
 
 def test_every_stop_and_error_has_its_words() -> None:
-    helps = [advice(ModelError(kind=kind, message="")) for kind in ErrorKind]
-    failures = [failed(ModelError(kind=kind, message="")) for kind in ErrorKind]
+    helps = [advice(ModelError(kind=kind, message=""), "p/m") for kind in ErrorKind]
+    failures = [failed(ModelError(kind=kind, message=""), "p/m") for kind in ErrorKind]
     said = [*map(ended, TurnStop), *helps, *failures]
     assert all(said)
-    assert advice(ModelError(kind=ErrorKind.BAD_REQUEST, message="", fix="Name the CA file.")) == "Name the CA file."
+    assert (
+        advice(ModelError(kind=ErrorKind.BAD_REQUEST, message="", fix="Name the CA file."), "p/m")
+        == "Name the CA file."
+    )

@@ -21,6 +21,7 @@ def test_each_value_is_shown_with_its_origin(treadle: Command, home: Path, monke
     said = treadle("config", "--json", "--model", "e/f")
     assert _lines(said.out) == {
         "add_dirs": ([], "default"),
+        "animation": (True, "default"),
         "approve": ([], "default"),
         "base_url": ("", "default"),
         "budget": ({}, "default"),
@@ -37,11 +38,26 @@ def test_each_value_is_shown_with_its_origin(treadle: Command, home: Path, monke
         "providers.openai.base_url": ("https://h/v1", f"{file}:5"),
         "providers.openai.headers.X-Secret": ("(hidden)", f"{file}:6"),
         "sandbox": ("auto", "default"),
+        "theme": ("auto", "default"),
         "thinking_budget": (None, "default"),
         "tool_protocol": (None, "default"),
         "web_search": (False, "default"),
     }
     assert "hunter2" not in treadle("config").out
+
+
+def test_the_look_of_the_terminal_is_the_user_s_own_setting(treadle: Command, home: Path, tmp_path: Path) -> None:
+    wrong = treadle("config", "set", "theme", "drak")
+    assert wrong.code == 78
+    assert "It must be one of: auto, dark, light, ansi." in wrong.err
+    assert "Did you mean dark?" in wrong.err
+    assert treadle("config", "set", "animation", "sometimes").code == 78
+    assert treadle("config", "set", "theme", "light").code == treadle("config", "set", "animation", "false").code == 0
+    assert (treadle("config", "get", "theme").out, treadle("config", "get", "animation").out) == ("light\n", "false\n")
+    (tmp_path / "ws" / ".treadle").mkdir(parents=True)
+    (tmp_path / "ws" / ".treadle" / "config.toml").write_text('theme = "dark"\n')
+    said = treadle("config", "--trust", "--directory", str(tmp_path / "ws"))
+    assert (said.code, "a workspace may not set theme" in said.err) == (78, True)
 
 
 def test_a_value_is_set_and_comments_stay(treadle: Command, home: Path) -> None:

@@ -59,7 +59,7 @@ async def test_a_key_without_balance_is_stored_and_said(treadle: Command, monkey
     assert "sk-poor" not in said.out
 
 
-@pytest.mark.parametrize("key", ["sk-wrong-161803398", "", "a b"])
+@pytest.mark.parametrize("key", ["sk-wrong-161803398", "sk-no-access-1618", "", "a b"])
 async def test_a_key_that_does_not_work_is_not_stored_nor_shown(
     treadle: Command, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
@@ -69,7 +69,7 @@ async def test_a_key_that_does_not_work_is_not_stored_nor_shown(
     assert not key_file().exists()
 
 
-@pytest.mark.parametrize(("key", "down"), [(SECRET, True), ("sk-no-access-1618", False), ("sk-no-model-1618", False)])
+@pytest.mark.parametrize(("key", "down"), [(SECRET, True), ("sk-no-model-1618", False)])
 async def test_a_key_of_which_nobody_said_that_it_is_wrong_is_kept(
     treadle: Command, monkeypatch: pytest.MonkeyPatch, key: str, down: bool
 ) -> None:
@@ -89,6 +89,16 @@ async def test_a_key_is_kept_where_no_model_is_known_to_try_it_with(
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{SECRET}\n"))
     said = await asyncio.to_thread(treadle, "login", "mine", "--key-stdin")
     assert (said.code, "saved, not checked: mine: No model of mine is known" in said.out) == (0, True)
+
+
+async def test_a_refused_key_names_the_page_of_keys_and_other_ways(
+    treadle: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = await _login(treadle, monkeypatch, "sk-wrong-161803398")
+    assert "Get a key at https://console.groq.com/keys." in wrong.err
+    assert "--no-check" not in wrong.err
+    forbidden = await _login(treadle, monkeypatch, "sk-no-access-1618")
+    assert "--model NAME, or store it with --no-check" in forbidden.err
 
 
 async def test_a_key_can_be_stored_untried(treadle: Command, monkeypatch: pytest.MonkeyPatch) -> None:

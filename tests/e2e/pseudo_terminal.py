@@ -22,17 +22,20 @@ class Terminal:
     """The screen and the keyboard of one process."""
 
     def __init__(
-        self, master: int, slave: int, process: asyncio.subprocess.Process, modes: list[Any], rows: int
+        self, master: int, slave: int, process: asyncio.subprocess.Process, modes: list[Any], size: tuple[int, int]
     ) -> None:
+        rows, columns = size
         self._master = master
         self._slave = slave
         self.closed = False
-        self._screen = pyte.Screen(COLUMNS, rows)
+        self._screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self._screen)
         self._lines = [""] * rows
         self._written = asyncio.Event()
         self._modes = modes
         self.process = process
+        self.hears: Callable[[bytes], None] = lambda _: None
+        """Is given what the program wrote, as a terminal that answers."""
 
     def read(self) -> None:
         """Take what the program wrote; at its end the terminal is gone."""
@@ -41,6 +44,7 @@ class Terminal:
         except OSError:
             data = b""
         if data:
+            self.hears(data)
             self._stream.feed(data)
             for row in self._screen.dirty:
                 line = self._screen.buffer[row]
@@ -127,24 +131,28 @@ class Terminal:
 
 @asynccontextmanager
 async def on_terminal(
-    program: Program, *arguments: str, command: Sequence[str] = TREADLE, rows: int = ROWS
+    program: Program,
+    *arguments: str,
+    command: Sequence[str] = TREADLE,
+    rows: int = ROWS,
+    columns: int = COLUMNS,
 ) -> AsyncIterator[Terminal]:
     """Start the program with a controlling terminal of its own; it is killed with the block at the latest."""
     master, slave = os.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, COLUMNS, 0, 0))
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     modes = termios.tcgetattr(slave)
     process = await asyncio.create_subprocess_exec(
         *command,
         *arguments,
         cwd=program.home.parent,
-        env={**program.environment, "NO_COLOR": "", "TERM": "xterm-256color"},
+        env={**program.environment, "NO_COLOR": "", "TERM": "xterm-256color", **program.extra},
         stdin=slave,
         stdout=slave,
         stderr=slave,
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )
-    terminal = Terminal(master, slave, process, modes, rows)
+    terminal = Terminal(master, slave, process, modes, (rows, columns))
     asyncio.get_running_loop().add_reader(master, terminal.read)
     try:
         yield terminal

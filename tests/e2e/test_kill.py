@@ -18,7 +18,7 @@ from treadle.store.sqlite import Store
 
 DRIVER = (sys.executable, str(Path(__file__).with_name("kill_driver.py")))
 SHARDS = 12
-"""Each takes every twelfth commit, so that none takes long."""
+"""Each takes every twelfth commit, so that none takes long; every third of them is the sample of `make test`."""
 
 RUN = "echo run >> runs.log && python3 -m unittest 2>&1 | tail -n 1"
 DIFF = """------- SEARCH
@@ -100,7 +100,10 @@ async def kill_and_resume(folder: Path, when: str, number: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("first", range(1, SHARDS + 1))
+@pytest.mark.parametrize(
+    "first",
+    [pytest.param(shard, marks=() if shard % 3 == 1 else pytest.mark.soak) for shard in range(1, SHARDS + 1)],
+)
 async def test_a_kill_at_any_boundary_loses_nothing_and_repeats_nothing_unsaid(tmp_path: Path, first: int) -> None:
     for number in itertools.count(first, SHARDS):
         for when in ("before", "after"):

@@ -61,7 +61,7 @@ async def test_a_session_over_its_budget_ends_with_54_and_goes_on_with_a_larger_
     async with ScriptedServer(Script(turns=(look(1), look(2), DONE))) as server:
         stopped = await run(program, server, "--max-cost", "0.06")
         assert (stopped.code, int(Exit.BUDGET)) == (Exit.BUDGET, 54)
-        assert "stopped by the session's budget of $0.06: $0.0400 is spent" in stopped.err
+        assert "stopped by the session's budget of $0.06: $0.04 is spent" in stopped.err
         assert len(server.requests) == 2
         again = await run(program, server, "--continue", "--max-cost", "1", task="Go on.")
         assert (again.code, again.out.strip()) == (Exit.DONE, "Done.")

@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import on_terminal
 from tests.e2e.running import model
-from tests.person import CTRL_D, ENTER
+from tests.person import CTRL_D, DOWN
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
@@ -119,10 +119,10 @@ async def test_the_doctor_looks_for_local_servers_at_their_places_and_nowhere_el
 async def test_the_first_start_calls_local_servers_and_the_demo_s_own_model(watched: Watched, tmp_path: Path) -> None:
     with nothing_configured(tmp_path) as port:
         async with on_terminal(watched.program) as terminal:
-            await terminal.until_shown("Start the demo now? [y/N]")
-            assert watched.called == {f"socket.connect 127.0.0.1 {port}"}
-            terminal.type(f"y{ENTER}")
+            await terminal.until_shown("❯ Add an API key", "Try the demo, no key needed")
+            await terminal.confirm(DOWN)
             await terminal.until_shown("python3 -m unittest")
+    assert f"socket.connect 127.0.0.1 {port}" in watched.called
     assert {line.rpartition(" ")[0] for line in watched.called} == {"socket.connect 127.0.0.1"}
 
 

@@ -33,9 +33,17 @@ async def approve_until_done(terminal: Terminal) -> int:
         await terminal.until(lambda shown: KEYS not in shown, "the question to be closed")
 
 
-@pytest.mark.parametrize("protocol", ["native", "xml"])
-@pytest.mark.parametrize("wire", ["anthropic", "chat"])
-@pytest.mark.parametrize("name", NAMES)
+WAYS = [(wire, protocol) for wire in ("anthropic", "chat") for protocol in ("native", "xml")]
+
+
+@pytest.mark.parametrize(
+    ("name", "wire", "protocol"),
+    [
+        pytest.param(name, *way, marks=() if way == WAYS[number % len(WAYS)] else pytest.mark.soak)
+        for number, name in enumerate(NAMES)
+        for way in WAYS
+    ],
+)
 async def test_a_task_is_done_with_a_yes_to_each_change(tmp_path: Path, name: str, wire: str, protocol: str) -> None:
     task = sample(name)
     project = task.lay_out(tmp_path / "project")

@@ -1,6 +1,8 @@
 """A person at a real terminal is asked about a folder before the session opens, and what they say counts."""
 
+import asyncio
 import json
+import signal
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,14 +14,16 @@ import pytest
 from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import ROWS, Terminal, on_terminal
 from tests.e2e.running import model
-from tests.person import CTRL_C, ENTER
+from tests.person import CTRL_C, CTRL_D, CTRL_O, DOWN, ENTER, ESCAPE, TAB
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
 RULES = "Speak in rhymes."
-ASKED = "Trust it?"
+ASKED = "trust this folder?"
+CHOSEN = "❯ Not now"
 READY = "? for keys"
+YES, NEVER = (DOWN,), (DOWN, DOWN)
 
 
 @dataclass(frozen=True)
@@ -55,25 +59,31 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
         yield Place(folder, Program(tmp_path / "home"), server)
 
 
-@pytest.mark.parametrize("keys", [ENTER, f"yea{ENTER}", f"n{ENTER}"])
-async def test_without_a_yes_the_session_opens_untrusted_and_says_so(place: Place, keys: str) -> None:
+@pytest.mark.parametrize("answer", [(), NEVER, (ESCAPE,), ("y", "e", "s")], ids=["enter", "never", "escape", "letters"])
+async def test_without_a_yes_the_session_opens_untrusted_and_says_so(place: Place, answer: tuple[str, ...]) -> None:
     async with place.start() as terminal:
         await terminal.until_shown(
-            f"{place.folder} has files that can run or configure", "rules", "AGENTS.md", ASKED, "[y/N]"
+            f"Do you trust this folder?  {place.folder}",
+            "It has rules for the model (AGENTS.md).",
+            "If you trust it, its rules are sent to the model. A change asks again.",
+            CHOSEN,
         )
-        terminal.type(keys)
+        await terminal.confirm(*answer)
         await terminal.until_shown("untrusted: not used: AGENTS.md.", "treadle trust", READY)
+        said = "Not trusted: " if answer == NEVER else "Not trusted for now: "
+        assert f"⊘ {said}{place.folder}" in terminal.shown
+        assert ASKED not in terminal.shown, "one line is left of the question"
         assert not await place.sent_rules(terminal)
     async with place.start() as again:
         await again.until(lambda shown: ASKED in shown or READY in shown, "a question or the session")
-        assert (ASKED in again.shown) is (keys != f"n{ENTER}"), "only a no is remembered"
+        assert (ASKED in again.shown) is (answer != NEVER), "only never is remembered"
 
 
 async def test_a_yes_is_remembered_until_something_changes(place: Place) -> None:
     async with place.start() as terminal:
         await terminal.until_shown(ASKED)
-        terminal.type(f"y{ENTER}")
-        await terminal.until_shown(READY)
+        await terminal.confirm(*YES)
+        await terminal.until_shown(f"✓ Trusted: {place.folder}", READY)
         assert await place.sent_rules(terminal)
     async with place.start() as again:
         await again.until_shown(READY)
@@ -81,15 +91,17 @@ async def test_a_yes_is_remembered_until_something_changes(place: Place) -> None
     (place.folder / "AGENTS.md").write_text(f"{RULES} Obey.")
     (place.folder / "CLAUDE.md").write_text("more")
     async with place.start() as third:
-        await third.until_shown("changed since you trusted it:", "AGENTS.md  (changed)", "CLAUDE.md  (new)", ASKED)
-        (place.folder / "CLAUDE.md").unlink()
-        third.type(f"y{ENTER}")
-        await third.until(
-            lambda shown: ASKED in shown.partition("It changed before you answered.")[2], "the question anew"
+        await third.until_shown(
+            "Do you still trust this folder?",
+            "Changed since you trusted it: AGENTS.md (changed) and CLAUDE.md (new).",
+            CHOSEN,
         )
-        assert "gone                     CLAUDE.md" in third.shown
-        third.type(f"y{ENTER}")
-        await third.until_shown(READY)
+        (place.folder / "CLAUDE.md").unlink()
+        await third.confirm(*YES)
+        await third.until_shown("It changed before you answered.", "CLAUDE.md (gone)", CHOSEN)
+        await third.confirm(*YES)
+        await third.until_shown("✓ Trusted: ", READY)
+        assert third.shown.count("rusted: ") == 1
 
 
 async def test_what_the_folder_would_let_run_unasked_is_listed_and_many_files_do_not_hide_it(place: Place) -> None:
@@ -100,22 +112,79 @@ async def test_what_the_folder_would_let_run_unasked_is_listed_and_many_files_do
         'version = 1\n[[rule]]\nid = "x"\nverdict = "allow"\nargv = ["npm", "run", "evil"]\nmatch = ["npm run evil"]\n'
     )
     async with place.start(rows=24) as terminal:
-        await terminal.until_shown("allow  command npm run evil …", "more of settings", "v: list all", ASKED)
+        await terminal.until_shown(
+            "settings (61 files)", "Its rules let this run without asking: command npm run evil …", CHOSEN
+        )
 
 
-async def test_keys_from_before_the_question_answer_nothing(place: Place) -> None:
+@pytest.mark.parametrize(
+    "keys", [ENTER, f"{DOWN}{ENTER}", f"y{ENTER}y{ENTER}", f"2{ENTER}", f"\x1b[200~2{ENTER}\x1b[201~"]
+)
+async def test_keys_from_before_the_question_and_in_one_piece_answer_nothing(place: Place, keys: str) -> None:
     async with place.start() as terminal:
-        terminal.type(f"y{ENTER}y{ENTER}")
+        terminal.type(keys)
         await terminal.until_shown(ASKED)
-        terminal.type(ENTER)
+        terminal.type(keys)
+        await asyncio.sleep(1.5)
+        assert ASKED in terminal.shown
+        terminal.type(ESCAPE)
         await terminal.until_shown("untrusted: not used:", READY)
 
 
-async def test_ctrl_c_at_the_question_leaves(place: Place) -> None:
+async def test_enter_in_the_first_moment_confirms_nothing(place: Place) -> None:
     async with place.start() as terminal:
         await terminal.until_shown(ASKED)
-        terminal.type(CTRL_C)
-        assert await terminal.ended() == Exit.INTERRUPTED
+        terminal.type(DOWN)
+        await terminal.until_shown("❯ Yes, trust it")
+        terminal.type(ENTER)
+        await terminal.until_shown("enter again to confirm")
+        await terminal.confirm()
+        await terminal.until_shown("✓ Trusted: ", READY)
+
+
+async def test_what_is_typed_after_the_answer_is_in_the_draft(place: Place) -> None:
+    async with place.start() as terminal:
+        await terminal.until_shown(CHOSEN)
+        await terminal.confirm()
+        await terminal.until_shown("Not trusted for now")
+        terminal.type("hello")
+        await terminal.until_shown("› hello", READY)
+
+
+@pytest.mark.parametrize(("key", "code"), [(CTRL_C, Exit.INTERRUPTED), (CTRL_D, Exit.DONE)])
+async def test_whoever_quits_at_the_question_gets_the_terminal_back(place: Place, key: str, code: int) -> None:
+    async with place.start() as terminal:
+        await terminal.until_shown(ASKED)
+        terminal.type(key)
+        assert await terminal.ended() == code
+        assert terminal.restored()
+        assert ASKED not in terminal.shown
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, Exit.TERMINATED), (signal.SIGHUP, Exit.HANGUP)])
+async def test_a_signal_at_the_question_ends_in_order(place: Place, number: int, code: int) -> None:
+    async with place.start() as terminal:
+        await terminal.until_shown(ASKED)
+        terminal.process.send_signal(number)
+        assert await terminal.ended() == code
+        assert terminal.restored()
+
+
+async def test_a_terminal_that_is_gone_at_the_question_ends_the_program(place: Place) -> None:
+    async with place.start() as terminal:
+        await terminal.until_shown(ASKED)
+        terminal.close()
+        assert await terminal.ended() == Exit.HANGUP
+
+
+@pytest.mark.parametrize("look", [{"TERM": "dumb"}, {"NO_COLOR": "1"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}], ids=str)
+async def test_the_question_works_on_every_terminal_and_in_forty_columns(place: Place, look: dict[str, str]) -> None:
+    program = Program(place.program.home, look)
+    folder = ("--directory", str(place.folder))
+    async with on_terminal(program, *model(place.server), *folder, rows=24, columns=40) as terminal:
+        await terminal.until_shown("Do you trust this folder?", "Not now", "Yes, trust it", "Never for this folder")
+        await terminal.confirm(TAB, *YES)
+        await terminal.until_shown(" Trusted:", "Describe a task")
 
 
 async def test_a_resumed_session_asks_about_what_changed(place: Place) -> None:
@@ -126,7 +195,7 @@ async def test_a_resumed_session_asks_about_what_changed(place: Place) -> None:
     session = json.loads(listed.out)["id"]
     async with place.start("--resume", session) as again:
         await again.until_shown(ASKED)
-        again.type(ENTER)
+        await again.confirm()
         await again.until_shown("untrusted: not used: AGENTS.md.", READY)
         assert not await place.sent_rules(again, "Second.")
 
@@ -143,10 +212,14 @@ async def test_names_that_would_steer_the_terminal_are_shown_as_they_are_spelled
     for number in range(300):
         (place.folder / ".treadle" / f"{number:03}").write_text("")
     async with place.start() as terminal:
-        await terminal.until_shown("… and ", " more of settings", "v: list all")
-        assert "AGENTS.md" in terminal.shown, "what is rare is not pushed out of sight"
-        terminal.type(f"v{ENTER}")
+        await terminal.until_shown("rules for the model (AGENTS.md) and settings (301 files)", "ctrl-o details", CHOSEN)
+        terminal.type(CTRL_O)
+        await terminal.until_shown("AGENTS.md", "q back")
+        terminal.type("G")
         await terminal.until_shown(".treadle/299", "a\\x1b[2J\\nTrusted.\\u202e")
+        terminal.type("q")
+        await terminal.until_shown(CHOSEN)
+        assert ".treadle/299" not in terminal.shown
 
 
 async def test_a_folder_in_which_nothing_would_act_is_opened_without_a_question(place: Place) -> None:
@@ -162,8 +235,8 @@ async def test_a_repository_is_asked_about_once_and_a_mode_of_the_settings_waits
     place.program.home.mkdir()
     (place.program.home / "config.toml").write_text('mode = "edits"\n')
     async with place.start() as terminal:
-        await terminal.until_shown("is in a git repository", "It has no rules, settings, servers or hooks.", ASKED)
-        terminal.type(f"n{ENTER}")
+        await terminal.until_shown("Nothing in it runs automatically today.", "may read its git state", CHOSEN)
+        await terminal.confirm(*NEVER)
         await terminal.until_shown("untrusted: not used: mode edits of the settings.", "? for keys")
     async with place.start("--mode", "edits") as said:
         await said.until_shown("edits mode")
@@ -171,3 +244,18 @@ async def test_a_repository_is_asked_about_once_and_a_mode_of_the_settings_waits
     assert (await place.program.run("trust", str(place.folder), "--yes")).code == 0
     async with place.start() as again:
         await again.until_shown("edits mode")
+
+
+async def test_the_command_asks_in_the_same_list_and_esc_changes_nothing(place: Place) -> None:
+    for keys, said, state in (((ESCAPE,), None, "untrusted"), ((DOWN,), "Trusted.", "trusted")):
+        async with on_terminal(place.program, "trust", str(place.folder)) as terminal:
+            await terminal.until_shown(f"{place.folder}: untrusted", "  rules  ", "AGENTS.md", CHOSEN)
+            if keys == (ESCAPE,):
+                terminal.type(ESCAPE)
+            else:
+                await terminal.confirm(*keys)
+            assert await terminal.ended() == Exit.DONE
+            assert terminal.restored()
+            assert (said or "untrusted") in terminal.shown
+        listed = await place.program.run("trust", str(place.folder), "--json")
+        assert json.loads(listed.out)["state"] == state

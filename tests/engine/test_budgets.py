@@ -82,7 +82,7 @@ def test_a_small_budget_shortens_the_reply_before_it_stops_the_turn() -> None:
     assert room_for(state, TERMS) == Send(9_000, Spent(cost=0.1, tokens=19_000))
     spent = replace(state, spent=Spent(cost=0.08))
     assert room_for(spent, TERMS) == Stop(
-        "the session's budget of $0.10: $0.0800 is spent, and the next call can cost $0.0202"
+        "the session's budget of $0.10: $0.08 is spent, and the next call can cost $0.02"
     )
 
 
@@ -129,7 +129,7 @@ def test_a_turn_over_its_budget_ends_resumably_before_anything_is_sent() -> None
     stopped.take(ContextReady(step=1, terms=TERMS))
     outcome = outcome_of(stopped)
     assert (outcome.stop, sent(stopped)) == (TurnStop.BUDGET, [])
-    assert outcome.why == "the session's budget of $0.01: $0.0000 is spent, and the next call can cost $0.0202"
+    assert outcome.why == "the session's budget of $0.01: $0.00 is spent, and the next call can cost $0.02"
     assert phase(stopped.state) is Phase.WAITING_FOR_EVENT
 
 
@@ -142,9 +142,10 @@ def test_most_of_a_budget_gone_is_asked_once(yes: bool) -> None:
     spending.state = replace(spending.state, terms=replace(TERMS, input_tokens=100))
     spending.take(TimerFired(timer="retry-1-1"))
     (question,) = spending.state.questions
-    assert (question.kind, question.text) == (
+    assert (question.kind, question.more, question.text) == (
         QuestionKind.BUDGET,
-        "33,000 of the 40,000 tokens for this session are used. Continue?",
+        "up to 40,000 tokens",
+        "Spent 33,000 of 40,000 tokens. Go on?",
     )
     option = OptionKind.ALLOW_ONCE if yes else OptionKind.REJECT_ONCE
     spending.take(Answer(question_id=question.id, option=option))
@@ -153,6 +154,63 @@ def test_most_of_a_budget_gone_is_asked_once(yes: bool) -> None:
         assert spending.state.reply_tokens == 6_900
     else:
         assert outcome_of(spending).stop is TurnStop.BUDGET
+
+
+@pytest.mark.parametrize(
+    ("limits", "spent", "text", "more"),
+    [
+        (
+            Limits(session=Budget(cost=5.0), raisable=True),
+            Spent(cost=4.999),
+            "Spent $5.00 of $5.00. Go on?",
+            "up to $10.00",
+        ),
+        (
+            Limits(session=Budget(cost=9.0, tokens=20_000), raisable=True),
+            Spent(tokens=19_500),
+            "Spent 19,500 of 20,000 tokens. Go on?",
+            "up to 40,000 tokens",
+        ),
+    ],
+)
+def test_a_budget_that_is_used_up_is_raised_by_what_it_was_when_the_user_agrees(
+    limits: Limits, spent: Spent, text: str, more: str
+) -> None:
+    spending = world(limits)
+    spending.state = replace(spending.state, spent=spent)
+    spending.take(ContextReady(step=1, terms=replace(TERMS, input_tokens=10)))
+    (question,) = spending.state.questions
+    assert (question.text, question.more) == (text, more)
+    spending.take(Answer(question_id=question.id, option=OptionKind.ALLOW_ONCE))
+    assert sent(spending)[-1] == CallModel(step=1, attempt=1)
+
+
+def test_each_yes_raises_a_budget_by_what_it_was_at_first() -> None:
+    limits = Limits(turn=Budget(cost=5.0), raisable=True)
+    state = State(limits=limits, turn=turn_of(cost=5.0), user_present=True)
+    first = room_for(state, TERMS)
+    assert isinstance(first, Ask)
+    assert (first.text, first.more) == ("Spent $5.00 of $5.00 in this turn. Go on?", "up to $10.00")
+    state = replace(state, asked=frozenset({first.about}))
+    assert isinstance(room_for(state, TERMS), Send)
+    state = replace(state, turn=turn_of(cost=10.0))
+    second = room_for(state, TERMS)
+    assert isinstance(second, Ask)
+    assert (second.text, second.more) == ("Spent $10.00 of $10.00 in this turn. Go on?", "up to $15.00")
+    larger = room_for(replace(state, limits=replace(limits, turn=Budget(cost=6.0))), TERMS)
+    assert isinstance(larger, Ask)
+    assert larger.more == "up to $12.00"
+
+
+def test_the_budget_of_a_day_and_one_of_nothing_and_those_of_older_sessions_are_never_raised() -> None:
+    terms = replace(TERMS, day=Spent(cost=5.0))
+    for limits in (
+        Limits(day=Budget(cost=5.0), soft=2.0, raisable=True),
+        Limits(session=Budget(cost=0.0), soft=2.0, raisable=True),
+        Limits(session=Budget(cost=0.01), soft=2.0),
+    ):
+        state = State(limits=limits, turn=turn_of(), user_present=True, asked=frozenset({"soft:session:0:0.0:None"}))
+        assert isinstance(room_for(state, terms), Stop)
 
 
 def test_a_question_about_money_is_asked_again_after_a_restart_and_nobody_there_means_no() -> None:

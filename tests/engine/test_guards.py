@@ -276,11 +276,12 @@ def test_the_limit_of_steps_ends_the_turn_when_nobody_is_there() -> None:
 def test_the_user_is_asked_at_the_limit_of_steps_and_may_grant_as_many_again() -> None:
     world = at_the_limit(present=True)
     question = world.state.questions[0]
-    assert (question.kind, question.text) == (QuestionKind.BUDGET, texts.more_steps(4, 4))
+    assert (question.kind, question.text) == (QuestionKind.BUDGET, texts.more_steps(4))
+    assert question.more == "4 more steps"
     world.take(Answer(question_id=question.id, option=OptionKind.ALLOW_ONCE))
     for number in range(4, 8):
         step(world, ("look", OK), arguments={"n": number})
-    assert world.state.questions[0].text == texts.more_steps(8, 4)
+    assert world.state.questions[0].text == texts.more_steps(8)
     world.take(Answer(question_id=world.state.questions[0].id, option=OptionKind.REJECT_ONCE))
     assert stop_of(world) is TurnStop.MAX_TURN_REQUESTS
 

@@ -229,7 +229,10 @@ async def _interrupt_terminal(program: Program, flags: tuple[str, ...], come: _C
         await come()
         sent = time.monotonic()
         terminal.type(chance.choice([ESCAPE, CTRL_C]))
-        await _until(lambda: _at_rest(program.home), f"the end of the turn; the screen:\n{terminal.shown[-1500:]}")
+        try:
+            await _until(lambda: _at_rest(program.home), "the end of the turn")
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}; the screen:\n{terminal.shown[-1500:]}") from None
         seconds = time.monotonic() - sent
         terminal.type(f"/quit{ENTER}")
         code = await terminal.ended()

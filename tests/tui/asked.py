@@ -133,7 +133,9 @@ SECRET = command("cat ~/.netrc", decided(Risk.EXECUTE), denial=SandboxDenial(rig
 FOLLOWUP = Question(id="q", kind=QuestionKind.FOLLOWUP, text="Which colour?", options=("red", "blue"), call_id="c")
 OPEN_FOLLOWUP = Question(id="q", kind=QuestionKind.FOLLOWUP, text="What is it called?", call_id="c")
 GUIDANCE = Question(id="q", kind=QuestionKind.GUIDANCE, text="Three mistakes in a row. What should change?")
-BUDGET = Question(id="q", kind=QuestionKind.BUDGET, text="Spent $5.00 of $5.00. Go on?", options=ONCE)
+BUDGET = Question(
+    id="q", kind=QuestionKind.BUDGET, text="Spent $5.00 of $5.00. Go on?", options=ONCE, more="up to $10.00"
+)
 
 EVERY_KIND: Mapping[str, Question] = {
     "command": RUN,

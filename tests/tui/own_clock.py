@@ -16,12 +16,14 @@ from prompt_toolkit.input.base import PipeInput
 from prompt_toolkit.output import DummyOutput
 
 from tests.person import ESCAPE, Stroke
+from treadle.app.config.settings import Settings
 from treadle.app.session.live import LiveSession
 from treadle.protocol.events import Answer, Interrupt, Op, Prompt, SetMode, Source
 from treadle.protocol.messages import text_of
 from treadle.protocol.notifications import Phase, QuestionAsked, QuestionClosed, TurnStarted
 from treadle.protocol.permissions import Mode, Question
 from treadle.tui.dialog import Dialog
+from treadle.tui.look import look_of
 from treadle.tui.paint import Painter
 from treadle.tui.surface import Surface
 
@@ -90,7 +92,15 @@ class FakeLive:
             questions=(),
         )
         live = SimpleNamespace(
-            past=(), opening=(), status=status, workspace=folder, roots=(), notices=(), post=self.post, closed=False
+            past=(),
+            opening=(),
+            status=status,
+            workspace=folder,
+            roots=(),
+            notices=(),
+            before=None,
+            post=self.post,
+            closed=False,
         )
         return cast("LiveSession", live)
 
@@ -169,7 +179,7 @@ async def open_app(folder: Path = Path("/project")) -> AsyncIterator[OpenApp]:
     """Run the surface without a session behind it."""
     live = FakeLive()
     with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=DummyOutput()):
-        surface = Surface(live.as_live(folder), InMemoryHistory())
+        surface = Surface(live.as_live(folder), InMemoryHistory(), look_of(Settings()))
         live.surface = surface
         post = asyncio.create_task(surface.outbox.run())
         run = asyncio.create_task(surface.screen.run())

@@ -15,8 +15,10 @@ from prompt_toolkit.input.base import PipeInput
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from treadle.app.config.settings import Settings
 from treadle.app.session.live import LiveSession
 from treadle.protocol.messages import Text
+from treadle.tui.look import look_of
 from treadle.tui.main import run_interactive
 
 _ROWS = 200
@@ -118,7 +120,7 @@ async def terminal(live: LiveSession, first_prompt: str = "") -> AsyncIterator[t
     )
     with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=output):
         task = asyncio.create_task(
-            run_interactive(live, first_prompt=(Text(text=first_prompt),) if first_prompt else ())
+            run_interactive(live, look_of(Settings()), first_prompt=(Text(text=first_prompt),) if first_prompt else ())
         )
         try:
             yield Terminal(keyboard, stream), task

@@ -79,7 +79,7 @@ EDITS = "Yes, and all edits in this project this session (edits mode, shift-tab)
         (WRITE_OUTSIDE, [NO, "Yes, write it once"]),
         (AGAIN, ["Yes, with this right, once", NO]),
         (SECRET, [NO, "Yes, with this right, once"]),
-        (BUDGET, ["Yes, continue", "No, stop here"]),
+        (BUDGET, ["Yes, up to $10.00", "No"]),
         (FOLLOWUP, ["red", "blue", "Something else…"]),
         (GUIDANCE, ["Answer in your own words"]),
     ],

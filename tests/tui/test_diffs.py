@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from treadle.tui.diffs import FileDiff, Row, diff_lines, read_diff
 from treadle.tui.lines import text_of
+from treadle.tui.theme import Signs
 
 SMALL = (
     "--- a/x.py\n+++ b/x.py\n@@ -3,2 +3,3 @@\n same\n-total += item.price\n+total += item.price * item.count\n+new\n"
@@ -52,16 +53,16 @@ def test_a_new_file_a_deleted_one_and_a_missing_line_feed_are_told() -> None:
 
 def test_a_long_diff_shows_its_beginning_and_its_end() -> None:
     diff = "--- a/x\n+++ b/x\n@@ -0,0 +1,92 @@\n" + "".join(f"+line {number}\n" for number in range(92))
-    shown = [text_of(row) for row in diff_lines(diff, 80)]
+    shown = [text_of(row) for row in diff_lines(diff, 80, Signs())]
     assert len(shown) == 1 + 20 + 1 + 8
     assert shown[21] == "      … 64 more lines, ctrl-o shows all"
     assert (shown[20].endswith("line 19"), shown[22].endswith("line 84")) == (True, True)
-    assert len(diff_lines(diff, 80, whole=True)) == 93
+    assert len(diff_lines(diff, 80, Signs(), whole=True)) == 93
 
 
 def test_a_changed_line_is_never_cut_but_wrapped_under_its_text() -> None:
     diff = f"--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+{'word ' * 30}end\n"
-    shown = [text_of(row) for row in diff_lines(diff, 40)][1:]
+    shown = [text_of(row) for row in diff_lines(diff, 40, Signs())][1:]
     assert " ".join(row[9:] for row in shown).split() == ["word"] * 30 + ["end"]
     assert all(row.startswith("       ↳ ") for row in shown[1:])
 

@@ -7,25 +7,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tests.tui.snapshots import same_as_before
+from tests.tui.drawing import ran, read
 from treadle.app.presentation.words import CallName
-from treadle.protocol.notifications import CallChanged, CallStatus, TurnOutcome, TurnStop
-from treadle.protocol.tools import FileChange, Outcome, Preview, ToolCall, ToolKind
+from treadle.protocol.notifications import CallChanged, CallStatus
+from treadle.protocol.tools import Outcome, Preview, ToolCall, ToolKind
 from treadle.tui.calls import OpenCall
 from treadle.tui.items import (
     CallDone,
     Diff,
-    Greeting,
     Item,
     Notice,
     Problem,
     Prose,
-    Reads,
     Said,
-    Thought,
-    Todos,
-    Tone,
-    TurnDone,
 )
 from treadle.tui.paint import Painter
 from treadle.tui.prose import Growing
@@ -37,81 +31,8 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 LOOKS = [Theme(palette=palette) for palette in Palette]
 
 
-def read(path: str, lines: int = 5) -> CallDone:
-    return CallDone(name=CallName("Read", path), kind=ToolKind.READ, outcome=Outcome.OK, note="5 lines", lines=lines)
-
-
-def ran(command: str, outcome: Outcome = Outcome.OK, **more: object) -> CallDone:
-    return CallDone(name=CallName("Run", command), kind=ToolKind.EXECUTE, outcome=outcome, **more)  # type: ignore[arg-type]
-
-
-DIFF = """--- a/shop/cart.py
-+++ b/shop/cart.py
-@@ -21,5 +21,7 @@
-         total = 0.0
-         for item in self.items:
--            total += item.price
-+            if item.count < 0:
-+                raise ValueError(f"{item.name}: the count must not be negative, and it is not allowed to be {item}")
-+            total += item.price * item.count
-         return round(total, 2)
-         # the end
-"""
-CHANGES = (FileChange(path="shop/cart.py", before="", after="1", added=3, removed=1),)
-OUTPUT = "".join(f"building module {number} of 40\n" for number in range(1, 41))
-TOUR: tuple[Item, ...] = (
-    Greeting("0.1.0", "anthropic/claude-sonnet-4-5", "ask", "~/shop", "master"),
-    Said("Fix the total of the cart, it ignores the count"),
-    Prose("The cart has **two** methods that matter, `total()` and `discount()`.\n"),
-    Thought(3.0),
-    Reads((read("shop/cart.py", 27), read("tests/test_cart.py", 12))),
-    CallDone(name=CallName("Search", "def total"), kind=ToolKind.SEARCH, outcome=Outcome.OK, note="1 match in 1 file"),
-    Diff(DIFF),
-    CallDone(
-        name=CallName("Edit", "shop/cart.py", "+3 -1"),
-        kind=ToolKind.EDIT,
-        outcome=Outcome.OK,
-        said="you allowed it",
-    ),
-    ran("python3 -m unittest -q", output="Ran 3 tests in 0.001s\n\nOK\n", seconds=0.4),
-    ran("npm run build", Outcome.FAILED, note="exit 2", output=OUTPUT, above=10, seconds=8.0),
-    CallDone(
-        name=CallName("Edit", "shop/cart.py"),
-        kind=ToolKind.EDIT,
-        outcome=Outcome.REJECTED,
-        said="you said no: keep the old name",
-    ),
-    ran("./slow.sh 16", Outcome.INTERRUPTED, seconds=6.0),
-    ran("cat <<EOF\none\ntwo\nEOF", note=""),
-    Notice("Allowed this session: python3 -m unittest · /approvals"),
-    Notice("There is no /moo.\nDid you mean /mode?", Tone.WARNING),
-    Todos("- [x] Read the code\n- [x] Fix the total\n  - [x] Test it\n"),
-    Problem("The provider refused the API key (401).", "Invalid key (HTTP 401).", "treadle login anthropic."),
-    TurnDone(
-        TurnOutcome(stop=TurnStop.END_TURN, steps=6, cost=0.0912, changes=CHANGES), 44.0, waited=41.0, files=CHANGES
-    ),
-    Said("/queue", quiet=True),
-    Said("\n".join(f"line {number}" for number in range(30))),
-    TurnDone(TurnOutcome(stop=TurnStop.CANCELLED, steps=1, cost=0.02), 4.0),
-)
-
-
 def plain(*items: Item, columns: int = 61) -> str:
     return ANSI.sub("", Painter(columns, Theme()).items(items))
-
-
-@pytest.mark.parametrize("columns", [40, 80, 120])
-def test_the_scrollback_of_a_tour_has_its_picture(columns: int) -> None:
-    same_as_before(f"scrollback-{columns}", plain(*TOUR, columns=columns))
-
-
-@pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.palette.value)
-def test_the_scrollback_has_its_picture_in_every_look(look: Theme) -> None:
-    painted = Painter(80, look).items(TOUR)
-    same_as_before(f"scrollback-{look.palette.value}", "".join(f"{row!r}\n" for row in painted.split("\n")))
-    coloured = re.search(r"\x1b\[[0-9;]*[349][0-9;]*[0-9]m", painted) is not None
-    assert coloured == (look.palette not in (Palette.PLAIN, Palette.DUMB))
-    assert ("\x1b" in painted) == (look.palette is not Palette.DUMB)
 
 
 def test_markdown_starts_at_the_left_and_code_has_no_frame() -> None:
@@ -170,7 +91,7 @@ def test_an_edit_streams_without_its_markers() -> None:
     body = "------- SEARCH\nold = 1\n=======\nnew = 2\n+++++++ REPLACE\n"
     writing = Writing(index=0, name="replace_in_file", argument="a.py", body=body)
     shown = ANSI.sub("", Painter(60, Theme()).living(View(reply=Reply(writing=writing)), 50, 0.0))
-    assert shown.split("\n") == ["… replace_in_file a.py", "  - old = 1", "  + new = 2"]
+    assert shown.split("\n") == ["… Edit a.py", "  - old = 1", "  + new = 2"]
 
 
 def test_without_utf_8_the_signs_are_ascii() -> None:

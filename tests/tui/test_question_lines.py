@@ -1,21 +1,16 @@
 """Questions as they are drawn, of every kind, at three widths and in every look."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from prompt_toolkit.utils import get_cwidth
 
 from tests.tui.asked import (
-    COMPOUND,
-    DANGER,
     EDIT,
     EVERY_KIND,
     FOLLOWUP,
-    GUIDANCE,
     READ_OUTSIDE,
     RUN,
     command,
@@ -23,14 +18,13 @@ from tests.tui.asked import (
     part,
     path,
 )
-from tests.tui.snapshots import same_as_before
 from treadle.protocol.permissions import Question, QuestionKind
 from treadle.protocol.tools import FetchUrl, ReadPath, Right, Risk, RunCommand, SandboxDenial, WritePath
-from treadle.tui.asking import Asking, Stage, ask, change, comment, confirm, keep_words, move
+from treadle.tui.asking import Asking, Stage, ask, change
 from treadle.tui.dialog import ONCE_MORE, Dialog
-from treadle.tui.lines import Line, ansi, text_of
-from treadle.tui.question_lines import question_lines, waiting_line, whole_question
-from treadle.tui.theme import ASCII_SIGNS, Palette, Signs, Theme
+from treadle.tui.lines import Line, text_of
+from treadle.tui.question_lines import question_lines, whole_question
+from treadle.tui.theme import Signs
 
 WIDTHS = (40, 80, 120)
 
@@ -51,61 +45,6 @@ def rows_of(
 
 def shown(asking: Asking, width: int, **more: object) -> str:
     return "".join(f"{text_of(row)}\n" for row in rows_of(asking, width, **more))  # type: ignore[arg-type]
-
-
-def stages() -> Iterator[tuple[str, Asking]]:
-    """The stages of a question after its list."""
-    block = confirm(move(ask(EDIT), 2))
-    rule = confirm(move(ask(RUN), 2))
-    sure = confirm(move(ask(DANGER), 1))
-    words = confirm(ask(GUIDANCE))
-    for name, asking in (("block", block), ("rule", rule), ("sure", sure), ("words", words)):
-        assert isinstance(asking, Asking)
-        yield name, asking
-    yield "comment", comment(ask(RUN))
-    yield "instead", comment(move(ask(RUN), 3))
-    yield "commented", keep_words(comment(ask(RUN)), "be quick")
-    yield "changed", change(ask(RUN), "command", "python3 -m unittest")
-    yield "details", replace(ask(COMPOUND), details=True)
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_every_kind_of_question_has_its_picture(width: int) -> None:
-    pictures = [f"== {name}\n{shown(ask(question), width)}" for name, question in EVERY_KIND.items()]
-    same_as_before(f"questions-{width}", "\n".join(pictures))
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_every_stage_of_a_question_has_its_picture(width: int) -> None:
-    pictures = [f"== {name}\n{shown(asking, width)}" for name, asking in stages()]
-    same_as_before(f"question-stages-{width}", "\n".join(pictures))
-
-
-@pytest.mark.parametrize("palette", Palette)
-def test_every_look_has_its_picture(palette: Palette) -> None:
-    theme = Theme(palette=palette)
-    rows = [row for question in (COMPOUND, DANGER) for row in rows_of(ask(question), 80)]
-    same_as_before(f"questions-{palette.value}", "".join(f"{row!r}\n" for row in ansi(rows, theme)))
-
-
-def test_without_colour_nothing_is_coloured_and_a_dumb_terminal_gets_no_control_sequence() -> None:
-    rows = rows_of(ask(DANGER), 80)
-    plain = "".join(ansi(rows, Theme(palette=Palette.PLAIN)))
-    assert not any(f"\x1b[3{colour}" in plain or f";3{colour}" in plain for colour in range(9))
-    assert "\x1b" not in "".join(ansi(rows, Theme(palette=Palette.DUMB)))
-
-
-def test_without_utf_8_every_sign_is_ascii() -> None:
-    for question in EVERY_KIND.values():
-        assert shown(ask(question), 80, signs=ASCII_SIGNS).replace("…", "").isascii()
-
-
-def test_the_line_of_a_question_that_waits_names_what_is_asked() -> None:
-    lines = [text_of(waiting_line(Dialog(asking=ask(question)), 80, Signs())) for question in EVERY_KIND.values()]
-    narrow = [text_of(waiting_line(Dialog(asking=ask(question)), 40, Signs())) for question in EVERY_KIND.values()]
-    same_as_before("questions-waiting", "\n".join([*lines, "", *narrow, ""]))
-    assert all(get_cwidth(line) <= 80 for line in lines)
-    assert all(get_cwidth(line) <= 40 for line in narrow)
 
 
 def test_a_hint_stands_where_the_keys_are_named() -> None:
@@ -144,16 +83,16 @@ def test_whatever_is_long_the_answers_and_the_rights_are_in_sight_and_the_pager_
         assert ("Runs with network access" in shown_now) is (
             question.kind is QuestionKind.PERMISSION and question.preview is not EDIT.preview
         )
-        whole = " ".join(text_of(row) for row in whole_question(ask(question), ("/project",), 80))
+        whole = " ".join(text_of(row) for row in whole_question(ask(question), ("/project",), 80, Signs()))
         assert all(word in whole for word in words)
 
 
 def test_what_was_changed_and_a_block_are_whole_in_the_pager_and_harmless() -> None:
     lines = "\n".join(f"line {number}\u202e" for number in range(60))
-    changed = whole_question(change(ask(EDIT), "content", lines), ("/project",), 60)
+    changed = whole_question(change(ask(EDIT), "content", lines), ("/project",), 60, Signs())
     assert [text_of(row) for row in changed if "line 5" in text_of(row)][:1] == [r"  line 5\u202e"]
     assert "new" not in "".join(map(text_of, changed)), "the diff is of what will not be made any more"
-    assert "+ new" in "".join(text_of(row) for row in whole_question(ask(EDIT), ("/project",), 60))
+    assert "+ new" in "".join(text_of(row) for row in whole_question(ask(EDIT), ("/project",), 60, Signs()))
 
 
 def test_every_path_outside_is_named_with_where_links_lead(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 import asyncio
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ from treadle.protocol.codec import encode
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import Interrupt
 from treadle.protocol.models import ErrorKind, ModelError, StreamFailure, ToolProtocol
-from treadle.protocol.notifications import Phase
+from treadle.protocol.notifications import Phase, TurnEnded
 from treadle.store.sqlite import Store
 from treadle.tui.outbox import SOURCE
+from treadle.tui.paint import Painter
 
 READY = "? for keys"
 ASKED = "ctrl-o"
@@ -175,6 +177,31 @@ async def test_escape_interrupts_and_keeps_what_was_said(tmp_path: Path) -> None
         await term.until("■ Stopped", "Half of it", READY)
 
 
+@pytest.mark.parametrize("key", [ESCAPE, CTRL_C])
+async def test_a_turn_can_be_stopped_before_anything_could_be_painted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    loading = threading.Event()
+
+    def load() -> type[Painter]:
+        loading.wait(60)
+        return Painter
+
+    monkeypatch.setattr("treadle.tui.main._load_painter", load)
+    async with session(tmp_path, says(Pause(FOREVER))) as rig, terminal(rig.live) as (term, _):
+        await term.until("› Describe a task")
+        feed = rig.live.follow()
+        try:
+            term.type("go\r")
+            term.type(key)
+            async with asyncio.timeout(60):
+                while not isinstance(await anext(feed), TurnEnded):
+                    pass
+        finally:
+            loading.set()
+        await term.until("■ Stopped", READY)
+
+
 async def test_ctrl_c_interrupts_a_turn_then_leaves_at_the_second_of_two(tmp_path: Path) -> None:
     async with session(tmp_path, says(Pause(FOREVER))) as rig, terminal(rig.live, "go") as (term, code):
         await term.until("esc to stop")
@@ -306,7 +333,7 @@ async def test_a_model_that_is_not_known_is_refused_before_the_session_hears_of_
 async def test_a_retry_counts_down_and_escape_stops_it(tmp_path: Path) -> None:
     error = ModelError(kind=ErrorKind.RATE_LIMIT, message="Too much at once.", status=429, retry_after=50.0)
     async with session(tmp_path, [StreamFailure(error=error)]) as rig, terminal(rig.live, "go") as (term, _):
-        await term.until("The provider takes no more requests for now (429). Trying again in", "esc to stop")
+        await term.until("fake takes no more requests for now (429). Retrying in", "esc to stop")
         term.type(ESCAPE)
         await term.until("■ Stopped", READY)
 
@@ -314,7 +341,9 @@ async def test_a_retry_counts_down_and_escape_stops_it(tmp_path: Path) -> None:
 async def test_an_error_of_the_model_says_what_why_and_what_to_do(tmp_path: Path) -> None:
     error = ModelError(kind=ErrorKind.AUTHENTICATION, message="The key is wrong.", status=401, request_id="r-1")
     async with session(tmp_path, [StreamFailure(error=error)]) as rig, terminal(rig.live, "go") as (term, _):
-        await term.until("The key is wrong.", "HTTP 401, request r-1", "Try: Check the provider's key and account")
+        await term.until(
+            "The key is wrong.", "HTTP 401, request r-1", "Try: treadle login fake, or /model for another provider."
+        )
 
 
 async def test_a_resumed_session_shows_its_end_and_asks_what_was_open(tmp_path: Path) -> None:

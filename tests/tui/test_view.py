@@ -238,7 +238,7 @@ def test_a_call_counts_its_own_seconds_and_the_turn_what_the_person_took() -> No
 
 def test_the_checklist_is_printed_once_when_all_of_it_is_done() -> None:
     view, items = tell(TurnStarted(turn=1), ChecklistChanged(text="- [x] a\n- [ ] b\n"))
-    assert (items, view.progress) == ([], "1/2 · b")
+    assert (items, view.progress) == ([], "2/2 b")
     view, items = tell(ChecklistChanged(text="- [x] a\n- [x] b\n"), view=view)
     assert (items, view.progress) == ([Todos("- [x] a\n- [x] b\n")], "")
     assert tell(ChecklistChanged(text="- [x] a\n- [x] b\n"), view=view)[1] == []
@@ -284,7 +284,7 @@ def test_an_error_says_what_to_do() -> None:
     _, items = tell(TurnEnded(outcome=outcome), view=View(model="p/m"))
     assert items == [
         Problem(
-            "The provider is overloaded (529).",
+            "p is overloaded (529).",
             "Too busy. (HTTP 529, request r1)",
             "Wait a while and say how to continue, or use another model: /model PROVIDER/NAME.",
         ),

@@ -6,8 +6,12 @@ import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from treadle.protocol.models import ToolProtocol
+
+if TYPE_CHECKING:
+    from treadle.tui.look import Look
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,21 +35,27 @@ def run_demo(*, ask: bool, keep: Path | None = None, tool_protocol: ToolProtocol
         raise ConfigError("demo-folder", f"{keep} already exists.", fix="Name a folder that does not exist yet.")
     with tempfile.TemporaryDirectory(prefix="treadle-demo-") as temporary:
         folder = Path(temporary) / "ledger" if keep is None else keep
-        return asyncio.run(_run(folder, tool_protocol, ask=ask and sys.stdin.isatty() and sys.stdout.isatty()))
+        if not (ask and sys.stdin.isatty() and sys.stdout.isatty()):
+            return asyncio.run(_run(folder, tool_protocol, None))
+        from treadle.app.config.settings import load_settings
+        from treadle.tui.look import prepared_terminal
+
+        with prepared_terminal(load_settings({})) as look:
+            return asyncio.run(_run(folder, tool_protocol, look))
 
 
-async def _run(folder: Path, tool_protocol: ToolProtocol, *, ask: bool) -> int:
+async def _run(folder: Path, tool_protocol: ToolProtocol, look: "Look | None") -> int:
     from treadle.app.config.settings import load_settings
     from treadle.app.demo import TASK, open_demo, what_next
     from treadle.app.models.choosing import Models
     from treadle.app.wrapping import say
 
     async with open_demo(folder, tool_protocol=tool_protocol) as demo:
-        if ask:
+        if look is not None:
             from treadle.protocol.messages import Text
             from treadle.tui.main import run_interactive
 
-            code = await run_interactive(demo.live, first_prompt=(Text(text=TASK),), kept=False)
+            code = await run_interactive(demo.live, look, first_prompt=(Text(text=TASK),), kept=False)
         else:
             from treadle.headless.narrator import narrate
 

@@ -3,8 +3,13 @@
 import argparse
 import asyncio
 import sys
+from typing import TYPE_CHECKING
 
 from treadle.protocol.errors import ConfigError
+
+if TYPE_CHECKING:
+    from treadle.app.config.settings import Settings
+    from treadle.app.models.call_check import CallCheck
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -18,18 +23,36 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Read the key, try it with one call, store it."""
     from treadle.app.config.settings import load_settings
-    from treadle.app.models.login import checked_name, clean_key, keep_key, said_of, try_key, winning_origin
+    from treadle.app.models.login import checked_name, clean_key, keep_key, said_of, winning_origin
 
     settings = load_settings({})
     provider = checked_name(settings, arguments.provider)
     key = clean_key(_read_key(provider, from_stdin=arguments.key_stdin))
-    check = None if arguments.no_check else asyncio.run(try_key(settings, provider, key, arguments.model))
+    check = None if arguments.no_check else _check(arguments, settings, provider, key)
     place = keep_key(provider, key, check)
     sys.stdout.write(f"The key of {provider} is stored in {place} ({said_of(check).removesuffix('.')}).\n")
     origin = winning_origin(settings, provider)
     if origin and origin != place:
         sys.stdout.write(f"{origin} is set in the environment and overrides it.\n")
     return 0
+
+
+def _check(arguments: argparse.Namespace, settings: "Settings", provider: str, key: str) -> "CallCheck | None":
+    """Try the key; a person at a terminal sees that, and may skip it."""
+    from treadle.app.models.login import try_key
+
+    work = try_key(settings, provider, key, arguments.model)
+    if arguments.key_stdin or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return asyncio.run(work)
+    from treadle.tui.inline import Left
+    from treadle.tui.key_entry import with_skip
+    from treadle.tui.look import prepared_terminal
+
+    with prepared_terminal(settings) as look:
+        check = asyncio.run(with_skip(f"Trying the key with {provider}", work, look))
+    if isinstance(check, Left):
+        raise SystemExit(check.code)
+    return check
 
 
 def _read_key(provider: str, *, from_stdin: bool) -> str:

@@ -35,7 +35,7 @@ COMMANDS = MappingProxyType(
         "completion": "print a completion script for your shell",
         "docs": "print the generated pages: states, errors, schema",
         "scripted": "serve a scripted model over HTTP",
-        "start": "work interactively if a model is configured, else run the demo",
+        "start": "work interactively; without a terminal and a model, run the demo",
     }
 )
 """The commands besides the main one; each is the module of `treadle.cli` of the same name."""

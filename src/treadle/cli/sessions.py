@@ -22,7 +22,6 @@ _ENDED: Mapping[str, str] = MappingProxyType(
 """Plainer words for why a session stopped."""
 
 _LEAST_TITLE = 20
-_CENT = 0.01
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -72,4 +71,6 @@ def _state(row: "ListedSession") -> str:
 def _money(cost: float | None) -> str:
     if cost is None:
         return "-"
-    return "<$0.01" if 0 < cost < _CENT else f"${cost:,.2f}"
+    from treadle.protocol.models import dollars
+
+    return dollars(cost)

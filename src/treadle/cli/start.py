@@ -1,4 +1,4 @@
-"""Work interactively if a model is configured and a terminal is there, else run the demo."""
+"""Work interactively; without a model a terminal offers ways to get one, and without a terminal the demo runs."""
 
 import argparse
 import sys
@@ -18,7 +18,8 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.app.models.choosing import Models
 
     settings = load_settings(work.flags(arguments))
-    if settings.base_url or Models(settings).configured():
+    at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    if at_terminal or settings.base_url or Models(settings).configured():
         return work.interactive(arguments)
     sys.stdout.write("No model is configured (docs/configuration.md says how): here is the demo.\n\n")
     return demo.run_demo(ask=True)

@@ -2,8 +2,6 @@
 
 import argparse
 import sys
-from collections import Counter
-from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,28 +9,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from treadle.app.security.trusting import SessionTrust
     from treadle.store.trust import Trust, TrustStore
-
-_LEAST_ROWS = 10
-_AROUND = 8
-"""Rows of the terminal that the question itself needs."""
-
-_MEANING = (
-    "  If you trust it: rules are sent to the model, settings configure Treadle and can name programs to start,\n"
-    "  servers are started, git runs hooks and the programs in its settings, and what is marked allow runs\n"
-    "  without asking. None of this happens before you say yes. A change asks again."
-)
-_REPOSITORY = (
-    "  It has no rules, settings, servers or hooks. If you trust it, git may read here without asking.\n"
-    "  Rules, settings, servers or hooks that appear later ask again."
-)
+    from treadle.tui.look import Look
 
 
 class _Said(Enum):
-    """An answer: no is remembered, later is not."""
+    """An answer, in the order of the rows: later is not remembered, no is."""
 
+    LATER = "later"
     YES = "yes"
     NO = "no"
-    LATER = "later"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +55,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _decide(store: "TrustStore", trust: "Trust", *, yes: bool, ask: bool) -> "Trust":
-    said = _Said.YES if yes else _answer(trust) if ask and _at_terminal() else _Said.LATER
+    said = _Said.YES if yes else _ask_here(trust) if ask and _at_terminal() else _Said.LATER
     match said:
         case _Said.YES:
             trust = store.grant(trust)
@@ -83,98 +68,61 @@ def _decide(store: "TrustStore", trust: "Trust", *, yes: bool, ask: bool) -> "Tr
     return trust
 
 
-def settle(trust: "SessionTrust") -> "SessionTrust":
-    """Ask the person at the terminal, before a session opens, where that is needed; what they say then counts."""
-    from treadle.app.security.trusting import session_trust, trust_store
+def _ask_here(trust: "Trust") -> _Said:
+    from treadle.app.config.settings import load_settings
+    from treadle.tui.look import prepared_terminal
 
+    with prepared_terminal(load_settings({})) as look:
+        return _answer(trust, look)
+
+
+def settle(trust: "SessionTrust", look: "Look") -> "SessionTrust":
+    """Ask the person at the terminal, before a session opens, where that is needed; what they say applies then."""
+    from treadle.app.security.trusting import session_trust, trust_store
+    from treadle.cli.trust_question import said_line
+    from treadle.tui.inline import leave_line
+
+    problem = ""
     while trust.asks:
-        _introduce(trust.trust)
-        match _answer(trust.trust):
+        said = _answer(trust.trust, look, problem)
+        match said:
             case _Said.YES:
                 trust_store().grant(trust.trust)
                 trust = session_trust(trust.workspace)
-                if not trust.trusted:
-                    sys.stdout.write("It changed before you answered.\n")
+                problem = "" if trust.trusted else "It changed before you answered."
             case _Said.NO:
                 trust_store().refuse(trust.trust)
-                return session_trust(trust.workspace)
+                trust = session_trust(trust.workspace)
             case _Said.LATER:
-                return trust
+                pass
+        if not problem:
+            leave_line(look, said_line(trust.trust, look.theme.signs))
+        if said is _Said.LATER:
+            break
     return trust
 
 
-def _introduce(trust: "Trust") -> None:
-    from treadle.app.security.trusting import shown
-    from treadle.store.trust import TrustState
+def _answer(trust: "Trust", look: "Look", problem: str = "") -> _Said:
+    """Ask; a person who quits ends the program."""
+    import asyncio
 
-    what = "is in a git repository, and you have not trusted it yet."
-    if trust.items:
-        what = "has files that can run or configure something, and you have not trusted it yet:"
-    if trust.state is TrustState.CHANGED:
-        what = "changed since you trusted it:"
-    sys.stdout.write(f"\n{shown(str(trust.workspace))} {what}\n")
-    _list_what_acts(trust, _rows())
-    sys.stdout.write(f"{_MEANING if trust.items or trust.changed else _REPOSITORY}\n")
+    from treadle.cli.trust_question import trust_question
+    from treadle.tui.choose import choose
+    from treadle.tui.inline import Left
 
-
-def _answer(trust: "Trust") -> _Said:
-    """Read an answer; what was typed before the question does not count, and nothing said is not yes."""
-    import termios
-
-    count = sum(map(len, _what_acts(trust)))
-    view = " · v: list all" if count > _rows() else ""
-    while True:
-        termios.tcflush(sys.stdin, termios.TCIFLUSH)
-        sys.stdout.write(f"Trust it? y: yes · n: no, and do not ask again{view} · Enter: not now [y/N] ")
-        sys.stdout.flush()
-        match sys.stdin.readline().strip().casefold():
-            case "y" | "yes":
-                return _Said.YES
-            case "n" | "no":
-                return _Said.NO
-            case "v" if view:
-                _list_what_acts(trust, count)
-            case _:
-                return _Said.LATER
-
-
-def _what_acts(trust: "Trust") -> tuple[list[str], list[str]]:
-    """Give the lines for the files that would act, and those for what the folder's rules would let run unasked."""
-    from treadle.app.security.trusted_rules import allow_lines
-    from treadle.app.security.trusting import item_lines
-
-    return list(item_lines(trust)), list(allow_lines(trust))
-
-
-def _list_what_acts(trust: "Trust", rows: int) -> None:
-    """Write both lists; where they are too long, neither can push the other out of sight."""
-    items, allowed = _what_acts(trust)
-    _write_lines(items, rows - min(len(allowed), rows // 2))
-    _write_lines(allowed, max(rows // 2, rows - len(items)))
-
-
-def _rows() -> int:
-    """Give the number of lines that leave the question in sight."""
-    import shutil
-
-    return max(_LEAST_ROWS, shutil.get_terminal_size().lines - _AROUND)
-
-
-def _write_lines(lines: Sequence[str], most: int) -> None:
-    kept = lines if len(lines) <= most else lines[: most - 1]
-    sys.stdout.writelines(f"{line}\n" for line in kept)
-    if len(kept) < len(lines):
-        kinds = Counter(line.split(maxsplit=1)[0] for line in lines[len(kept) :])
-        sys.stdout.write(f"  … and {', '.join(f'{count} more of {kind}' for kind, count in kinds.items())}\n")
+    chosen = asyncio.run(choose(trust_question(trust, problem), look))
+    if isinstance(chosen, Left):
+        raise SystemExit(chosen.code)
+    return list(_Said)[chosen.row or 0]
 
 
 def _show(trust: "Trust") -> None:
-    from treadle.app.security.trusting import shown
+    from treadle.app.security.trusted_rules import allow_lines
+    from treadle.app.security.trusting import item_lines, shown
 
     refused = " (you answered no)" if trust.refused else ""
     sys.stdout.write(f"{shown(str(trust.workspace))}: {trust.state}{refused}\n")
-    items, allowed = _what_acts(trust)
-    sys.stdout.writelines(f"{line}\n" for line in (*items, *allowed))
+    sys.stdout.writelines(f"{line}\n" for line in (*item_lines(trust), *allow_lines(trust)))
     if not trust.items:
         sys.stdout.write("  It has no rules, settings, servers or hooks.\n")
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from treadle.app.compose import Opening
     from treadle.app.security.trusting import SessionTrust
     from treadle.protocol.messages import UserContent
+    from treadle.tui.look import Look
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -175,41 +176,46 @@ def interactive(arguments: argparse.Namespace, task: str = "") -> int:
             fix='For one task in a script: treadle -p "..."',
         )
     check_task(task, arguments.directory)
-    try:
-        content = _content(arguments, task)
-        opening = _opening(arguments, _asked_trust(arguments), user_present=True)
-        return asyncio.run(_interactive(opening, content))
-    except ConfigError as error:
-        if error.code != "no-provider":
-            raise
-        return _offer_demo(arguments, error)
-
-
-def _offer_demo(arguments: argparse.Namespace, missing: ConfigError) -> int:
-    """Say how to get a model, and offer the demo to whoever has none yet."""
+    content = _content(arguments, task)
     from treadle.app.config.settings import load_settings
-    from treadle.app.exits import Exit
-    from treadle.app.reports.first_start import first_start_text
-    from treadle.app.wrapping import say
+    from treadle.tui.look import prepared_terminal
+
+    with prepared_terminal(load_settings(flags(arguments))) as look:
+        code = _with_model(arguments, content, look)
+    if code is not None:
+        return code
     from treadle.cli.demo import run_demo
 
-    text = asyncio.run(first_start_text(load_settings(flags(arguments)), missing))
-    say(sys.stdout, f"{text}\n")
-    sys.stdout.write("Start the demo now? [y/N] ")
-    sys.stdout.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        return Exit.CONFIG
     return run_demo(ask=True)
 
 
-async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]") -> int:
+def _with_model(arguments: argparse.Namespace, content: "tuple[UserContent, ...]", look: "Look") -> int | None:
+    """Open the session, with a model that is chosen first where there is none; None: the person wants the demo."""
+    try:
+        return _open(arguments, content, look)
+    except ConfigError as error:
+        if error.code != "no-provider":
+            raise
+    from treadle.app.config.settings import load_settings
+    from treadle.cli.first_model import first_model
+
+    arguments.model = first_model(load_settings(flags(arguments)), look)
+    return _open(arguments, content, look) if arguments.model else None
+
+
+def _open(arguments: argparse.Namespace, content: "tuple[UserContent, ...]", look: "Look") -> int:
+    opening = _opening(arguments, _asked_trust(arguments, look), user_present=True)
+    return asyncio.run(_interactive(opening, content, look))
+
+
+async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]", look: "Look") -> int:
     from treadle.app.compose import open_session
     from treadle.tui.main import run_interactive
 
     live = await open_session(opening)
     try:
         async with live:
-            return await run_interactive(live, first_prompt=content)
+            return await run_interactive(live, look, first_prompt=content)
     finally:
         if not live.empty:
             _say_how_to_go_on(live.id)
@@ -233,7 +239,7 @@ def _session_trust(arguments: argparse.Namespace) -> "SessionTrust":
     return session_trust(folder, once=arguments.trust or trusted_by_variable())
 
 
-def _asked_trust(arguments: argparse.Namespace) -> "SessionTrust":
+def _asked_trust(arguments: argparse.Namespace, look: "Look") -> "SessionTrust":
     """Ask the person about the folder where that is needed; not before there is a model, or a session to go on with."""
     from treadle.app.compose import last_session
     from treadle.app.config.settings import load_settings
@@ -243,7 +249,7 @@ def _asked_trust(arguments: argparse.Namespace) -> "SessionTrust":
     trust = _session_trust(arguments)
     if arguments.go_on:
         last_session(trust.workspace)
-    return settle(trust) if trust.asks and Models(load_settings(flags(arguments))).configured() else trust
+    return settle(trust, look) if trust.asks and Models(load_settings(flags(arguments))).configured() else trust
 
 
 def _opening(arguments: argparse.Namespace, trust: "SessionTrust", *, user_present: bool) -> "Opening":

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from treadle.engine.state import State
 from treadle.protocol.events import Budget, Limits, Terms
-from treadle.protocol.models import Spent, Usage
+from treadle.protocol.models import Spent, Usage, dollars
 
 LEAST_REPLY = 1_024
 """Tokens; where a budget leaves less than this for the reply, nothing is sent."""
@@ -29,10 +29,11 @@ class Send(Struct, frozen=True):
 
 
 class Ask(Struct, frozen=True):
-    """The user has to say yes first; `about` names what they are asked once."""
+    """The user has to say yes first; `about` names what they are asked once, `more` is what a yes gives, in words."""
 
     about: str
     text: str
+    more: str = ""
 
 
 class Stop(Struct, frozen=True):
@@ -54,13 +55,16 @@ def room_for(state: State, terms: Terms) -> Room:
     every = list(_budgets(state, terms))
     if any(budget.cost is not None for _, budget, _ in every) and (unknown := _unpriced(state, terms)) is not None:
         return unknown
+    replies = [_affordable(budget, spent, terms) for _, budget, spent in every]
+    short = [one for one, reply in zip(every, replies, strict=True) if reply is not None and reply < LEAST_REPLY]
+    for name, budget, spent in short:
+        if (question := _ask_for_more(name, budget, spent, state, terms)) is not None:
+            return question
     for name, budget, spent in every:
         if (question := _soft(name, budget, spent, state)) is not None:
             return question
-    replies = [_affordable(budget, spent, terms) for _, budget, spent in every]
-    for (name, budget, spent), reply in zip(every, replies, strict=True):
-        if reply is not None and reply < LEAST_REPLY:
-            return Stop(_exhausted(name, budget, spent, terms))
+    for name, budget, spent in short:
+        return Stop(_exhausted(name, budget, spent, terms))
     bounds = [reply for reply in replies if reply is not None]
     if not bounds:
         return Send(terms.max_output, worst_of(terms, terms.max_output))
@@ -88,8 +92,8 @@ def add(one: Spent, other: Spent) -> Spent:
 def _budgets(state: State, terms: Terms) -> Iterator[tuple[str, Budget, Spent]]:
     turn = state.turn
     if turn is not None:
-        yield "turn", state.limits.turn, spent_by(turn.usage, turn.cost)
-    yield "session", state.limits.session, state.spent
+        yield "turn", _raised("turn", state.limits.turn, state), spent_by(turn.usage, turn.cost)
+    yield "session", _raised("session", state.limits.session, state), state.spent
     yield "day", state.limits.day, terms.day
 
 
@@ -114,10 +118,53 @@ def _soft(name: str, budget: Budget, spent: Spent, state: State) -> Ask | None:
     if not state.user_present or about in state.asked:
         return None
     if budget.cost is not None and spent.cost >= budget.cost * state.limits.soft:
-        return Ask(about, f"${spent.cost:.2f} of the ${budget.cost:.2f} for this {name} are spent. Continue?")
+        return Ask(about, _go_on(name, dollars(spent.cost), dollars(budget.cost)), f"up to {dollars(budget.cost)}")
     if budget.tokens is not None and spent.tokens >= budget.tokens * state.limits.soft:
-        return Ask(about, f"{spent.tokens:,} of the {budget.tokens:,} tokens for this {name} are used. Continue?")
+        limit = f"{budget.tokens:,} tokens"
+        return Ask(about, _go_on(name, f"{spent.tokens:,}", limit), f"up to {limit}")
     return None
+
+
+def _ask_for_more(name: str, budget: Budget, spent: Spent, state: State, terms: Terms) -> Ask | None:  # noqa: PLR0917
+    """Ask to raise a budget that is used up by what it was at first; the day's bounds other sessions too and stays."""
+    first = {"turn": state.limits.turn, "session": state.limits.session}.get(name)
+    if first is None or not (state.user_present and state.limits.raisable):
+        return None
+    reply = _affordable(Budget(tokens=budget.tokens), spent, terms)
+    if reply is not None and reply < LEAST_REPLY:
+        about, raisable = "tokens", bool(first.tokens)
+        text = _go_on(name, f"{spent.tokens:,}", f"{budget.tokens:,} tokens")
+        more = f"up to {(budget.tokens or 0) + (first.tokens or 0):,} tokens"
+    else:
+        about, raisable = "cost", bool(first.cost)
+        text = _go_on(name, dollars(spent.cost), dollars(budget.cost or 0.0))
+        more = f"up to {dollars((budget.cost or 0.0) + (first.cost or 0.0))}"
+    begin = _more(name, about, first, state)
+    return Ask(f"{begin}{_agreed(begin, state)}", text, more) if raisable else None
+
+
+def _raised(name: str, budget: Budget, state: State) -> Budget:
+    """Give a budget with what the user agreed to besides."""
+    cost, tokens = (1 + _agreed(_more(name, about, budget, state), state) for about in ("cost", "tokens"))
+    return Budget(
+        cost=None if budget.cost is None else budget.cost * cost,
+        tokens=None if budget.tokens is None else budget.tokens * tokens,
+    )
+
+
+def _agreed(begin: str, state: State) -> int:
+    return sum(one.startswith(begin) for one in state.asked)
+
+
+def _more(name: str, about: str, first: Budget, state: State) -> str:
+    """Name what the user agrees to: with other limits, as after resuming with a larger budget, it applies no more."""
+    turn = state.turn.number if state.turn is not None and name == "turn" else 0
+    return f"more:{about}:{name}:{turn}:{first.cost}:{first.tokens}:"
+
+
+def _go_on(name: str, used: str, limit: str) -> str:
+    where = {"turn": " in this turn", "day": " today"}.get(name, "")
+    return f"Spent {used} of {limit}{where}. Go on?"
 
 
 def _affordable(budget: Budget, spent: Spent, terms: Terms) -> int | None:
@@ -144,6 +191,6 @@ def _exhausted(name: str, budget: Budget, spent: Spent, terms: Terms) -> str:
             f"and the next call can take {least.tokens:,}"
         )
     return (
-        f"the {name}'s budget of ${budget.cost or 0.0:.2f}: ${spent.cost:.4f} is spent, "
-        f"and the next call can cost ${least.cost:.4f}"
+        f"the {name}'s budget of {dollars(budget.cost or 0.0)}: {dollars(spent.cost)} is spent, "
+        f"and the next call can cost {dollars(least.cost)}"
     )

@@ -61,9 +61,9 @@ def send(state: State, step: int, attempt: int, failures: int = 0) -> Moved:
             activity = AwaitingReply(step=step, attempt=attempt, failures=failures)
             state = replace(state, activity=activity, reply_tokens=reply_tokens)
             return state, [CallModel(step=step, attempt=attempt)]
-        case Ask(about=about, text=text) if state.user_present:
+        case Ask(about=about, text=text, more=more) if state.user_present:
             options = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
-            question = Question(id=f"q{state.seq}", kind=QuestionKind.BUDGET, text=text, options=options)
+            question = Question(id=f"q{state.seq}", kind=QuestionKind.BUDGET, text=text, options=options, more=more)
             held = Held(step=step, attempt=attempt, failures=failures, about=about)
             state = replace(state, activity=held, questions=(*state.questions, question))
             return state, [Notify(notification=QuestionAsked(question=question))]
@@ -188,7 +188,7 @@ def _retry(state: State, data: ReplyFailed, failures: int, effects: list[Effect]
     seconds = _delay(failures, data.error.retry_after, data.jitter)
     timer = f"retry-{data.step}-{data.attempt}"
     activity = Retrying(step=data.step, attempt=data.attempt + 1, failures=failures, timer=timer)
-    told = RetryScheduled(attempt=failures, seconds=seconds, error=data.error)
+    told = RetryScheduled(attempt=failures, seconds=seconds, error=data.error, most=state.limits.max_retries)
     return replace(state, activity=activity), [
         *effects,
         Notify(notification=told),

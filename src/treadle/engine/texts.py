@@ -163,9 +163,9 @@ def steps_left(count: int) -> str:
     return f"{few} in this turn, including this one. Finish what you can and say what is left to do."
 
 
-def more_steps(made: int, more: int) -> str:
+def more_steps(made: int) -> str:
     """Ask whether a turn may go on beyond its limit."""
-    return f"This turn has reached its limit of {made} steps. Continue for {more} more?"
+    return f"This turn has reached its limit of {made} steps. Go on?"
 
 
 def too_many_mistakes(count: int) -> str:

@@ -225,9 +225,9 @@ def _ask_for_steps(state: State) -> Moved:
     limit = state.limits.max_steps
     if not state.user_present or state.turn is None or limit is None:
         return end_turn(state, TurnStop.MAX_TURN_REQUESTS)
-    text = texts.more_steps(state.turn.steps, limit)
+    text, more = texts.more_steps(state.turn.steps), f"{limit} more steps"
     options = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
-    question = Question(id=f"q{state.seq}", kind=QuestionKind.BUDGET, text=text, options=options)
+    question = Question(id=f"q{state.seq}", kind=QuestionKind.BUDGET, text=text, options=options, more=more)
     state = replace(state, questions=(*state.questions, question))
     return state, [Notify(notification=QuestionAsked(question=question))]
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
+from treadle.app.presentation.words import money
 from treadle.app.session.checklist_file import summary_of
 from treadle.protocol.messages import Text, text_of
 from treadle.protocol.notifications import (
@@ -145,10 +146,10 @@ def summary_lines(outcome: TurnOutcome) -> Iterator[str]:
         yield f"  {change.path} (+{change.added} -{change.removed})"
     usage = outcome.usage
     cached = f", {usage.cache_read_tokens} from cache" if usage.cache_read_tokens else ""
-    money = "cost unknown" if outcome.cost is None else f"${outcome.cost:.4f}"
+    spent = money(outcome.cost or 0.0, unpriced=outcome.cost is None)
     tokens = f"{usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens} tokens in{cached}"
     steps = "1 step" if outcome.steps == 1 else f"{outcome.steps} steps"
-    yield f"# {outcome.stop}: {steps}, {tokens}, {usage.output_tokens} out, {money}"
+    yield f"# {outcome.stop}: {steps}, {tokens}, {usage.output_tokens} out, {spent}"
     if outcome.denied:
         one = outcome.denied == 1
         calls, them = ("1 call was", "it") if one else (f"{outcome.denied} calls were", "them")

@@ -43,6 +43,7 @@ class Limits(Record, frozen=True, kw_only=True):
     that may run in a row without anybody being asked. `max_mistakes` bounds replies in a row of which no call could be
     made, `max_repeats` the replies in a row with the same calls and results; at `warn_repeats` the model is warned.
     `reminders` is how often in a turn the model is reminded to finish before a plain answer ends work in progress.
+    `raisable`: when the budget of a turn or the session is used up, the user is asked whether to raise it.
     """
 
     max_steps: int | None = None
@@ -57,6 +58,7 @@ class Limits(Record, frozen=True, kw_only=True):
     warn_repeats: int = 3
     max_repeats: int = 5
     reminders: int = 0
+    raisable: bool = False
 
 
 class Prompt(Tagged, frozen=True, kw_only=True, tag="prompt"):

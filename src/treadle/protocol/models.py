@@ -51,6 +51,11 @@ class Spent(Record, frozen=True, kw_only=True):
     tokens: int = 0
 
 
+def dollars(amount: float) -> str:
+    """Write an amount of US dollars: $0.09, $1,200.00, <$0.01."""
+    return "<$0.01" if 0 < amount < 0.01 else f"${amount:,.2f}"
+
+
 class Prices(Record, frozen=True, kw_only=True):
     """US dollars for a million tokens."""
 

@@ -175,11 +175,12 @@ class ResultPresented(Tagged, frozen=True, kw_only=True, tag="result_presented")
 
 
 class RetryScheduled(Tagged, frozen=True, kw_only=True, tag="retry_scheduled"):
-    """The same request goes out again after `seconds`."""
+    """The same request goes out again after `seconds`: the `attempt`th time of `most` (0 where that is not known)."""
 
     attempt: int
     seconds: float
     error: ModelError
+    most: int = 0
 
 
 class ContextCompacted(Tagged, frozen=True, kw_only=True, tag="context_compacted"):

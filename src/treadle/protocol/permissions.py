@@ -131,7 +131,8 @@ class Question(Record, frozen=True, kw_only=True):
     """Something only a person can answer. `options` are the answers offered, for a permission its option kinds.
 
     A permission carries what the call would touch, and its arguments, which the person may amend. With `denial` it is
-    about a second run of a call that the sandbox stopped, with the right that it lacked.
+    about a second run of a call that the sandbox stopped, with the right that it lacked. Where a limit is
+    reached, `more` is what a yes gives, in words: `up to $10.00`.
     """
 
     id: str
@@ -144,3 +145,4 @@ class Question(Record, frozen=True, kw_only=True):
     accesses: tuple[Access, ...] = ()
     arguments: dict[str, Any] = field(default_factory=dict)
     denial: SandboxDenial | None = None
+    more: str = ""

@@ -168,6 +168,20 @@ class Store:
             for row in rows
         ]
 
+    def last_used(self, workspace: str, but: str) -> tuple[str, int] | None:
+        """Give the title of the session of a workspace that was used last besides `but`, and when (ms since 1970)."""
+        rows = self._query(
+            "SELECT title, updated_at FROM sessions WHERE workspace = ? AND id != ? AND title != '' "
+            "ORDER BY updated_at DESC LIMIT 1",
+            (encodable(workspace), but),
+        )
+        return rows[0] if rows else None
+
+    def title(self, session_id: str) -> str:
+        """Give what a session is called; empty before its first prompt."""
+        rows = self._query("SELECT title FROM sessions WHERE id = ?", (session_id,))
+        return str(rows[0][0]) if rows else ""
+
     def find(self, prefix: str) -> SessionRow:
         """Find a session by its id or the beginning of it; raises `SessionError`."""
         found = [row for row in self.sessions() if row.id.startswith(prefix)]

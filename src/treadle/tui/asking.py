@@ -70,7 +70,8 @@ class Asking(Struct, frozen=True, kw_only=True):
     """How far the answer to a question is.
 
     `mode` is the mode of the session; `changed` is the argument that the person edited, and its text. `blocks` are the
-    places of an edit's blocks where there is a choice among them, `kept` what was said of the first.
+    places of an edit's blocks where there is a choice among them, `kept` what was said of the first. With `words` an
+    answer in the person's own words is taken besides the options.
     """
 
     question: Question
@@ -82,6 +83,7 @@ class Asking(Struct, frozen=True, kw_only=True):
     details: bool = False
     blocks: tuple[slice, ...] = ()
     kept: tuple[bool, ...] = ()
+    words: bool = True
 
     @property
     def block(self) -> str:
@@ -146,10 +148,11 @@ def _listed(asking: Asking) -> tuple[Choice, ...]:
         case QuestionKind.PERMISSION:
             return _permission(asking)
         case QuestionKind.BUDGET:
-            return (Choice(Act.ALLOW, "Yes, continue"), Choice(Act.REJECT, "No, stop here"))
+            yes = f"Yes, {question.more}" if question.more else "Yes"
+            return (Choice(Act.ALLOW, yes), Choice(Act.REJECT, "No"))
         case QuestionKind.FOLLOWUP if question.options:
             options = tuple(Choice(Act.OPTION, option) for option in question.options)
-            return (*options, Choice(Act.WORDS, "Something else…"))
+            return (*options, Choice(Act.WORDS, "Something else…")) if asking.words else options
         case QuestionKind.FOLLOWUP | QuestionKind.GUIDANCE:
             return (Choice(Act.WORDS, "Answer in your own words"),)
 

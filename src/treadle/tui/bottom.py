@@ -20,11 +20,12 @@ NARROW, WIDE = 60, 110
 
 _SHOWN_QUEUE = 3
 _SHOWN_TODO = 6
-_FRAMES = "⠋⠙⠹⠸⢰⣠⣄⡆"
 FRAMES_PER_SECOND = 8
 
-_CHARACTERS_PER_TOKEN = 4
 _NEARLY_FULL, _FULL = 0.75, 0.9
+
+
+_STOP = "esc to stop"
 
 
 class Around(Struct, frozen=True, kw_only=True):
@@ -78,39 +79,53 @@ def _todo(markdown: str, width: int, signs: Signs) -> Iterator[Line]:
 
 
 def _working(view: View, around: Around, width: int, signs: Signs) -> Line:
+    """Say what is done now; of what else there is to say the last is left out first, how to stop stays longest."""
+    asked, retrying = bool(view.questions), view.retry is not None
+    about, seconds = _activity(view, around.now, width)
+    facts = [] if retrying else list(_facts(view, around, seconds, wide=width >= WIDE, signs=signs))
+    if not asked:
+        # On a narrow screen hints go first.
+        facts.insert(0 if width >= NARROW else len(facts), _STOP)
+    moving = signs.spinner[around.frame % len(signs.spinner)] if around.frame >= 0 else signs.running
+    begin = line(("dim" if asked else "accent", signs.running if asked else moving), " ")
+    dot, room = f" {signs.dot} ", width - 1 - cells(begin)
+    told = clip(
+        line(("warn" if retrying else "", about)), room - (len(dot) + len(_STOP) if width >= NARROW else 0), signs.more
+    )
+    while facts and cells(told) + sum(len(dot) + len(fact) for fact in facts) > room:
+        facts.pop()
+    stop = line(("dim", _STOP if _STOP in facts else ""))
+    shown = (*begin, *told, ("dim", "".join(f"{dot}{fact}" for fact in facts if fact != _STOP)))
+    if width >= WIDE:
+        return apart(shown, stop, width - 1) or shown
+    return (*shown, ("dim", dot), *stop) if _STOP in facts else clip(shown, width - 1, signs.more)
+
+
+def _facts(view: View, around: Around, seconds: float, *, wide: bool, signs: Signs) -> Iterator[str]:
+    """Give the times and figures of the turn, the first ones first."""
     now = around.now
-    about, seconds = _activity(view, now)
-    about = text_of(clip(line(about), max(20, width - 32), signs.more))
-    sign = _FRAMES[around.frame % len(_FRAMES)] if around.frame >= 0 else signs.running
-    asked = bool(view.questions)
     turn = now - (view.started or now) - view.waited - (now - view.asking if view.asking is not None else 0.0)
-    estimate = (len(view.reply.text) + view.reply.thinking.size) // _CHARACTERS_PER_TOKEN
-    received = view.received + estimate
-    parts = [
-        f" {signs.dot} {span(seconds)}" if seconds >= 1 and not asked else "",
-        f" {signs.dot} turn {span(turn)}" if turn - seconds >= 2 and not asked else "",
-        f" {signs.dot} step {view.step + 1}" if width >= WIDE else "",
-        f" {signs.dot} {'↓' if signs.ok == '✓' else ''} {tokens(received)} tokens".replace("  ", " ")
-        if received
-        else "",
-        "" if asked else f" {signs.dot} esc to stop",
-    ]
-    role = "warn" if view.retry is not None else ""
-    begin = line(("accent" if not asked else "dim", sign if not asked else signs.running), " ", (role, about))
-    # How to stop stays longest.
-    while cells(begin) + len("".join(parts)) > width - 1 and len(parts) > 1:
-        parts.pop(-2)
-    if cells(begin) + len("".join(parts)) > width - 1:
-        parts = []
-    return clip((*begin, ("dim", "".join(parts))), width, signs.more)
+    asked = bool(view.questions)
+    if seconds >= 1 and not asked:
+        yield span(seconds)
+    if turn - seconds >= 2 and not asked:
+        yield f"turn {span(turn)}"
+    if wide:
+        yield f"step {view.step + 1}"
+    if received := view.received + view.reply.tokens:
+        yield f"{signs.received}{tokens(received)} tokens"
+    if wide and (speed := view.reply.speed(view.reply.tokens, now) or view.speed) >= 1:
+        yield f"{speed:.0f} tokens/s"
 
 
-def _activity(view: View, now: float) -> tuple[str, float]:
+def _activity(view: View, now: float, width: int) -> tuple[str, float]:
     """Say what is done now, and for how many seconds."""
     since = now - (view.since if view.since is not None else now)
     if view.retry is not None:
         left = max(0, round((view.retry.at or now) - now))
-        return f"{failed(view.retry.error)} Trying again in {left} s (attempt {view.retry.attempt + 1})", 0.0
+        of = f" ({view.retry.attempt} of {view.retry.most})" if view.retry.most else ""
+        again = f"Retrying in {left} s{of}"
+        return (f"{failed(view.retry.error, view.model)} {again}" if width >= NARROW else again), 0.0
     if view.questions:
         return "Waiting for your answer", 0.0
     running = next((call for call in view.calls if call.changed.status is CallStatus.RUNNING), None)
@@ -151,7 +166,7 @@ def _queue(queue: tuple[QueuedPrompt, ...], around: Around, width: int, signs: S
     waiting = [(prompt.id in around.steered, plain(prompt.content)) for prompt in queue]
     for number, (steered, text) in enumerate(waiting[:_SHOWN_QUEUE]):
         last = number == min(len(waiting), _SHOWN_QUEUE) - 1
-        note = "at the next step" if steered else f"{'↑' if signs.ok == '✓' else 'up'} edit" if last else ""
+        note = "at the next step" if steered else f"{signs.up} edit" if last else ""
         yield _waiting("next", "dim", text, note, width, signs)
     if len(waiting) > _SHOWN_QUEUE:
         yield line(("dim", f"  and {len(waiting) - _SHOWN_QUEUE} more"))
@@ -174,7 +189,7 @@ _MODES = {Mode.PLAN: "accent", Mode.ASK: "accent", Mode.EDITS: "warn", Mode.AUTO
 def rule(view: View, width: int, signs: Signs) -> Line:
     """Draw the rule above the input; at its right end are the next thing to do, and the mode."""
     end = line(" ", (_MODES[view.mode], str(view.mode)), ("dim", f" {signs.rule * 2}"))
-    todo = printable(view.progress.replace(" · ", " ", 1)) if view.busy else ""
+    todo = printable(view.progress) if view.busy else ""
     room = width - cells(end) - 6
     if todo and room >= 12:
         end = (("dim", f" {text_of(clip(line(todo), min(room, 60), signs.more))} {signs.rule}"), *end)
@@ -188,10 +203,15 @@ def status(view: View, around: Around, width: int, signs: Signs) -> Line:
     if width >= WIDE and around.branch:
         changed = f" +{view.added} -{view.removed}" if view.added or view.removed else ""
         parts.append(line(("dim", f"{printable(around.branch)}{changed}")))
+    if view.mode is Mode.FULL:
+        # Where commands run without being asked about, and without a sandbox.
+        parts.append(line(("warn", "sandbox off")))
     waiting = len(view.queue) + len(around.held)
     if width >= WIDE and waiting:
         parts.append(line(("dim", f"next: {waiting}")))
     hint = line(("dim", around.hint if width >= NARROW else ""))
+    if width < NARROW and cells(_joined(parts[:3], signs)) > width - 1:
+        parts.pop(0)
     kept = len(parts)
     while kept > 1 and cells(_joined(parts[:kept], signs)) + cells(hint) + 3 > width:
         kept -= 1
@@ -215,15 +235,16 @@ def _context(view: View) -> Line:
     return line((role, f"{tokens(view.tokens)} of {tokens(view.window)}{percent}"))
 
 
-def placeholder(view: View, around: Around) -> str:
-    """Say what the empty input is for."""
+def placeholder(view: View, around: Around, width: int) -> str:
+    """Say what the empty input is for, in the first half of a sentence where there is no room for both."""
+    text = "Describe a task, or / for commands"
     if view.questions:
-        return "Tab to answer the question above"
-    if around.held:
-        return "Enter sends the next held message"
-    if view.busy:
-        return "Type to queue a message · ctrl-s to send it now"
-    return "Describe a task, or / for commands"
+        text = "Tab to answer the question above"
+    elif around.held:
+        text = "Enter sends the next queued message"
+    elif view.busy:
+        text = "Type to queue a message · ctrl-s to send it now"
+    return text if len(text) + 3 <= width else text.partition(" · ")[0][: width - 3]
 
 
 def queue_text(queue: Sequence[QueuedPrompt]) -> str:

@@ -1,6 +1,6 @@
 """Calls on the screen: open ones with the end of their output, and what is left of them when they are done."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -9,7 +9,7 @@ from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import name_of, note_of, plain
 from treadle.protocol.events import Answer
 from treadle.protocol.notifications import CallChanged, CallStatus
-from treadle.protocol.permissions import OptionKind
+from treadle.protocol.permissions import Decision, OptionKind
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
 from treadle.tui.items import CallDone
 
@@ -65,8 +65,10 @@ def _printed(call: OpenCall, text: str) -> OpenCall:
     return replace(call, output=output[-_KEPT_OUTPUT:], above=call.above + dropped.count("\n"))
 
 
-def finished(known: OpenCall | None, told: CallChanged, result: CallResult, at: float | None) -> CallDone:
-    """Say what is left of a call that has its result."""
+def finished(
+    known: OpenCall | None, told: CallChanged, result: CallResult, *, at: float | None, allowed: Collection[str]
+) -> CallDone:
+    """Say what is left of a call that has its result; `allowed` are the ids of what is allowed for this session."""
     began = known.running if known is not None else None
     executes = told.kind is ToolKind.EXECUTE
     shows_diff = told.preview is not None and told.preview.is_diff and not (known is not None and known.asked)
@@ -76,7 +78,7 @@ def finished(known: OpenCall | None, told: CallChanged, result: CallResult, at: 
         kind=told.kind,
         outcome=result.outcome,
         note=_note(told.kind, result, known),
-        said=_said(result.outcome, known),
+        said=_said(result.outcome, known) or _by_rule(told.decision, allowed),
         output=known.output if known is not None and executes else "",
         above=known.above if known is not None and executes else 0,
         diff=told.preview.text if told.preview is not None and shows_diff else "",
@@ -101,6 +103,14 @@ def _said(outcome: Outcome, known: OpenCall | None) -> str:
     lasting = answer.option is OptionKind.ALLOW_ALWAYS
     said = "you allowed it for this session" if lasting else "you allowed it"
     return f"{said} with your change" if answer.arguments is not None else said
+
+
+def _by_rule(decision: Decision | None, allowed: Collection[str]) -> str:
+    """Say that nobody was asked because of what was allowed for this session."""
+    if decision is None or not allowed:
+        return ""
+    reasons = (*decision.reasons, *(reason for part in decision.parts for reason in part.reasons))
+    return "allowed this session" if any(reason.rule in allowed for reason in reasons) else ""
 
 
 def are_reads(done: Sequence[CallDone]) -> bool:

@@ -17,7 +17,7 @@ from treadle.app.presentation.words import (
     tokens,
 )
 from treadle.app.session.checklist_file import Todo, todo_of
-from treadle.protocol.notifications import CallStatus, TurnStop
+from treadle.protocol.notifications import CallStatus, TurnOutcome, TurnStop
 from treadle.protocol.tools import Outcome
 from treadle.tui.calls import OpenCall, are_reads
 from treadle.tui.diffs import counts, diff_lines
@@ -51,13 +51,13 @@ def item_lines(item: Item, width: int, signs: Signs) -> list[Line]:  # noqa: C90
     """Lay out one item, all but the model's prose."""
     match item:
         case Greeting():
-            return _greeting(item, width)
+            return _greeting(item, width, signs)
         case Said(text=text, quiet=True):
             return [clip(line(("dim", f"{signs.prompt} {printable(text)}")), width, signs.more)]
         case Said(text=text):
             return said_lines(text, width, signs)
         case Thought(seconds=seconds):
-            return [line(("dim", f"∴ Thought for {span(seconds)}" if seconds is not None else "∴ Thought"))]
+            return [thought_line(seconds, width, signs)]
         case CallDone():
             return list(_done(item, width, signs))
         case Reads(done=done):
@@ -65,7 +65,7 @@ def item_lines(item: Item, width: int, signs: Signs) -> list[Line]:  # noqa: C90
         case Todos(markdown=markdown):
             return [row for todo in todo_of(markdown) for row in todo_row(todo, width, signs)]
         case Diff(text=text):
-            return diff_lines(text, width)
+            return diff_lines(text, width, signs)
         case Notice(text=text, tone=tone):
             return _plain(text, _TONES[tone], width)
         case Problem():
@@ -81,13 +81,16 @@ def item_lines(item: Item, width: int, signs: Signs) -> list[Line]:  # noqa: C90
 _WIDE = 110
 
 
-def _greeting(greeting: Greeting, width: int) -> list[Line]:
+def _greeting(greeting: Greeting, width: int, signs: Signs) -> list[Line]:
     provider, _, model = printable(greeting.model).partition("/")
-    named = f" · {model} ({provider})" if model else f" · {provider}"
-    begin = line(("accent", "▞▚"), " ", ("bold", "Treadle"))
-    first = (*begin, ("dim", f" {greeting.version}{named} · {greeting.mode} mode"))
+    dot = f" {signs.dot} "
+    named = f"{dot}{model} ({provider})" if model else f"{dot}{provider}"
+    mark = (("accent", "▞▚"), ("", " ")) if signs.ok == "✓" else ()
+    first = (*mark, ("bold", "Treadle"), ("dim", f" {greeting.version}{named}{dot}{greeting.mode} mode"))
     where = printable(greeting.folder) + (f" ({printable(greeting.branch)})" if greeting.branch else "")
-    together = (*first, ("dim", f" · {where}"))
+    if greeting.last:
+        where += f"{dot}last session: {printable(greeting.last)} (/resume)"
+    together = (*first, ("dim", f"{dot}{where}"))
     if width >= _WIDE and cells(together) <= width:
         return [together]
     return [*wrap(first, width, indent=line("   ")), *wrap(line(("dim", f"   {where}")), width, indent=line("   "))]
@@ -113,8 +116,14 @@ def said_lines(text: str, width: int, signs: Signs) -> list[Line]:
         begin = ("user accent", f"{signs.prompt} ") if number == 0 else ("user", " " * (len(signs.prompt) + 1))
         rows += wrap(line(begin, ("user", part.expandtabs(4))), width, indent=line(("user", "  ")))
     if left_out:
-        rows.append(line(("user dim", f"  {signs.more} {counted(left_out, 'more line')} ")))
+        rows.append(line(("user dim", f"  {signs.more} {counted(left_out, 'more line')}")))
     return rows
+
+
+def thought_line(seconds: float | None, width: int, signs: Signs) -> Line:
+    """Say that the model has thought; the pager shows what."""
+    took = "" if seconds is None else f" for {span(seconds)}"
+    return clip(line(("dim", f"{signs.thought} Thought{took} {signs.dot} ctrl-o")), width, signs.more)
 
 
 _MARKS: MappingProxyType[Outcome, tuple[Callable[[Signs], str], str]] = MappingProxyType(
@@ -157,12 +166,12 @@ def _done(done: CallDone, width: int, signs: Signs) -> Iterator[Line]:
         notes.append(line(("dim" if good else role, text)))
     if done.said:
         notes.append(line(("dim", done.said)))
-    yield from _call_row(line((role, sign), " "), done.name, notes, width)
+    yield from _call_row(line((role, sign), " "), done.name, notes, width=width, signs=signs)
     if done.output.strip():
         kept = _OK_LINES if good else _FAILED_LINES
-        yield from _tail(done.output, kept, done.above, width, role="dim" if good else "")
+        yield from _tail(done.output, (kept, done.above), width, signs, role="dim" if good else "", more=", ctrl-o")
     if done.diff and good:
-        yield from diff_lines(done.diff, width)
+        yield from diff_lines(done.diff, width, signs)
 
 
 def _outcome_text(done: CallDone) -> str:
@@ -172,10 +181,10 @@ def _outcome_text(done: CallDone) -> str:
     return " · ".join(filter(None, (words, done.note, took)))
 
 
-def _call_row(begin: Line, name: CallName, notes: list[Line], width: int) -> list[Line]:
+def _call_row(begin: Line, name: CallName, notes: list[Line], *, width: int, signs: Signs) -> list[Line]:
     """One line for a call: of a command of several lines the first, and how many more there are."""
     first, _, rest = name.about.strip().partition("\n")
-    more = line(("dim", f" … {counted(rest.count(chr(10)) + 1, 'more line')}")) if rest else ()
+    more = line(("dim", f" {signs.more} {counted(rest.count(chr(10)) + 1, 'more line')}")) if rest else ()
     shown = clip(line(("bold", first.expandtabs(4))), max(_COMMAND, width * 2)) if first else ()
     spaced = tuple(piece for note in notes for piece in (("", "  "), *note))
     # A prefix that comes before the text is no word of it.
@@ -188,34 +197,44 @@ def _reads(done: tuple[CallDone, ...], width: int, signs: Signs) -> Iterator[Lin
     assert are_reads(done)  # noqa: S101 - the view collects no others
     about = ", ".join(one.name.about for one in done)
     note = line(("dim", counted(sum(one.lines for one in done), "line")))
-    yield from _call_row(line(("add", signs.ok), " "), CallName("Read", about), [note], width)
+    yield from _call_row(line(("add", signs.ok), " "), CallName("Read", about), [note], width=width, signs=signs)
 
 
-def _tail(output: str, count: int, above: int, width: int, *, role: str) -> Iterator[Line]:
-    """Show the end of what a command printed, and how many lines there are above it."""
+def _tail(
+    output: str, count: tuple[int, int], width: int, signs: Signs, *, role: str, more: str = ""
+) -> Iterator[Line]:
+    """Show the last lines of what a command printed, and how many are above them; some may be left out already."""
+    most, above = count
     lines = output_of_command(output).rstrip().split("\n")
-    above += max(0, len(lines) - count)
+    above += max(0, len(lines) - most)
     if above:
-        yield line(("dim", f"  … {counted(above, 'line')} above"))
-    for one in lines[-count:]:
-        yield clip(line("  ", (role, one.expandtabs(4))), width)
+        yield clip(line(("dim", f"  {signs.more} {counted(above, 'line')} above{more}")), width, signs.more)
+    for one in lines[-most:]:
+        yield clip(line("  ", (role, one.expandtabs(4))), width, signs.more) if one.strip() else ()
 
 
-def open_call_lines(call: OpenCall, now: float, width: int, signs: Signs) -> list[Line]:
+def open_call_lines(call: OpenCall, now: float, width: int, signs: Signs, *, blinks: bool = False) -> list[Line]:
     """Show a call that is open: what it is, how long it runs, and the end of what it printed."""
     name, status = name_of(call.changed), call.changed.status
     ran = now - call.running if status is CallStatus.RUNNING and call.running is not None else 0.0
-    role = "accent" if status in (CallStatus.RUNNING, CallStatus.STARTING) else "dim"
+    lit = status in (CallStatus.RUNNING, CallStatus.STARTING) and not (blinks and int(now * 2) % 2)
+    role = "accent" if lit else "dim"
     row = line((role, signs.running), " ", f"{name.verb} ", ("bold", name.about.partition("\n")[0].expandtabs(4)))
     rows = [clip((*row, ("dim", f"  {span(ran)}" if ran >= 1 else "")), width)]
     if call.output.strip():
-        rows += _tail(call.output, _LIVE_LINES, call.above, width, role="dim")
+        rows += _tail(call.output, (_LIVE_LINES, call.above), width, signs, role="dim")
     return rows
 
 
 def todo_row(todo: Todo, width: int, signs: Signs, *, present: bool = False) -> list[Line]:
     """Show one thing to do."""
-    sign = line(("add", signs.ok)) if todo.done else line(("accent", signs.running)) if present else line(("dim", "○"))
+    sign = (
+        line(("add", signs.ok))
+        if todo.done
+        else line(("accent", signs.running))
+        if present
+        else line(("dim", signs.to_do))
+    )
     role = "dim" if todo.done else "bold" if present else ""
     indent = " " * (1 + 2 * todo.depth)
     return wrap(line(indent, *sign, " ", (role, printable(todo.text))), width, indent=line(f"{indent}  "))
@@ -229,6 +248,12 @@ def _problem(problem: Problem, width: int, signs: Signs) -> list[Line]:
     return rows
 
 
+def _cost(outcome: TurnOutcome) -> str:
+    """Give what a turn cost; of a reply that was cut off the provider has not said it."""
+    cost = money(outcome.cost or 0.0, unpriced=outcome.cost is None)
+    return f"about {cost}" if outcome.stop is TurnStop.CANCELLED and outcome.cost else cost
+
+
 def _turn_done(done: TurnDone, width: int, signs: Signs) -> list[Line]:
     outcome = done.outcome
     usage = outcome.usage
@@ -240,7 +265,7 @@ def _turn_done(done: TurnDone, width: int, signs: Signs) -> list[Line]:
         changed_lines(outcome.changes),
         counted(outcome.steps, "step"),
         f"{tokens(usage.context_tokens)} tokens" if usage.context_tokens else "",
-        money(outcome.cost or 0.0, unpriced=outcome.cost is None),
+        _cost(outcome),
         took,
     ]
     good = outcome.stop is TurnStop.END_TURN
@@ -251,7 +276,7 @@ def _turn_done(done: TurnDone, width: int, signs: Signs) -> list[Line]:
         row
         for one in done.files
         for row in wrap(
-            line("  ", ("dim", printable(one.path)), "  ", *counts(f"+{one.added} -{one.removed}")),
+            line(("dim", f"  {printable(one.path)}  +{one.added} -{one.removed}")),
             width,
             indent=line("    "),
         )

@@ -7,9 +7,10 @@ from difflib import SequenceMatcher
 from msgspec import Struct
 
 from treadle.app.presentation.escape import exact, printable
-from treadle.tui.lines import Line, clip, line, text_of, wrap
+from treadle.tui.lines import Line, apart, clip, line, text_of, wrap
+from treadle.tui.theme import Signs
 
-_HEAD = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_HEAD = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)")
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 _MARKER = re.compile(r"[-<]{3,} ?SEARCH>?|={3,}$|[+>]{3,} ?(REPLACE|$)|\*\*\* ")
 _ALIKE = 0.4
@@ -17,6 +18,7 @@ _ALIKE = 0.4
 
 _MOST, _FIRST, _LAST = 30, 20, 8
 _LONGEST_LINE = 2_000
+_WIDE = 110
 
 
 class Row(Struct, frozen=True):
@@ -31,11 +33,12 @@ class Row(Struct, frozen=True):
 
 
 class FileDiff(Struct, frozen=True):
-    """The diff of one file; `notes` say what is no line, such as a rename."""
+    """The diff of one file; `notes` say what is no line. `section` is the function or class that it begins in."""
 
     path: str
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
+    section: str = ""
 
     @property
     def counted(self) -> str:
@@ -78,7 +81,7 @@ def _left_in_part(lines: Sequence[str]) -> int:
 def _file(lines: Sequence[str]) -> Iterator[FileDiff]:
     if not any(one.startswith("@@ -") for one in lines):
         return
-    path, rows, notes = "", list[Row](), list[str]()
+    path, section, rows, notes = "", "", list[Row](), list[str]()
     before = after = 0
     for one in lines:
         head = _HEAD.match(one)
@@ -88,7 +91,7 @@ def _file(lines: Sequence[str]) -> Iterator[FileDiff]:
         elif head is not None:
             if rows:
                 rows.append(Row("⋯", 0, ()))
-            before, after = int(head[1]), int(head[2])
+            before, after, section = int(head[1]), int(head[2]), section or head[3].strip()
         elif one.startswith("\\"):
             notes.append("no line feed at the end of the file")
         elif one[:1] == "-":
@@ -100,7 +103,7 @@ def _file(lines: Sequence[str]) -> Iterator[FileDiff]:
         elif one[:1] == " ":
             rows.append(Row(" ", after, ((one[1:], False),)))
             before, after = before + 1, after + 1
-    yield FileDiff(path, tuple(_marked(rows)), tuple(dict.fromkeys(notes)))
+    yield FileDiff(path, tuple(_marked(rows)), tuple(dict.fromkeys(notes)), section)
 
 
 def _marked(rows: Sequence[Row]) -> Iterator[Row]:
@@ -145,21 +148,29 @@ def _text(row: Row) -> str:
     return "".join(text for text, _ in row.pieces)
 
 
-def diff_lines(text: str, width: int, *, whole: bool = False) -> list[Line]:
+def diff_lines(text: str, width: int, signs: Signs, *, whole: bool = False) -> list[Line]:
     """Lay out a unified diff; of many rows the first and the last, and how many more there are."""
     shown: list[Line] = []
     for file in read_diff(text):
-        shown.append(line("  ", ("bold", exact(file.path)), "  ", *_counts(file.counted)))
-        rows = [_row_lines(row, width) for row in file.rows]
+        shown += _file_lines(file, width)
+        rows = [_row_lines(row, width, signs) for row in file.rows]
         if whole or len(rows) <= _MOST:
             shown += [part for row in rows for part in row]
         else:
             left_out = len(rows) - _FIRST - _LAST
             shown += [part for row in rows[:_FIRST] for part in row]
-            shown.append(line(("dim", f"      … {left_out:,} more lines, ctrl-o shows all")))
+            more = line(("dim", f"      {signs.more} {left_out:,} more lines, ctrl-o shows all"))
+            shown.append(clip(more, width, signs.more))
             shown += [part for row in rows[-_LAST:] for part in row]
-        shown += [line(("dim", f"      {note}")) for note in file.notes]
+        for note in file.notes:
+            shown += wrap(line(("dim", f"      {note}")), width, indent=line("      "))
     return shown
+
+
+def _file_lines(file: FileDiff, width: int) -> list[Line]:
+    row = line("  ", ("bold", exact(file.path)), "  ", *counts(file.counted))
+    section = line(("dim", exact(file.section) if width >= _WIDE else ""))
+    return [together] if (together := apart(row, section, width)) else wrap(row, width, indent=line("    "))
 
 
 def is_folded(text: str) -> bool:
@@ -169,10 +180,6 @@ def is_folded(text: str) -> bool:
 
 def counts(counted: str) -> Line:
     """Colour `+3 -1`."""
-    return _counts(counted)
-
-
-def _counts(counted: str) -> Line:
     plus, _, minus = counted.partition(" ")
     return (("add", plus), ("", " "), ("del", minus)) if minus else (("dim", counted),)
 
@@ -180,16 +187,16 @@ def _counts(counted: str) -> Line:
 _ROLES = {"+": ("add", "add-row", "add-word"), "-": ("del", "del-row", "del-word"), " ": ("dim", "", "")}
 
 
-def _row_lines(row: Row, width: int) -> list[Line]:
+def _row_lines(row: Row, width: int, signs: Signs) -> list[Line]:
     if row.sign not in _ROLES:
-        return [line(("dim", f"   {row.sign}"))]
+        return [line(("dim", f"    {signs.gap}"))]
     sign, plain, word = _ROLES[row.sign]
     begin = line((f"dim {plain}", f"  {row.number:>4} "), (f"{sign} {plain}", row.sign), (plain, " "))
     pieces = tuple(
         (f"{plain} {word}" if changed else plain, exact(piece).expandtabs(4)) for piece, changed in row.pieces if piece
     )
     # Further rows stand under the text: its own blanks must not count as words.
-    return wrap((*begin, *pieces), width, indent=line((f"dim {plain}", "       ↳ ")), keep=9)
+    return wrap((*begin, *pieces), width, indent=line((f"dim {plain}", f"       {signs.wrapped} ")), keep=9)
 
 
 _LIVE_ROWS = 8

@@ -16,6 +16,17 @@ def go_to_top(application: Application[Any], columns: int) -> None:
     output.enable_autowrap()
 
 
+def erase(application: Application[Any], columns: int) -> None:
+    """Take away what was drawn last, in a terminal that is `columns` wide now; the cursor is where it began."""
+    go_to_top(application, columns)
+    # What is erased from the first cell of the screen on, tmux keeps in its history: erase from the second one.
+    application.output.write_raw(" ")
+    application.output.erase_down()
+    application.output.write_raw("\r")
+    application.output.flush()
+    application.renderer.reset()
+
+
 def _wraps() -> bool:
     """Whether the terminal wraps what is on the screen when it gets narrower; all do but a few old ones."""
     return "XTERM_VERSION" not in os.environ and os.environ.get("TERM") != "linux"

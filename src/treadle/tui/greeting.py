@@ -1,17 +1,36 @@
-"""The first lines of a session: version, model, mode, folders and branch."""
+"""The first lines of a session and the last one: version, model, mode, folders, the session before; what is kept."""
 
+import time
 from pathlib import Path
 
 from treadle import __version__
+from treadle.app.presentation.escape import printable
+from treadle.app.presentation.words import ago, clip, counted, money
 from treadle.app.session.live import LiveSession
 from treadle.tui.items import Greeting
 from treadle.tui.view import View
 
+_TITLE = 60
+"""Characters of the title of the session before."""
+
 
 def greeting(live: LiveSession, view: View, branch: str) -> Greeting:
     """Say what the session begins with."""
-    folders = [_short(str(folder)) for folder in (live.workspace, *live.roots)]
-    return Greeting(__version__, view.model, view.mode, ", ".join(folders), branch)
+    folders = [short_path(str(folder)) for folder in (live.workspace, *live.roots)]
+    return Greeting(__version__, view.model, view.mode, ", ".join(folders), branch, _last(live))
+
+
+def _last(live: LiveSession) -> str:
+    if live.before is None:
+        return ""
+    title, at = live.before
+    return f"{clip(title, _TITLE)}, {ago(time.time() - at / 1000)}"
+
+
+def kept_line(live: LiveSession, view: View, turns: int) -> str:
+    """Say what is kept of a session in which there were turns."""
+    spent = money(view.spending.total, unpriced=view.spending.unpriced)
+    return f"Session kept: {' · '.join(filter(None, (printable(live.title), counted(turns, 'turn'), spent)))}"
 
 
 def branch_of(folder: Path) -> str:
@@ -26,6 +45,7 @@ def branch_of(folder: Path) -> str:
     return head.removeprefix("ref: refs/heads/")[:60] if head.startswith("ref: ") else head[:7]
 
 
-def _short(folder: str) -> str:
+def short_path(folder: str) -> str:
+    """Write a path as people do: `~` for the home directory."""
     home = str(Path.home())
     return f"~{folder.removeprefix(home)}" if folder == home or folder.startswith(f"{home}/") else folder

@@ -20,13 +20,17 @@ class Tone(Enum):
 
 
 class Greeting(Struct, frozen=True):
-    """The beginning: the version, the model, the mode, the folders of the workspace and the branch."""
+    """The beginning: the version, the model, the mode, the folders of the workspace and the branch.
+
+    `last` is the session of the folder before this one, and when that was.
+    """
 
     version: str
     model: str
     mode: str
     folder: str
     branch: str = ""
+    last: str = ""
 
 
 class Said(Struct, frozen=True):

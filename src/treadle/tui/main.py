@@ -10,31 +10,32 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.app.exits import Exit
 from treadle.app.places import data_directory
-from treadle.app.session.borrowed_terminal import borrowed_terminal
 from treadle.app.session.live import LiveSession
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification
 from treadle.tui.history import open_history
 from treadle.tui.items import Problem
+from treadle.tui.look import Look
 from treadle.tui.surface import Surface
 
 if TYPE_CHECKING:
     from treadle.tui.paint import Painter
 
 
-async def run_interactive(live: LiveSession, *, first_prompt: tuple[UserContent, ...] = (), kept: bool = True) -> int:
+async def run_interactive(
+    live: LiveSession, look: Look, *, first_prompt: tuple[UserContent, ...] = (), kept: bool = True
+) -> int:
     """Work with a person in the terminal until they quit; `live` is entered. Returns the exit code.
 
     `kept` says that the session can be resumed later.
     """
     feed = live.follow()
-    surface = Surface(live, open_history(data_directory() / "history"))
+    surface = Surface(live, open_history(data_directory() / "history"), look)
     if first_prompt:
         surface.requests.send(first_prompt)
     try:
-        with borrowed_terminal(data_directory() / "terminals"):
-            return await _run(live, feed, surface, kept=kept)
+        return await _run(live, feed, surface, kept=kept)
     except* (EOFError, OSError) as group:
         if group.split(_is_terminal_gone)[1] is not None:
             raise
@@ -43,8 +44,10 @@ async def run_interactive(live: LiveSession, *, first_prompt: tuple[UserContent,
 
 async def _run(live: LiveSession, feed: AsyncIterator[Notification], surface: Surface, *, kept: bool) -> int:
     async with asyncio.TaskGroup() as group:
+        paint = group.create_task(_paint(surface), name="paint")
         work = [
-            group.create_task(_listen(live, feed, surface), name="listen"),
+            paint,
+            group.create_task(_listen(live, feed, surface, paint), name="listen"),
             group.create_task(surface.outbox.run(), name="post"),
             group.create_task(_tick(surface), name="tick"),
         ]
@@ -61,11 +64,18 @@ def _is_terminal_gone(error: BaseException) -> bool:
     return isinstance(error, EOFError) or (isinstance(error, OSError) and error.errno in (errno.EIO, errno.EPIPE))
 
 
-async def _listen(live: LiveSession, feed: AsyncIterator[Notification], surface: Surface) -> None:
+async def _paint(surface: Surface) -> None:
     await surface.screen.painted.wait()
     surface.start_painting(await asyncio.to_thread(_load_painter))
+
+
+async def _listen(
+    live: LiveSession, feed: AsyncIterator[Notification], surface: Surface, paint: asyncio.Task[None]
+) -> None:
+    """Hear what happens from the beginning: what a key means depends on it, long before anything is painted."""
     async for told in feed:
         surface.hear(told)
+    await paint
     surface.screen.leave(await _ended(live, surface))
 
 

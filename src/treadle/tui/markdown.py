@@ -1,9 +1,11 @@
 """The model's Markdown for a terminal: everything starts at the left, code has no frame, links show their address."""
 
-from typing import ClassVar
+from functools import lru_cache
+from typing import Any, ClassVar
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement, TableElement
+from rich.markdown import BlockQuote, CodeBlock, Heading, HorizontalRule, Markdown, MarkdownElement, TableElement
+from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
@@ -17,9 +19,35 @@ class _Heading(Heading):
     LEVEL_ALIGN: ClassVar = dict.fromkeys(Heading.LEVEL_ALIGN, "left")
 
 
+@lru_cache(maxsize=64)
+def _lexer(name: str) -> Any:
+    """Find a lexer once: a block that grows is drawn many times."""
+    return Syntax("", name).lexer or name
+
+
 class _Code(CodeBlock):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Syntax(str(self.text).rstrip(), self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 2))
+        yield Syntax(str(self.text).rstrip(), _lexer(self.lexer_name), theme=self.theme, word_wrap=True, padding=(0, 2))
+
+
+class _Quote(BlockQuote):
+    """A bar at the left that can be copied away, and no colour of its own."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = console.render_lines(
+            self.elements, options.update(width=max(1, options.max_width - 2)), style=self.style
+        )
+        for row in lines:
+            yield Segment("│ ", self.style)
+            yield from row
+            yield Segment.line()
+
+
+class _Rule(HorizontalRule):
+    """As short as it can be: what is as wide as the screen breaks when it gets narrower."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text("───", console.get_style("markdown.hr", default="none"))
 
 
 class _Table(TableElement):
@@ -37,19 +65,22 @@ class _Markdown(Markdown):
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
         "heading_open": _Heading,
+        "blockquote_open": _Quote,
+        "hr": _Rule,
         "fence": _Code,
         "table_open": _Table,
         "code_block": _Code,
     }
 
 
-def prose(markdown: str) -> RenderableType:
-    """Render finished blocks."""
-    return _Markdown(printable(markdown), code_theme="ansi_dark", inline_code_theme=None, hyperlinks=False)
+def prose(markdown: str, *, light: bool = False) -> RenderableType:
+    """Render finished blocks, for a dark background or a `light` one."""
+    code_theme = "ansi_light" if light else "ansi_dark"
+    return _Markdown(printable(markdown), code_theme=code_theme, inline_code_theme=None, hyperlinks=False)
 
 
-def growing(markdown: str, rows: int) -> RenderableType:
+def growing(markdown: str, rows: int, *, light: bool = False) -> RenderableType:
     """Render what is still written: a long text plainly and only its end, as it is drawn many times."""
     if len(markdown) <= _RENDERED:
-        return prose(markdown)
+        return prose(markdown, light=light)
     return Text(printable("\n".join(markdown.split("\n")[-rows:])))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from treadle.app.session.live import LiveSession
 from treadle.protocol.errors import ConfigError, RefusedError
-from treadle.protocol.events import Op, Source
+from treadle.protocol.events import Op, Prompt, Source
 
 SOURCE = Source(kind="tui", id="main")
 
@@ -24,9 +24,16 @@ class Outbox:
         self._refused = refused
         self._failed = failed
         self._waiting: asyncio.Queue[Callable[[], Op]] = asyncio.Queue()
+        self._prompts = 0
+
+    @property
+    def has_prompts(self) -> bool:
+        """Whether a prompt is on its way, so that work begins before anything more is asked for."""
+        return self._prompts > 0
 
     def put(self, op: Op) -> None:
         """Ask the session for something, after what was asked before."""
+        self._prompts += isinstance(op, Prompt)
         self.put_made(lambda: op)
 
     def put_made(self, make: Callable[[], Op]) -> None:
@@ -47,3 +54,5 @@ class Outbox:
             await self._live.post(op, SOURCE)
         except RefusedError as refusal:
             self._refused(op, refusal)
+        finally:
+            self._prompts -= isinstance(op, Prompt)

@@ -19,7 +19,7 @@ def question_pager(questions: Questions, view: Callable[[], View], signs: Signs)
         now = questions.dialog.asking
         return "" if now is not None and now.question is asking.question else "The question is over."
 
-    return Pager(lambda width: whole_question(asking, view().roots, width), signs, alert=alert)
+    return Pager(lambda width: whole_question(asking, view().roots, width, signs), signs, alert=alert)
 
 
 def session_pager(seen: Seen, view: Callable[[], View], signs: Signs) -> Pager:

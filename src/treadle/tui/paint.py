@@ -1,6 +1,7 @@
 """Items and the living part of the view as text with colours. Loads Rich, so it is itself loaded after first paint."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from rich.color import ColorSystem
 from rich.console import Console, RenderableType
@@ -9,6 +10,7 @@ from rich.theme import Theme as RichTheme
 
 from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import clip as clip_text
+from treadle.app.presentation.words import verb_of
 from treadle.protocol.notifications import CallStatus
 from treadle.tui.cards import item_lines, open_call_lines
 from treadle.tui.diffs import live_edit_lines
@@ -35,14 +37,8 @@ class Painter:
         self._theme = theme
         self._width = max(20, columns - 1)
         self.last = last
-        roles = theme.for_rich()
-        self._console = Console(
-            width=self._width,
-            force_terminal=True,
-            color_system="truecolor" if theme.true_colour else "256",
-            theme=RichTheme({name: roles.get(role, role) for name, role in _MARKDOWN.items()}),
-            highlight=False,
-        )
+        self._light = theme.palette is Palette.LIGHT
+        self._console = _console(self._width, theme)
 
     def items(self, items: Sequence[Item]) -> str:
         """Paint what goes to the scrollback; every line ends with a line feed."""
@@ -52,39 +48,44 @@ class Painter:
             if lines:
                 painted += ["", *lines] if _stands_apart(self.last, item) else lines
                 self.last = item
-        return "".join(f"{row}\n" for row in painted)
+        return self._in_signs("".join(f"{row}\n" for row in painted))
 
     def _paint(self, item: Item) -> list[str]:
         if isinstance(item, Prose):
-            return _without_blank_ends(self._rendered(prose(item.markdown)))
+            return _without_blank_ends(self._rendered(prose(item.markdown, light=self._light)))
         return ansi(item_lines(item, self._width, self._theme.signs), self._theme)
 
-    def living(self, view: View, rows: int, now: float) -> str:
+    def living(self, view: View, rows: int, now: float, *, blinks: bool = False) -> str:
         """Paint what still changes, at most `rows` lines of it, the end of it."""
         lines = self._answer(view.reply, rows)
-        lines += ansi(self._working(view, now), self._theme)
-        return "\n".join(lines[-rows:] if rows > 0 else [])
+        lines += ansi(self._working(view, now, blinks=blinks), self._theme)
+        return self._in_signs("\n".join(lines[-rows:] if rows > 0 else []))
+
+    def _in_signs(self, text: str) -> str:
+        """Write lines and marks that come with the text in ASCII, where the terminal has no other signs."""
+        return text.translate(_ASCII) if self._theme.signs.dot.isascii() else text
 
     def _answer(self, reply: Reply, rows: int) -> list[str]:
         if not reply.text.strip():
             return []
-        return ["", *_without_blank_ends(self._rendered(growing(reply.text, rows)))]
+        return ["", *_without_blank_ends(self._rendered(growing(reply.text, rows, light=self._light)))]
 
-    def _working(self, view: View, now: float) -> list[Line]:
-        rows: list[Line] = []
+    def _working(self, view: View, now: float, *, blinks: bool) -> list[Line]:
+        rows, signs = list[Line](), self._theme.signs
         if view.reads:
-            rows += item_lines(Reads(view.reads), self._width, self._theme.signs)
+            rows += item_lines(Reads(view.reads), self._width, signs)
         if view.reply.thinking.size:
             lines = printable(view.reply.thinking.end).strip().split("\n")[-_THOUGHT_LINES:]
             rows += [clip(line(("dim italic", f"  {one}")), self._width) for one in lines]
         if view.reply.writing is not None:
-            about = printable(clip_text(view.reply.writing.argument, 60))
-            rows.append(clip(line(("dim", f"… {view.reply.writing.name} {about}")), self._width))
+            written = view.reply.writing
+            verb, about = verb_of(written.name), printable(clip_text(written.argument, 60))
+            rows.append(clip(line(("dim", f"{signs.more} {verb} "), ("dim", about)), self._width, signs.more))
             rows += live_edit_lines(view.reply.writing.body, self._width)
         for call in view.calls:
             # A call that is asked about is in the question.
             if call.changed.status is not CallStatus.ASKING:
-                rows += open_call_lines(call, now, self._width, self._theme.signs)
+                rows += open_call_lines(call, now, self._width, signs, blinks=blinks)
         return rows
 
     def _rendered(self, renderable: RenderableType) -> list[str]:
@@ -107,6 +108,20 @@ class Painter:
         system = ColorSystem.TRUECOLOR if self._theme.true_colour else ColorSystem.EIGHT_BIT
         return style.render(segment.text, color_system=system)
 
+
+@lru_cache(maxsize=4)
+def _console(width: int, theme: Theme) -> Console:
+    roles = theme.for_rich()
+    return Console(
+        width=width,
+        force_terminal=True,
+        color_system="truecolor" if theme.true_colour else "256",
+        theme=RichTheme({name: roles.get(role, role) for name, role in _MARKDOWN.items()}),
+        highlight=False,
+    )
+
+
+_ASCII = str.maketrans("│•─━·…▞▚", "|*---.##")
 
 _MARKDOWN = {
     "markdown.code": "code",

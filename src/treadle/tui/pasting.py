@@ -1,4 +1,4 @@
-"""Reading keys: long pastes in time linear in their length, and how many keys came in one read."""
+"""Reading keys: long pastes in time linear in their length, how many came in one read, and what is none of them."""
 
 from prompt_toolkit.input import Input
 from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
@@ -6,6 +6,8 @@ from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
+
+from treadle.tui.colour_replies import ReplyFilter
 
 _END = "\x1b[201~"
 _LOOKS = {"\x1b[I": True, "\x1b[O": False}
@@ -26,6 +28,7 @@ class KeyParser(Vt100Parser):
         self._pieces: list[str] = []
         self._last = ""
         self._depth = 0
+        self._replies = ReplyFilter()
         self._deliver = parser.feed_key_callback
         super().__init__(self._count)
 
@@ -40,6 +43,10 @@ class KeyParser(Vt100Parser):
         """Take what the terminal sent."""
         if not self._depth:
             self.keys = 0
+            data = self._replies.rest() + data if self._in_bracketed_paste else self._replies.feed(data)
+        self._feed(data)
+
+    def _feed(self, data: str) -> None:
         self._depth += 1
         try:
             if self._in_bracketed_paste:
@@ -48,6 +55,13 @@ class KeyParser(Vt100Parser):
                 super().feed(data)
         finally:
             self._depth -= 1
+
+    def flush(self) -> None:
+        """Take what was sent as it is: nothing followed in time."""
+        held = self._replies.release()
+        if held:
+            self._feed(held)
+        super().flush()
 
     def _feed_paste(self, data: str) -> None:
         data = self._last + data
@@ -65,9 +79,11 @@ class KeyParser(Vt100Parser):
 
 
 def parse_keys(source: Input) -> KeyParser | None:
-    """Let an input read keys so, if it is a terminal's."""
+    """Let an input read keys so, if it is a terminal's; from one use of it to the next nothing is forgotten."""
     if not isinstance(source, Vt100Input):
         return None
+    if isinstance(source.vt100_parser, KeyParser):
+        return source.vt100_parser
     parser = KeyParser(source.vt100_parser)
     source.vt100_parser = parser
     return parser

@@ -10,7 +10,7 @@ from treadle.app.presentation.words import counted
 from treadle.protocol.permissions import QuestionKind
 from treadle.tui.asking import Act, Asking, Choice, Stage, choices, main_text
 from treadle.tui.dialog import Dialog
-from treadle.tui.diffs import diff_lines, is_folded
+from treadle.tui.diffs import counts, diff_lines, is_folded
 from treadle.tui.lines import Line, apart, cells, clip, line, middle_out, wrap
 from treadle.tui.theme import Signs
 
@@ -73,13 +73,13 @@ def question_lines(dialog: Dialog, roots: Sequence[str], *, width: int, rows: in
     return QuestionRows(above=_barred(bar, above), field=field, under=_barred(bar, hints), pager=pager)
 
 
-def whole_question(asking: Asking, roots: Sequence[str], width: int) -> list[Line]:
+def whole_question(asking: Asking, roots: Sequence[str], width: int, signs: Signs) -> list[Line]:
     """Lay out all that a question is about, however long it is."""
     about = _about(asking, roots, width)
     rows = [*about.head, *about.text, *about.tail]
     diff = _diff_of(asking)
     if diff:
-        rows += [(), *diff_lines(diff, width, whole=True)]
+        rows += [(), *diff_lines(diff, width, signs, whole=True)]
     for more in (_long_choices(asking, width), _details(asking, roots, width)):
         rows += [(), *more] if more else []
     return rows
@@ -149,6 +149,8 @@ def _title(asking: Asking, shown: Asked, width: int) -> list[Line]:
     if asking.question.kind is not QuestionKind.PERMISSION:
         return wrap(line(("bold", shown.title)), width)
     title = (*begin, ("bold", shown.title))
+    if shown.meaning.note.startswith("+"):
+        return wrap((*title, ("", "   "), *counts(shown.meaning.note)), width)
     note = line(("warn" if shown.meaning.warns else "dim", shown.meaning.note))
     together = apart(title, note, width - 1) if shown.meaning.note and not asking.danger else None
     if together is not None:

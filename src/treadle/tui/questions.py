@@ -56,7 +56,7 @@ class Questions:
         self._stop = stop
         self._timer: asyncio.TimerHandle | None = None
         self._begun = False
-        self.dialog = Dialog()
+        self.dialog = self._shown = Dialog()
 
     def begin(self) -> None:
         """Ask from now on: questions are on the screen."""
@@ -109,6 +109,9 @@ class Questions:
         if at is not None:
             self._timer = self._loop.call_at(at, self._moment)
         dialog = self.dialog
+        if dialog is not self._shown:
+            self._shown = dialog
+            self._screen.refresh_now()
         self._screen.focus(Focus.WORDS if dialog.in_field else Focus.KEYS if dialog.in_list else Focus.PROMPT)
 
     def _moment(self) -> None:

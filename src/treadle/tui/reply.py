@@ -8,6 +8,8 @@ from treadle.tui.prose import Growing
 
 _KEPT_THOUGHT = 600
 _KEPT_ARGUMENT = 120
+_CHARACTERS_PER_TOKEN = 4
+_LEAST_TIME = 0.5
 
 
 class Thinking(Struct, frozen=True, kw_only=True):
@@ -39,17 +41,37 @@ class Writing(Struct, frozen=True, kw_only=True):
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """The reply that streams: `growing` is not in the scrollback yet; `printed` when an earlier part is."""
+    """The reply that streams: `growing` is not in the scrollback yet; `printed` when an earlier part is.
+
+    `size` is how many characters of all kinds came so far, `began` when the first did.
+    """
 
     growing: Growing = field(default_factory=Growing)
     printed: bool = False
     thinking: Thinking = Thinking()
     writing: Writing | None = None
+    size: int = 0
+    began: float | None = None
 
     @property
     def text(self) -> str:
         """The part of the answer that is not in the scrollback yet."""
         return self.growing.text
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens came so far."""
+        return self.size // _CHARACTERS_PER_TOKEN
+
+    def speed(self, tokens: int, at: float | None) -> float:
+        """Give how many of so many tokens came in a second; 0 where the time is not known or too short to say."""
+        took = 0.0 if at is None or self.began is None else at - self.began
+        return tokens / took if took >= _LEAST_TIME else 0.0
+
+
+def came(reply: Reply, text: str, at: float | None) -> Reply:
+    """Count a piece of whatever kind, heard `at`."""
+    return replace(reply, size=reply.size + len(text), began=at if reply.began is None else reply.began)
 
 
 def think(thinking: Thinking, text: str, at: float | None) -> Thinking:

@@ -47,9 +47,9 @@ class Requests:
         return plain(waiting.content)
 
     def can_stop(self) -> bool:
-        """Whether something works that can be stopped."""
+        """Whether something works, or is about to, that can be stopped."""
         view = self._view()
-        return view.busy and view.phase is not Phase.CANCELLING
+        return (view.busy or self._outbox.has_prompts) and view.phase is not Phase.CANCELLING
 
     def stop(self) -> None:
         """Stop the turn, and hold what waits: stopping starts nothing."""

@@ -22,7 +22,7 @@ from prompt_toolkit.widgets import SearchToolbar
 from treadle.protocol.errors import ConfigError
 from treadle.tui.bindings import add_draft_keys, add_pager_keys, add_question_keys
 from treadle.tui.dialog import Key, Press
-from treadle.tui.drawn import go_to_top
+from treadle.tui.drawn import erase, go_to_top
 from treadle.tui.editor import edit_text
 from treadle.tui.intents import Entered, Face, Focus, Intent, Pressed, Wish
 from treadle.tui.lines import fragments
@@ -36,7 +36,10 @@ _FIXED_LINES = 4
 
 _ESCAPE_TIMEOUT = 0.05
 _META_TIMEOUT = 0.25
-_REDRAW_PAUSE = 0.08
+_REDRAW_PAUSE = 0.125
+_SETTLED = 0.5
+"""Seconds without another size, after which everything is drawn again. What the terminal wraps of it meanwhile could
+be pushed into the scrollback, where nothing is erased."""
 
 
 _BEGIN = "\x1b[22;0t\x1b[?1004h"
@@ -69,6 +72,7 @@ class Screen:
         self._shown = Face()
         self._current: list[KeyPress] = []
         self._refreshing: asyncio.TimerHandle | None = None
+        self._settling: asyncio.TimerHandle | None = None
         self._lent = False
         self._pager: Pager | None = None
         self._held: list[str] = []
@@ -165,7 +169,7 @@ class Screen:
             self._focus = focus
             if self._pager is None:
                 self._app.layout.focus(self._windows[focus])
-        self.refresh_now()
+            self.refresh_now()
 
     def pass_on(self) -> None:
         """Give the key that was pressed to the draft, and those that follow it."""
@@ -183,11 +187,14 @@ class Screen:
             self._app.output.flush()
             return
         # Over what was drawn, row by row: some terminals keep what is erased at the top of the screen.
-        go_to_top(self._app, self._app.output.get_size().columns)
+        go_to_top(self._app, self.columns)
         self._app.output.write_raw(text.replace("\n", "\x1b[K\r\n"))
         self._app.output.erase_down()
         self._app.output.flush()
         self._app.renderer.reset()
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+            self._refreshing = None
         self.refresh_now()
 
     def _resized(self) -> None:
@@ -197,15 +204,15 @@ class Screen:
             self._app.output.cursor_goto(0, 0)
             self._app.renderer.reset(leave_alternate_screen=False)
         else:
-            self._erase()
+            erase(self._app, self.columns)
+        if self._settling is not None:
+            self._settling.cancel()
+        self._settling = asyncio.get_running_loop().call_later(_SETTLED, self._settled)
         self._app.invalidate()
 
-    def _erase(self) -> None:
-        """Take away what is drawn below the scrollback."""
-        go_to_top(self._app, self._app.output.get_size().columns)
-        self._app.output.erase_down()
-        self._app.output.flush()
-        self._app.renderer.reset()
+    def _settled(self) -> None:
+        self._settling = None
+        self._app.invalidate()
 
     @property
     def paging(self) -> bool:
@@ -216,7 +223,7 @@ class Screen:
         """Show a pager on the alternate screen, and give it every key until it is closed."""
         if self._pager is not None or self._lent or not self._runs():
             return
-        self._erase()
+        erase(self._app, self.columns)
         self._pager = pager
         self._app.renderer.full_screen = True
         self._app.layout.focus(self._pages)
@@ -267,7 +274,7 @@ class Screen:
         self._app.invalidate()
 
     def refresh(self) -> None:
-        """Draw again soon; what changes many times in a second is drawn at most twelve times."""
+        """Draw again soon; what changes many times in a second is drawn eight times."""
         if self._refreshing is None:
             self._refreshing = asyncio.get_running_loop().call_later(_REDRAW_PAUSE, self._refresh_due)
 
@@ -277,6 +284,9 @@ class Screen:
 
     def _look(self) -> None:
         if self._pager is not None:
+            return
+        if self._settling is not None:
+            self._shown = Face()
             return
         size = self._app.output.get_size()
         typed = self._prompt.document.lines
@@ -333,7 +343,10 @@ class Screen:
             [
                 when(
                     lambda: bool(self._shown.living),
-                    lines_of(FormattedTextControl(lambda: ANSI(self._shown.living)), wrap=False),
+                    lines_of(
+                        FormattedTextControl(lambda: ANSI(self._shown.living)),
+                        lambda: 1 + self._shown.living.count("\n"),
+                    ),
                 ),
                 when(lambda: bool(self._shown.question), self._windows[Focus.KEYS]),
                 when(lambda: self._focus is Focus.WORDS, self._windows[Focus.WORDS]),

@@ -1,13 +1,12 @@
 """The terminal surface: notifications change the view and are printed, intents become ops."""
 
 import asyncio
-import os
 from typing import TYPE_CHECKING, assert_never
 
 from msgspec.structs import replace
 from prompt_toolkit.history import History
 
-from treadle.app.presentation.words import counted, money, plain
+from treadle.app.presentation.words import plain
 from treadle.app.session.live import LiveSession
 from treadle.protocol.errors import ConfigError, RefusedError
 from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
@@ -23,10 +22,11 @@ from treadle.protocol.notifications import (
 from treadle.tui.bottom import FRAMES_PER_SECOND, Around, above_rule, clock_runs, placeholder, rule, status
 from treadle.tui.commands import MODE_TEXTS, next_mode
 from treadle.tui.dialog import Key, Press
-from treadle.tui.greeting import branch_of, greeting
+from treadle.tui.greeting import branch_of, greeting, kept_line
 from treadle.tui.intents import Entered, Face, Intent, Pressed, Tabbed, Wish
 from treadle.tui.items import Item, Notice, Problem, Tone
 from treadle.tui.lines import Line, fragments
+from treadle.tui.look import Look
 from treadle.tui.menu import Menu, begins, menu_lines
 from treadle.tui.menus import key_lines, menu_for
 from treadle.tui.outbox import Outbox
@@ -37,7 +37,6 @@ from treadle.tui.questions import Questions
 from treadle.tui.requests import Requests
 from treadle.tui.screen import Screen
 from treadle.tui.slash import Commands
-from treadle.tui.theme import Palette, present_theme
 from treadle.tui.view import View, held_back, shown_before, update
 from treadle.tui.whole import Seen
 
@@ -57,11 +56,11 @@ _UNFOLDED = 4.0
 class Surface:
     """One session on one terminal."""
 
-    def __init__(self, live: LiveSession, history: History) -> None:
+    def __init__(self, live: LiveSession, history: History, look: Look) -> None:
         self._live = live
         self._loop = asyncio.get_running_loop()
         self._view, past = first_view(live.past, live.opening, live.status, (str(live.workspace), *live.roots))
-        self._theme = present_theme()
+        self._theme = look.theme
         self._branch = branch_of(live.workspace)
         warnings = [Notice(notice, Tone.WARNING) for notice in live.notices]
         self._unprinted: list[Item] = [greeting(live, self._view, self._branch), *warnings, *past]
@@ -78,7 +77,7 @@ class Surface:
         self._keys_shown = False
         self._turns = 0
         self._painter: type[Painter] | None = None
-        self._animated = self._theme.palette is not Palette.DUMB and not os.environ.get("SSH_CONNECTION")
+        self._animated = look.animated
         self.ticking = asyncio.Event()
         self.screen = Screen(
             face=self._face,
@@ -171,8 +170,7 @@ class Surface:
         self.show(*held_back(self._view))
         if self._painter is None or not self._turns or not kept:
             return ""
-        spent = money(self._view.spending.total, unpriced=self._view.spending.unpriced)
-        text = f"Session kept: {counted(self._turns, 'turn')} · {spent}"
+        text = kept_line(self._live, self._view, self._turns)
         return self._painter(self.screen.columns, self._theme, self._last).items([Notice(text)])
 
     @property
@@ -192,7 +190,7 @@ class Surface:
         rows -= len(asked.above) + len(asked.under)
         living = ""
         if self._painter is not None:
-            living = self._painter(columns, self._theme).living(self._view, rows, now)
+            living = self._painter(columns, self._theme).living(self._view, rows, now, blinks=self._animated)
         return Face(
             living=living,
             question=fragments(asked.above),
@@ -200,7 +198,7 @@ class Surface:
             under=fragments(asked.under),
             panel=fragments(below),
             rule=fragments([rule(self._view, columns, signs)]),
-            placeholder=placeholder(self._view, around),
+            placeholder=placeholder(self._view, around, columns),
             menu=fragments(menu),
             toolbar=fragments([status(self._view, around, columns, signs)]),
         )
@@ -224,7 +222,8 @@ class Surface:
             return {Wish.STOP: "ctrl-c again quits", Wish.ESCAPE: "esc again clears the draft"}.get(wish, "")
         if self._view.questions:
             return "" if self._questions.dialog.focused else "tab to answer"
-        return "esc to stop" if self._view.busy else "? for keys"
+        # The working line says how to stop.
+        return "? for keys"
 
     def _menu_rows(self, columns: int) -> list[Line]:
         if self._keys_shown:

@@ -88,6 +88,13 @@ class Signs(Struct, frozen=True, kw_only=True):
     rule: str = "─"
     arrows: str = "↑↓"
     dot: str = "·"
+    thought: str = "∴"
+    to_do: str = "○"
+    wrapped: str = "↳"
+    gap: str = "⋯"
+    received: str = "↓ "
+    up: str = "↑"
+    spinner: str = "⠋⠙⠹⠸⢰⣠⣄⡆"
 
 
 ASCII_SIGNS = Signs(
@@ -103,6 +110,13 @@ ASCII_SIGNS = Signs(
     rule="-",
     arrows="up/down",
     dot="-",
+    thought="~",
+    to_do="o",
+    wrapped=">",
+    gap=":",
+    received="",
+    up="up",
+    spinner="|/-\\",
 )
 
 
@@ -143,14 +157,24 @@ class Theme(Struct, frozen=True, kw_only=True):
         return {role: _rich_style(inks[self.palette]) for role, inks in ROLES.items()}
 
 
-def theme_of(environment: Mapping[str, str], *, encoding: str = "utf-8") -> Theme:
-    """Choose by what the environment says of the terminal."""
+def theme_of(environment: Mapping[str, str], *, encoding: str = "utf-8", wanted: Palette | None = None) -> Theme:
+    """Choose by what the environment says of the terminal; `wanted` is used where there are enough colours."""
     signs = Signs() if encoding.lower().replace("-", "").startswith("utf8") else ASCII_SIGNS
     if environment.get("TERM") == "dumb":
         return Theme(palette=Palette.DUMB, signs=signs)
     if environment.get("NO_COLOR"):
         return Theme(palette=Palette.PLAIN, signs=signs)
-    return Theme(palette=_background(environment), signs=signs, true_colour=_true_colour(environment))
+    palette = Palette.ANSI
+    if has_backgrounds(environment):
+        palette = _background(environment) if wanted is None else wanted
+    return Theme(palette=palette, signs=signs, true_colour=_true_colour(environment))
+
+
+def has_backgrounds(environment: Mapping[str, str]) -> bool:
+    """Whether the terminal has the colours of the palettes for dark and light, and they are wanted."""
+    if environment.get("TERM") == "dumb" or environment.get("NO_COLOR"):
+        return False
+    return _true_colour(environment) or "256" in environment.get("TERM", "")
 
 
 def _true_colour(environment: Mapping[str, str]) -> bool:
@@ -159,17 +183,15 @@ def _true_colour(environment: Mapping[str, str]) -> bool:
 
 def _background(environment: Mapping[str, str]) -> Palette:
     """COLORFGBG ends in the number of the background colour, of sixteen."""
-    if not (_true_colour(environment) or "256" in environment.get("TERM", "")):
-        return Palette.ANSI
     last = environment.get("COLORFGBG", "").rpartition(";")[2]
     if not last.isdecimal():
         return Palette.ANSI
     return Palette.LIGHT if int(last) in (7, 15) else Palette.DARK
 
 
-def present_theme() -> Theme:
+def present_theme(wanted: Palette | None = None) -> Theme:
     """Choose for this process."""
-    return theme_of(os.environ, encoding=locale.getpreferredencoding(do_setlocale=False))
+    return theme_of(os.environ, encoding=locale.getpreferredencoding(do_setlocale=False), wanted=wanted)
 
 
 def _codes(ink: Ink, *, true_colour: bool) -> list[str]:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from treadle.app.presentation.questions import grants_of
 from treadle.app.presentation.words import advice, failed, plain, seen_from
 from treadle.app.report import facts_of
-from treadle.app.session.checklist_file import summary_of, todo_of
+from treadle.app.session.checklist_file import todo_of
 from treadle.protocol.events import Answer
 from treadle.protocol.messages import text_of
 from treadle.protocol.models import ModelError
@@ -45,18 +45,19 @@ from treadle.protocol.tools import CallResult, Outcome
 from treadle.tui.calls import Calls, are_reads, find_call, finished, moved_on, printed
 from treadle.tui.items import CallDone, Diff, Item, Notice, Problem, Prose, Reads, Said, Thought, Todos, Tone, TurnDone
 from treadle.tui.prose import Growing, grow
-from treadle.tui.reply import Reply, Thinking, think, write
+from treadle.tui.reply import Reply, Thinking, came, think, write
 
 SAYS_ITS_TEXT_OTHERWISE = frozenset({"ask_followup_question", "attempt_completion", "plan_mode_respond"})
 """Tools whose text comes as a question or as the answer of the turn: a line for the call would say it twice."""
 
 
 class Retry(Struct, frozen=True):
-    """The wait before the next attempt, the `attempt`th; `at` is when it ends, on the clock of `update`."""
+    """The wait before the next attempt, the `attempt`th of `most`; `at` is when it ends, on the clock of `update`."""
 
     error: ModelError
     at: float | None
     attempt: int = 1
+    most: int = 0
 
 
 class Spending(Struct, frozen=True, kw_only=True):
@@ -76,7 +77,8 @@ class View(Struct, frozen=True, kw_only=True):
     """Everything that is shown besides the scrollback and the input line.
 
     `started` is when the turn began, `since` when it came to what it does now, `asking` since when the person is asked,
-    `waited` how long they were asked before that in this turn. `received` are the tokens of the turn's replies so far.
+    `waited` how long they were asked before that in this turn. `received` are the tokens of the turn's replies so far,
+    `speed` how many of the last one came in a second (0 where that is not known).
     `reads` are not in the scrollback yet: more may follow. Files are shown as seen from the first of the workspace's
     `roots`. `checklist` is Markdown, `progress` its summary. `presented` is the result of the task that was shown
     already. `added` and `removed` count the changed lines of the session.
@@ -94,6 +96,7 @@ class View(Struct, frozen=True, kw_only=True):
     asking: float | None = None
     waited: float = 0.0
     received: int = 0
+    speed: float = 0.0
     step: int = 0
     busy: bool = False
     reply: Reply = Reply()
@@ -143,7 +146,7 @@ def _take(view: View, told: Notification, at: float | None) -> Changed:  # noqa:
             retry = view.retry if phase is Phase.WAITING_TO_RETRY else None
             return replace(view, phase=phase, since=at, retry=retry), ()
         case TurnStarted():
-            return replace(view, started=at, since=at, waited=0.0, received=0, step=0, busy=True), ()
+            return replace(view, started=at, since=at, waited=0.0, received=0, speed=0.0, step=0, busy=True), ()
         case PromptDelivered(content=content):
             return _with(flush(view, at), Said(plain(content)))
         case QueueChanged(prompts=prompts):
@@ -151,9 +154,11 @@ def _take(view: View, told: Notification, at: float | None) -> Changed:  # noqa:
         case TextDelta(text=text):
             return _text(view, text, at)
         case ThinkingDelta(text=text):
-            return replace(view, reply=replace(view.reply, thinking=think(view.reply.thinking, text, at))), ()
-        case CallDelta():
-            return replace(view, reply=replace(view.reply, writing=write(view.reply.writing, told))), ()
+            reply = came(view.reply, text, at)
+            return replace(view, reply=replace(reply, thinking=think(reply.thinking, text, at))), ()
+        case CallDelta(text=text):
+            reply = came(view.reply, text, at)
+            return replace(view, reply=replace(reply, writing=write(reply.writing, told))), ()
         case ReplyDropped():
             return _drop_reply(view, at)
         case MessageDone():
@@ -171,8 +176,8 @@ def _take(view: View, told: Notification, at: float | None) -> Changed:  # noqa:
             return _closed(view, told, at)
         case ResultPresented(text=text):
             return _with(flush(replace(view, presented=text), at), Prose(text))
-        case RetryScheduled(attempt=attempt, seconds=seconds, error=error):
-            return replace(view, retry=Retry(error, None if at is None else at + seconds, attempt)), ()
+        case RetryScheduled(attempt=attempt, seconds=seconds, error=error, most=most):
+            return replace(view, retry=Retry(error, None if at is None else at + seconds, attempt, most)), ()
         case ContextCompacted(dropped=dropped):
             return view, (Notice(f"{dropped} older messages were removed to make room.", Tone.WARNING),)
         case ModeChanged(mode=mode):
@@ -204,7 +209,15 @@ def _checklist(view: View, text: str) -> Changed:
     """Show the checklist in the scrollback once, when all of it is done."""
     all_done = bool(text) and all(todo.done for todo in todo_of(text))
     shown = (Todos(text),) if all_done and text != view.checklist and view.busy else ()
-    return replace(view, checklist=text, progress="" if all_done else summary_of(text)), shown
+    return replace(view, checklist=text, progress="" if all_done else _progress(text)), shown
+
+
+def _progress(markdown: str) -> str:
+    """Say which thing of how many is next: `3/4 Fix the total`."""
+    todos = todo_of(markdown)
+    number, text = next(((number, todo.text) for number, todo in enumerate(todos, 1) if not todo.done), (0, ""))
+    done = sum(todo.done for todo in todos)
+    return f"{done + 1}/{len(todos)} {text}" if number else ""
 
 
 def flush(view: View, at: float | None = None) -> Changed:
@@ -233,7 +246,7 @@ def _text(view: View, text: str, at: float | None) -> Changed:
         view, thought = flush(view, at)
     finished, growing = grow(view.reply.growing, text)
     printed = view.reply.printed or bool(finished.strip())
-    view = replace(view, reply=replace(view.reply, growing=growing, printed=printed))
+    view = replace(view, reply=replace(came(view.reply, text, at), growing=growing, printed=printed))
     return view, (*thought, Prose(finished)) if finished.strip() else thought
 
 
@@ -250,6 +263,7 @@ def _drop_reply(view: View, at: float | None) -> Changed:
 
 def _message_done(view: View, told: MessageDone, at: float | None) -> Changed:
     streamed = view.reply.printed or view.reply.text or view.reply.thinking.size
+    speed = view.reply.speed(told.usage.output_tokens, at)
     view, items = flush(view, at)
     text = text_of(told.message.content)
     if not streamed and text.strip():
@@ -261,7 +275,8 @@ def _message_done(view: View, told: MessageDone, at: float | None) -> Changed:
     )
     received = view.received + told.usage.output_tokens
     tokens = told.usage.context_tokens
-    return replace(view, reply=Reply(), spending=spending, tokens=tokens, received=received, step=told.step), items
+    view = replace(view, reply=Reply(), spending=spending, tokens=tokens, received=received, speed=speed)
+    return replace(view, step=told.step), items
 
 
 def _call_done(view: View, told: CallChanged, result: CallResult, at: float | None) -> Changed:
@@ -271,7 +286,8 @@ def _call_done(view: View, told: CallChanged, result: CallResult, at: float | No
     if told.call.name in SAYS_ITS_TEXT_OTHERWISE and result.outcome in (Outcome.OK, Outcome.INTERRUPTED):
         was_asked = known is not None and known.asked and result.outcome is Outcome.OK
         return view, (Said(plain(result.content)),) if was_asked else ()
-    return _with(flush(view, at), finished(known, told, result, at))
+    allowed = {allowance.id for allowance in view.allowances}
+    return _with(flush(view, at), finished(known, told, result, at=at, allowed=allowed))
 
 
 def _asked(view: View, question: Question, at: float | None) -> Changed:
@@ -319,7 +335,10 @@ def _turn_ended(view: View, told: TurnEnded, at: float | None) -> Changed:
     if outcome.completed and answer.strip():
         items = (*items, Prose(answer))
     if outcome.error is not None:
-        items = (*items, Problem(failed(outcome.error), facts_of(outcome.error), advice(outcome.error)))
+        items = (
+            *items,
+            Problem(failed(outcome.error, view.model), facts_of(outcome.error), advice(outcome.error, view.model)),
+        )
     spending = Spending(
         ended=view.spending.ended + (view.spending.turn if outcome.cost is None else outcome.cost),
         unpriced=view.spending.unpriced or outcome.cost is None,

@@ -47,7 +47,7 @@ class Seen:
         for told in self._kept:
             rows += [*_rows_of(told, width, signs), ()]
         for call in open_calls:
-            rows += _call_rows(call.changed, width, sign=line(("accent", signs.running)))
+            rows += _call_rows(call.changed, width, signs, sign=line(("accent", signs.running)))
             rows += [*text_rows(output_of_command(call.output), width), ()]
         return rows or [line(("dim", "There is nothing to show yet."))]
 
@@ -67,7 +67,7 @@ def _rows_of(told: Kept, width: int, signs: Signs) -> Iterator[Line]:
         case MessageDone(message=message):
             for block in message.content:
                 if isinstance(block, Thinking) and block.text.strip():
-                    yield line(("dim", "∴ Thought"))
+                    yield line(("dim", f"{signs.thought} Thought"))
                     yield from text_rows(printable(block.text), width, "dim italic")
                 elif isinstance(block, Text):
                     yield from text_rows(printable(block.text), width)
@@ -80,12 +80,12 @@ def _done_rows(told: CallChanged, width: int, signs: Signs) -> Iterator[Line]:
     if result is None:
         return
     sign, role = mark_of(result.outcome, signs)
-    yield from _call_rows(told, width, sign=line((role, sign)))
+    yield from _call_rows(told, width, signs, sign=line((role, sign)))
     text = _output_of(result)
     yield from text_rows(output_of_command(text) if told.kind is ToolKind.EXECUTE else printable(text), width, "dim")
 
 
-def _call_rows(told: CallChanged, width: int, *, sign: Line) -> Iterator[Line]:
+def _call_rows(told: CallChanged, width: int, signs: Signs, *, sign: Line) -> Iterator[Line]:
     name = name_of(told)
     first, _, rest = name.about.strip().partition("\n")
     yield from wrap((*sign, *line(f" {name.verb} ", ("bold", first.expandtabs(4)))), width, indent=line("  "))
@@ -94,7 +94,7 @@ def _call_rows(told: CallChanged, width: int, *, sign: Line) -> Iterator[Line]:
         for key, value in told.call.arguments.items():
             yield from text_rows(printable(f"{key}: {value}"), width)
     elif told.preview.is_diff:
-        yield from diff_lines(told.preview.text, width, whole=True)
+        yield from diff_lines(told.preview.text, width, signs, whole=True)
 
 
 def _output_of(result: CallResult) -> str:

@@ -80,6 +80,15 @@ class SandboxUse(StrEnum):
     REQUIRED = "required"
 
 
+class Colours(StrEnum):
+    """Which colours the terminal app uses; `auto` goes by the terminal's background."""
+
+    AUTO = "auto"
+    DARK = "dark"
+    LIGHT = "light"
+    ANSI = "ansi"
+
+
 class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything a user can set. An empty `model` means: take the first provider that has a key.
 
@@ -88,7 +97,8 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     anybody being asked, `max_seconds` the time of a turn. With `checklist` the model keeps one. `approve` names
     classes of risk that run without asking in every mode but plan, beyond what the mode lets run. With `web_search` the
     provider may search the web by itself, where it can. `add_dirs` are further folders that belong to the workspace.
-    `pass_variables` names variables that commands get besides the harmless ones.
+    `pass_variables` names variables that commands get besides the harmless ones. `theme` and `animation` are about the
+    terminal app.
     """
 
     model: str = ""
@@ -107,6 +117,8 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     checklist: bool = True
     web_search: bool = False
     sandbox: SandboxUse = SandboxUse.AUTO
+    theme: Colours = Colours.AUTO
+    animation: bool = True
     thinking_budget: Annotated[int, msgspec.Meta(ge=0)] | None = None
     modes: Mapping[Mode, ModeSettings] = {}
     providers: Mapping[str, ProviderSettings] = {}
@@ -146,7 +158,7 @@ def _check_variables(settings: Settings) -> None:
 
 def limits_of(settings: Settings, given: Collection[str] | None = None, base: Limits | None = None) -> Limits:
     """Put the bounds of a session together; with `given`, only those settings change the bounds `base`."""
-    base = Limits(reminders=1) if base is None else base
+    base = Limits(reminders=1, raisable=True) if base is None else base
     said = settings.budget
     changed: dict[str, Any] = {name: getattr(settings, name) for name in ("max_steps", "max_seconds", "max_unasked")}
     if settings.max_retries is not None:
@@ -188,12 +200,14 @@ VARIABLES = {
 """Environment variables and the settings that they give."""
 
 _USERS_OWN = {
+    "animation": "It is about your terminal, not about the project.",
     "add_dirs": "Only the user decides which folders may be read and changed.",
     "approve": "Only the user decides what runs without asking.",
     "base_url": "An address decides who gets your files and your key.",
     "pass_variables": "Only you decide what commands see of your environment.",
     "providers": "Addresses, headers and key variables decide who gets your files and your key.",
     "sandbox": "Only the user decides whether commands need a sandbox.",
+    "theme": "It is about your terminal, not about the project.",
     "web_search": "A search costs money and sends parts of your text to a search service.",
 }
 """What a workspace may not set, and why."""

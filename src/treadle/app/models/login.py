@@ -2,9 +2,40 @@
 
 from treadle.app.config.settings import Settings
 from treadle.app.models.call_check import CallCheck, Outcome, check_call
-from treadle.app.models.choosing import Models
+from treadle.app.models.choosing import DEFAULTS, Models
 from treadle.app.models.keys import forget_key, store_key
 from treadle.protocol.errors import ConfigError
+from treadle.providers.provider_rows import Proof, ProviderRow
+
+KEY_PAGES = {
+    "anthropic": "https://console.anthropic.com/settings/keys",
+    "openai": "https://platform.openai.com/api-keys",
+    "gemini": "https://aistudio.google.com/apikey",
+    "openrouter": "https://openrouter.ai/settings/keys",
+    "deepseek": "https://platform.deepseek.com/api_keys",
+    "xai": "https://console.x.ai",
+    "mistral": "https://console.mistral.ai/api-keys",
+    "groq": "https://console.groq.com/keys",
+}
+"""Where a person gets a key, of the usual providers."""
+
+
+def key_providers(models: Models) -> list[ProviderRow]:
+    """Give the providers that need a key and nothing else, and of which models are known; the usual ones first."""
+    rows = [
+        row
+        for row in models.rows()
+        if row.keys and not row.key_optional and row.proof is Proof.KEY and row.base_url and "{" not in row.base_url
+    ]
+    order = list(DEFAULTS)
+    usable = [row for row in rows if models.usual_model(row)]
+    return sorted(usable, key=lambda row: order.index(row.name) if row.name in order else len(order))
+
+
+def where_to_get(provider: str) -> str:
+    """Say where a person gets a key of a provider."""
+    page = KEY_PAGES.get(provider)
+    return f"Get a key at {page}." if page else "Get a key on the provider's page."
 
 
 def checked_name(settings: Settings, provider: str) -> str:
@@ -36,15 +67,15 @@ async def try_key(settings: Settings, provider: str, key: str, model: str = "") 
 
 
 def keep_key(provider: str, key: str, check: CallCheck | None) -> str:
-    """Store a key and tell where; raises `ConfigError` without storing one that the provider said is wrong."""
-    if check is not None and check.outcome is Outcome.REFUSED:
-        raise ConfigError(
-            "key-refused",
-            "The key was refused and is not stored.",
-            why=f"{check.ref}: {check.text}",
-            fix="Check that the key is complete, and check it on the provider's page.",
-        )
-    return store_key(provider, key)
+    """Store a key and tell where; raises `ConfigError` without storing one that the provider refused."""
+    if check is None or check.outcome not in (Outcome.REFUSED, Outcome.FORBIDDEN):
+        return store_key(provider, key)
+    fix = f"Check that the key is complete. {where_to_get(provider)}"
+    if check.outcome is Outcome.FORBIDDEN:
+        fix += " If it is for other models only, try it with --model NAME, or store it with --no-check."
+    raise ConfigError(
+        "key-refused", "The key was refused and is not stored.", why=f"{check.ref}: {check.text}", fix=fix
+    )
 
 
 def said_of(check: CallCheck | None) -> str:

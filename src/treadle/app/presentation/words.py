@@ -7,11 +7,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.presentation.escape import printable
+from treadle.protocol.errors import ConfigError
 from treadle.protocol.messages import Document, Image, ResultContent, Text
-from treadle.protocol.models import ErrorKind, ModelError
+from treadle.protocol.models import ErrorKind, ModelError, dollars
 from treadle.protocol.notifications import CallChanged, TurnStop
 from treadle.protocol.permissions import Allowance
 from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
+from treadle.providers.catalogue import parse_ref
 
 _SHOWN_TITLE = 160
 _SHOWN_REASON = 240
@@ -97,15 +99,23 @@ def name_of(changed: CallChanged) -> CallName:
     found = _COUNTED.search(title)
     title, counted = (title[: found.start()], found[1]) if found else (title, "")
     verb = next((verb for verb in (*_KNOWN, *_RENAMED) if f"{title} ".startswith(f"{verb} ")), title)
-    about = " ".join(filter(None, (title.removeprefix(verb).strip(), more)))
+    place = title.removeprefix(verb).strip()
+    if verb == "Search" and more:
+        # What is searched says more than where; the project itself need not be named.
+        place, more = more, "" if place in ("", ".") else f"in {place}"
+    about = " ".join(filter(None, (place, more)))
     return CallName(_RENAMED.get(verb, printable(clip(verb, _SHOWN_TITLE))), printable(about), counted)
 
 
 def call_name(call: ToolCall) -> CallName:
     """Name a call by its tool and its first argument in words."""
     first = next((value for value in call.arguments.values() if isinstance(value, str)), "")
-    verb = _VERBS.get(call.name, printable(clip(call.name, _SHOWN_TITLE)))
-    return CallName(verb, printable(clip(first, _SHOWN_TITLE)))
+    return CallName(verb_of(call.name), printable(clip(first, _SHOWN_TITLE)))
+
+
+def verb_of(tool: str) -> str:
+    """Name what a tool does."""
+    return _VERBS.get(tool, printable(clip(tool, _SHOWN_TITLE)))
 
 
 def note_of(kind: ToolKind, result: CallResult) -> str:
@@ -167,7 +177,7 @@ def money(spent: float, *, unpriced: bool = False) -> str:
     """Give a cost in US dollars; `unpriced` when a part of it is not known."""
     if unpriced and not spent:
         return "cost unknown"
-    amount = "<$0.01" if 0 < spent < 0.01 else f"${spent:,.2f}"
+    amount = dollars(spent)
     return f"over {amount.removeprefix('<')}" if unpriced else amount
 
 
@@ -180,6 +190,14 @@ def span(seconds: float) -> str:
         return f"{whole} s"
     minutes, rest = divmod(whole, 60)
     return f"{minutes}m {rest:02d}s" if minutes < 60 else f"{minutes // 60}h {minutes % 60:02d}m"
+
+
+def ago(seconds: float) -> str:
+    """Say how long ago something was."""
+    for size, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {name} ago"
+    return "just now"
 
 
 def ended(stop: TurnStop) -> str:
@@ -205,37 +223,48 @@ def ended(stop: TurnStop) -> str:
             return "Stopped at the limit of time"
 
 
-def failed(error: ModelError) -> str:
-    """Say in one sentence that a model call failed."""
+def provider_of(model: str) -> str:
+    """Name the provider of a model (`provider/name`) as people know it."""
+    try:
+        return parse_ref(model)[0].title
+    except ConfigError:
+        return printable(model.partition("/")[0]) or "The provider"
+
+
+def failed(error: ModelError, model: str) -> str:
+    """Say in one sentence that a call of a model failed."""
+    who = provider_of(model)
     status = f" ({error.status})" if error.status is not None else ""
     match error.kind:
         case ErrorKind.AUTHENTICATION:
-            return f"The provider refused the API key{status}."
+            return f"{who} refused the API key{status}."
         case ErrorKind.BALANCE:
-            return f"The account of the provider has no credit left{status}."
+            return f"The account at {who} has no credit left{status}."
         case ErrorKind.RATE_LIMIT:
-            return f"The provider takes no more requests for now{status}."
+            return f"{who} takes no more requests for now{status}."
         case ErrorKind.OVERLOADED:
-            return f"The provider is overloaded{status}."
+            return f"{who} is overloaded{status}."
         case ErrorKind.NETWORK:
-            return "The provider could not be reached."
+            return f"{who} could not be reached."
         case ErrorKind.TIMEOUT:
-            return "The provider did not answer in time."
+            return f"{who} did not answer in time."
         case ErrorKind.NOT_FOUND:
-            return f"The provider does not know the model{status}."
+            return f"{who} does not know the model{status}."
         case ErrorKind.CONTEXT_TOO_LONG:
             return "The conversation is too long for the model."
         case _:
             return f"The model call failed{status}."
 
 
-def advice(error: ModelError) -> str:
+def advice(error: ModelError, model: str) -> str:
     """Say what a person can do about a failed model call without leaving the session."""
     if error.fix:
         return error.fix
     match error.kind:
-        case ErrorKind.AUTHENTICATION | ErrorKind.BALANCE:
-            return "Check the provider's key and account, or use another model: /model PROVIDER/NAME."
+        case ErrorKind.AUTHENTICATION:
+            return f"treadle login {printable(model.partition('/')[0])}, or /model for another provider."
+        case ErrorKind.BALANCE:
+            return "Add credit to the account, or use another model: /model PROVIDER/NAME."
         case ErrorKind.PERMISSION | ErrorKind.NOT_FOUND | ErrorKind.BAD_REQUEST:
             return "Check the model's name and the base URL, or use another model: /model PROVIDER/NAME."
         case ErrorKind.RATE_LIMIT | ErrorKind.OVERLOADED | ErrorKind.SERVER | ErrorKind.EMPTY_REPLY:

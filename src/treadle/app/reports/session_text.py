@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from treadle.app.presentation.words import counted
+from treadle.app.presentation.words import counted, money
 from treadle.engine.advance import replay
 from treadle.engine.effects import Notify
 from treadle.engine.state import State
@@ -64,9 +64,9 @@ def _lines(notification: Notification) -> Iterator[str]:  # noqa: C901 - one lin
         case ChecklistChanged(text=text):
             yield from ("", "Checklist:", "", text)
         case TurnEnded(outcome=outcome):
-            money = "cost unknown" if outcome.cost is None else f"${outcome.cost:.4f}"
+            spent = money(outcome.cost or 0.0, unpriced=outcome.cost is None)
             why = f" ({outcome.why})" if outcome.why else ""
-            yield from ("", f"**{outcome.stop}**{why} after {counted(outcome.steps, 'step')}, {money}")
+            yield from ("", f"**{outcome.stop}**{why} after {counted(outcome.steps, 'step')}, {spent}")
         case _:
             return
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from treadle.app.security.trusting import SessionTrust
 from treadle.engine.session import Session
 from treadle.engine.state import phase
-from treadle.protocol.errors import RefusedError, TreadleError
+from treadle.protocol.errors import RefusedError, StoreError, TreadleError
 from treadle.protocol.events import EventData, Op, Resumed, SetMode, SetModel, Source
 from treadle.protocol.models import ModelSpec, ToolProtocol
 from treadle.protocol.notifications import Notification, Phase, QueuedPrompt, TurnOutcome
@@ -101,6 +101,21 @@ class LiveSession:
         """Whether there was no prompt yet: it is not listed, and not kept if nothing else was done in it."""
         state = self._engine.state
         return not (state.turns or state.turn or state.queue)
+
+    @property
+    def title(self) -> str:
+        """What it is called, the beginning of its first prompt; empty where that cannot be read."""
+        with suppress(StoreError):
+            return self._store.title(self.id)
+        return ""
+
+    @property
+    def before(self) -> tuple[str, int] | None:
+        """Title and time (ms since 1970) of the session of this folder that was used last; None for one taken up."""
+        if not self.resumed:
+            with suppress(StoreError):
+                return self._store.last_used(str(self.workspace), self.id)
+        return None
 
     @property
     def closed(self) -> bool:

@@ -1,0 +1,90 @@
+"""The question whether a folder is trusted, in words that are true for what is in it, and the line that it leaves."""
+
+from collections.abc import Iterator
+
+from treadle.app.security.trusted_rules import allow_lines, allow_rules
+from treadle.app.security.trusting import item_lines, shown
+from treadle.store.activation import ItemKind
+from treadle.store.trust import Trust, TrustState
+from treadle.tui.chooser import Choosing, ListRow
+from treadle.tui.greeting import short_path
+from treadle.tui.lines import Line, line
+from treadle.tui.theme import Signs
+from treadle.workspace.text import visible_name
+
+_KINDS = {
+    ItemKind.RULES: ("rules for the model", "its rules are sent to the model"),
+    ItemKind.SETTINGS: ("settings", "its settings apply and can start programs"),
+    ItemKind.SERVERS: ("servers", "its servers start"),
+    ItemKind.HOOK: ("git hooks", "git runs its hooks"),
+    ItemKind.GIT: ("git settings", "git uses its settings, which can start programs"),
+}
+_MOST_NAMED = 3
+_LONGEST_RULE = 80
+
+_NOTHING = "Nothing in it runs automatically today."
+_REPOSITORY = (
+    "If you trust it, Treadle may read its git state without asking. New rules, hooks and settings will ask first."
+)
+
+
+def trust_question(trust: Trust, problem: str = "") -> Choosing:
+    """Put the question about a folder; Esc is not now."""
+    changed = trust.state is TrustState.CHANGED
+    return Choosing(
+        title="Do you still trust this folder?" if changed else "Do you trust this folder?",
+        about=shown(short_path(str(trust.workspace))),
+        text=tuple(_sentences(trust)),
+        problem=problem,
+        details=(*item_lines(trust), *allow_lines(trust)),
+        rows=(ListRow("Not now"), ListRow("Yes, trust it"), ListRow("Never for this folder")),
+        leaving="not now",
+    )
+
+
+def said_line(trust: Trust, signs: Signs) -> Line:
+    """Say what was answered, for the scrollback."""
+    folder = shown(short_path(str(trust.workspace)))
+    if trust.state is TrustState.TRUSTED:
+        return line(("add", signs.ok), ("dim", f" Trusted: {folder}"))
+    said = "Not trusted for now: {}"
+    if trust.refused:
+        said = "Not trusted: {}. Treadle asks again only when its files change."
+    return line(("warn", signs.refused), ("dim", f" {said.format(folder)}"))
+
+
+def _sentences(trust: Trust) -> Iterator[str]:
+    if trust.changed:
+        yield f"Changed since you trusted it: {_listed(list(_changes(trust)))}."
+    kinds = [kind for kind in _KINDS if any(item.kind is kind for item in trust.items)]
+    if not kinds:
+        yield f"{_NOTHING} {_REPOSITORY}"
+        return
+    yield f"It has {_joined([_named(trust, kind) for kind in kinds])}."
+    yield f"If you trust it, {_joined([_KINDS[kind][1] for kind in kinds])}. A change asks again."
+    rules = [visible_name(rule.matches) for rule in allow_rules(trust)]
+    if rules:
+        cut = [rule if len(rule) <= _LONGEST_RULE else f"{rule[:_LONGEST_RULE]}…" for rule in rules]
+        yield f"Its rules let this run without asking: {_listed(cut)}."
+
+
+def _named(trust: Trust, kind: ItemKind) -> str:
+    """Name what there is of a kind: the files where they are few."""
+    paths = [shown(item.path) for item in trust.items if item.kind is kind]
+    return f"{_KINDS[kind][0]} ({', '.join(paths) if len(paths) < _MOST_NAMED else f'{len(paths)} files'})"
+
+
+def _changes(trust: Trust) -> Iterator[str]:
+    present = {item.path for item in trust.items}
+    for path in trust.changed:
+        how = "gone" if path not in present else "changed" if path in trust.known else "new"
+        yield f"{shown(path)} ({how})"
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return _joined([*names[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
+
+
+def _joined(parts: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))

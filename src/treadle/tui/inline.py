@@ -1,0 +1,208 @@
+"""A few rows at the bottom of the terminal that take every key until there is a result, before there is a session.
+
+What was typed before they appear is thrown away, as it answers nothing. What is typed after the result goes to what
+follows.
+"""
+
+import asyncio
+import errno
+import signal
+import sys
+import termios
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+from prompt_toolkit.application import Application, get_app_session
+from prompt_toolkit.filters import Condition, Never
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.input.typeahead import clear_typeahead
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout import DynamicContainer, HSplit, Layout, Window
+from prompt_toolkit.layout.controls import FormattedTextControl
+from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.styles import Style
+
+from treadle.app.exits import Exit
+from treadle.tui.bindings import add_pager_keys, add_question_keys
+from treadle.tui.dialog import Key, Press
+from treadle.tui.drawn import go_to_top
+from treadle.tui.lines import Line, ansi, fragments, line, wrap
+from treadle.tui.look import Look
+from treadle.tui.pager import Pager, Turn
+from treadle.tui.pasting import parse_keys
+from treadle.tui.windows import text_window
+
+T = TypeVar("T")
+
+_ESCAPE_TIMEOUT = 0.05
+_META_TIMEOUT = 0.25
+_MARGIN = 1
+"""Rows of the scrollback that stay in sight."""
+
+
+class Left(Struct, frozen=True):
+    """The person quit, or the terminal is gone; `code` is the exit code."""
+
+    code: int
+
+
+class Inline(Generic[T]):
+    """Shows what `draw` gives for columns and rows; `take` takes each key, and `end` ends it with a result."""
+
+    def __init__(
+        self, look: Look, draw: Callable[[int, int], Sequence[Line]], take: Callable[["Inline[T]", Press], None]
+    ) -> None:
+        self._look = look
+        self._draw = draw
+        self._take = take
+        self._pager: Pager | None = None
+        self._rows = text_window(self._shown, focusable=True)
+        self._pages = Window(FormattedTextControl(self._page, focusable=True, show_cursor=False))
+        self._app = self._make_application()
+
+    async def run(self, beside: Awaitable[None] | None = None, *, keep_typed: bool = False) -> T | Left:
+        """Show it until there is a result; `beside` is done meanwhile, and given up then. Its failure is raised."""
+        if not keep_typed:
+            _forget_typed(self._app)
+        task = asyncio.ensure_future(beside) if beside is not None else None
+        if task is not None:
+            task.add_done_callback(self._failed)
+        try:
+            with self._signals():
+                return await self._app.run_async()
+        except EOFError:
+            return Left(Exit.HANGUP)
+        except OSError as error:
+            if error.errno not in (errno.EIO, errno.EPIPE):
+                raise
+            return Left(Exit.HANGUP)
+        finally:
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+
+    def end(self, result: T | Left) -> None:
+        """End `run` with a result."""
+        if self._runs():
+            self._app.exit(result=result)
+
+    def _failed(self, task: "asyncio.Future[None]") -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None and self._runs():
+            self._app.exit(exception=error)
+
+    def _runs(self) -> bool:
+        return self._app.future is not None and not self._app.future.done()
+
+    def refresh(self) -> None:
+        """Draw it again."""
+        self._app.invalidate()
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns, and rows that there are for it."""
+        size = self._app.output.get_size()
+        return size.columns, size.rows - _MARGIN
+
+    def page(self, lay_out: Callable[[int], Sequence[Line]]) -> None:
+        """Show a long text on the alternate screen until it is closed."""
+        self._erase()
+        self._pager = Pager(lay_out, self._look.theme.signs)
+        self._app.renderer.full_screen = True
+        self._app.layout.focus(self._pages)
+        self.refresh()
+
+    def _turn(self, turn: Turn, text: str) -> None:
+        if self._pager is not None and not self._pager.press(turn, text):
+            self._pager = None
+            self._app.renderer.erase()
+            self._app.renderer.full_screen = False
+            self._app.layout.focus(self._rows)
+        self.refresh()
+
+    def _shown(self) -> StyleAndTextTuples:
+        return fragments(self._draw(*self.size))
+
+    def _page(self) -> StyleAndTextTuples:
+        size = self._app.output.get_size()
+        return fragments(self._pager.draw(size.columns, size.rows)) if self._pager is not None else []
+
+    def _make_application(self) -> "Application[T | Left]":
+        rows = HSplit([self._rows, Window()])
+        application: Application[T | Left] = Application(
+            layout=Layout(DynamicContainer(lambda: rows if self._pager is None else self._pages), self._rows),
+            key_bindings=self._make_keys(),
+            style=Style.from_dict(self._look.theme.for_prompt_toolkit()),
+            erase_when_done=True,
+        )
+        if isinstance(application.output, Vt100_Output):
+            application.output.enable_cpr = False
+        self._parser = parse_keys(application.input)
+        application._on_resize = self._resized  # type: ignore[method-assign]  # noqa: SLF001 - there is no other way in
+        application.ttimeoutlen = _ESCAPE_TIMEOUT
+        application.timeoutlen = _META_TIMEOUT
+        return application
+
+    def _make_keys(self) -> KeyBindings:
+        keys = KeyBindings()
+        listing = Condition(lambda: self._pager is None)
+        add_question_keys(keys, listing, Never(), take=self._pressed, alone=self._alone)
+        add_pager_keys(keys, ~listing, take=self._turn)
+        keys.add("<sigint>")(lambda _: self.end(Left(Exit.INTERRUPTED)))
+        keys.add("c-d", filter=listing)(lambda _: self.end(Left(Exit.DONE)))
+        keys.add("c-z", filter=listing)(lambda event: event.app.suspend_to_background())
+        return keys
+
+    def _pressed(self, key: Key, event: KeyPressEvent) -> None:
+        if key is Key.STOP:
+            self.end(Left(Exit.INTERRUPTED))
+        else:
+            self._take(self, Press(key, event.data, alone=self._alone()))
+            self.refresh()
+
+    def _alone(self) -> bool:
+        return self._parser is None or self._parser.keys <= 1
+
+    def _resized(self) -> None:
+        if self._pager is not None:
+            self._app.output.erase_screen()
+            self._app.output.cursor_goto(0, 0)
+            self._app.renderer.reset(leave_alternate_screen=False)
+        else:
+            self._erase()
+        self._app.invalidate()
+
+    def _erase(self) -> None:
+        go_to_top(self._app, self._app.output.get_size().columns)
+        self._app.output.erase_down()
+        self._app.output.flush()
+        self._app.renderer.reset()
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """End in order when the program is asked to end."""
+        loop = asyncio.get_running_loop()
+        codes = {signal.SIGTERM: Exit.TERMINATED, signal.SIGHUP: Exit.HANGUP}
+        for number, code in codes.items():
+            loop.add_signal_handler(number, self.end, Left(code))
+        try:
+            yield
+        finally:
+            for number in codes:
+                loop.remove_signal_handler(number)
+
+
+def _forget_typed(application: "Application[T]") -> None:
+    with suppress(termios.error, OSError):
+        termios.tcflush(application.input.fileno(), termios.TCIFLUSH)
+    clear_typeahead(get_app_session().input)
+
+
+def leave_line(look: Look, row: Line) -> None:
+    """Print a line into the scrollback, wrapped at the width of the terminal."""
+    columns = get_app_session().output.get_size().columns
+    with suppress(OSError):
+        sys.stdout.write("".join(f"{part}\n" for part in ansi(wrap(row, columns - 1, line("  ")), look.theme)))
+        sys.stdout.flush()

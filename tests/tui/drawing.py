@@ -1,0 +1,239 @@
+"""Every element of the app in its states: what goes to the scrollback, what moves, and the rows around the input."""
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from tests.tui.asked import COMPOUND, DANGER, EDIT, GUIDANCE, RUN
+from treadle.app.presentation.words import CallName
+from treadle.protocol.messages import Text
+from treadle.protocol.models import ErrorKind, ModelError, Usage
+from treadle.protocol.notifications import CallChanged, CallStatus, Phase, QueuedPrompt, TurnOutcome, TurnStop
+from treadle.protocol.permissions import Mode
+from treadle.protocol.tools import FileChange, Outcome, Preview, ToolCall, ToolKind
+from treadle.tui.asking import Asking, ask, change, comment, confirm, keep_words, move
+from treadle.tui.bottom import Around, above_rule, placeholder, rule, status
+from treadle.tui.calls import OpenCall
+from treadle.tui.items import (
+    CallDone,
+    Diff,
+    Greeting,
+    Item,
+    Notice,
+    Problem,
+    Prose,
+    Reads,
+    Said,
+    Thought,
+    Todos,
+    Tone,
+    TurnDone,
+)
+from treadle.tui.lines import Line, line
+from treadle.tui.prose import Growing
+from treadle.tui.reply import Reply, Thinking, Writing
+from treadle.tui.theme import Signs
+from treadle.tui.view import Retry, Spending, View
+
+
+def read(path: str, lines: int = 5) -> CallDone:
+    return CallDone(name=CallName("Read", path), kind=ToolKind.READ, outcome=Outcome.OK, note="5 lines", lines=lines)
+
+
+def ran(command: str, outcome: Outcome = Outcome.OK, **more: object) -> CallDone:
+    return CallDone(name=CallName("Run", command), kind=ToolKind.EXECUTE, outcome=outcome, **more)  # type: ignore[arg-type]
+
+
+DIFF = """--- a/shop/cart.py
++++ b/shop/cart.py
+@@ -21,5 +21,7 @@ def total
+         total = 0.0
+         for item in self.items:
+-            total += item.price
++            if item.count < 0:
++                raise ValueError(f"{item.name}: the count must not be negative, and it is not allowed to be {item}")
++            total += item.price * item.count
+         return round(total, 2)
+         # the end
+@@ -81 +83 @@ class Line
+-    old_name = 1
++    new_name = 1
+\\ No newline at end of file
+"""
+LONG_DIFF = "--- a/x\n+++ b/x\n@@ -0,0 +1,92 @@\n" + "".join(f"+line {number}\n" for number in range(92))
+CHANGES = (FileChange(path="shop/cart.py", before="", after="1", added=3, removed=1),)
+OUTPUT = "".join(f"building module {number} of 40\n" for number in range(1, 41))
+MARKDOWN = """# Heading
+
+The cart has **two** methods that *matter*, `total()` and `discount()`. See [the manual](https://example.com/a).
+
+> The price is the price of one.
+
+- one
+  - below it
+
+```python
+def total(self) -> float:
+    return sum(self.prices)  # all
+```
+
+| name | where |
+|---|---|
+| a_long_identifier_of_a_function | src/a/long/path/to/a/file.py |
+
+---
+"""
+TOUR: tuple[Item, ...] = (
+    Greeting("0.1.0", "anthropic/claude-sonnet-4-5", "ask", "~/shop", "master"),
+    Said("Fix the total of the cart, it ignores the count"),
+    Thought(3.0),
+    Prose(MARKDOWN),
+    Thought(),
+    Reads((read("shop/cart.py", 27), read("tests/test_cart.py", 12))),
+    CallDone(name=CallName("Search", "def total"), kind=ToolKind.SEARCH, outcome=Outcome.OK, note="1 match in 1 file"),
+    Diff(DIFF),
+    CallDone(
+        name=CallName("Edit", "shop/cart.py", "+3 -1"), kind=ToolKind.EDIT, outcome=Outcome.OK, said="you allowed it"
+    ),
+    ran("python3 -m unittest -q", output="Ran 3 tests in 0.001s\n\nOK\n", seconds=0.4, said="allowed this session"),
+    ran("npm run build", Outcome.FAILED, note="exit 2", output=OUTPUT, above=10, seconds=8.0),
+    CallDone(
+        name=CallName("Edit", "shop/cart.py"),
+        kind=ToolKind.EDIT,
+        outcome=Outcome.REJECTED,
+        said="you said no: keep the old name",
+    ),
+    ran("./slow.sh 16", Outcome.INTERRUPTED, seconds=6.0),
+    ran("cat <<EOF\none\ntwo\nEOF"),
+    *(ran("x", outcome) for outcome in (Outcome.DENIED, Outcome.INVALID, Outcome.SKIPPED, Outcome.UNKNOWN)),
+    Notice("Allowed this session: python3 -m unittest · /approvals"),
+    Notice("There is no /moo.\nDid you mean /mode?", Tone.WARNING),
+    Todos("- [x] Read the code\n- [x] Fix the total\n  - [x] Test it\n"),
+    Problem(
+        "Anthropic refused the API key (401).",
+        "invalid x-api-key (HTTP 401)",
+        "treadle login anthropic, or /model for another provider.",
+    ),
+    TurnDone(
+        TurnOutcome(
+            stop=TurnStop.END_TURN,
+            steps=6,
+            cost=0.0912,
+            changes=CHANGES,
+            usage=Usage(input_tokens=27_000, output_tokens=200),
+        ),
+        44.0,
+        waited=41.0,
+        files=CHANGES,
+    ),
+    Said("/queue", quiet=True),
+    Said("\n".join(f"line {number}" for number in range(26))),
+    Diff(LONG_DIFF),
+    TurnDone(TurnOutcome(stop=TurnStop.CANCELLED, steps=1, cost=0.02), 4.0),
+)
+"""What a session leaves in the scrollback."""
+
+TODO = "- [x] Look\n- [x] Think\n- [ ] Fix the total\n- [ ] Test the discount\n"
+LONG_TODO = "".join(f"- [{'x' if number < 3 else ' '}] Thing {number}\n" for number in range(12))
+
+
+def running(command: str) -> CallChanged:
+    return CallChanged(
+        call=ToolCall(id="c", name="execute_command", arguments={}),
+        kind=ToolKind.EXECUTE,
+        status=CallStatus.RUNNING,
+        preview=Preview(title="Run", text=command),
+    )
+
+
+SLOW = running("./slow.sh 16")
+EDITED = "------- SEARCH\n    total += item.price\n=======\n    total += item.price * item.count\n+++++++ REPLACE\n"
+VIEWS = {
+    "thinking": View(
+        reply=Reply(thinking=Thinking(end="I look at it.\nThe total ignores\nthe count of the item.", size=40))
+    ),
+    "answer that grows": View(reply=Reply(growing=Growing(text="The cart has **two** methods\n- one"))),
+    "edit that is written": View(
+        reply=Reply(writing=Writing(index=0, name="replace_in_file", argument="shop/cart.py", body=EDITED))
+    ),
+    "running": View(calls=(OpenCall(changed=SLOW, output=OUTPUT, running=10.0),)),
+    "reads so far": View(reads=(read("shop/cart.py", 27), read("README.md", 3))),
+}
+"""What still changes, above the rows around the input."""
+
+
+def waiting(*texts: str) -> tuple[QueuedPrompt, ...]:
+    return tuple(QueuedPrompt(id=text, content=(Text(text=text),)) for text in texts)
+
+
+IDLE = View(model="anthropic/claude-sonnet-4-5", window=200_000)
+WORKING = View(
+    phase=Phase.EXECUTING_TOOL,
+    model="anthropic/claude-sonnet-4-5",
+    tokens=4_230,
+    window=200_000,
+    busy=True,
+    started=100.0,
+    since=150.0,
+    received=205,
+    speed=31.2,
+    step=4,
+    spending=Spending(ended=0.02),
+    queue=waiting("also update the changelog", "and the README"),
+    calls=(OpenCall(changed=SLOW, running=152.0),),
+    checklist=TODO,
+    progress="3/4 Fix the total",
+    added=3,
+    removed=1,
+)
+ERROR = ModelError(kind=ErrorKind.OVERLOADED, message="Too busy.")
+MANY = waiting("a", "b", "c", "d", "e")
+STATES = {
+    "idle": (IDLE, Around(hint="? for keys", branch="master")),
+    "working": (WORKING, Around(now=164.0, hint="? for keys", branch="master", frame=2)),
+    "thinks": (
+        replace(WORKING, phase=Phase.AWAITING_LLM_RESPONSE, calls=(), since=161.0, queue=MANY),
+        Around(now=164.0, hint="? for keys", frame=3),
+    ),
+    "to-do": (WORKING, Around(now=164.0, unfolded=True, steered=frozenset({"and the README"}))),
+    "long to-do": (replace(WORKING, checklist=LONG_TODO, queue=()), Around(now=164.0, unfolded=True)),
+    "retry": (
+        replace(WORKING, calls=(), retry=Retry(ERROR, 168.0, 2, 5)),
+        Around(now=164.0, hint="? for keys", frame=2),
+    ),
+    "asked": (
+        replace(WORKING, questions=(RUN,), asking=160.0, phase=Phase.AWAITING_USER_CONFIRMATION),
+        Around(now=164.0, hint="tab to answer"),
+    ),
+    "held": (
+        replace(IDLE, tokens=151_000),
+        Around(held=("also update the changelog", "b", "c", "d"), hint="? for keys"),
+    ),
+    "full": (replace(IDLE, tokens=190_000, mode=Mode.FULL), Around(flash="Mode is now full.", hint="? for keys")),
+    "plan": (replace(IDLE, mode=Mode.PLAN, window=None, spending=Spending(ended=0.004)), Around(hint="? for keys")),
+}
+"""The rows around the input."""
+
+
+def below(view: View, around: Around, width: int, signs: Signs) -> list[Line]:
+    """Lay out the rows around the input, and the empty input itself."""
+    rows = [*above_rule(view, around, width, signs), rule(view, width, signs)]
+    empty = line(("accent", f"{signs.prompt} "), ("dim", placeholder(view, around, width)))
+    return [*rows, empty, status(view, around, width, signs)]
+
+
+def stages() -> Iterator[tuple[str, Asking]]:
+    """The stages of a question after its list."""
+    for name, asking in (
+        ("block", confirm(move(ask(EDIT), 2))),
+        ("rule", confirm(move(ask(RUN), 2))),
+        ("sure", confirm(move(ask(DANGER), 1))),
+        ("words", confirm(ask(GUIDANCE))),
+        ("comment", comment(ask(RUN))),
+        ("instead", comment(move(ask(RUN), 3))),
+        ("commented", keep_words(comment(ask(RUN)), "be quick")),
+        ("changed", change(ask(RUN), "command", "python3 -m unittest")),
+        ("details", replace(ask(COMPOUND), details=True)),
+    ):
+        assert isinstance(asking, Asking)
+        yield name, asking

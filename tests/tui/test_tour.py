@@ -1,0 +1,153 @@
+"""A tour of work, and a window that changes its size all the time, in a real terminal: what stays in the scrollback."""
+
+import json
+import random
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tui.test_tmux import Tmux, pytestmark, tmux
+
+__all__ = ["pytestmark", "tmux"]
+
+MOST_LINES = 45
+CART = """class Cart:
+    def __init__(self):
+        self.items = []
+
+    def total(self):
+        total = 0.0
+        for item in self.items:
+            total += item.price
+        return round(total, 2)
+"""
+EDIT = """------- SEARCH
+            total += item.price
+=======
+            if item.count < 0:
+                raise ValueError(f"{item.name}: the count must not be negative")
+            total += item.price * item.count
++++++++ REPLACE
+"""
+
+
+def call(name: str, **arguments: str) -> dict[str, Any]:
+    return {"type": "call", "name": name, "arguments": arguments}
+
+
+def says(*items: Mapping[str, Any]) -> dict[str, Any]:
+    return {"items": list(items)}
+
+
+def text(value: str) -> dict[str, Any]:
+    return {"type": "text", "text": value}
+
+
+def progress(done: int) -> str:
+    todo = ("Look at the cart", "Fix the total", "Run the tests")
+    return "".join(f"- [{'x' if number < done else ' '}] {one}\n" for number, one in enumerate(todo))
+
+
+TOUR = (
+    says(
+        {"type": "thinking", "text": "The total is wrong.\nI look at the cart."},
+        text("I look at how the total is computed.\n"),
+        call("read_file", path="shop/cart.py", task_progress=progress(0)),
+    ),
+    says(call("search_files", path=".", regex="def total")),
+    says(
+        text("`total()` ignores the count.\n"),
+        call("replace_in_file", path="shop/cart.py", diff=EDIT, task_progress=progress(1)),
+    ),
+    says(call("execute_command", command="python3 -c 'print(\"Ran 3 tests\")'", task_progress=progress(2))),
+    says(call("execute_command", command="ls nosuchdir")),
+    says(text("Now I write the summary. "), {"type": "wait", "seconds": 1000}),
+    says(call("attempt_completion", result="The total counts every item now, and the changelog says so.")),
+)
+
+
+def start(tmux: Tmux, folder: Path, turns: tuple[dict[str, Any], ...], *, size: tuple[int, int]) -> None:
+    (folder / "ws" / "shop").mkdir(parents=True)
+    (folder / "ws" / "shop" / "cart.py").write_text(CART)
+    (folder / "script.json").write_text(json.dumps({"turns": turns}))
+    command = f"{sys.executable} -m treadle -C ws --model scripted/script.json; sleep 1000"
+    columns, rows = map(str, size)
+    tmux.run("new-session", "-d", "-c", str(folder), "-x", columns, "-y", rows, "-s", "t", command)
+    tmux.until("? for keys")
+
+
+def test_the_tour_of_work_leaves_few_lines(tmux: Tmux, tmp_path: Path) -> None:
+    start(tmux, tmp_path, TOUR, size=(80, 24))
+    tmux.keys("Fix the total of the cart, it ignores the count", "Enter")
+    for shown in ("Apply this edit to shop/cart.py?", "Run this command?"):
+        tmux.until(shown, "❯ Yes")
+        time.sleep(1.2)
+        tmux.keys("Enter")
+    tmux.until("✗ Run ls nosuchdir", "Now I write the summary.")
+    tmux.keys("also update the changelog", "Enter")
+    tmux.until("next  also update the changelog")
+    tmux.keys("Escape")
+    tmux.until("■ Stopped", "held  also update the changelog")
+    tmux.keys("Enter")
+    tmux.until("■ Done")
+    shown = tmux.shown
+    lines = shown[: shown.index("\n", shown.index("■ Done"))].strip("\n").split("\n")
+    print(f"\n{len(lines)} lines of scrollback\n{shown}")
+    for once in ("✓ Read", "✓ Search", "✓ Edit shop/cart.py", "✓ Run python3", "✗ Run ls", "■ Stopped", "■ Done"):
+        assert shown.count(once) == 1, shown
+    assert "Apply this edit" not in shown
+    assert "Run this command?" not in shown
+    assert len(lines) <= MOST_LINES, shown
+
+
+WORDS = ("The", "total", "ignores", "the", "count", "of", "each", "item,", "so", "it", "is", "wrong", "everywhere.")
+
+
+def streams() -> tuple[dict[str, Any], ...]:
+    """An answer that comes for about ten seconds, in paragraphs."""
+    items: list[dict[str, Any]] = [text("\n\n".join(f"Line {number}." for number in range(20)) + "\n\n")]
+    for number in range(100):
+        words = " ".join(WORDS[place % len(WORDS)] for place in range(number, number + 8))
+        end = "\n\n" if number % 6 == 5 else " "
+        items += [text(words + end), {"type": "wait", "seconds": 0.08}]
+    return (says(*items, call("attempt_completion", result="Done with it.")),)
+
+
+def asks() -> tuple[dict[str, Any], ...]:
+    """An answer of a screen, and a question with lines that are wrapped on narrow screens."""
+    before = text("\n\n".join(f"Line {number}." for number in range(20)) + "\n\n")
+    line = "python3 -c 'print(1)' && rm -rf build && echo a long command line that wraps at forty columns"
+    return (
+        says(before, call("execute_command", command=line)),
+        says(call("attempt_completion", result="Done with it.")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("turns", "begun"), [(streams(), "esc to stop"), (asks(), "ctrl-o details")], ids=["streams", "asks"]
+)
+def test_a_window_that_changes_its_size_leaves_no_ghost(
+    tmux: Tmux, tmp_path: Path, turns: tuple[dict[str, Any], ...], begun: str
+) -> None:
+    start(tmux, tmp_path, turns, size=(90, 30))
+    tmux.keys("go", "Enter")
+    tmux.until("Line 19.", begun)
+    chance = random.Random(7)
+    for _ in range(30):
+        tmux.run("resize-window", "-t", "t", "-x", str(chance.randint(40, 120)), "-y", str(chance.randint(16, 40)))
+        time.sleep(chance.choice((0.0, 0.02, 0.1, 0.2)))
+    tmux.run("resize-window", "-t", "t", "-x", "80", "-y", "24")
+    if begun == "ctrl-o details":
+        tmux.until("❯ Yes", "Run this command?")
+        assert tmux.shown.count("Run this command?") == 1, tmux.shown
+        time.sleep(1.5)
+        tmux.keys("Enter")
+    tmux.until("■ Done", "? for keys", "─ ask ─")
+    shown = tmux.shown
+    counted = {text: shown.count(text) for text in ("─ ask ─", "? for keys", "esc to stop", "Run this command?", "❯")}
+    assert counted == {"─ ask ─": 1, "? for keys": 1, "esc to stop": 0, "Run this command?": 0, "❯": 0}, shown
+    assert [shown.count(f"Line {number}.") for number in range(20)] == [1] * 20, shown
