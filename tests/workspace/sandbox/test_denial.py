@@ -95,6 +95,30 @@ def test_a_denial_names_the_right_that_lacked(output: str, denial: SandboxDenial
     assert found(output, PROFILE, Backend.BUBBLEWRAP) == denial
 
 
+HOME = Profile(root="/h/w", hidden=("/h",), readable=("/h/go",), tmp="/p/tmp", private="/p")
+
+
+@pytest.mark.parametrize(
+    ("output", "denial"),
+    [
+        ("cat: /h/.ssh/id_rsa: No such file or directory", reading("/h/.ssh/id_rsa")),
+        ("bash: line 1: /h/.ssh/new: No such file or directory", writing("/h/.ssh")),
+        ("touch: cannot touch '/h/.ssh/new': No such file or directory", writing("/h/.ssh")),
+        (
+            "p.write_text('x')\nFileNotFoundError: [Errno 2] No such file or directory: '/h/.ssh/id_rsa'",
+            writing("/h/.ssh"),
+        ),
+        ("cat: /h/.ssh/nothing: No such file or directory", None),
+        ("touch: cannot touch '/h/new': No such file or directory", None),
+        ("touch: cannot touch '/h/go/d/new': No such file or directory", None),
+        ("touch: cannot touch '/h/w/d/new': No such file or directory", None),
+        ("touch: cannot touch '/h/.ssh/d/e/new': No such file or directory", None),
+    ],
+)
+def test_in_a_hidden_home_what_lacked_is_told_by_what_is_there(output: str, denial: SandboxDenial | None) -> None:
+    assert found(output, HOME, Backend.BUBBLEWRAP) == denial
+
+
 def test_landlock_has_other_words_for_the_same() -> None:
     line = "touch: cannot touch '/h/go/x': Permission denied"
     assert found(line, PROFILE, Backend.BUBBLEWRAP) is None

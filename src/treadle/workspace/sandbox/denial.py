@@ -42,6 +42,9 @@ _MAKES = re.compile(
 )
 """Words of programs that make a file, and how bash begins what it says of a redirection."""
 
+_WRITES = re.compile(r"write_(?:text|bytes)|cannot create|for writing|open\(.*,\s*['\"][wax]", re.IGNORECASE)
+"""Words that are not about reading, where the file is there."""
+
 _QUOTED = re.compile(r"""['"‘“`]([^'"’”`]+)['"’”`]""")
 _WORD = re.compile(r"[^\s:'\"‘’“”`()\[\],;]+")
 _SHELL = re.compile(r"\A\S*sh: (?:line \d+: |\d+: )?")
@@ -103,9 +106,9 @@ class _Message:
             return None
         unchanged = read_only if self.backend is Backend.BUBBLEWRAP else forbidden
         for path in self._paths():
-            denial = self._hidden(path) if forbidden or missing else None
+            denial = self._not_made(path) if missing else None
+            denial = denial or (self._hidden(path) if forbidden or missing else None)
             denial = denial or (self._unchanged(path) if unchanged else None)
-            denial = denial or (self._not_made(path) if missing else None)
             if denial is not None:
                 return denial
         return None
@@ -131,8 +134,9 @@ class _Message:
         folder = str(Path(path).parent)
         hidden = any(is_within(folder, each) and folder != each for each in self.profile.hidden)
         shown = any(is_within(folder, each) for each in (*self.profile.readable, *self.profile.writable))
-        makes = any(map(_MAKES.search, (self.line, *self.before)))
-        if not hidden or shown or not makes or self.profile.root_of(path) or self.outside.look_at(path):
+        words = _MAKES if self.outside.look_at(path) is None else _WRITES
+        makes = any(map(words.search, (self.line, *self.before)))
+        if not hidden or shown or not makes or self.profile.root_of(path):
             return None
         found = self.outside.look_at(folder)
         writable = found is not None and found.is_folder and found.writable
