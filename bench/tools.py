@@ -10,7 +10,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from treadle.app.security.confinement import Place, confine_as
 from treadle.tools.catalogue import builtin_tools
+from treadle.workspace.confinement import Confinement
+from treadle.workspace.sandbox import Confined, probe
 from treadle.workspace.workspace import Workspace, open_workspace
 
 _REPEATS = 9
@@ -68,6 +71,32 @@ async def _commands(workspace: Workspace) -> None:
     await _compare(f"a command that prints {_OUTPUT_MB} MB | all into memory", ours, plain, 1)
 
 
+async def _confined(workspace: Workspace) -> None:
+    """Compare a confined command, from the look at the folder to the one after it, with a bare one."""
+    if probe().backend is None:
+        print(f"no sandbox here: {probe().reason}")
+        return
+    _write_tree(Path(workspace.root))
+    private = Path(workspace.root).parent / "data"
+    place = Place(root=workspace.root, data=private, private=private / "session")
+    free = workspace.launcher
+    for kind in (Confined.LOOK, Confined.WORK):
+        times: tuple[list[float], list[float]] = ([], [])
+        for _ in range(3 * _REPEATS):
+            for confined, kept in zip((True, False), times, strict=True):
+                await asyncio.sleep(0.15)  # as between two steps of a model: a guard is ready
+                start = time.perf_counter()
+                confinement = await asyncio.to_thread(confine_as, kind, "true", place) if confined else Confinement()
+                command = free.start("true", confinement=confinement)
+                await command.finish(30)
+                await command.settle("")
+                kept.append(time.perf_counter() - start)
+                await command.close()
+        inside, bare = (statistics.median(kept[1:]) * 1000 for kept in times)
+        what = f"a confined command ({kind}) in {_FILES:,} files | a bare one"
+        print(f"{what:<58} {inside:9.1f} ms {bare:9.1f} ms {inside / bare:7.1f} x  (+{inside - bare:.1f} ms)")
+
+
 async def _cancel(workspace: Workspace) -> None:
     for line in ("yes", "trap '' TERM; yes & while :; do sleep 1; done"):
         task = asyncio.ensure_future(_call(workspace, "execute_command", command=line)())
@@ -118,7 +147,7 @@ def _write_tree(root: Path) -> None:
 
 async def _measure(root: Path, spool: Path) -> None:
     workspace = open_workspace(root, spool=spool)
-    for part in (_commands, _cancel, _files, _searches):
+    for part in (_commands, _confined, _cancel, _files, _searches):
         await part(workspace)
     await workspace.close()
 

@@ -28,7 +28,7 @@ def work(tmp_path: Path) -> Path:
 
 def begin(work: Path, **more: tuple[str, ...]) -> MadeFiles:
     surveyor = Surveyor(str(work), is_control=is_control, is_secret=is_secret)
-    return MadeFiles(work.parent / "data", [surveyor], **more)
+    return MadeFiles(work.parent / "data", [surveyor], [surveyor.look()], **more)
 
 
 def quarantined(work: Path) -> dict[str, str]:

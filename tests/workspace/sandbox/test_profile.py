@@ -95,7 +95,7 @@ def test_each_confinement_keeps_what_every_command_must_leave_alone(kind: Confin
     assert {str(home / "data"), f"{work}/.env"} <= {*profile.masked}
     assert (profile.network, profile.change_root) == (False, kind is not Confined.LOOK)
     assert str(home) in profile.hidden
-    assert str(home / ".cargo/bin") in profile.readable
+    assert str(home / ".cargo/bin") in profile.shown
     assert (profile.limits.memory > 0, profile.limits.file > 0, profile.limits.disk > 0) == (True, True, True)
 
 

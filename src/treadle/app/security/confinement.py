@@ -136,7 +136,7 @@ def confine_as(
     made = None
     if profile.change_root:
         repositories = [one for root in place.folders for one in repositories_of(root)] if kind is Confined.GIT else []
-        made = MadeFiles(place.data, place.surveyors, repositories=repositories, allowed=profile.writable)
+        made = MadeFiles(place.data, place.surveyors, surveys, repositories=repositories, allowed=profile.writable)
     empty = _reading_empty(profile, surveys)
     return Confinement(
         wrapping,

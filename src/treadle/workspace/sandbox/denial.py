@@ -115,7 +115,9 @@ class _Message:
 
     def _hidden(self, path: str) -> SandboxDenial | None:
         """Judge a path that could not be read: hidden by the sandbox, and really there."""
-        if any(is_within(path, shown) for shown in (*self.profile.readable, *self.profile.writable)):
+        if any(
+            is_within(path, shown) for shown in (*self.profile.readable, *self.profile.shown, *self.profile.writable)
+        ):
             return None
         masked = next((mask for mask in self.profile.masked if is_within(path, mask)), None)
         scratch = (folder for folder, _ in self.profile.scratch)
@@ -133,7 +135,9 @@ class _Message:
         """Judge a path that was to be made in a folder that is there and hidden; a missing file was perhaps read."""
         folder = str(Path(path).parent)
         hidden = any(is_within(folder, each) and folder != each for each in self.profile.hidden)
-        shown = any(is_within(folder, each) for each in (*self.profile.readable, *self.profile.writable))
+        shown = any(
+            is_within(folder, each) for each in (*self.profile.readable, *self.profile.shown, *self.profile.writable)
+        )
         words = _MAKES if self.outside.look_at(path) is None else _WRITES
         makes = any(map(words.search, (self.line, *self.before)))
         if not hidden or shown or not makes or self.profile.root_of(path):

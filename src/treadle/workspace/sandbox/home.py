@@ -59,7 +59,7 @@ class Home:
 
     hidden: tuple[str, ...]
     masked: tuple[str, ...]
-    readable: tuple[str, ...]
+    shown: tuple[str, ...]
     replaced: tuple[tuple[str, str], ...]
     scratch: tuple[tuple[str, str], ...]
 
@@ -77,13 +77,12 @@ def home_for(
         *_toolchains(variables, environments, hidden),
         *(folder for folder in (sys.prefix, sys.base_prefix) if _is_narrow(folder, hidden)),
     }
-    readable = tuple(
-        sorted(path for path in shown if os.path.lexists(path) and not any(is_within(path, root) for root in roots))
-    )
+    resolved = {os.path.realpath(path) for path in shown}
+    outside = [path for path in resolved if os.path.lexists(path) and not any(is_within(path, root) for root in roots)]
     return Home(
         hidden=hidden,
         masked=tuple(path for path in _SYSTEM_SECRETS if os.access(path, os.R_OK)),
-        readable=readable,
+        shown=tuple(sorted(path for path in outside if _is_narrow(path, hidden))),
         replaced=tuple(_git_settings(home, private)) if home in hidden else (),
         scratch=tuple(
             (path, f"{private}/caches/{name}")

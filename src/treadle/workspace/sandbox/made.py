@@ -18,7 +18,7 @@ import msgspec
 
 from treadle.workspace.owners import Owner, lives, owner_of
 from treadle.workspace.sandbox.profile import is_within
-from treadle.workspace.sandbox.survey import Judge, Surveyor
+from treadle.workspace.sandbox.survey import Judge, Survey, Surveyor
 from treadle.workspace.sandbox.usual import repository_parts
 
 _NOTES = "running"
@@ -42,12 +42,16 @@ class Before(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MadeFiles:
-    """Finds what one command made of control files in the folders of these surveyors. `data` is Treadle's own."""
+    """Finds what one command made of control files in the folders of `surveyors`; `surveys` are what there was before.
+
+    `data` is Treadle's own folder.
+    """
 
     def __init__(
         self,
         data: Path,
         surveyors: Sequence[Surveyor],
+        surveys: Sequence[Survey],
         *,
         repositories: Sequence[str] = (),
         allowed: Sequence[str] = (),
@@ -57,7 +61,7 @@ class MadeFiles:
         self._lock = threading.Lock()
         self._before = Before(
             owner=owner_of(os.getpid()),
-            control={each.root: dict(each.look().control) for each in surveyors},
+            control={each.root: dict(found.control) for each, found in zip(surveyors, surveys, strict=True)},
             repositories=tuple(repositories),
             parts=tuple(repository_parts(repositories)),
             allowed=tuple(allowed),

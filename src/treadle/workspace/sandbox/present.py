@@ -46,12 +46,12 @@ def look(profile: Profile) -> Present:
         protected=_existing(profile.protected),
         masked_files=tuple(path for path in masked if not _is_folder(path)),
         masked_folders=tuple(path for path in masked if _is_folder(path)),
-        hidden=tuple(path for path in _existing(profile.hidden) if _is_folder(path)),
+        hidden=tuple(path for path in profile.hidden if _is_folder(path)),
         shared=tuple(path for path in SHARED_FOLDERS if _is_folder(path)),
-        readable=_existing(profile.readable),
+        readable=tuple(sorted({*filter(_is_bindable, profile.shown), *_existing(profile.readable)})),
         writable=_existing(profile.writable),
         sockets=_sockets(),
-        kernel=_existing(_KERNEL) if os.geteuid() == 0 else (),
+        kernel=tuple(filter(_is_bindable, _KERNEL)) if os.geteuid() == 0 else (),
     )
 
 

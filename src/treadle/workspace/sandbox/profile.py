@@ -42,7 +42,8 @@ class Profile:
     - `protected` are paths in these folders, or in `writable` ones, that stay as they are.
     - `masked` are paths that cannot be read. A file shows what `instead` names for it, or else the file `empty`.
     - `hidden` folders are shown empty and closed, but for what lies in them and is named here.
-    - `readable` paths are shown although they lie in such a place; `replaced` are files shown there with another text.
+    - `readable` paths are shown although they lie in such a place, and so are `shown` ones, in which no link is;
+      `replaced` are files shown there with another text.
     - `scratch` folders are writable and private: each shows a folder of the session's own.
     - `writable` paths may be written besides the workspace.
     - `tmp` is a private folder that takes the place of /tmp, `private` one for what the sandbox itself needs.
@@ -59,6 +60,7 @@ class Profile:
     empty: str = ""
     hidden: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
     replaced: tuple[tuple[str, str], ...] = ()
     scratch: tuple[tuple[str, str], ...] = ()
     writable: tuple[str, ...] = ()

@@ -80,7 +80,7 @@ def profile_for(
         instead=tuple(instead),
         empty=empty_file(f"{around.private}/sandbox"),
         hidden=home.hidden,
-        readable=home.readable,
+        shown=home.shown,
         replaced=home.replaced,
         scratch=home.scratch,
         writable=tuple(folder for folder in repositories if not any(is_within(folder, root) for root in folders)),
