@@ -77,12 +77,10 @@ def home_for(
         *_toolchains(variables, environments, hidden),
         *(folder for folder in (sys.prefix, sys.base_prefix) if _is_narrow(folder, hidden)),
     }
-    resolved = {os.path.realpath(path) for path in shown}
-    outside = [path for path in resolved if os.path.lexists(path) and not any(is_within(path, root) for root in roots)]
     return Home(
         hidden=hidden,
         masked=tuple(path for path in _SYSTEM_SECRETS if os.access(path, os.R_OK)),
-        shown=tuple(sorted(path for path in outside if _is_narrow(path, hidden))),
+        shown=tuple(_outermost({os.path.realpath(path) for path in shown}, hidden, roots)),
         replaced=tuple(_git_settings(home, private)) if home in hidden else (),
         scratch=tuple(
             (path, f"{private}/caches/{name}")
@@ -90,6 +88,17 @@ def home_for(
             if Path(path).is_dir() or (home in hidden and name in _NEEDED)
         ),
     )
+
+
+def _outermost(shown: Iterable[str], hidden: Sequence[str], roots: Sequence[str]) -> Iterator[str]:
+    """Leave out what is shown anyway: with a folder above it, in the workspace, or because nothing hides it."""
+    above = "/\0"
+    for path in sorted(shown):
+        inside = any(is_within(path, root) for root in roots) or is_within(path, above)
+        covered = any(is_within(path, cover) for cover in (*hidden, *_TEMPORARY))
+        if covered and not inside and _is_narrow(path, hidden) and os.path.lexists(path):
+            above = path
+            yield path
 
 
 def _own_homes(home: str) -> list[str]:
