@@ -13,7 +13,7 @@ from pathlib import Path
 
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
-from treadle.workspace.guard import descendants
+from treadle.workspace.meter import descendants
 
 _FORK = "if os.fork(): os._exit(0)"
 _DAEMON = f"import os, time\n{_FORK}\nos.setsid()\n{_FORK}\nos.closerange(0, 99)\ntime.sleep(9999)"

@@ -11,9 +11,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from treadle.app.security.confinement import Place, workspace_profile
+from treadle.app.security.confinement import Place, confine_as, profile_of
+from treadle.protocol.tools import Confinement
 from treadle.tools.catalogue import builtin_tools
-from treadle.workspace.confinement import Confinement
+from treadle.workspace.confinement import Setup
 from treadle.workspace.copies import make_copy, nothing_is_held, read_changes, throw_away, why_no_copy
 from treadle.workspace.launcher import Launcher
 from treadle.workspace.sandbox import prepare, probe
@@ -75,6 +76,32 @@ async def _commands(workspace: Workspace) -> None:
     await _compare(f"a command that prints {_OUTPUT_MB} MB | all into memory", ours, plain, 1)
 
 
+async def _confined(workspace: Workspace) -> None:
+    """Compare a confined command, from the look at the folder to the one after it, with a bare one."""
+    if probe().backend is None:
+        print(f"no sandbox here: {probe().reason}")
+        return
+    _write_tree(Path(workspace.root))
+    private = Path(workspace.root).parent / "data"
+    place = Place(root=workspace.root, data=private, private=private / "session")
+    free = workspace.launcher
+    for kind in (Confinement.LOOK, Confinement.WORK):
+        times: tuple[list[float], list[float]] = ([], [])
+        for _ in range(3 * _REPEATS):
+            for confined, kept in zip((True, False), times, strict=True):
+                await asyncio.sleep(0.15)  # as between two steps of a model: a guard is ready
+                start = time.perf_counter()
+                confinement = await asyncio.to_thread(confine_as, kind, "true", place) if confined else Setup()
+                command = free.start("true", setup=confinement)
+                await command.finish(30)
+                await command.settle("")
+                kept.append(time.perf_counter() - start)
+                await command.close()
+        inside, bare = (statistics.median(kept[1:]) * 1000 for kept in times)
+        what = f"a confined command ({kind}) in {_FILES:,} files | a bare one"
+        print(f"{what:<58} {inside:9.1f} ms {bare:9.1f} ms {inside / bare:7.1f} x  (+{inside - bare:.1f} ms)")
+
+
 async def _cancel(workspace: Workspace) -> None:
     for line in ("yes", "trap '' TERM; yes & while :; do sleep 1; done"):
         task = asyncio.ensure_future(_call(workspace, "execute_command", command=line)())
@@ -107,7 +134,8 @@ async def _on_a_copy(workspace: Workspace) -> None:
     """Run a command that changes a file on a throw-away copy, read what it changed and throw that away."""
     place = Path(workspace.root).parent
     sandbox = probe()
-    profile = workspace_profile(Place(root=workspace.root, data=place / "data", private=place / "data/private"))
+    around = Place(root=workspace.root, data=place / "data", private=place / "data/private")
+    profile = profile_of(Confinement.LOOK, around, [one.look() for one in around.surveyors], frozenset())
     if trouble := why_no_copy(profile, sandbox, place / "data"):
         print(f"a command on a throw-away copy: {trouble}")
         return
@@ -118,13 +146,13 @@ async def _on_a_copy(workspace: Workspace) -> None:
             await asyncio.sleep(0.1)
             start = time.perf_counter()
             copy = make_copy(profile, sandbox, place / "data")
-            await _ended(launcher, Confinement(copy.wrapping))
+            await _ended(launcher, Setup(copy.wrapping))
             read_changes(copy, nothing_is_held)
             times[0].append(time.perf_counter() - start)
             throw_away(copy)
             await asyncio.sleep(0.1)
             start = time.perf_counter()
-            await _ended(launcher, Confinement() if plain else Confinement(prepare(profile, sandbox)))
+            await _ended(launcher, Setup() if plain else Setup(prepare(profile, sandbox)))
             times[1].append(time.perf_counter() - start)
         mine, theirs = map(statistics.median, times)
         print(
@@ -134,8 +162,8 @@ async def _on_a_copy(workspace: Workspace) -> None:
     launcher.close()
 
 
-async def _ended(launcher: Launcher, confinement: Confinement) -> None:
-    command = launcher.start("echo more >> noted", confinement=confinement)
+async def _ended(launcher: Launcher, setup: Setup) -> None:
+    command = launcher.start("echo more >> noted", setup=setup)
     await command.ended(60)
     await command.close()
 
@@ -162,7 +190,7 @@ def _write_tree(root: Path) -> None:
 
 async def _measure(root: Path, spool: Path) -> None:
     workspace = open_workspace(root, spool=spool)
-    for part in (_commands, _on_a_copy, _cancel, _files, _searches):
+    for part in (_commands, _confined, _on_a_copy, _cancel, _files, _searches):
         await part(workspace)
     await workspace.close()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.workspace.guard import descendants
+from treadle.workspace.meter import descendants
 
 _SUBREAPER = 36
 _PATIENCE = 5.0

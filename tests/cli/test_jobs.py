@@ -17,8 +17,8 @@ from tests.e2e.running import Running, model, running
 from tests.orphans import command_line, no_orphans
 from treadle.providers.scripted.script import MakeCall, Script, Turn, Wait
 from treadle.providers.scripted.server import ScriptedServer
-from treadle.workspace.guard import descendants
 from treadle.workspace.jobs import Job, end_job
+from treadle.workspace.meter import descendants
 from treadle.workspace.owners import Owner, owner_of
 
 __all__ = ["no_orphans"]

@@ -11,7 +11,7 @@ import pytest
 from tests.workspace.processes import lasting, living, until
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.guard import descendants
+from treadle.workspace.meter import descendants
 from treadle.workspace.process import Bounds, Command
 from treadle.workspace.workspace import Workspace
 

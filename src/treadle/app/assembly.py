@@ -21,6 +21,7 @@ from treadle.app.report import write_log
 from treadle.app.security.policy_files import PolicyFiles, usual_places
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.checklist_file import ChecklistFile
+from treadle.app.session.confined_commands import ConfinedCommands
 from treadle.app.session.ledger import LedgerLog
 from treadle.app.session.live import LiveSession, ModelFinder
 from treadle.app.session.offering import offering
@@ -45,11 +46,10 @@ from treadle.protocol.events import (
 )
 from treadle.protocol.models import Spent, ToolProtocol
 from treadle.protocol.permissions import Allowance, Decision, Mode, Situation, Standing
-from treadle.protocol.tools import Access, Rights, ToolSpec
+from treadle.protocol.tools import Access, ToolSpec
 from treadle.store.sqlite import SessionLog, SessionRow, Store
 from treadle.tools.browser_action import BrowserSession, open_chromium
 from treadle.tools.catalogue import builtin_tools
-from treadle.workspace.confinement import Setup
 from treadle.workspace.conversation import Conversation
 from treadle.workspace.environment import Surroundings
 from treadle.workspace.jobs import JobBook
@@ -108,15 +108,14 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     private = outputs() / parts.row.id
     running: list[Session] = []
 
-    def confine_command(line: str, rights: Rights, *, background: bool = False) -> Setup:  # noqa: ARG001 - no copies
-        from treadle.app.security.confinement import Place, confine
-        from treadle.app.session.judging import policy_context
-
-        place = Place(root=workspace.root, roots=workspace.roots, data=data_directory(), private=private)
-        now, trusted = standing(running[0].state), parts.trust.lets_code_run
-        rules = policy_files.ruleset()
-        context = policy_context(workspace.root, now, trusted=trusted, further=parts.roots, rules=rules)
-        return confine(line, rights, place, context)
+    commands = ConfinedCommands(
+        root=str(parts.trust.workspace),
+        roots=parts.roots,
+        private=private,
+        trusted=parts.trust.lets_code_run,
+        standing=lambda: standing(running[0].state),
+        rules=lambda: policy_files.ruleset(),  # noqa: PLW0108 - they are read below
+    )
 
     def room() -> int:
         # What a tool says below its lines must fit too.
@@ -125,7 +124,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
 
     redactor = _redactor(parts)
     conversation = Conversation(room=room, holds=lambda text: running[0].transcript.holds(redactor().redact(text)))
-    strays = Strays(str(data_directory() / "saving"))
+    strays = Strays(str(data_directory() / "saving"), saved=_allow_saved)
     strays.sweep()
     taken_back = _take_back()
     records = Records(strays=strays, jobs=JobBook(private, lambda text: redactor().redact(text)))
@@ -134,7 +133,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         roots=parts.roots.folders,
         pass_on=parts.settings.pass_variables,
         spool=private,
-        confine=confine_command,
+        confine=commands.set_up,
         records=records,
         hide=lambda: redactor().stream(),
         is_secret=_is_secret,
@@ -183,6 +182,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         purse=_Purse(parts.store, parts.row.id),
         remember=partial(_remember, workspace.root),
         checklist=parts.settings.checklist,
+        keep=commands.keep,
     )
 
     async def clean_up() -> None:
@@ -190,6 +190,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         if diagnostics is not None:
             await diagnostics.close()
         await workspace.close()
+        await commands.close()
         await parts.models.close()
         with suppress(StoreError):
             await asyncio.to_thread(tidy_now, outputs(), parts.store.leased())
@@ -269,6 +270,13 @@ def _is_secret(path: str) -> bool:
     from treadle.policy.names import secret_name
 
     return secret_name(path) is not None
+
+
+def _allow_saved(path: str) -> None:
+    """Let a control file stay that a tool writes while commands run: somebody said yes to that."""
+    from treadle.workspace.sandbox import allow_made
+
+    allow_made(data_directory(), path)
 
 
 def _redactor(parts: Parts) -> "Callable[[], SecretRedactor]":

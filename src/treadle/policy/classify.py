@@ -106,6 +106,11 @@ def is_plain_git(parts: Sequence[JudgedCommand]) -> bool:
     return beside and any(name == "git" and not read for name, read in zip(names, reads, strict=True))
 
 
+def commands_of(command: str, cwd: str, context: PolicyContext) -> list[tuple[str, ...]]:
+    """Give the words of the simple commands of a line, as far as they are known."""
+    return [part.argv for part in classify_command(command, cwd, context).parts]
+
+
 def only_reads(command: str, cwd: str, context: PolicyContext) -> bool:
     """Whether a line does nothing but read, were its repository a plain one: no part of it needs programs of git's.
 

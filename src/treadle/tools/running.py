@@ -1,7 +1,7 @@
 """Running shell lines for tools: to their end, for a time, or on in the background."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
 from msgspec import Struct
@@ -9,7 +9,17 @@ from msgspec.structs import replace
 
 from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
-from treadle.protocol.tools import CallResult, Origin, Outcome, Preview, Rights, RunCommand
+from treadle.protocol.tools import (
+    CallResult,
+    CopyChanges,
+    Origin,
+    Outcome,
+    Preview,
+    Right,
+    Rights,
+    RunCommand,
+    SandboxDenial,
+)
 from treadle.tools.words import result_of
 from treadle.workspace.confinement import describe
 from treadle.workspace.process import Command
@@ -18,6 +28,7 @@ from treadle.workspace.workspace import Workspace
 _RUNNING_AT_MOST = 16
 _BYTES = 16_000
 _ADVICE = "Give it more time, run it in the background, or have it do and print less."
+_COPY_ADVICE = "It ran in a throw-away copy, where nothing runs for long. Use background for servers and watchers."
 
 
 class Patience(Struct, frozen=True):
@@ -67,19 +78,38 @@ async def run_line(
     number = workspace.commands.add(command)
     command.show(output)
     try:
-        await command.finish(patience.seconds, keep=patience.keep)
+        # A copy shows the workspace as it was: what runs longer than a while must not go on in it.
+        await command.finish(patience.seconds, keep=patience.keep and setup.changes is None)
+        advice = (_COPY_ADVICE if setup.changes is not None else _ADVICE) if command.why_stopped else ""
+        report = _report(workspace, number, command, advice=advice)
+        report = _with(report, await command.settle(report))
     finally:
         command.show(None)
         if not command.alive:
             await _forget(workspace, number, command)
         elif workspace.records.jobs is not None:
             workspace.records.jobs.note(number, command)
-    advice = _ADVICE if command.why_stopped else ""
-    outcome, report = _outcome(command), _report(workspace, number, command, advice=advice)
-    denial = setup.find_denial(report) if outcome is Outcome.FAILED and not command.why_stopped else None
+    outcome = _outcome(command)
+    failed = outcome is Outcome.FAILED
+    copy = await asyncio.to_thread(setup.changes, report, failed=failed) if setup.changes is not None else None
+    denial = setup.find_denial(report) if failed and not command.why_stopped else None
     if denial is not None:
         report = f"{report}\n[{describe(denial)}]"
-    return replace(result_of(Origin.COMMAND, outcome, report), denial=denial, full_output=command.output_file)
+    if copy is not None:
+        report = _with(report, tuple(_of_copy(copy)))
+        if copy.trouble and denial is None:
+            denial = SandboxDenial(right=Right.WRITE, target=workspace.root, text=copy.trouble)
+    result = result_of(Origin.COMMAND, outcome, report)
+    return replace(result, denial=denial, full_output=command.output_file, copy=copy)
+
+
+def _of_copy(copy: CopyChanges) -> Iterator[str]:
+    """Say what the model should know of a command's copy beside its changes."""
+    if copy.ignored:
+        files = "file" if copy.ignored == 1 else "files"
+        yield f"It ran in a throw-away copy; {copy.ignored:,} {files} that git ignores or a tool caches are discarded."
+    if copy.trouble:
+        yield copy.trouble
 
 
 async def look_at(workspace: Workspace, number: int, seconds: float, *, stop: bool) -> CallResult:
@@ -94,6 +124,7 @@ async def look_at(workspace: Workspace, number: int, seconds: float, *, stop: bo
     else:
         await command.ended(seconds)
     said = _report(workspace, number, command)
+    said = _with(said, await command.settle(said))
     result = result_of(Origin.COMMAND, Outcome.OK, said)
     result = replace(result, running=command.running, full_output=command.output_file)
     if not command.alive:
@@ -109,6 +140,10 @@ async def _forget(workspace: Workspace, number: int, command: Command) -> None:
 def _outcome(command: Command) -> Outcome:
     fine = command.running or (command.status == 0 and not command.why_stopped)
     return Outcome.OK if fine else Outcome.FAILED
+
+
+def _with(report: str, sentences: tuple[str, ...]) -> str:
+    return "\n".join((report, *(f"[{sentence}]" for sentence in sentences)))
 
 
 def _report(workspace: Workspace, number: int, command: Command, *, advice: str = "") -> str:

@@ -5,7 +5,7 @@ from typing import Protocol, assert_never
 
 from msgspec import Struct, field
 
-from treadle.protocol.tools import Confinement, Right, Rights, SandboxDenial
+from treadle.protocol.tools import Confinement, CopyChanges, Right, Rights, SandboxDenial
 from treadle.workspace.wrapping import PLAIN, Wrapping
 
 
@@ -13,12 +13,40 @@ def _no_denial(output: str) -> SandboxDenial | None:  # noqa: ARG001 - nothing i
     return None
 
 
+def _settled(output: str, *, ended: bool) -> tuple[str, ...]:  # noqa: ARG001 - nothing is looked for
+    return ()
+
+
+class Settle(Protocol):
+    """Looks at what a command did, now and then while it runs and once it has `ended`; gives sentences about it.
+
+    May look at the disk for some milliseconds. `output` is what the command printed since the last time.
+    """
+
+    def __call__(self, output: str, *, ended: bool) -> tuple[str, ...]:
+        """Look."""
+        ...
+
+
+class ReadChanges(Protocol):
+    """Says what a command that has ended changed in its copy; looks at the disk."""
+
+    def __call__(self, output: str, *, failed: bool) -> CopyChanges:
+        """`output` is searched for what a copy cannot do, where the command `failed`."""
+        ...
+
+
 class Setup(Struct, frozen=True):
-    """How to run one command; `find_denial` tells from its output, should it fail, what the sandbox stopped."""
+    """How to run one command; `find_denial` tells from its output, should it fail, what the sandbox stopped.
+
+    `changes` reads what it changed in its throw-away copy; None where it has none.
+    """
 
     wrapping: Wrapping = PLAIN
     variables: Mapping[str, str] = field(default_factory=dict)
     find_denial: Callable[[str], SandboxDenial | None] = _no_denial
+    settle: Settle = _settled
+    changes: ReadChanges | None = None
 
 
 OPEN = Rights(confinement=Confinement.OPEN)

@@ -1,11 +1,13 @@
 """The parent of one command: a tiny program that outlives nothing and lets nothing outlive Treadle.
 
-Run as `python -I -S guard.py DIRECTORY SHELL...`; more words than one put a sandbox around the shell. Its standard
-input is at once its order and its lifeline: first the lengths of the shell line and of its variables, in a line of
-their own, then the shell line and the variables (`NAME=VALUE`, each ended by NUL). Then comes perhaps `stop SECONDS`,
+Run as `python -I -S guard.py DIRECTORY SHELL`. Its standard input is at once its order and its lifeline: first the
+lengths of the four parts of the order, in a line of their own, then the shell line, its variables (`NAME=VALUE`),
+bounds (`NAME=NUMBER`, and `folder=PATH` of which the free space is watched) and the words that go before the shell, a
+sandbox; each of these is ended by NUL. Then comes perhaps `stop SECONDS`,
 which ends all descendants (TERM, then KILL after that time), as does end of file, that is the death of Treadle. The
 command runs in a session of its own, and the guard becomes the reaper of everything it leaves behind, also of what
-daemonises. On its standard output the guard reports `exit STATUS` when the command itself ends (negative: the signal's
+daemonises. What exceeds a bound is ended with all the rest, and the guard reports `bound NAME NUMBER`. On its standard
+output the guard reports `exit STATUS` when the command itself ends (negative: the signal's
 number), with the status of each part of its last pipe if bash tells them, and closes it when no descendant is left.
 Standard error is the command's output.
 
@@ -19,6 +21,11 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+
+if __name__ == "__main__":
+    sys.path.append(__file__.removesuffix("/treadle/workspace/guard.py"))
+
+from treadle.workspace.meter import Meter, descendants, name_of
 
 Prctl = Callable[[int, int], int]
 
@@ -34,53 +41,16 @@ trap '{ printf %%s "${PIPESTATUS[*]}" >&%d; } 2>/dev/null' EXIT
 """
 
 
-def descendants(root: int) -> list[int]:
-    """List the processes below `root`, parents before children; empty where there is no /proc."""
-    children: dict[int, list[int]] = {}
-    try:
-        names = os.listdir("/proc")  # noqa: PTH208 - pathlib costs this program a third of its start
-    except OSError:
-        return []
-    for name in names:
-        if name.isdigit() and (stat := _stat(int(name))) is not None:
-            children.setdefault(stat[1], []).append(int(name))
-    found: list[int] = []
-    todo = [root]
-    while todo:
-        below = children.get(todo.pop(), [])
-        found += below
-        todo += below
-    return found
-
-
-def name_of(pid: int) -> str:
-    """Name a process as the kernel does; empty when it is gone."""
-    stat = _stat(pid)
-    return stat[0] if stat else ""
-
-
-def _stat(pid: int) -> tuple[str, int] | None:
-    """Read the name and the parent of a process; None when it is gone or only waits to be reaped."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - as above
-            head, _, tail = file.read().rpartition(b")")
-    except OSError:
-        return None
-    fields = tail.split()
-    if fields[0] == b"Z":
-        return None
-    return head.partition(b"(")[2].decode(errors="replace"), int(fields[1])
-
-
 class _Guard:
     """One command and what became of it."""
 
-    def __init__(self, shell: list[str], line: str, directory: str, prctl: Prctl | None) -> None:
+    def __init__(self, argv: list[str], directory: str, prctl: Prctl | None, *, meter: Meter, pipes: int) -> None:
         self.prctl = prctl
+        self.meter = meter
         self.adopts = self.prctl is not None and self.prctl(_SUBREAPER, 1) == 0
         self.shell_ended = False
-        self.pipes = _ask_for_pipes(line, shell[-1])
-        self.shell = self.start([*shell, "-c", line], directory)
+        self.pipes = pipes
+        self.shell = self.start(argv, directory)
 
     def start(self, argv: list[str], directory: str) -> int:
         """Fork the command; only its descendants hold the output from here on."""
@@ -102,6 +72,7 @@ class _Guard:
         """Turn the forked child into the command. Never returns."""
         try:
             os.setsid()
+            self.meter.lid.enter()
             if self.prctl is not None:
                 self.prctl(_DEATH_SIGNAL, signal.SIGKILL)
                 if os.getppid() != guard:
@@ -154,6 +125,12 @@ class _Guard:
                 if number != signal.SIGTERM or name_of(pid) != _SANDBOX:
                     _signal(pid, number)
 
+    def kill_all(self) -> None:
+        """Kill everything, a sandbox first: with it all that is in it ends at once, however quickly it forks."""
+        for pid in [pid for pid in descendants(os.getpid()) if name_of(pid) == _SANDBOX]:
+            _signal(pid, signal.SIGKILL)
+        self.stop(0)
+
     def stop(self, grace: float) -> None:
         """End everything: ask with TERM, and after `grace` seconds, or less when told so again, do it with KILL."""
         asked: set[int] = set()
@@ -177,7 +154,12 @@ class _Guard:
         poll.register(0, select.POLLIN)
         poll.register(wakeup, select.POLLIN)
         while self.reap():
-            ready = dict(poll.poll(None if self.adopts or not self.shell_ended else _IDLE))
+            pause = None if self.adopts or not self.shell_ended else _IDLE
+            ready = dict(poll.poll(pause if self.meter.pause is None else self.meter.pause))
+            if exceeded := self.meter.look():
+                _report(b"bound %s\n" % exceeded.encode())
+                self.kill_all()
+                return
             if wakeup in ready:
                 os.read(wakeup, 4096)
             if 0 in ready:
@@ -244,25 +226,26 @@ def _load_prctl() -> Prctl | None:
     return prctl
 
 
-def _read_order() -> str | None:
-    """Wait for the shell line and set its variables; None when Treadle needs no command any more."""
+def _read_order() -> list[bytes] | None:
+    """Wait for the parts of the order; None when Treadle needs no command any more."""
     header = b""
     while not header.endswith(b"\n"):
         byte = os.read(0, 1)
         if not byte:
             return None
         header += byte
-    length, more = map(int, header.split())
+    lengths = [int(length) for length in header.split()]
     order = b""
-    while missing := length + more - len(order):
+    while missing := sum(lengths) - len(order):
         data = os.read(0, missing)
         if not data:
             return None
         order += data
-    for variable in order[length:].split(b"\0")[:-1]:
-        name, _, value = variable.partition(b"=")
-        os.environb[name] = value
-    return os.fsdecode(order[:length])
+    parts = []
+    for length in lengths:
+        parts.append(order[:length])
+        order = order[length:]
+    return parts
 
 
 def main() -> None:
@@ -274,10 +257,19 @@ def main() -> None:
     signal.set_wakeup_fd(waker)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     prctl = _load_prctl()
-    line = _read_order()
-    if line is not None:
-        directory, *shell = sys.argv[1:]
-        _Guard(shell, line, directory, prctl).watch(wakeup)
+    order = _read_order()
+    if order is not None:
+        line, variables, bounds, words = order
+        for variable in variables.split(b"\0")[:-1]:
+            name, _, value = variable.partition(b"=")
+            os.environb[name] = value
+        directory, shell = sys.argv[1:]
+        inner = [os.fsdecode(word) for word in words.split(b"\0")[:-1]]
+        meter = Meter(os.fsdecode(bounds).split("\0")[:-1])
+        text = os.fsdecode(line)
+        pipes = _ask_for_pipes(text, shell)
+        _Guard([*inner, shell, "-c", text], directory, prctl, meter=meter, pipes=pipes).watch(wakeup)
+        meter.lid.leave()
     os._exit(0)  # nothing to tidy up, and somebody waits
 
 

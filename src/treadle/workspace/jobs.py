@@ -10,12 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from treadle.workspace.guard import descendants, name_of
+from treadle.workspace.meter import descendants, name_of
 from treadle.workspace.owners import Owner, lives, owner_of
 from treadle.workspace.process import Command
 
 _NAME = re.compile(r"job-(\d{1,9})\.json")
-_FRAMES = ("/workspace/guard.py", "/sandbox/box.py")
+_GUARD = "/workspace/guard.py"
 _SANDBOX = "bwrap"
 _TICK = 0.02
 _GRACE = 3.0
@@ -127,7 +127,7 @@ def _is_frame(pid: int) -> bool:
         line = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
     except OSError:
         return False
-    return name_of(pid) == _SANDBOX or any(frame in line for frame in _FRAMES)
+    return name_of(pid) == _SANDBOX or _GUARD in line
 
 
 def _names(folder: Path) -> list[str]:

@@ -6,7 +6,7 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from treadle.protocol.errors import ToolError
@@ -47,11 +47,11 @@ class Launcher:
             raise ToolError(
                 f"The command was not started: the workspace {self._directory} does not exist any more. Tell the user."
             )
-        variables = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in setup.variables.items())
-        order = b"%d %d\n%s%s" % (len(raw), len(variables), raw, variables)
-        used = (self._take_ready(order) if wrapping is PLAIN else None) or self._spawn_with(order, wrapping)
+        order = _order(raw, setup.variables, wrapping)
+        used = (None if wrapping.outer else self._take_ready(order)) or self._spawn_with(order, wrapping)
         spool = self._spool / f"output-{secrets.token_hex(6)}.txt"
         command = Command(line, used, spool=spool, bounds=bounds or Bounds(), hidden=self._hide())
+        command.settle_with(setup.settle)
         self._put_off()
         self._later = asyncio.get_running_loop().call_later(_PAUSE, self._prepare)
         return command
@@ -97,7 +97,7 @@ class Launcher:
             raise _not_started(error) from error
         try:
             process = subprocess.Popen(
-                wrapping.around((sys.executable, "-I", "-S", guard.__file__, self._directory), (self._shell,)),
+                (*wrapping.outer, sys.executable, "-I", "-S", guard.__file__, self._directory, self._shell),
                 bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -113,6 +113,26 @@ class Launcher:
         if process.stdin is None or process.stdout is None:
             raise AssertionError("the guard is always started with pipes")
         return Guard(process, process.stdin, process.stdout, os.fdopen(read_end, "rb", buffering=0))
+
+
+def _order(line: bytes, variables: Mapping[str, str], wrapping: Wrapping) -> bytes:
+    """Write what a guard is to do: the line, its variables, bounds, and what goes before the shell."""
+    watch = wrapping.watch
+    bounds = (
+        *(f"{name}={getattr(watch, name)}" for name in ("memory", "processes", "disk", "seconds")),
+        *(f"folder={folder}" for folder in watch.folders),
+    )
+    parts = (
+        line,
+        _ended(f"{name}={value}" for name, value in variables.items()),
+        _ended(bounds),
+        _ended(wrapping.inner),
+    )
+    return b" ".join(b"%d" % len(part) for part in parts) + b"\n" + b"".join(parts)
+
+
+def _ended(texts: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(text) + b"\0" for text in texts)
 
 
 def _encoded(line: str) -> bytes:

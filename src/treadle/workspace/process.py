@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import os
 import signal
 import subprocess
@@ -12,11 +13,13 @@ from typing import IO
 
 from msgspec import Struct
 
-from treadle.workspace.guard import descendants, name_of
+from treadle.workspace.confinement import Settle
 from treadle.workspace.hiding import Hidden
+from treadle.workspace.meter import descendants, name_of
 from treadle.workspace.pacing import Paced
 from treadle.workspace.pipes import describe_pipe
 from treadle.workspace.text import Decoder, HeadTail, ShortLines, erased, flowing
+from treadle.workspace.wrapping import describe_bound
 
 Output = Callable[[str], None]
 
@@ -25,6 +28,7 @@ _DRAIN = 0.2
 _GRACE_ON_TIMEOUT = 3.0
 _GRACE_ON_CANCEL = 0.5
 _KILL_TIME = 2.5
+_SETTLE_EVERY = 5.0
 _NO_BOUND = 2**40
 _NEWLINE = "\n"
 
@@ -151,6 +155,9 @@ class Command:
         self._settled: Callable[[str], str] = flowing
         self._started = time.monotonic()
         self._gone: list[Callable[[], None]] = []
+        self._settle: Settle | None = None
+        self._later: asyncio.TimerHandle | None = None
+        self._said: list[str] = []
         self._ended = asyncio.Event()
         self._silent = asyncio.Event()
         self._alone = asyncio.Event()
@@ -180,9 +187,13 @@ class Command:
         self._silent.set()
 
     def _on_report(self, data: bytes) -> None:
-        if data.startswith(b"exit "):
-            self.status, *self._pipe = map(int, data.split()[1:])
-        self._ended.set()
+        for line in data.splitlines():
+            if line.startswith(b"exit "):
+                self.status, *self._pipe = map(int, line.split()[1:])
+                self._ended.set()
+            elif line.startswith(b"bound "):
+                _, name, number = line.decode().split()
+                self.why_stopped = self.why_stopped or describe_bound(name, int(number))
 
     def _on_alone(self) -> None:
         self._guard.process.wait()
@@ -232,6 +243,40 @@ class Command:
     def when_gone(self, callback: Callable[[], None]) -> None:
         """Call back once neither the command nor anything that it left behind runs."""
         self._gone.append(callback)
+
+    def settle_with(self, settle: Settle) -> None:
+        """Look from time to time, while the command runs, at what it did."""
+        self._settle = settle
+        self._look_later()
+
+    def _look_later(self) -> None:
+        self._later = asyncio.get_running_loop().call_later(_SETTLE_EVERY, self._look)
+
+    def _look(self) -> None:
+        if self._settle is None or not self.alive:
+            return
+        loop = asyncio.get_running_loop()
+        looking = loop.run_in_executor(None, functools.partial(self._settle, "", ended=False))
+        looking.add_done_callback(self._looked)
+
+    def _looked(self, looking: "asyncio.Future[tuple[str, ...]]") -> None:
+        if not looking.cancelled() and looking.exception() is None:
+            self._said += looking.result()
+        if self._settle is not None:
+            self._look_later()
+
+    async def settle(self, output: str) -> tuple[str, ...]:
+        """Look at what the command did, for the last time when all of it has ended; gives sentences about it."""
+        settle, ended = self._settle, not self.alive
+        if settle is None:
+            return ()
+        if ended:
+            self._settle = None
+            if self._later is not None:
+                self._later.cancel()
+        said = await asyncio.to_thread(settle, output, ended=ended)
+        earlier, self._said = self._said, []
+        return (*earlier, *said)
 
     def show(self, output: Output | None, settled: Callable[[str], str] = flowing) -> None:
         """Send output from here on to `output` too, at a pace that it can follow.
@@ -311,6 +356,8 @@ class Command:
         """End everything within a second and give back the pipes."""
         if self.alive:
             await self.stop("Treadle stopped it", grace=_GRACE_ON_CANCEL)
+        await self.settle("")
+        self._settle = None
         for pipe in (self._guard.output, self._guard.report):
             if not pipe.closed:
                 asyncio.get_running_loop().remove_reader(pipe.fileno())

@@ -31,6 +31,7 @@ def save(
             before = _check(directory, path.name, expected, name)
             temporary = temporary_name()
             with strays.noted(str(path.parent / temporary)):
+                strays.saved(target)
                 _replace(directory, (temporary, path.name), data, before or mode)
     except OSError as error:
         raise ToolError(_explain(error, name)) from error

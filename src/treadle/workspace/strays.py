@@ -5,7 +5,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
@@ -21,10 +21,16 @@ def temporary_name() -> str:
     return f".treadle-{secrets.token_hex(8)}.tmp"
 
 
+def _ignore(path: str) -> None:  # noqa: ARG001 - nobody wants to know
+    return
+
+
 class Strays(Struct, frozen=True):
     """Notes in a private folder, one for each file that is being written; none are taken where `folder` is empty."""
 
     folder: str = ""
+    saved: Callable[[str], None] = _ignore
+    """Is given the path of each file that is saved, before it bears its name."""
 
     @contextlib.contextmanager
     def noted(self, path: str) -> Iterator[None]:

@@ -13,7 +13,7 @@ from tests.e2e.running import model, running
 from tests.orphans import command_line
 from treadle.app.exits import Exit
 from treadle.providers.scripted.server import ScriptedServer
-from treadle.workspace.guard import descendants
+from treadle.workspace.meter import descendants
 from treadle.workspace.process import Bounds
 from treadle.workspace.workspace import open_workspace
 

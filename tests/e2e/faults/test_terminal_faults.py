@@ -22,7 +22,7 @@ from treadle.protocol.messages import Text
 from treadle.protocol.tools import Outcome
 from treadle.providers.scripted.script import Pace, SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
-from treadle.workspace.guard import descendants
+from treadle.workspace.meter import descendants
 
 KEYS = "ctrl-o"
 _LAST = {"text": "\x9f", "json": "\x7f", "stream-json": "\x7f"}

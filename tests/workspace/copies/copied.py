@@ -10,7 +10,7 @@ import pytest
 from tests.workspace.sandbox.running import bubblewrap
 
 from treadle.protocol.tools import CopyChanges
-from treadle.workspace.confinement import Confinement
+from treadle.workspace.confinement import Setup
 from treadle.workspace.copies import Copy, Hold, make_copy, nothing_is_held, read_changes, why_no_copy
 from treadle.workspace.launcher import Launcher
 from treadle.workspace.process import Command
@@ -52,10 +52,9 @@ class Bench:
         return Profile(
             root=root,
             roots=roots,
-            locks=tuple(str(self.data / "locks" / Path(each).name) for each in roots),
             masked=(str(self.data), *(f"{root}/{name}" for name in masked)),
             tmp=str(self.data / "tmp"),
-            lock=str(self.data / "locks" / "work"),
+            private=str(self.data / "private"),
         )
 
     def needs_copies(self) -> None:
@@ -70,7 +69,7 @@ class Bench:
             variables=child_variables(os.environ),
             spool=self.data / "spool",
         )
-        command = launcher.start(line, confinement=Confinement(copy.wrapping))
+        command = launcher.start(line, setup=Setup(copy.wrapping))
         launcher.close()
         return command
 

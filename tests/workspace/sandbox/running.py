@@ -53,7 +53,7 @@ class Box:
             protected=tuple(f"{root}/{name}" for name in protected),
             masked=tuple(f"{root}/{name}" for name in masked),
             tmp=str(self.folder / "tmp"),
-            lock=str(self.folder / "locks" / "work"),
+            private=str(self.folder / "private"),
         )
 
     def start(self, line: str, profile: Profile) -> Command:

@@ -1,11 +1,7 @@
 """Real commands in bubblewrap: what they cannot do, and that nothing is left of the sandbox afterwards."""
 
-import asyncio
 import os
-import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +11,7 @@ from tests.workspace.processes import lasting, living, until
 from tests.workspace.sandbox.running import Box, bubblewrap
 
 from treadle.protocol.tools import Right, SandboxDenial
-from treadle.workspace.sandbox import Limits, Surroundings, allow, survey, usual_profile
+from treadle.workspace.sandbox import allow
 from treadle.workspace.sandbox.profile import Profile
 
 READ_ONLY = "Read-only file system\n"
@@ -70,7 +66,7 @@ async def test_protected_paths_stay_as_they_are(box: Box) -> None:
     (box.root / ".git").mkdir()
     (box.root / ".git/config").write_text("[core]")
     (box.root / "AGENTS.md").write_text("rules")
-    profile = box.profile(".git/", "AGENTS.md")
+    profile = box.profile(".git", "AGENTS.md")
     for line in ("echo x > .git/config", "touch .git/hooks", "echo x > AGENTS.md", "chmod 777 AGENTS.md"):
         status, output = await box.run(line, profile)
         assert (status, output.endswith(READ_ONLY)) == (1, True)
@@ -80,111 +76,11 @@ async def test_protected_paths_stay_as_they_are(box: Box) -> None:
     assert (box.root / "AGENTS.md").read_text() == "rules"
 
 
-MISSING = (".git/", ".mcp.json", ".github/workflows/", "sub/deep/.npmrc")
-
-
-async def test_protected_paths_that_are_missing_cannot_come_into_being(box: Box) -> None:
-    profile = box.profile(*MISSING)
-    lines = (
-        "echo x > .mcp.json",
-        "git init -q .",
-        "mkdir -p .github/workflows && echo x > .github/workflows/a.yml",
-        "mv .github g && mkdir -p .github/workflows",
-        "rm -rf .github",
-        "echo x > sub/deep/.npmrc",
-        "mv sub s && mkdir -p sub/deep && echo x > sub/deep/.npmrc",
-        "rm .mcp.json",
-        "echo x > new && mv new .mcp.json",
-    )
-    for line in lines:
-        assert (await box.run(line, profile))[0] != 0, line
-        assert set(box.tree()) <= {"sub", "new"}, line
-
-
-async def test_placeholders_leave_nothing_and_do_not_disturb(box: Box) -> None:
-    subprocess.run(["git", "init", "-q", "."], cwd=box.folder, check=True)
-    line = "mkdir -p .github && echo x > .github/CODEOWNERS; git rev-parse --show-prefix; wc -c < .mcp.json"
-    profile = replace(box.profile(*MISSING), readable=(str(box.folder / ".git"),))
-    assert await box.run(line, profile) == (0, "work/\n0\n")
-    assert box.tree() == [".github", ".github/CODEOWNERS", "sub"]
-
-
-async def test_what_the_user_puts_in_the_place_of_a_placeholder_stays(box: Box) -> None:
-    command = box.start("read -r _ < <(sleep 60)", box.profile(".mcp.json"))
-    while not (box.root / ".mcp.json").exists():
-        await asyncio.sleep(0.01)
-    (box.root / ".mcp.json").unlink()
-    (box.root / ".mcp.json").write_text("{}")
-    await command.stop("enough")
-    await command.close()
-    assert (box.root / ".mcp.json").read_text() == "{}"
-
-
-async def test_commands_side_by_side_share_placeholders_until_the_last_one_ends(box: Box) -> None:
-    profile = box.profile(".mcp.json")
-    first = box.start("sleep 60", profile)
-    while not (box.root / ".mcp.json").exists():
-        await asyncio.sleep(0.01)
-    second = await box.run("echo x > .mcp.json", profile)
-    assert second[0] == 1
-    assert box.tree() == [".mcp.json", "sub"]
-    await first.stop("enough")
-    await first.close()
-    assert box.tree() == ["sub"]
-
-
-async def test_placeholders_go_also_when_treadle_is_killed(box: Box) -> None:
-    sleep = lasting()
-    program = (
-        "import asyncio, pathlib\n"
-        "from tests.workspace.sandbox.running import Box, bubblewrap\n"
-        "async def main():\n"
-        f"    box = Box(pathlib.Path({str(box.folder)!r}), bubblewrap())\n"
-        f"    box.start('{sleep} & {sleep}', box.profile(*{MISSING!r}))\n"
-        "    await asyncio.sleep(60)\n"
-        "asyncio.run(main())\n"
-    )
-    repository = Path(__file__).parents[3]
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", program, cwd=repository)
-    assert await until(sleep, 2) == 2
-    assert len(box.tree()) == 7
-    process.send_signal(signal.SIGKILL)
-    await process.wait()
-    assert await until(sleep, 0) == 0
-    for _ in range(200):
-        if box.tree() == ["sub"]:
-            break
-        await asyncio.sleep(0.02)
-    assert box.tree() == ["sub"]
-
-
-async def test_placeholders_of_a_killed_frame_go_with_the_next_command(box: Box) -> None:
-    profile = box.profile(*MISSING)
-    sleep = lasting()
-    command = box.start(sleep, profile)
-    assert await until(sleep, 1) == 1
-    os.kill(command.pid, signal.SIGKILL)
-    await command.stop("its frame is gone")
-    await command.close()
-    assert ".mcp.json" in box.tree()
-    assert (await box.run("true", profile))[0] == 0
-    assert box.tree() == ["sub"]
-
-
-async def test_a_protected_link_keeps_its_target_and_comes_back_when_it_was_replaced(box: Box) -> None:
-    (box.root / "AGENTS.md").write_text("rules")
-    (box.root / "CLAUDE.md").symlink_to("AGENTS.md")
-    profile = box.profile("CLAUDE.md")
-    assert (await box.run("echo x > CLAUDE.md", profile))[0] == 1
-    assert (await box.run("rm CLAUDE.md; echo x > CLAUDE.md", profile))[0] == 0
-    assert ((box.root / "CLAUDE.md").readlink(), (box.root / "AGENTS.md").read_text()) == (Path("AGENTS.md"), "rules")
-
-
 async def test_links_made_in_the_sandbox_lead_nowhere_forbidden(box: Box, tmp_path: Path) -> None:
     (tmp_path / "outside").write_text("before")
     (box.root / ".env").write_text("SECRET=1")
     await box.run(f"ln -s {tmp_path}/outside sub/o && echo x > sub/o")
-    profile = box.profile(".git/", masked=(".env",))
+    profile = box.profile(".git", masked=(".env",))
     for line in (
         "ln -s /etc/passwd sub/l && echo x >> sub/l",
         "ln -s ../.env sub/e && cat sub/e",
@@ -202,6 +98,9 @@ async def test_masked_files_and_folders_cannot_be_read(box: Box) -> None:
     (box.root / ".env").write_text("SECRET=1")
     profile = box.profile(masked=(".env", "keys", "missing"))
     assert await box.run("cat .env", profile) == (1, "cat: .env: Permission denied\n")
+    empty = replace(profile, empty=str(box.root / "sub/empty"))
+    (box.root / "sub/empty").touch(mode=0o400)
+    assert await box.run("cat .env", empty) == (0, "")
     assert await box.run("ls keys; echo x > keys/id", profile) == (
         1,
         "/bin/bash: line 1: keys/id: Read-only file system\n",
@@ -274,23 +173,9 @@ async def test_temporary_files_are_private_and_stay_for_the_next_command(box: Bo
     assert not Path("/tmp/kept").exists()
 
 
-async def test_limits_hold(box: Box) -> None:
-    profile = replace(box.profile(), limits=Limits(open_files=32, memory=400_000_000))
-    assert await box.run("ulimit -n", profile) == (0, "32\n")
-    assert "MemoryError" in (await box.run("python3 -c 'bytes(10**9)'", profile))[1]
-
-
-@pytest.mark.skipif(os.getuid() == 0, reason="the kernel sets root no bound on processes")
-async def test_a_fork_bomb_stops_at_the_bound(box: Box) -> None:
-    profile = replace(box.profile(), limits=Limits(processes=50))
-    assert (
-        "Resource temporarily unavailable" in (await box.run("for i in {1..2000}; do sleep 5 & done", profile, 20))[1]
-    )
-
-
 async def test_a_command_over_its_time_may_tidy_up_and_ends_with_all_its_children(box: Box) -> None:
     sleep = lasting()
-    command = box.start(f"trap 'echo tidy; exit' TERM; setsid {sleep} & {sleep} & wait", box.profile(".mcp.json"))
+    command = box.start(f"trap 'echo tidy; exit' TERM; setsid {sleep} & {sleep} & wait", box.profile())
     assert await until(sleep, 2) == 2
     await command.stop("it ran too long")
     assert (command.take_output(), living(sleep), command.alive) == ("tidy\n", 0, False)
@@ -300,7 +185,7 @@ async def test_a_command_over_its_time_may_tidy_up_and_ends_with_all_its_childre
 
 async def test_a_command_that_ignores_the_request_to_end_is_killed_with_its_children(box: Box) -> None:
     sleep = lasting()
-    command = box.start(f"trap '' TERM; setsid {sleep} & {sleep}; {sleep}", box.profile(".mcp.json"))
+    command = box.start(f"trap '' TERM; setsid {sleep} & {sleep}; {sleep}", box.profile())
     assert await until(sleep, 2) == 2
     await command.stop("it ran too long", grace=0.2)
     assert (living(sleep), command.alive) == (0, False)
@@ -309,9 +194,11 @@ async def test_a_command_that_ignores_the_request_to_end_is_killed_with_its_chil
 
 
 async def test_a_sandbox_that_cannot_be_set_up_runs_nothing(box: Box) -> None:
-    profile = replace(box.profile("x" * 300))
+    profile = replace(
+        box.profile(), readable=(str(box.folder / "spool"),), scratch=(("/proc/x", str(box.folder / "s")),)
+    )
     status, output = await box.run("echo ran", profile)
-    assert (status, output.startswith("The sandbox could not be set up: ")) == (None, True)
+    assert (status, output.startswith("bwrap: ")) == (1, True)
 
 
 async def test_one_more_path_can_be_written_when_allowed(box: Box, tmp_path: Path) -> None:
@@ -323,51 +210,19 @@ async def test_one_more_path_can_be_written_when_allowed(box: Box, tmp_path: Pat
         ["new"],
         False,
     )
+    (box.root / "AGENTS.md").write_text("before")
     agents = allow(profile, SandboxDenial(right=Right.WRITE, target=f"{box.root}/AGENTS.md"))
     assert (await box.run("echo x > AGENTS.md", agents))[0] == 0
     assert (box.root / "AGENTS.md").read_text() == "x\n"
 
 
-async def test_the_usual_profile_lets_a_project_be_worked_on(box: Box) -> None:
-    home = box.folder / "home"
-    (home / ".ssh").mkdir(parents=True)
-    (home / ".cache/old").mkdir(parents=True)
-    around = Surroundings(
-        home=str(home), data=str(box.folder / "data"), private=str(box.folder / "data/session"), variables=os.environ
-    )
-    found = survey(str(box.root), is_control=lambda _: False, is_secret=lambda _: False)
-    profile = replace(usual_profile(str(box.root), around, found), readable=(str(home),))
-    line = f"echo 'print(1 + 1)' > new.py && python3 new.py && ls {home}/.ssh && echo x > {home}/.cache/x && mktemp -d"
-    status, output = await box.run(line, profile)
-    assert (status, output.startswith("2\n/tmp/")) == (0, True)
-    assert (box.tree(), list((home / ".cache").iterdir())) == (["new.py", "sub"], [home / ".cache/old"])
-
-
 async def test_a_further_folder_is_free_but_for_what_is_protected(box: Box) -> None:
     other = box.folder / "other"
-    other.mkdir()
-    locks = (f"{box.folder}/locks/other",)
-    profile = replace(box.profile(), roots=(str(other),), locks=locks, protected=(f"{other}/.git/", f"{other}/.envrc"))
+    (other / ".git").mkdir(parents=True)
+    (other / ".envrc").write_text("x")
+    profile = replace(box.profile(), roots=(str(other),), protected=(f"{other}/.git", f"{other}/.envrc"))
     assert await box.run(f"mkdir {other}/a && echo x > {other}/a/new && mv {other}/a {other}/b", profile) == (0, "")
     for line in (f"echo x > {other}/.envrc", f"touch {other}/.git/x", f"mv {other}/.git {other}/g"):
         assert (await box.run(line, profile))[0] == 1, line
-    assert [path.name for path in other.iterdir()] == ["b"]
+    assert sorted(path.name for path in other.iterdir()) == [".envrc", ".git", "b"]
     assert (await box.run(f"echo x > {other}/late", replace(profile, change_root=False)))[0] == 1
-
-
-async def test_placeholders_of_a_further_folder_stay_while_another_workspace_needs_them(box: Box) -> None:
-    other = box.folder / "other"
-    other.mkdir()
-    lock, envrc = f"{box.folder}/locks/other", other / ".envrc"
-    there = replace(box.profile(), root=str(other), protected=(str(envrc),), lock=lock)
-    here = replace(box.profile(".envrc"), roots=(str(other),), locks=(lock,))
-    here = replace(here, protected=(*here.protected, str(envrc)))
-    long = box.start("sleep 60", there)
-    while not envrc.exists():
-        await asyncio.sleep(0.01)
-    assert (await box.run(f"echo x > {envrc}", here))[0] == 1
-    assert envrc.exists()
-    assert not (box.root / ".envrc").exists()
-    await long.stop("enough")
-    await long.close()
-    assert not envrc.exists()

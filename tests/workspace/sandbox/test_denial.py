@@ -18,7 +18,7 @@ from treadle.protocol.tools import Right, SandboxDenial
 from treadle.workspace.sandbox import Backend, Profile, SandboxState, allow, find_denial
 from treadle.workspace.sandbox.outside import Found, Outside, listens, look_at
 
-PROFILE = Profile(root="/w", protected=("/w/.git/", "/w/AGENTS.md"), masked=("/h/.ssh",), tmp="/p/tmp", lock="/p/lock")
+PROFILE = Profile(root="/w", protected=("/w/.git", "/w/AGENTS.md"), masked=("/h/.ssh",), tmp="/p/tmp", private="/p")
 NETWORK = SandboxDenial(right=Right.NETWORK)
 NEVER = SandboxDenial(right=Right.UNSANDBOXED)
 OURS = {"/", "/h", "/h/.ssh", "/h/.ssh/id_rsa", "/h/go", "/tmp", "/tmp/notes", "/w", "/w/AGENTS.md", "/w/.git"}
@@ -58,7 +58,7 @@ def found(output: str, profile: Profile, backend: Backend, outside: Outside = OU
 @pytest.mark.parametrize(
     ("output", "denial"),
     [
-        ("bash: line 1: .git/config: Read-only file system", writing("/w/.git/")),
+        ("bash: line 1: .git/config: Read-only file system", writing("/w/.git")),
         ("touch: cannot touch '/h/go/pkg/x': Read-only file system", writing("/h/go")),
         ("OSError: [Errno 30] Read-only file system: 'AGENTS.md'", writing("/w/AGENTS.md")),
         ("failed to create `/h/go/x`\n\nCaused by:\n  Read-only file system (os error 30)", writing("/h/go")),
@@ -93,6 +93,30 @@ def found(output: str, profile: Profile, backend: Backend, outside: Outside = OU
 )
 def test_a_denial_names_the_right_that_lacked(output: str, denial: SandboxDenial | None) -> None:
     assert found(output, PROFILE, Backend.BUBBLEWRAP) == denial
+
+
+HOME = Profile(root="/h/w", hidden=("/h",), readable=("/h/go",), tmp="/p/tmp", private="/p")
+
+
+@pytest.mark.parametrize(
+    ("output", "denial"),
+    [
+        ("cat: /h/.ssh/id_rsa: No such file or directory", reading("/h/.ssh/id_rsa")),
+        ("bash: line 1: /h/.ssh/new: No such file or directory", writing("/h/.ssh")),
+        ("touch: cannot touch '/h/.ssh/new': No such file or directory", writing("/h/.ssh")),
+        (
+            "p.write_text('x')\nFileNotFoundError: [Errno 2] No such file or directory: '/h/.ssh/id_rsa'",
+            writing("/h/.ssh"),
+        ),
+        ("cat: /h/.ssh/nothing: No such file or directory", None),
+        ("touch: cannot touch '/h/new': No such file or directory", None),
+        ("touch: cannot touch '/h/go/d/new': No such file or directory", None),
+        ("touch: cannot touch '/h/w/d/new': No such file or directory", None),
+        ("touch: cannot touch '/h/.ssh/d/e/new': No such file or directory", None),
+    ],
+)
+def test_in_a_hidden_home_what_lacked_is_told_by_what_is_there(output: str, denial: SandboxDenial | None) -> None:
+    assert found(output, HOME, Backend.BUBBLEWRAP) == denial
 
 
 def test_landlock_has_other_words_for_the_same() -> None:
@@ -177,9 +201,9 @@ async def test_a_write_outside_is_recognised_and_passes_with_its_right(box: Box,
 
 
 async def test_a_protected_path_is_recognised_and_passes_with_its_right(box: Box) -> None:
-    profile = box.profile(".git/", "AGENTS.md")
+    profile = box.profile(".git", "AGENTS.md")
     denial = await denied(box, "echo x > .git/config", profile)
-    assert denial == writing(f"{profile.root}/.git/")
+    assert denial == writing(f"{profile.root}/.git")
     assert (await box.run("echo x > .git/config", allow(profile, denial)))[0] == 0
     assert await denied(box, "echo x > .git/more", replace(profile, writable=("/nowhere",))) == denial
 

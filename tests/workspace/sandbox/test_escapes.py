@@ -2,7 +2,6 @@
 
 import os
 import socket
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ from tests.workspace.sandbox.running import Box, bubblewrap
 
 from treadle.protocol.tools import Right, SandboxDenial
 from treadle.workspace.sandbox import allow, confine
-from treadle.workspace.sandbox.protected import covered_names
 
 
 @pytest.fixture
@@ -73,13 +71,3 @@ async def test_a_masked_folder_may_hold_what_is_masked_too(box: Box) -> None:
     (box.root / "keys" / "one.pem").write_text("secret")
     profile = box.profile(masked=("keys", "keys/one.pem"))
     assert await box.run("ls -A keys; echo ended", profile) == (0, "ended\n")
-
-
-async def test_no_file_that_acts_by_itself_comes_into_being_in_a_workspace(box: Box) -> None:
-    root = os.path.realpath(box.root)
-    names = [path.removeprefix(f"{root}/") for path in covered_names(root)]
-    profile = replace(box.profile(), protected=covered_names(root))
-    tries = (f"mkdir -p {name}x" if name.endswith("/") else f"echo x > {name}" for name in names)
-    status, output = await box.run("; ".join((*tries, "true")), profile)
-    assert (status, output.count("Read-only file system")) == (0, len(names))
-    assert box.tree() == []

@@ -23,8 +23,8 @@ NOTHING = Confining(there=False)
 def confining_here(*, try_first: bool, home: Path | None = None) -> Confining:
     """Try out once what this system has; the user's settings say `try_first`."""
     from treadle.workspace.sandbox import probe
-    from treadle.workspace.sandbox.ground import HIDDEN_FOLDERS, TMP
+    from treadle.workspace.sandbox.present import SHARED_FOLDERS, TMP
 
     if probe().backend is None:
         return NOTHING
-    return Confining(there=True, hidden=(*HIDDEN_FOLDERS, TMP, str(home or Path.home())), try_first=try_first)
+    return Confining(there=True, hidden=(*SHARED_FOLDERS, TMP, str(home or Path.home())), try_first=try_first)

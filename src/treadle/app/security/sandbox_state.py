@@ -30,6 +30,8 @@ def describe(state: SandboxState) -> Confining:
             return Confining(text=f"bubblewrap ({state.program})", there=True, whole=True)
         case Backend.LANDLOCK:
             return Confining(text=f"Landlock: {state.reason}", there=True, whole=False)
+        case Backend.SEATBELT:
+            return Confining(text=f"the system's sandbox ({state.program})", there=True, whole=False)
         case None:
             return Confining(text=f"none: {state.reason}", there=False, whole=False)
         case _:

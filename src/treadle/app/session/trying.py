@@ -3,18 +3,17 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 
 from treadle.app.places import data_directory, outputs
-from treadle.app.security.confinement import Place, workspace_profile
+from treadle.app.security.confinement import Place, profile_of, why_held
 from treadle.app.session.judging import policy_context
-from treadle.policy.operations import PathOp
-from treadle.policy.paths import Where, check_path
 from treadle.protocol.errors import ConfigError, ToolError
 from treadle.protocol.permissions import Mode, Standing
-from treadle.protocol.tools import CopyChanges
+from treadle.protocol.tools import Confinement, CopyChanges
 from treadle.workspace.copies import (
     Copy,
     Hold,
@@ -66,7 +65,8 @@ def try_command(
     private = outputs() / f"try-{os.getpid()}"
     place = Place(root=str(folder), data=data, private=private)
     try:
-        profile = workspace_profile(place)
+        surveys = [surveyor.look() for surveyor in place.surveyors]
+        profile = profile_of(Confinement.LOOK, place, surveys, frozenset())
         trouble = why_no_copy(profile, probe(), data)
         if trouble:
             raise ConfigError(
@@ -109,14 +109,7 @@ def _run(
 
 def hold_in(root: str) -> Hold:
     """Say of a path why no command changes it: by the same check as that of the tools that edit files."""
-    standing = Standing(mode=Mode.ASK)
-    context = policy_context(root, standing, trusted=True)
-
-    def hold(path: str) -> str:
-        checked = check_path(path, PathOp.WRITE, root, context)
-        return "" if checked.where is Where.INSIDE else "; ".join(reason.text for reason in checked.reasons)
-
-    return hold
+    return partial(why_held, context=policy_context(root, Standing(mode=Mode.ASK), trusted=True))
 
 
 def record_of(tried: Tried, folder: Path) -> TriedRecord:

@@ -1,22 +1,36 @@
-"""Running a command with fewer rights than its user has: by bubblewrap, or by Landlock in its place."""
+"""Running a command with fewer rights than its user has: by bubblewrap, or by what the system has in its place."""
 
-from treadle.workspace.sandbox.backend import Backend, SandboxState, probe
+from treadle.workspace.sandbox.backend import Backend, SandboxState, differences, probe
 from treadle.workspace.sandbox.denial import find_denial
+from treadle.workspace.sandbox.made import MadeFiles, allow_made, recover_made
+from treadle.workspace.sandbox.owned import Tools, tools_of
 from treadle.workspace.sandbox.profile import Limits, Profile, allow
-from treadle.workspace.sandbox.protected import Surroundings, Survey, survey, usual_profile
+from treadle.workspace.sandbox.survey import Survey, Surveyor
+from treadle.workspace.sandbox.switching import control_files_changed_by
+from treadle.workspace.sandbox.tracked import Committed
+from treadle.workspace.sandbox.usual import Surroundings, profile_for, repositories_of
 from treadle.workspace.sandbox.wrap import prepare
 
 __all__ = [
     "Backend",
+    "Committed",
     "Limits",
+    "MadeFiles",
     "Profile",
     "SandboxState",
     "Surroundings",
     "Survey",
+    "Surveyor",
+    "Tools",
     "allow",
+    "allow_made",
+    "control_files_changed_by",
+    "differences",
     "find_denial",
     "prepare",
     "probe",
-    "survey",
-    "usual_profile",
+    "profile_for",
+    "recover_made",
+    "repositories_of",
+    "tools_of",
 ]

@@ -1,6 +1,7 @@
 """Which sandbox this system has: measured once, when it is first wanted."""
 
 import os
+import platform
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from treadle.workspace.sandbox import confine
+from treadle.workspace.sandbox.seatbelt import SANDBOX_EXEC
 
 _SYSTEM = os.pathsep.join(("/usr/bin", "/usr/local/bin", "/bin"))
 _PATIENCE = 5.0  # seconds; bubblewrap answers within some ten milliseconds
@@ -22,6 +24,34 @@ class Backend(StrEnum):
 
     BUBBLEWRAP = "bubblewrap"
     LANDLOCK = "landlock"
+    SEATBELT = "sandbox-exec"
+
+
+_NO_MOUNTS = (
+    "Commands cannot be tried out in a copy of the workspace: what is not known to only read asks first.",
+    "Secrets cannot be opened at all, where bubblewrap shows an empty file; `git status` may warn about them.",
+    "Package caches in the home directory cannot be written; $XDG_CACHE_HOME names a folder of the session.",
+)
+_DIFFERENCES = {
+    Backend.BUBBLEWRAP: (),
+    Backend.LANDLOCK: (
+        *_NO_MOUNTS,
+        "In a folder that holds protected files, such as `.git`, no new file can be made beside them.",
+        "There is no private /tmp: its files can be read, and $TMPDIR names a folder of the session.",
+        "Modes and times of the user's files outside of the workspace can be changed, not what is in them.",
+        "Other processes can be seen, and no sockets can be made, not even to servers that the command starts.",
+    ),
+    Backend.SEATBELT: (
+        *_NO_MOUNTS,
+        "The system's temporary folders are closed; $TMPDIR names a folder of the session.",
+        "No network means no loopback either, not even to servers that the command starts.",
+    ),
+}
+
+
+def differences(backend: Backend) -> tuple[str, ...]:
+    """Say in sentences what a backend cannot do as bubblewrap does."""
+    return _DIFFERENCES[backend]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +66,8 @@ class SandboxState:
 @cache
 def probe() -> SandboxState:
     """Try what is there, best first."""
+    if platform.system() == "Darwin":
+        return _probe_seatbelt()
     trouble = "bubblewrap is not installed"
     for program in find_bubblewraps():
         trouble = _try_bubblewrap(program)
@@ -46,6 +78,13 @@ def probe() -> SandboxState:
         return SandboxState(backend=Backend.LANDLOCK, reason=f"{trouble}; Landlock {version} takes its place")
     lacking = f"the kernel has Landlock {version}, too old" if version else "the kernel has no Landlock"
     return SandboxState(backend=None, reason=f"{trouble}; {lacking}")
+
+
+def _probe_seatbelt() -> SandboxState:
+    trouble = _try((SANDBOX_EXEC, "-p", "(version 1)(allow default)", "/usr/bin/true"))
+    if trouble:
+        return SandboxState(backend=None, reason=f"sandbox-exec {trouble}")
+    return SandboxState(backend=Backend.SEATBELT, program=SANDBOX_EXEC)
 
 
 def find_bubblewraps() -> list[str]:
@@ -61,15 +100,20 @@ def find_bubblewraps() -> list[str]:
 
 def _try_bubblewrap(program: str) -> str:
     """Make the namespaces that commands get; gives the trouble, empty for none."""
-    trial: Sequence[str] = (
+    trial = (
         *(program, "--unshare-all", "--unshare-user", "--disable-userns", "--new-session", "--die-with-parent"),
         *("--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--", "/bin/true"),
     )
+    trouble = _try(trial)
+    return trouble and f"bubblewrap {trouble}"
+
+
+def _try(trial: Sequence[str]) -> str:
     try:
         done = subprocess.run(
             trial, capture_output=True, timeout=_PATIENCE, check=False, env={}, stdin=subprocess.DEVNULL
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"bubblewrap cannot be run: {error}"
+        return f"cannot be run: {error}"
     said = done.stderr.decode(errors="replace").strip()
-    return "" if done.returncode == 0 else f"bubblewrap does not work here: {said or f'status {done.returncode}'}"
+    return "" if done.returncode == 0 else f"does not work here: {said or f'status {done.returncode}'}"

@@ -1,83 +1,131 @@
-"""The command line of bubblewrap for a profile: pure, from the facts about the ground."""
+"""The command line of bubblewrap for a profile: pure, from the facts about what is there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
-from pathlib import PurePosixPath
 
-from treadle.workspace.sandbox.ground import TMP, Ground, Kind, Place
+from treadle.workspace.sandbox.present import TMP, Present
 from treadle.workspace.sandbox.profile import Profile, is_within
 
 _ISOLATION = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--new-session", "--die-with-parent"),
     *("--cap-drop", "ALL"),
 )
-_KERNEL = ("/proc/sys", "/proc/sysrq-trigger", "/proc/acpi", "/proc/driver", "/proc/fs", "/proc/mtrr", "/proc/scsi")
-"""Settings of the whole system: a process of root writes them without any capability."""
-
 _RESOLVER = "/run/systemd/resolve"
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a private one
+_MOST_IN_MEMORY = 512 * 1024**2
+"""Bytes that each folder kept in memory takes: it is no memory of a process that could be counted."""
+
 SECCOMP_FD = 9
 """The descriptor on which bubblewrap reads the filter of system calls."""
 
+Mounts = dict[str, tuple[str, ...]]
 
-def bubblewrap(program: str, profile: Profile, ground: Ground, *, seccomp: bool) -> tuple[str, ...]:
-    """Build the command line that goes before the command's own; the order decides which mount covers which."""
-    contents = dict(profile.contents)
+
+def bubblewrap(program: str, profile: Profile, present: Present, *, seccomp: bool) -> tuple[str, ...]:
+    """Build the command line that goes before the command's own; a folder is mounted before what lies in it."""
+    mounts = _mounts(profile, present)
     return (
         program,
         *_ISOLATION,
         *(("--share-net",) if profile.network else ()),
         *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
-        *chain.from_iterable(("--ro-bind-try", path, path) for path in _KERNEL),
-        *_hide(profile, ground),
-        *(("--ro-bind-try", _RESOLVER, _RESOLVER) if profile.network else ()),
-        *chain.from_iterable(
-            ("--bind" if profile.change_root else "--ro-bind", contents.get(folder, folder), folder)
-            for folder in profile.folders
-        ),
-        *(_protect(profile, ground) if profile.change_root else ()),
-        *chain.from_iterable(("--bind", place.path, place.path) for place in ground.writable),
-        *chain.from_iterable(map(_mask, ground.masked)),
-        *chain.from_iterable(("--ro-bind-try", "/dev/null", path) for path in _reachable(profile, ground)),
-        *("--setenv", "TMPDIR", TMP),
+        *("--size", str(_MOST_IN_MEMORY), "--perms", "1777", "--tmpfs", _SHARED_MEMORY, "--remount-ro", "/dev"),
+        *chain.from_iterable(("--ro-bind", path, path) for path in present.kernel),
+        *chain.from_iterable(mounts[path] for path in sorted(mounts, key=lambda path: path.split("/"))),
+        *chain.from_iterable(("--remount-ro", path) for path in _closed(mounts, present)),
+        *chain.from_iterable(("--ro-bind-try", "/dev/null", path) for path in _reachable(profile, present)),
+        *("--setenv", "TMPDIR", TMP, "--unsetenv", "TMP", "--unsetenv", "TEMP"),
         *("--chdir", profile.root),
         *(("--seccomp", str(SECCOMP_FD)) if seccomp else ()),
         "--",
     )
 
 
-def _hide(profile: Profile, ground: Ground) -> Iterator[str]:
-    """Cover folders with empty ones, and show in them what must be found; the outer before the inner."""
-    mounts = {folder: ("--tmpfs", folder) for folder in ground.folders} | {TMP: ("--bind", profile.tmp, TMP)}
-    shown = {place.path: ("--ro-bind", place.path, place.path) for place in ground.readable}
-    for _, mount in sorted((mounts | shown).items()):
-        yield from mount
+def _mounts(profile: Profile, present: Present) -> Mounts:
+    """Give one mount for each path; where two are wanted, the later one here is taken."""
+    mounts: Mounts = {folder: _tmpfs(folder) for folder in (*present.shared, *present.hidden)}
+    mounts[TMP] = ("--bind", profile.tmp, TMP)
+    if profile.network:
+        mounts[_RESOLVER] = ("--ro-bind-try", _RESOLVER, _RESOLVER)
+    for path in present.readable:
+        mounts[path] = ("--ro-bind", path, path)
+    for path, file in profile.replaced:
+        mounts[path] = ("--ro-bind", file, path)
+    for path, folder in profile.scratch:
+        mounts[path] = ("--bind", folder, path)
+    mounts |= _workspace(profile, present)
+    for path in present.writable:
+        mounts[path] = ("--bind", path, path)
+    return mounts | dict(_masks(profile, present))
 
 
-def _protect(profile: Profile, ground: Ground) -> Iterator[str]:
-    """Bind protected places read-only, and every folder above them to itself: a mount point cannot be moved away."""
-    held: set[str] = set()
+def _closed(mounts: Mounts, present: Present) -> Iterator[str]:
+    """Give the empty folders that take nothing new."""
+    return (path for path in (*present.hidden, *present.masked_folders) if mounts.get(path) == _tmpfs(path))
+
+
+def _tmpfs(folder: str) -> tuple[str, ...]:
+    return "--size", str(_MOST_IN_MEMORY), "--tmpfs", folder
+
+
+def _workspace(profile: Profile, present: Present) -> Mounts:
+    """Bind the folders of the workspace, and keep what is protected in them.
+
+    Every folder above a protected path is bound to itself: a mount point cannot be moved away. What has other contents
+    needs no protection.
+    """
+    contents = dict(profile.contents)
+    bind = "--bind" if profile.change_root else "--ro-bind"
+    mounts: Mounts = {}
+    for folder in profile.folders:
+        mounts[folder] = ("--bind", contents[folder], folder) if folder in contents else (bind, folder, folder)
     closed: list[str] = []
-    for place in ground.protected:
-        if any(is_within(place.path, folder) for folder in closed):
+    for path in present.protected:
+        top = _top_of(path, profile, present)
+        if not top or top in contents or any(is_within(path, folder) for folder in closed):
             continue
-        for folder in reversed(PurePosixPath(place.path).parents):
-            above = str(folder)
-            if above not in profile.folders and profile.root_of(above) and above not in held:
-                held.add(above)
-                yield from ("--bind", above, above)
-        if place.kind is not Kind.LINK:
-            closed.append(place.path)
-            yield from ("--ro-bind", place.path, place.path)
+        for above in _between(path, top):
+            mounts.setdefault(above, ("--bind", above, above))
+        closed.append(path)
+        mounts[path] = ("--ro-bind", path, path)
+    return mounts
 
 
-def _mask(place: Place) -> tuple[str, ...]:
-    """Show an empty folder that takes nothing, or a file that cannot be opened: a device where devices do not work."""
-    if place.kind is Kind.FOLDER:
-        return "--tmpfs", place.path, "--remount-ro", place.path
-    return "--ro-bind", "/dev/null", place.path
+def _top_of(path: str, profile: Profile, present: Present) -> str:
+    """Give the writable folder that a path lies in; empty where nothing can change it."""
+    root = profile.root_of(path) if profile.change_root else ""
+    return root or next((folder for folder in present.writable if is_within(path, folder)), "")
 
 
-def _reachable(profile: Profile, ground: Ground) -> list[str]:
+def _between(path: str, top: str) -> Iterator[str]:
+    """Give the folders above a path and below its top, the outer before the inner."""
+    names = path[len(top.rstrip("/")) + 1 :].split("/")
+    for number in range(1, len(names)):
+        yield "/".join((top.rstrip("/"), *names[:number]))
+
+
+def _masks(profile: Profile, present: Present) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Show an empty folder that takes nothing, or another file: one without text, or one with that of the commit."""
+    contents = dict(profile.contents)
+    shown: Mapping[str, str] = dict(profile.instead)
+    for path in present.masked_folders:
+        if not _is_hidden(path, profile, present):
+            yield path, _tmpfs(path)
+    for path in present.masked_files:
+        if profile.root_of(path) not in contents and not _is_hidden(path, profile, present):
+            yield path, ("--ro-bind", shown.get(path) or profile.empty or "/dev/null", path)
+
+
+def _is_hidden(path: str, profile: Profile, present: Present) -> bool:
+    """Whether a path lies in a folder that is shown empty, and in nothing that is shown in there."""
+    covers = [folder for folder in (TMP, *present.shared, *present.hidden) if is_within(path, folder)]
+    shown = (*profile.folders, *present.readable, *present.writable)
+    return bool(covers) and not any(
+        is_within(path, each) and len(each) > len(cover) for each in shown for cover in (max(covers, key=len),)
+    )
+
+
+def _reachable(profile: Profile, present: Present) -> list[str]:
     """Give the sockets that nothing hides yet; those in the workspace may be the command's own business."""
-    hidden = (TMP, *profile.folders, *ground.folders, *(place.path for place in ground.masked))
-    return [path for path in ground.sockets if not any(is_within(path, folder) for folder in hidden)]
+    covered = (TMP, *profile.folders, *present.shared, *present.hidden, *present.masked)
+    return [path for path in present.sockets if not any(is_within(path, folder) for folder in covered)]

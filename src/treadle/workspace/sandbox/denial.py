@@ -12,8 +12,8 @@ from pathlib import Path
 
 from treadle.protocol.tools import Right, SandboxDenial
 from treadle.workspace.sandbox.backend import Backend
-from treadle.workspace.sandbox.ground import HIDDEN_FOLDERS, TMP
 from treadle.workspace.sandbox.outside import DISK, Outside
+from treadle.workspace.sandbox.present import SHARED_FOLDERS, TMP
 from treadle.workspace.sandbox.profile import Profile, is_within
 
 _NETWORK = re.compile(
@@ -36,6 +36,15 @@ _NEVER = re.compile(
 _DAEMON = re.compile(
     r"cannot connect to the docker daemon|no usable sandbox|creating new namespace failed", re.IGNORECASE
 )
+_MAKES = re.compile(
+    r"creat|touch|mkdir|writ|copy|\bcp\b|\bmv\b|move|install|\bsave|\btee\b|open\(.*,\s*['\"][wax]|: line \d+: ",
+    re.IGNORECASE,
+)
+"""Words of programs that make a file, and how bash begins what it says of a redirection."""
+
+_WRITES = re.compile(r"write_(?:text|bytes)|cannot create|for writing|open\(.*,\s*['\"][wax]", re.IGNORECASE)
+"""Words that are not about reading, where the file is there."""
+
 _QUOTED = re.compile(r"""['"‘“`]([^'"’”`]+)['"’”`]""")
 _WORD = re.compile(r"[^\s:'\"‘’“”`()\[\],;]+")
 _SHELL = re.compile(r"\A\S*sh: (?:line \d+: |\d+: )?")
@@ -97,7 +106,8 @@ class _Message:
             return None
         unchanged = read_only if self.backend is Backend.BUBBLEWRAP else forbidden
         for path in self._paths():
-            denial = self._hidden(path) if forbidden or missing else None
+            denial = self._not_made(path) if missing else None
+            denial = denial or (self._hidden(path) if forbidden or missing else None)
             denial = denial or (self._unchanged(path) if unchanged else None)
             if denial is not None:
                 return denial
@@ -105,12 +115,14 @@ class _Message:
 
     def _hidden(self, path: str) -> SandboxDenial | None:
         """Judge a path that could not be read: hidden by the sandbox, and really there."""
-        if any(is_within(path, shown) for shown in (*self.profile.readable, *self.profile.writable)):
+        if any(
+            is_within(path, shown) for shown in (*self.profile.readable, *self.profile.shown, *self.profile.writable)
+        ):
             return None
         masked = next((mask for mask in self.profile.masked if is_within(path, mask)), None)
-        covered = self.backend is Backend.BUBBLEWRAP and any(
-            is_within(path, folder) for folder in (TMP, *HIDDEN_FOLDERS, *self.profile.scratch)
-        )
+        scratch = (folder for folder, _ in self.profile.scratch)
+        covers = (TMP, *SHARED_FOLDERS, *scratch) if self.backend is Backend.BUBBLEWRAP else ()
+        covered = any(is_within(path, folder) for folder in (*self.profile.hidden, *covers))
         inside = bool(self.profile.root_of(path))
         found = self.outside.look_at(path) if masked or (covered and not inside) else None
         if found is None or not found.readable:
@@ -119,19 +131,34 @@ class _Message:
             return self._denial(Right.UNSANDBOXED)
         return self._denial(Right.READ, masked or path)
 
+    def _not_made(self, path: str) -> SandboxDenial | None:
+        """Judge a path that was to be made in a folder that is there and hidden; a missing file was perhaps read."""
+        folder = str(Path(path).parent)
+        hidden = any(is_within(folder, each) and folder != each for each in self.profile.hidden)
+        shown = any(
+            is_within(folder, each) for each in (*self.profile.readable, *self.profile.shown, *self.profile.writable)
+        )
+        words = _MAKES if self.outside.look_at(path) is None else _WRITES
+        makes = any(map(words.search, (self.line, *self.before)))
+        if not hidden or shown or not makes or self.profile.root_of(path):
+            return None
+        found = self.outside.look_at(folder)
+        writable = found is not None and found.is_folder and found.writable
+        return self._denial(Right.WRITE, folder) if writable else None
+
     def _unchanged(self, path: str) -> SandboxDenial | None:
         """Judge a path that could not be changed: kept by the sandbox, and otherwise the user's to change."""
         if any(is_within(path, folder) for folder in ("/proc", "/sys", "/dev")):
             return None
         opened = self._to_open(path)
-        return self._denial(Right.WRITE, opened) if opened and self.outside.can_write(opened.rstrip("/")) else None
+        return self._denial(Right.WRITE, opened) if opened and self.outside.can_write(opened) else None
 
     def _to_open(self, path: str) -> str:
         """Name what must be opened to change a path: the protected entry it falls under, the workspace, its folder."""
         profile = self.profile
         if any(is_within(path, other) for other in profile.writable):
             return ""
-        protected = (entry for entry in profile.protected if is_within(path, entry.rstrip("/")))
+        protected = (entry for entry in profile.protected if is_within(path, entry))
         if entry := next(protected, ""):
             return entry
         if folder := profile.root_of(path):

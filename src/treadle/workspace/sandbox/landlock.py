@@ -1,14 +1,14 @@
 """The command line of the Landlock helper for a profile: what may be read and written, computed by leaving out.
 
 Landlock grants rights to whole trees and cannot take any back below. So a tree that holds something forbidden is not
-granted itself; its other entries are, one by one. (Names can be listed everywhere.) In a workspace with protected
+granted itself; its other entries are, one by one. (Names can be listed everywhere.) In a folder with protected
 paths nothing new can be made beside them: that is strict, and it is why bubblewrap is taken first.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
-from treadle.workspace.sandbox.ground import Ground
+from treadle.workspace.sandbox.present import Present
 from treadle.workspace.sandbox.profile import Profile, is_within
 
 Children = Callable[[str], Sequence[str]]
@@ -29,18 +29,21 @@ def without(top: str, forbidden: Sequence[str], children: Children) -> Iterator[
         yield from without(child, below, children)
 
 
-def landlock(helper: Sequence[str], profile: Profile, ground: Ground, children: Children) -> tuple[str, ...]:
+def landlock(helper: Sequence[str], profile: Profile, present: Present, children: Children) -> tuple[str, ...]:
     """Build the command line that goes before the command's own; `helper` runs `confine.py`."""
-    masked = [place.path for place in ground.masked]
-    kept = [*masked, *(place.path for place in ground.protected)]
-    reading = [*without("/", masked, children), *(place.path for place in ground.readable)]
-    writing = [*_DEVICES, *(place.path for place in ground.writable)]
+    kept = [*present.masked, *present.protected]
+    shown = (*profile.folders, *present.readable, *present.writable)
+    reading = [
+        *without("/", [*present.masked, *present.hidden], children),
+        *chain.from_iterable(without(path, present.masked, children) for path in shown),
+    ]
+    writing = [*_DEVICES, *present.writable]
     if profile.change_root:
         writing += chain.from_iterable(without(folder, kept, children) for folder in profile.folders)
     return (
         *helper,
         *("--list", "/"),
-        *chain.from_iterable(("--read", path) for path in reading),
+        *chain.from_iterable(("--read", path) for path in dict.fromkeys(reading)),
         *chain.from_iterable(("--write", path) for path in writing),
         *("--tmp", profile.tmp),
     )

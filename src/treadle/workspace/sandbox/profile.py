@@ -8,24 +8,35 @@ from treadle.protocol.tools import Right, SandboxDenial
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Bounds of a command: processes beside those its user has, open files, and bytes of memory of each process."""
+    """Bounds of a command with all that it starts; None and 0 stand for none.
+
+    `memory` (bytes), `processes`, `disk` (bytes by which the free space may fall meanwhile) and `seconds` are watched,
+    `file` (bytes of one file) and `open_files` of one process are the kernel's to keep.
+    """
 
     processes: int = 1024
     open_files: int = 4096
-    memory: int | None = None
+    memory: int = 0
+    file: int = 0
+    disk: int = 0
+    seconds: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """The rights of a command. Every path is absolute and without `..`.
+    """The rights of a command. Every path is absolute, resolved and without `..`; one that is missing is left out.
 
     `roots` are further folders that are treated like the workspace at `root`; none lies in another. `contents` names
-    what is bound in the place of such a folder, where it is not the folder itself. `locks` has one
-    file for each of them in their order, as `lock` is for the workspace. `protected` are paths in these folders that
-    stay as they are, also when they do not exist: one that ends in `/` is a folder. `masked` are paths that cannot be
-    read. `tmp` is a private folder that takes the place of /tmp, and `lock` a file outside the workspace that commands
-    of this workspace share; its folder exists. `writable` paths may be written besides the workspace, `readable` ones
-    are shown although they lie in a place that is hidden whole.
+    what is bound in the place of such a folder, to be written, where it is not the folder itself.
+
+    - `protected` are paths in these folders, or in `writable` ones, that stay as they are.
+    - `masked` are paths that cannot be read. A file shows what `instead` names for it, or else the file `empty`.
+    - `hidden` folders are shown empty and closed, but for what lies in them and is named here.
+    - `readable` paths are shown although they lie in such a place, and so are `shown` ones, in which no link is;
+      `replaced` are files shown there with another text.
+    - `scratch` folders are writable and private: each shows a folder of the session's own.
+    - `writable` paths may be written besides the workspace.
+    - `tmp` is a private folder that takes the place of /tmp, `private` one for what the sandbox itself needs.
     """
 
     root: str
@@ -35,12 +46,16 @@ class Profile:
     network: bool = False
     protected: tuple[str, ...] = ()
     masked: tuple[str, ...] = ()
-    writable: tuple[str, ...] = ()
+    instead: tuple[tuple[str, str], ...] = ()
+    empty: str = ""
+    hidden: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
-    scratch: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    replaced: tuple[tuple[str, str], ...] = ()
+    scratch: tuple[tuple[str, str], ...] = ()
+    writable: tuple[str, ...] = ()
     tmp: str
-    lock: str
-    locks: tuple[str, ...] = ()
+    private: str
     limits: Limits = Limits()
 
     @property
@@ -67,10 +82,9 @@ def allow(profile: Profile, granted: SandboxDenial) -> Profile:
             return replace(profile, readable=(*profile.readable, path))
         case Right.WRITE if path in profile.folders:
             return replace(profile, change_root=True)
-        case Right.WRITE if path in profile.protected:
-            return replace(profile, protected=tuple(entry for entry in profile.protected if entry != path))
         case Right.WRITE:
-            return replace(profile, writable=(*profile.writable, path))
+            kept = tuple(entry for entry in profile.protected if entry != path)
+            return replace(profile, protected=kept, writable=(*profile.writable, path))
         case _:
             assert_never(granted.right)
 

@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _EPERM, _ENOSYS, _NO_FAMILY = 1, 38, 97
 _NR, _ARCH, _FIRST_ARGUMENT = 0, 4, 16  # offsets in seccomp_data
 _FAMILIES = (1, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK. Others, such as the sockets of virtual machines, know no namespaces."""
 _X32 = 0x40000000
-_SOCKET = "socket"
+_SOCKET, _CLONE = "socket", "clone"
+_NEW_USER = 0x10000000  # a flag of clone(2): a user namespace, in which a process has every capability
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,11 @@ class _Machine:
 
 
 _IO_URING = {"io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427}
+_UNSEEN = {**_IO_URING, "clone3": 435}
+"""Calls that are said not to exist: programs fall back to older ones, whose arguments a filter can see."""
+
 _COMMON = {
-    **_IO_URING,
+    **_UNSEEN,
     "open_tree": 428,
     "move_mount": 429,
     "fsopen": 430,
@@ -63,7 +67,9 @@ _X86_64 = {
     "swapon": 167,
     "reboot": 169,
     "syslog": 103,
+    "unshare": 272,
     _SOCKET: 41,
+    _CLONE: 56,
 }
 _AARCH64 = {
     "ptrace": 117,
@@ -89,7 +95,9 @@ _AARCH64 = {
     "swapon": 224,
     "reboot": 142,
     "syslog": 116,
+    "unshare": 97,
     _SOCKET: 198,
+    _CLONE: 220,
 }
 _MACHINES: Mapping[str, _Machine] = MappingProxyType(
     {
@@ -107,7 +115,8 @@ def filter_program(machine: str, *, sockets: bool) -> bytes:
     known = _MACHINES.get(machine)
     if known is None:
         return b""
-    refused = {number: _error(name) for name, number in known.numbers.items() if name != _SOCKET or not sockets}
+    judged = {_CLONE, _SOCKET} if sockets else {_CLONE}
+    refused = {number: _error(name) for name, number in known.numbers.items() if name not in judged}
     code = [
         _instruction(_LOAD, _ARCH),
         _instruction(_EQUAL, known.arch, if_true=1),
@@ -120,6 +129,12 @@ def filter_program(machine: str, *, sockets: bool) -> bytes:
         code += [_instruction(_EQUAL, number, if_false=1), _instruction(_RETURN, _ERROR | error)]
     if sockets:
         code += _of_families(known.numbers[_SOCKET])
+    code += [
+        _instruction(_EQUAL, known.numbers[_CLONE], if_false=3),
+        _instruction(_LOAD, _FIRST_ARGUMENT),
+        _instruction(_HAS_BITS, _NEW_USER, if_false=1),
+        _instruction(_RETURN, _ERROR | _EPERM),
+    ]
     return b"".join([*code, _instruction(_RETURN, _ALLOW)])
 
 
@@ -135,8 +150,8 @@ def _of_families(number: int) -> list[bytes]:
 
 
 def _error(name: str) -> int:
-    """Programs fall back when io_uring is not there; the rest is said to be forbidden."""
-    return _ENOSYS if name in _IO_URING else _EPERM
+    """Programs fall back when a call is not there; the rest is said to be forbidden."""
+    return _ENOSYS if name in _UNSEEN else _EPERM
 
 
 def _instruction(code: int, value: int, *, if_true: int = 0, if_false: int = 0) -> bytes:

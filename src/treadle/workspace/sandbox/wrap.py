@@ -1,57 +1,104 @@
-"""The whole command line of a sandboxed command, around the guard and inside of it."""
+"""The whole command line of a sandboxed command."""
 
 import os
 import platform
 import stat
 import sys
-from itertools import chain
+from hashlib import sha256
 from pathlib import Path
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.sandbox import box, confine
+from treadle.workspace.private_file import write_private
+from treadle.workspace.sandbox import confine
 from treadle.workspace.sandbox.backend import Backend, SandboxState
-from treadle.workspace.sandbox.bubblewrap import bubblewrap
-from treadle.workspace.sandbox.ground import Ground, Kind, look
+from treadle.workspace.sandbox.bubblewrap import SECCOMP_FD, bubblewrap
 from treadle.workspace.sandbox.landlock import landlock
-from treadle.workspace.sandbox.profile import Limits, Profile, is_within
+from treadle.workspace.sandbox.present import Present, look
+from treadle.workspace.sandbox.profile import Limits, Profile
+from treadle.workspace.sandbox.seatbelt import seatbelt
 from treadle.workspace.sandbox.seccomp import filter_program
-from treadle.workspace.wrapping import Wrapping
+from treadle.workspace.wrapping import Watch, Wrapping
 
 _PYTHON = (sys.executable, "-I", "-S")
+_SHELL = "/bin/sh"
+_BLOCK = 512  # bytes; in which a shell called `sh` counts a file's size
 
 
 def prepare(profile: Profile, state: SandboxState) -> Wrapping:
-    """Look at the ground and wrap for it. Raises `ToolError` when nothing here can confine a command."""
+    """Look at what is there and wrap for it. Raises `ToolError` when nothing here can confine a command."""
     if state.backend is None:
         raise ToolError(
             f"The command was not started: there is no sandbox on this system ({state.reason}). Tell the user."
         )
-    Path(profile.tmp).mkdir(mode=0o700, parents=True, exist_ok=True)
-    for lock in (profile.lock, *profile.locks):
-        Path(lock).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return wrap(profile, look(profile), state, tasks=_tasks())
+    try:
+        for folder in (profile.tmp, profile.private, *(source for _, source in profile.scratch)):
+            os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - a third of its time with pathlib
+        return wrap(profile, look(profile), state, tasks=_tasks())
+    except OSError as error:
+        raise ToolError(f"The command was not started: its sandbox cannot be set up ({error}). Tell the user.") from (
+            error
+        )
 
 
-def wrap(profile: Profile, ground: Ground, state: SandboxState, *, tasks: int) -> Wrapping:
-    """Wrap for one ground; `tasks` are the threads that run on this system now, on which the bound stands."""
+def wrap(profile: Profile, present: Present, state: SandboxState, *, tasks: int) -> Wrapping:
+    """Wrap for what is there; `tasks` are the threads that run on this system now, on which the bound stands."""
     machine = platform.machine()
-    options = _limits(profile.limits, tasks)
-    if state.backend is Backend.BUBBLEWRAP:
-        code = filter_program(machine, sockets=True).hex()
-        inner = bubblewrap(state.program, profile, ground, seccomp=bool(code))
-        if profile.network and _can_be_scoped(state.program):
-            # With the network of the system come its abstract sockets, which have no path that could be covered.
-            inner = (*_PYTHON, confine.__file__, *confine.SCOPES_ONLY, "--", *inner)
-        options += (*_placeholders(profile, ground), *(("--seccomp", code) if code else ()))
-    else:
-        code = filter_program(machine, sockets=profile.network).hex()
-        if not code and not profile.network:
-            raise ToolError(
-                f"The command was not started: on {machine} it cannot be cut off from the network. Tell the user."
-            )
-        helper = (*_PYTHON, confine.__file__)
-        inner = (*landlock(helper, profile, ground, _children), *(("--seccomp", code) if code else ()), "--")
-    return Wrapping((*_PYTHON, box.__file__, profile.lock, *options, "--"), inner)
+    limits = profile.limits
+    code = b""
+    match state.backend:
+        case Backend.BUBBLEWRAP:
+            code = filter_program(machine, sockets=True)
+            inner = bubblewrap(state.program, profile, present, seccomp=bool(code))
+            if profile.network and _can_be_scoped(state.program):
+                # With the network of the system come its abstract sockets, which have no path that could be covered.
+                inner = (*_PYTHON, confine.__file__, *confine.SCOPES_ONLY, "--", *inner)
+        case Backend.SEATBELT:
+            inner = seatbelt(profile, present)
+        case _:
+            inner = _landlock(profile, present, machine)
+    watch = Watch(
+        memory=limits.memory,
+        processes=limits.processes,
+        disk=limits.disk,
+        seconds=limits.seconds,
+        folders=(profile.root, profile.tmp),
+    )
+    return Wrapping(inner=(*_limited(limits, tasks, _stored(code, profile.private)), *inner), watch=watch)
+
+
+def _landlock(profile: Profile, present: Present, machine: str) -> tuple[str, ...]:
+    code = filter_program(machine, sockets=profile.network).hex()
+    if not code and not profile.network:
+        raise ToolError(
+            f"The command was not started: on {machine} it cannot be cut off from the network. Tell the user."
+        )
+    helper = (*_PYTHON, confine.__file__)
+    return (*landlock(helper, profile, present, _children), *(("--seccomp", code) if code else ()), "--")
+
+
+def _limited(limits: Limits, tasks: int, file: str) -> tuple[str, ...]:
+    """Set bounds that the kernel keeps, open the filter, and become the rest of the command line.
+
+    A shell does it in a millisecond. A bound above the one that is set already leaves that as it is; the bound on
+    processes has one letter in dash and another in bash.
+    """
+    processes = limits.processes + tasks
+    bounds = [f"ulimit -n {limits.open_files}", "ulimit -c 0", f"ulimit -u {processes} || ulimit -p {processes}"]
+    if limits.file:
+        bounds.append(f"ulimit -f {limits.file // _BLOCK}")
+    opened = f'exec {SECCOMP_FD}<"$0"; ' if file else ""
+    quiet = " ".join(f"{{ {bound}; }} 2>/dev/null;" for bound in bounds)
+    return _SHELL, "-c", f'{quiet} {opened}exec "$@"', file or _SHELL
+
+
+def _stored(code: bytes, folder: str) -> str:
+    """Keep the filter in a file, named by what it holds; gives the path."""
+    if not code:
+        return ""
+    file = Path(folder, f"filter-{sha256(code).hexdigest()[:16]}")
+    if not file.exists():
+        write_private(file, code)
+    return str(file)
 
 
 def _can_be_scoped(program: str) -> bool:
@@ -61,25 +108,6 @@ def _can_be_scoped(program: str) -> bool:
     except OSError:
         return False
     return not gains and confine.version() >= confine.LEAST_FOR_SCOPES
-
-
-def _limits(limits: Limits, tasks: int) -> tuple[str, ...]:
-    wanted = {"NPROC": limits.processes + tasks, "NOFILE": limits.open_files, "CORE": 0, "AS": limits.memory}
-    given = (f"{name}={number}" for name, number in wanted.items() if number is not None)
-    return tuple(chain.from_iterable(("--limit", text) for text in given))
-
-
-def _placeholders(profile: Profile, ground: Ground) -> tuple[str, ...]:
-    """Name what must stand in for missing paths, by root; a workspace that cannot be changed needs none."""
-    if not profile.change_root:
-        return ()
-    options = {Kind.MISSING_FILE: "--file", Kind.MISSING_FOLDER: "--folder", Kind.LINK: "--link"}
-    named: list[tuple[str, str]] = []
-    for root, lock in zip(profile.folders, (profile.lock, *profile.locks), strict=True):
-        named += [] if lock == profile.lock else [("--lock", lock)]
-        missing = (place for place in ground.protected if place.kind in options and is_within(place.path, root))
-        named += [(options[place.kind], place.path) for place in missing]
-    return tuple(chain.from_iterable(named))
 
 
 def _children(folder: str) -> list[str]:

@@ -1,0 +1,87 @@
+"""The throw-away copy of a session's last command: what was changed in it waits here until somebody has decided."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from treadle.protocol.errors import ToolError
+from treadle.protocol.messages import Text
+from treadle.protocol.tools import CallResult, CopyChanges, Outcome
+from treadle.workspace.copies import (
+    Copy,
+    Hold,
+    apply_changes,
+    make_copy,
+    read_changes,
+    show_difference,
+    throw_away,
+)
+from treadle.workspace.sandbox import Profile, SandboxState
+
+_MOST_SHOWN = 100_000
+"""Characters of the differences that are kept to be shown."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    copy: Copy
+    hold: Hold
+
+
+@dataclass(slots=True)
+class Copies:
+    """At most one copy at a time: the next one throws the last one away."""
+
+    last: Copy | None = None
+    waiting: dict[str, _Waiting] = field(default_factory=dict)
+
+    def make(self, profile: Profile, state: SandboxState, data: Path) -> Copy:
+        """Prepare a copy for the next command. Raises `ToolError` or `OSError`."""
+        self.throw_away()
+        shown = {path: Path(file).read_bytes() for path, file in profile.instead}
+        self.last = make_copy(profile, state, data, shown=shown)
+        return self.last
+
+    def read(self, hold: Hold, output: str, *, failed: bool) -> CopyChanges:
+        """Say what the command changed; what waits for an answer is kept."""
+        copy = self.last
+        if copy is None:
+            return CopyChanges()
+        found = read_changes(copy, hold, output=output, failed=failed)
+        if not found.changes:
+            self.throw_away()
+            return found
+        self.waiting[found.digest] = _Waiting(copy, hold)
+        return replace(found, diff=_differences(copy, found))
+
+    def keep(self, digest: str) -> CallResult:
+        """Apply the changes that a digest names, or nothing. Raises `ToolError`."""
+        waiting = self.waiting.get(digest)
+        if waiting is None:
+            raise ToolError("Nothing was applied: the changes are not there any more. Run the command again.")
+        changes = apply_changes(waiting.copy, digest, waiting.hold)
+        self.throw_away()
+        said = Text(text=f"\n[The user kept its changes: {len(changes):,} changed files are in the workspace now.]")
+        return CallResult(outcome=Outcome.OK, content=(said,), changes=changes)
+
+    def throw_away(self) -> None:
+        """Forget the last copy."""
+        self.waiting.clear()
+        if self.last is not None:
+            throw_away(self.last)
+            self.last = None
+
+
+def _differences(copy: Copy, found: CopyChanges) -> str:
+    shown: list[str] = []
+    size = 0
+    for change in found.changes:
+        if change.held:
+            continue
+        shown.append(show_difference(copy, change.path))
+        size += len(shown[-1])
+        if size > _MOST_SHOWN:
+            shown.append("[... more is not shown here]\n")
+            break
+    return "".join(shown)

@@ -1,0 +1,65 @@
+"""How the commands of one session are set up; what that takes is loaded with the first command."""
+
+import asyncio
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from treadle.app.places import data_directory
+from treadle.app.session.roots import Roots
+from treadle.policy.rules import Ruleset
+from treadle.protocol.permissions import Standing
+from treadle.protocol.tools import CallResult, Rights
+from treadle.workspace.confinement import Setup
+
+if TYPE_CHECKING:
+    from treadle.app.security.confinement import Place
+
+
+class ConfinedCommands:
+    """The commands of a session in a folder; `private` is the session's own place in Treadle's data."""
+
+    def __init__(
+        self,
+        *,
+        root: str,
+        roots: Roots,
+        private: Path,
+        trusted: bool,
+        standing: Callable[[], Standing],
+        rules: Callable[[], Ruleset],
+    ) -> None:
+        self._root = root
+        self._roots = roots
+        self._private = private
+        self._trusted = trusted
+        self._standing = standing
+        self._rules = rules
+
+    @cached_property
+    def _place(self) -> "Place":
+        from treadle.app.security.confinement import Place, recover
+
+        found = Place(root=self._root, roots=self._roots.folders, data=data_directory(), private=self._private)
+        found.known.notes += recover(found.data)
+        return found
+
+    def set_up(self, line: str, rights: Rights, *, background: bool = False) -> Setup:
+        """Set up the run of a line under its rights; looks at the disk. Raises `ToolError`."""
+        from treadle.app.security.confinement import confine
+        from treadle.app.session.judging import policy_context
+
+        context = policy_context(
+            self._root, self._standing(), trusted=self._trusted, further=self._roots, rules=self._rules()
+        )
+        return confine(line, rights, self._place, context, background=background)
+
+    async def keep(self, digest: str, /) -> CallResult:
+        """Apply what a command changed in its throw-away copy. Raises `ToolError`."""
+        return await asyncio.to_thread(self._place.known.copies.keep, digest)
+
+    async def close(self) -> None:
+        """Throw away what waits for an answer that will not come."""
+        if "_place" in self.__dict__:
+            await asyncio.to_thread(self._place.known.copies.throw_away)

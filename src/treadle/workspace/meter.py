@@ -1,0 +1,188 @@
+"""What a command and all that it started take, seen from its guard; see there why so little is imported."""
+
+import os
+import time
+
+_WATCH_FIRST, _WATCH_NEXT = 0.1, 0.25  # seconds between looks at what a bounded command takes
+_WATCH_LEAST, _WATCH_MOST = 0.02, 1.0
+_LID = 64  # processes above the bound: the kernel keeps them, and the guard ends what comes so far
+_BUSY = 15  # times as long as a look took, the next one is waited for
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def descendants(root: int) -> list[int]:
+    """List the processes below `root`, parents before children; empty where there is no /proc."""
+    children: dict[int, list[int]] = {}
+    try:
+        names = os.listdir("/proc")  # noqa: PTH208 - pathlib costs this program a third of its start
+    except OSError:
+        return []
+    for name in names:
+        if name.isdigit() and (stat := _stat(int(name))) is not None:
+            children.setdefault(stat[1], []).append(int(name))
+    found: list[int] = []
+    todo = [root]
+    while todo:
+        below = children.get(todo.pop(), [])
+        found += below
+        todo += below
+    return found
+
+
+def name_of(pid: int) -> str:
+    """Name a process as the kernel does; empty when it is gone."""
+    stat = _stat(pid)
+    return stat[0] if stat else ""
+
+
+def _stat(pid: int) -> tuple[str, int] | None:
+    """Read the name and the parent of a process; None when it is gone or only waits to be reaped."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - as above
+            head, _, tail = file.read().rpartition(b")")
+    except OSError:
+        return None
+    fields = tail.split()
+    if fields[0] == b"Z":
+        return None
+    return head.partition(b"(")[2].decode(errors="replace"), int(fields[1])
+
+
+class Meter:
+    """Looks from time to time at what a command and all that it started take; more often when they grow quickly."""
+
+    def __init__(self, bounds: list[str]) -> None:
+        pairs = [text.partition("=")[::2] for text in bounds]
+        self.folders = [value for name, value in pairs if name == "folder"]
+        self.bounds = {name: int(value) for name, value in pairs if name != "folder" and int(value)}
+        self.start = self.last = time.monotonic()
+        self.wait = _WATCH_FIRST
+        self.taken = 0
+        self.free = self.free_space() if "disk" in self.bounds else []
+        self.lid = _Lid(self.bounds.get("processes", 0))
+
+    @property
+    def pause(self) -> int | None:
+        """Milliseconds until the next look; None when there is nothing to look at."""
+        if not self.bounds:
+            return None
+        return max(1, int((self.last + self.wait - time.monotonic()) * 1000) + 1)
+
+    def look(self) -> str:
+        """Name the bound that is exceeded, and its number; empty for none, and before it is time to look."""
+        now = time.monotonic()
+        if not self.bounds or now < self.last + self.wait:
+            return ""
+        found = self.exceeded(now, descendants(os.getpid()))
+        self.wait = min(_WATCH_MOST, max(self.wait, _BUSY * (time.monotonic() - now)))
+        self.last = time.monotonic()
+        return f"{found} {self.bounds[found]}" if found else ""
+
+    def exceeded(self, now: float, pids: list[int]) -> str:
+        """Compare each bound with what is taken; `pids` are the processes."""
+        if 0 < self.bounds.get("processes", 0) < len(pids):
+            return "processes"
+        if 0 < self.bounds.get("seconds", 0) < now - self.start:
+            return "seconds"
+        if "memory" in self.bounds and self.too_much_memory(now, pids):
+            return "memory"
+        fell = [before - free for before, free in zip(self.free, self.free_space(), strict=True)] if self.free else []
+        return "disk" if any(self.bounds["disk"] < each for each in fell) else ""
+
+    def too_much_memory(self, now: float, pids: list[int]) -> bool:
+        """Sum the resident pages, which is quick; where that is too much, count what several have in common once."""
+        bound = self.bounds["memory"]
+        taken = sum(map(_resident, pids))
+        growth = max(1.0, (taken - self.taken) / max(now - self.last, 0.001))
+        self.wait = max(_WATCH_LEAST, min(_WATCH_NEXT, (bound - taken) / growth / 2))
+        self.taken = taken
+        return taken > bound and sum(map(_share, pids)) > bound
+
+    def free_space(self) -> list[int]:
+        """Give the free bytes of each file system; 0 for one that is gone."""
+        return [_free(folder) for folder in self.folders]
+
+
+class _Lid:
+    """A control group that bounds the processes of root's commands, whom the kernel sets no other bound.
+
+    Without a controller that may be used, looking is all there is.
+    """
+
+    def __init__(self, processes: int) -> None:
+        self.folder = ""
+        if not processes or os.geteuid() != 0:
+            return
+        for parent in _pid_groups():
+            folder = f"{parent}/treadle-{os.getpid()}"
+            try:
+                os.mkdir(folder)  # noqa: PTH102 - as above
+                self.folder = folder
+                _write_to(f"{folder}/pids.max", processes + _LID)
+            except OSError:
+                self.leave()
+                continue
+            return
+
+    def enter(self) -> None:
+        """Put this process into the group, with all that it starts."""
+        if self.folder:
+            _write_to(f"{self.folder}/cgroup.procs", os.getpid())
+
+    def leave(self) -> None:
+        """Remove the group; it is empty by now."""
+        if self.folder:
+            try:
+                os.rmdir(self.folder)  # noqa: PTH106 - as above
+            except OSError:
+                return
+            self.folder = ""
+
+
+def _pid_groups() -> list[str]:
+    """Give the folders in which a group with a bound on processes may be made: of the first version, and the second."""
+    found = []
+    try:
+        with open("/proc/self/cgroup") as file:  # noqa: PTH123 - as above
+            rows = [row.strip().split(":", 2) for row in file]
+    except OSError:
+        return []
+    for _, controllers, path in rows:
+        if "pids" in controllers.split(","):
+            found.append(f"/sys/fs/cgroup/pids{path}")
+        elif not controllers:
+            found.append(f"/sys/fs/cgroup{path.rpartition('/')[0]}")
+    return found
+
+
+def _write_to(path: str, number: int) -> None:
+    with open(path, "w") as file:  # noqa: PTH123 - as above
+        file.write(str(number))
+
+
+def _resident(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:  # noqa: PTH123 - as above
+            return int(file.read().split()[1]) * _PAGE
+    except (OSError, IndexError):
+        return 0
+
+
+def _share(pid: int) -> int:
+    """Give the resident bytes of a process, of what others use too its share; all of them where that is not told."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:  # noqa: PTH123 - as above
+            for line in file:
+                if line.startswith(b"Pss:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return _resident(pid)
+
+
+def _free(folder: str) -> int:
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return 0
+    return found.f_bavail * found.f_frsize

@@ -1,0 +1,161 @@
+"""The usual profile of each confinement: what commands must leave alone, cannot read, and need to find."""
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+
+from treadle.protocol.tools import Confinement
+from treadle.workspace.sandbox.home import Home, home_for
+from treadle.workspace.sandbox.owned import Tools
+from treadle.workspace.sandbox.profile import Limits, Profile, is_within
+from treadle.workspace.sandbox.survey import Survey
+from treadle.workspace.sandbox.tracked import empty_file
+
+_GIB = 1024**3
+_MEMORY, _FILE, _DISK, _SECONDS = 4 * _GIB, 8 * _GIB, 20 * _GIB, 24 * 3600
+
+_HOME_SECONDS = 10
+"""How long what was found in the home directory is taken for what is there."""
+
+_TELLING = ("PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "XDG_CACHE_HOME")
+"""The variables that say where programs and caches are."""
+
+REPOSITORY_PARTS = (
+    *("hooks", "config", "config.worktree", "commondir", "gitdir", "modules"),
+    *("info/attributes", "info/grafts", "objects/info/alternates", "objects/info/http-alternates"),
+)
+"""What in a repository's own data makes git run or read something else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Where a workspace lies: its user's home, Treadle's own data, and a private folder of the session in there."""
+
+    home: str
+    data: str
+    private: str
+    variables: Mapping[str, str]
+
+
+def profile_for(
+    kind: Confinement,
+    folders: Sequence[str],
+    around: Surroundings,
+    surveys: Sequence[Survey],
+    *,
+    instead: Sequence[tuple[str, str]] = (),
+    owned: AbstractSet[Tools] = frozenset(),
+) -> Profile:
+    """Build the profile of a confinement other than `open`, without a network.
+
+    `folders` are the workspace and its further folders, and `surveys` what there is in each. `instead` pairs secrets
+    with files of their committed text, and `owned` names the tools whose installed programs the line may change.
+    """
+    if kind is Confinement.OPEN:
+        raise ValueError("a command without a sandbox has no profile")
+    root, *roots = folders
+    home = _home(
+        around.home,
+        around.private,
+        tuple((name, around.variables.get(name, "")) for name in _TELLING),
+        (tuple(folders), tuple(chain.from_iterable(found.python for found in surveys))),
+        age=int(time.monotonic() / _HOME_SECONDS),
+    )
+    data = os.path.realpath(around.data)
+    repositories = tuple(chain.from_iterable(map(repositories_of, folders))) if kind is Confinement.GIT else ()
+    return Profile(
+        root=root,
+        roots=tuple(roots),
+        change_root=kind is not Confinement.LOOK,
+        protected=(
+            *(path for found in surveys for path in _found_in(found, owned) if path not in repositories),
+            *(_on_path(folders, around.variables) if not owned else ()),
+            *repository_parts(repositories),
+        ),
+        masked=(*home.masked, data, *chain.from_iterable(found.secrets for found in surveys)),
+        instead=tuple(instead),
+        empty=empty_file(f"{around.private}/sandbox"),
+        hidden=home.hidden,
+        shown=home.shown,
+        replaced=home.replaced,
+        scratch=home.scratch,
+        writable=tuple(folder for folder in repositories if not any(is_within(folder, root) for root in folders)),
+        tmp=str(Path(around.private, "tmp")),
+        private=f"{around.private}/sandbox",
+        limits=usual_limits(),
+    )
+
+
+@lru_cache(maxsize=8)
+def _home(
+    home: str,
+    private: str,
+    variables: tuple[tuple[str, str], ...],
+    folders: tuple[tuple[str, ...], tuple[str, ...]],
+    *,
+    age: int,  # noqa: ARG001 - so that what was found is looked for again
+) -> Home:
+    roots, environments = folders
+    return home_for(home, private, dict(variables), roots=roots, environments=environments)
+
+
+def usual_limits() -> Limits:
+    """Give the bounds of a command: of the memory 4 GiB or half of the machine's, whichever is less."""
+    try:
+        whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        whole = 2 * _MEMORY
+    return Limits(memory=min(_MEMORY, whole // 2), file=_FILE, disk=_DISK, seconds=_SECONDS)
+
+
+def _found_in(found: Survey, owned: AbstractSet[Tools]) -> Iterator[str]:
+    """Give what stays as it is: control files, and what interpreters and shells pick up by themselves."""
+    yield from found.control_paths
+    yield from found.python if Tools.PYTHON not in owned else ()
+    yield from found.node if Tools.NODE not in owned else ()
+
+
+def _on_path(folders: Sequence[str], variables: Mapping[str, str]) -> Iterator[str]:
+    """Give the folders of the workspace in which shells look for programs."""
+    for folder in map(os.path.normpath, variables.get("PATH", "").split(os.pathsep)):
+        if folder not in folders and any(is_within(folder, root) for root in folders):
+            yield folder
+
+
+def repository_parts(repositories: Sequence[str]) -> Iterator[str]:
+    """Give the parts of repositories that stay as they are, where they exist; also of their linked worktrees."""
+    for repository in repositories:
+        linked = [f"{repository}/worktrees/{name}" for name in _names(f"{repository}/worktrees")]
+        for folder in (repository, *linked):
+            yield from (path for name in REPOSITORY_PARTS if os.path.lexists(path := f"{folder}/{name}"))
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))  # noqa: PTH208 - names alone are wanted, before every command
+    except OSError:
+        return []
+
+
+def repositories_of(root: str) -> Iterator[str]:
+    """Give the folders with git's data for a workspace at the top of a repository, also of a linked worktree.
+
+    A `.git` file can name any folder. So it is followed only where what it names leads back to this workspace.
+    """
+    at = Path(root, ".git")
+    if at.is_dir() and not at.is_symlink():
+        yield str(at)
+        return
+    try:
+        named = Path(root, at.read_text().removeprefix("gitdir:").strip()).resolve()
+        back = (named / "gitdir").read_text().strip()
+        shared = Path(named, (named / "commondir").read_text().strip()).resolve()
+    except (OSError, ValueError):
+        return
+    if os.path.realpath(back) == os.path.realpath(at) and named.parent == shared / "worktrees":
+        yield str(shared)

@@ -1,0 +1,107 @@
+"""What takes more than its bound is ended with all that it started, and the result says which bound."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.workspace.processes import lasting, living
+from tests.workspace.sandbox.running import Box, bubblewrap, landlock
+
+from treadle.workspace.sandbox import Limits, SandboxState
+from treadle.workspace.wrapping import describe_bound
+
+MIB = 1024**2
+EATS = """python3 -c '
+import time
+kept = []
+while True:
+    kept.append(bytearray(range(250)) * 4000)
+    time.sleep(0.002)
+'"""
+SHARES = """python3 -c '
+import os, time
+kept = bytearray(range(250)) * 400000
+for _ in range(4):
+    if not os.fork():
+        time.sleep(1)
+        os._exit(0)
+for _ in range(4):
+    os.wait()
+'"""
+
+
+@pytest.fixture(params=[bubblewrap, landlock])
+def box(request: pytest.FixtureRequest, tmp_path: Path) -> Box:
+    state: Callable[[], SandboxState] = request.param
+    (tmp_path / "work").mkdir()
+    return Box(tmp_path, state())
+
+
+async def ended(box: Box, line: str, limits: Limits) -> str:
+    """Run a line to its end, and see that another one runs after it; gives how it ended, and what it printed."""
+    command = box.start(line, replace(box.profile(), limits=limits))
+    await command.finish(60)
+    said = f"{command.describe()} {command.take_output()}"
+    assert not command.alive
+    await command.close()
+    assert await box.run("echo fine") == (0, "fine\n")
+    return said
+
+
+async def test_memory_of_one_process_is_bounded(box: Box) -> None:
+    assert (await ended(box, EATS, Limits(memory=150 * MIB))).startswith(
+        "Stopped: it used more than 0.15 GiB of memory"
+    )
+
+
+async def test_memory_is_bounded_over_all_processes(box: Box) -> None:
+    one = "python3 -c 'x = bytearray(range(250)) * 240000; import time; time.sleep(60)'"
+    line = f"{one} & {one} & {one} & wait"
+    assert (await ended(box, line, Limits(memory=150 * MIB))).startswith(
+        "Stopped: it used more than 0.15 GiB of memory"
+    )
+
+
+async def test_memory_that_processes_share_is_counted_once(box: Box) -> None:
+    assert await ended(box, SHARES, Limits(memory=250 * MIB)) == "Exit status 0. "
+
+
+async def test_the_number_of_processes_is_bounded_also_for_root(box: Box) -> None:
+    sleep = lasting()
+    line = f"for i in {{1..60}}; do {sleep} & done; wait"
+    said = await ended(box, line, Limits(processes=30))
+    assert said.startswith("Stopped: it ran more than 30 processes, the most that a command may run.")
+    assert living(sleep) == 0
+
+
+async def test_a_command_that_fills_the_disk_is_ended(box: Box) -> None:
+    line = "head -c 150000000 /dev/zero > large; sync; sleep 60"
+    said = await ended(box, line, Limits(disk=50 * MIB))
+    assert said.startswith("Stopped: the free disk space fell by more than 0.049 GiB while it ran.")
+
+
+async def test_a_file_does_not_grow_beyond_its_bound(box: Box) -> None:
+    said = await ended(box, "head -c 3000000 /dev/zero > large; wc -c < large", Limits(file=MIB))
+    assert said.endswith("File too large\n1048576\n")
+
+
+async def test_time_is_bounded(box: Box) -> None:
+    sleep = lasting()
+    said = await ended(box, f"setsid {sleep} & {sleep}", Limits(seconds=1))
+    assert (said.strip(), living(sleep)) == (
+        "Stopped: it ran longer than 1 s, the longest that a command may run.",
+        0,
+    )
+
+
+async def test_what_is_kept_in_memory_as_files_is_bounded(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    line = "for at in /dev/shm /run /var/tmp; do df --output=size -k $at | tail -1; done; touch /dev/x"
+    status, output = await Box(tmp_path, bubblewrap()).run(line)
+    assert (status, output.split()[:3]) == (1, ["524288"] * 3)
+
+
+def test_each_bound_is_described() -> None:
+    assert describe_bound("processes", 1024).startswith("it ran more than 1,024 processes")
+    assert describe_bound("memory", 4 * 1024**3).startswith("it used more than 4 GiB of memory")

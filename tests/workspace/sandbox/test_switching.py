@@ -1,0 +1,118 @@
+"""A git command that would write a control file is found before it runs; every other one is not held up."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from treadle.policy.names import control_name, secret_name
+from treadle.workspace.sandbox import Tools, control_files_changed_by, tools_of
+
+SETTINGS = ("-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give branches: `rules` changes AGENTS.md, `plain` does not, `secret` has a key; a stash of each."""
+    root = tmp_path_factory.mktemp("repository")
+
+    def git(*words: str) -> None:
+        subprocess.run(("git", *SETTINGS, *words), cwd=root, check=True, capture_output=True)
+
+    def commit(branch: str, start: str, **files: str) -> None:
+        git("checkout", "-q", "-b", branch, *([start] if start else []))
+        for name, text in files.items():
+            path = root / {"agents": "AGENTS.md", "flow": ".github/workflows/x.yml", "key": "a.pem"}.get(name, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        git("add", "-A")
+        git("commit", "-qm", branch)
+
+    git("init", "-q", "-b", "unused")
+    commit("main", "", agents="one", code="one")
+    commit("rules", "main", agents="two", flow="on: push")
+    commit("plain", "main", code="two")
+    commit("secret", "main", key="key")
+    git("checkout", "-q", "main")
+    (root / "AGENTS.md").write_text("stashed")
+    git("stash")
+    (root / "code").write_text("stashed")
+    git("stash")
+    git("update-ref", "refs/remotes/origin/theirs", "rules")
+    git("update-ref", "refs/remotes/origin/main", "rules")
+    git("config", "remote.origin.url", "/nowhere")
+    git("config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*")
+    git("branch", "-u", "origin/main")
+    return root
+
+
+RULES = (".github/workflows/x.yml", "AGENTS.md")
+LINES = {
+    "git switch rules": RULES,
+    "git checkout rules": RULES,
+    "git checkout -q --detach rules": RULES,
+    "git checkout theirs": RULES,
+    "git switch theirs": RULES,
+    "git switch -c new rules": RULES,
+    "git checkout rules -- .": RULES,
+    "git merge rules": RULES,
+    "git merge -m words rules": RULES,
+    "git merge": RULES,
+    "git pull": RULES,
+    "git rebase rules": RULES,
+    "git rebase --onto rules main": RULES,
+    "git rebase": RULES,
+    "git reset --hard rules": RULES,
+    "git cherry-pick rules": RULES,
+    "git stash pop 1": ("AGENTS.md",),
+    "git stash apply stash@{1}": ("AGENTS.md",),
+    "git switch secret": ("a.pem",),
+    "git stash pop": (),
+    "git switch plain": (),
+    "git switch -c new": (),
+    "git checkout -b new": (),
+    "git checkout code": (),
+    "git checkout main": (),
+    "git merge plain": (),
+    "git reset rules": (),
+    "git reset --hard": (),
+    "git log rules": (),
+    "git diff rules": (),
+    "git switch nothing": (),
+    "git": (),
+    "ls rules": (),
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_line_that_brings_a_control_file_is_known(line: str, repository: Path) -> None:
+    def is_held(path: str) -> bool:
+        return control_name(path) is not None or secret_name(path) is not None
+
+    assert control_files_changed_by(str(repository), line.split(), is_held=is_held) == LINES[line]
+
+
+@pytest.mark.parametrize(
+    ("line", "tools"),
+    [
+        ("pip install x", {Tools.PYTHON}),
+        (".venv/bin/pip3.11 install x", {Tools.PYTHON}),
+        ("python -m pip install x", {Tools.PYTHON}),
+        ("python3 -m venv .venv", {Tools.PYTHON}),
+        ("uv --quiet sync", {Tools.PYTHON}),
+        ("npm ci", {Tools.NODE}),
+        ("yarn", {Tools.NODE}),
+        ("pnpm add x ; uv pip install y", {Tools.NODE, Tools.PYTHON}),
+        ("cd web ; npm install", {Tools.NODE}),
+        ("npm test", set()),
+        ("npm run build", set()),
+        ("uv run evil", set()),
+        ("npm install ; ./evil", set()),
+        ("node_modules/.bin/npm install", set()),
+        ("python -m evil", set()),
+        ("make", set()),
+        ("", set()),
+    ],
+)
+def test_only_what_installs_owns_installed_programs(line: str, tools: set[Tools]) -> None:
+    assert tools_of([part.split() for part in line.split(";")]) == tools
