@@ -106,8 +106,8 @@ async def run_line(
 def _of_copy(copy: CopyChanges) -> Iterator[str]:
     """Say what the model should know of a command's copy beside its changes."""
     if copy.ignored:
-        files = "file" if copy.ignored == 1 else "files"
-        yield f"It ran in a throw-away copy; {copy.ignored:,} {files} that git ignores or a tool caches are discarded."
+        files = "1 file" if copy.ignored == 1 else f"{copy.ignored:,} files"
+        yield f"It ran in a throw-away copy. Discarded: {files} that git ignores or a tool caches."
     if copy.trouble:
         yield copy.trouble
 

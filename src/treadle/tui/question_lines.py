@@ -286,4 +286,7 @@ def _hints(asking: Asking, signs: Signs, *, pager: bool) -> Iterator[str]:
         yield "ctrl-o all"
     elif permission:
         yield "ctrl-o less" if asking.details else "ctrl-o details"
+    if asking.question.copy is not None:
+        yield "esc discard"
+        return
     yield "esc no" if permission or asking.question.kind is QuestionKind.BUDGET else "esc stop"

@@ -224,11 +224,15 @@ def _git_operand(operand: str, scene: Scene, *, is_path: bool) -> list[Finding]:
 
 
 def _repository(command: str, scene: Scene) -> list[Finding]:
-    """Ask before git reads in a folder that is not trusted, or whose own settings would make git run something."""
+    """Ask before git reads where the folder's own settings would make it run something.
+
+    In a folder that is not trusted it is asked at any rate where nothing confines it; confined it runs hardened.
+    """
     if command == "version":
         return []
     if not scene.is_trusted:
-        return _untrusted(scene) or [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED} for git")]
+        hardened = [] if scene.context.confined else [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED} for git")]
+        return _untrusted(scene) or hardened
     return [
         Finding(Risk.EXECUTE, "git-settings", f"the repository sets {setting}")
         for cwd in scene.cwds
