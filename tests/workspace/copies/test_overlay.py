@@ -1,6 +1,7 @@
 """A copy comes and goes with its command: nothing of it stays, whatever is killed, and nobody else sees it."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -33,6 +34,15 @@ REPOSITORY = Path(__file__).parents[3]
 
 def mounts() -> str:
     return Path("/proc/self/mountinfo").read_text()
+
+
+def mentioned(text: str) -> bool:
+    """Whether a process has a text in its command line."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            found.append(text.encode() in (process / "cmdline").read_bytes())
+    return any(found)
 
 
 def private_files(bench: Bench) -> list[Path]:
@@ -96,6 +106,8 @@ async def test_a_killed_treadle_leaves_no_process_no_mount_and_no_copy_that_is_t
     process.send_signal(signal.SIGKILL)
     await process.wait()
     assert await until(marker, 0) == 0
+    while mentioned(str(bench.root)):
+        await asyncio.sleep(0.02)
     assert not (bench.root / "new").exists()
     assert len(private_files(bench)) == 1
     recover(bench.data)
