@@ -72,7 +72,7 @@ async def test_a_command_sees_neither_the_staging_folder_nor_the_layers(bench: B
     await command.finish(60)
     output = command.take_output()
     await command.close()
-    assert output.count("No such file or directory") == len(output.splitlines()) == 2, output
+    assert output.count("No such file or directory") == len(output.splitlines()) >= 2, output
     manifest = read_manifest(copy.folder)
     assert manifest is not None
     assert manifest.changes == ()
