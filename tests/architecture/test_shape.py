@@ -29,6 +29,7 @@ IMPORTS_LATE = {
     "tools/outlines.py": "the grammars are loaded for outlines only",
     "tools/web_fetch.py": "the converter of pages is loaded with the first page",
     "tui/main.py": "the painter is loaded after the first paint",
+    "workspace/copies/upper.py": "runs alone, and mostly finds nothing to hash",
     "workspace/encodings.py": "guessing an encoding is rare",
     "workspace/extract.py": "readers of documents are loaded for documents only",
     "workspace/guard.py": "runs alone, with what its one job needs",

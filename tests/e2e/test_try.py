@@ -1,7 +1,10 @@
 """`treadle try` runs a person's command on a copy of the folder; only --apply changes the folder."""
 
+import asyncio
 import json
+import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,7 @@ import pytest
 
 from tests.e2e.process import Ended, Program
 from tests.workspace.copies.copied import Bench, snapshot
+from tests.workspace.processes import lasting, until
 from treadle.app.exits import Exit
 
 
@@ -112,3 +116,29 @@ async def test_a_name_that_is_no_text_is_shown_escaped(folder: Path) -> None:
     ended = await attempt(folder, "--json", "--", "python3 make.py")
     assert [one["path"] for one in last(ended)["changes"]] == ["\\xff"]
     assert sorted(path.name for path in folder.iterdir()) == [".env", ".git", ".gitignore", "code.py", "make.py"]
+
+
+async def test_an_interrupt_ends_the_command_and_throws_the_copy_away(folder: Path) -> None:
+    marker = lasting()
+    process = await Program(folder.parent / "home").start(
+        "try", "--apply", "--", f"echo x > new; echo on; {marker}", cwd=folder
+    )
+    assert process.stdout is not None
+    assert await process.stdout.readline() == b"on\n"
+    process.send_signal(signal.SIGINT)
+    await process.communicate()
+    assert process.returncode == Exit.INTERRUPTED
+    assert await until(marker, 0) == 0
+    assert not (folder / "new").exists()
+    assert list((folder.parent / "home/copies").iterdir()) == []
+
+
+async def test_a_reader_that_leaves_ends_the_command(folder: Path) -> None:
+    marker = lasting()
+    line = f"{sys.executable} -m treadle try -- 'echo first; {marker} & yes' | head -n 1"
+    done = await asyncio.create_subprocess_shell(
+        line, cwd=folder, env=Program(folder.parent / "home").environment, stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await done.communicate()
+    assert out == b"first\n"
+    assert await until(marker, 0) == 0

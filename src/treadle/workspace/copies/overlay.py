@@ -17,8 +17,7 @@ import signal
 import stat
 import sys
 import time
-from importlib.machinery import SourceFileLoader
-from typing import Any
+from _frozen_importlib_external import SourceFileLoader
 
 _NEW_MOUNTS, _NEW_USER = 0x00020000, 0x10000000  # of unshare(2)
 _PRIVATE, _NO_SUID, _NO_DEVICES = 0x44000, 2, 4  # of mount(2); the first with all that is below
@@ -27,6 +26,10 @@ _MAPS_ROOT = 31  # a capability: root needs it to make the namespaces of the san
 _DROPPED = [number for number in range(64) if number != _MAPS_ROOT]
 _COARSE_CLOCK = 5
 REFUSED = 126
+
+TYPE_CHECKING = False  # as `typing` has it, which takes longer to load than all the rest
+if TYPE_CHECKING:
+    from typing import Any
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -57,7 +60,7 @@ def _write(path: str, text: str) -> None:
         file.write(text)
 
 
-def _make_copies(job: dict[str, Any]) -> None:
+def _make_copies(job: "dict[str, Any]") -> None:
     """Mount everything, with the memory disk as the current directory; nothing of it outlives this process."""
     options = f"size={job['size']},nr_inodes={job['files']},mode=700"
     _mount("mount", "tmpfs", options, _NO_SUID | _NO_DEVICES)
@@ -145,10 +148,12 @@ def _wait(pid: int) -> int:
             status = os.waitstatus_to_exitcode(how)
 
 
-def _load(name: str) -> Any:
+def _load(name: str) -> "Any":
     """Load a module that lies beside this file."""
     path = os.path.join(os.path.dirname(__file__), f"{name}.py")  # noqa: PTH118, PTH120 - as above
-    return SourceFileLoader(name, path).load_module(name)
+    module: Any = type(sys)(name)
+    SourceFileLoader(name, path).exec_module(module)
+    return module
 
 
 def main() -> None:

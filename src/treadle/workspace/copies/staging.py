@@ -18,6 +18,7 @@ from treadle.workspace.owners import Owner, lives, owner_of
 
 _NAME = re.compile(r"(\d{1,10})-(\d{1,20})-[0-9a-f]{12}")
 _CHUNK = 1024 * 1024
+_TRIES = 3
 
 
 class State(Struct, frozen=True, array_like=True):
@@ -112,8 +113,11 @@ class Contents:
 
 
 def remove_folder(folder: Path) -> None:
-    """Throw a staging folder away."""
-    shutil.rmtree(folder, ignore_errors=True)
+    """Throw a staging folder away; a command of a killed process may be writing to it for a last moment."""
+    for _ in range(_TRIES):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
 
 
 def take_abandoned(data: Path) -> Iterator[Path]:

@@ -11,11 +11,13 @@ change is never applied, or that it is in a cache; `recent`, that the original w
 Only the standard library. Every folder is read through a descriptor, so no link is followed in either layer.
 """
 
-import hashlib
 import os
 import stat
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+
+TYPE_CHECKING = False  # as `typing` has it, which takes longer to load than all the rest
+if TYPE_CHECKING:
+    from typing import Any
 
 _CHUNK = 1024 * 1024
 _DEEPEST = 200
@@ -35,10 +37,11 @@ class _RefusedError(Exception):
     """The copy cannot be kept."""
 
 
-class _Layer(NamedTuple):
+class _Layer:
     """A folder of the original that the copy's folder is compared with."""
 
-    fd: int
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
 
     def look(self, name: bytes) -> os.stat_result | None:
         """Find an entry."""
@@ -59,7 +62,7 @@ class _Layer(NamedTuple):
 class _Reader:
     """Compares a copy with its original, and keeps what differs."""
 
-    def __init__(self, contents: int, job: dict[str, Any], start: int) -> None:
+    def __init__(self, contents: int, job: "dict[str, Any]", start: int) -> None:
         self.contents = contents
         self.start = start
         self.caches: frozenset[bytes] = job["caches"]
@@ -74,7 +77,7 @@ class _Reader:
     def read_root(self, root: bytes, number: int, masks: list[tuple[bytes, bytes | None]]) -> None:
         """Read all changes of one root."""
         self.root = number
-        self.masks = {path: None if data is None else hashlib.sha256(data).hexdigest() for path, data in masks}
+        self.masks = {path: None if data is None else _hash_of(data) for path, data in masks}
         upper, lower = os.open(f"{number}/up", _FOLDER), _Layer(os.open(root, _FOLDER))
         before, after = os.fstat(lower.fd), os.fstat(upper)
         self.note(b".", self.known(before), self.known(after))
@@ -156,7 +159,7 @@ class _Reader:
                 self.note(path, before, self.known(found), note=LARGE, recent=recent)
                 return
             if was is not None and was.st_size == found.st_size:
-                after = self.known(found, hashlib.file_digest(file, "sha256").hexdigest())
+                after = self.known(found, _hash(file))
                 if after == before:
                     return
                 file.seek(0)
@@ -164,15 +167,15 @@ class _Reader:
             digest = self.copy(file)
         self.note(path, before, self.known(found, digest), place=(offset, self.at - offset), recent=recent)
 
-    def copy(self, file: Any) -> str:
+    def copy(self, file: "Any") -> str:
         """Append a file to the contents; gives its hash."""
-        digest = hashlib.sha256()
+        digest = _new_hash()
         while data := file.read(_CHUNK):
             digest.update(data)
             _write_all(self.contents, data)
             self.at += len(data)
             self.room -= len(data)
-        return digest.hexdigest()
+        return str(digest.hexdigest())
 
     def read_removed(
         self, lower: _Layer, path: bytes, depth: int, *, itself: bool = True, cached: bool = False
@@ -205,7 +208,7 @@ class _Reader:
         shown, after = self.masks[path], self.known(found)
         if stat.S_ISREG(found.st_mode) and shown is not None:
             with os.fdopen(os.open(name, _FILE, dir_fd=upper), "rb", buffering=0) as file:
-                after = self.known(found, hashlib.file_digest(file, "sha256").hexdigest())
+                after = self.known(found, _hash(file))
             if after[2] == shown:
                 return
         gone = stat.S_ISCHR(found.st_mode) and found.st_rdev == 0
@@ -267,7 +270,7 @@ class _Reader:
         if was.st_size > self.room:
             return self.known(was)
         with os.fdopen(os.open(name, _FILE, dir_fd=lower.fd), "rb", buffering=0) as file:
-            return self.known(was, hashlib.file_digest(file, "sha256").hexdigest())
+            return self.known(was, _hash(file))
 
     def target(self, fd: int, name: bytes, found: os.stat_result) -> str:
         """Read a link."""
@@ -308,6 +311,24 @@ def _json(state: State | None) -> str:
     return "null" if state is None else f'["{state[0]}",{state[1]},"{state[2]}"]'
 
 
+def _new_hash(data: bytes = b"") -> "Any":
+    """Begin a SHA-256; the library is loaded only now, since most commands change nothing."""
+    from hashlib import sha256
+
+    return sha256(data)
+
+
+def _hash_of(data: bytes) -> str:
+    return str(_new_hash(data).hexdigest())
+
+
+def _hash(file: "Any") -> str:
+    digest = _new_hash()
+    while data := file.read(_CHUNK):
+        digest.update(data)
+    return str(digest.hexdigest())
+
+
 def _write_all(fd: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
@@ -326,7 +347,7 @@ def _chunks(reader: _Reader, trouble: str, *, full: bool) -> Iterator[str]:
     yield "]}\n"
 
 
-def keep(folder: int, job: dict[str, Any], start: int) -> None:
+def keep(folder: int, job: "dict[str, Any]", start: int) -> None:
     """Read the copies below the current directory, and write what changed into the staging folder."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     contents = os.open("contents", flags, 0o600, dir_fd=folder)

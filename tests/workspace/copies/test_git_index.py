@@ -1,0 +1,75 @@
+"""Git's index is read as git reads it; whatever else the bytes are, nothing is raised."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treadle.workspace.copies.git_index import Tracked, is_same_index, read_index
+
+
+def git(folder: Path, *words: str) -> bytes:
+    return subprocess.run(("git", *words), cwd=folder, check=True, capture_output=True).stdout
+
+
+def made(folder: Path) -> bytes:
+    git(folder, "init", "-q")
+    for name in ("a", "sub/b", "sub/long-" + "n" * 200, "é"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(name)
+    (folder / os.fsdecode(b"\xff")).write_text("x")
+    git(folder, "add", ".")
+    (folder / "later").write_text("x")
+    git(folder, "add", "-N", "later")
+    return (folder / ".git/index").read_bytes()
+
+
+def test_an_index_is_read_as_git_reads_it(tmp_path: Path) -> None:
+    entries = read_index(made(tmp_path))
+    assert entries is not None
+    listed = git(tmp_path, "ls-files", "-z").split(b"\0")[:-1]
+    assert sorted(name for name, _ in entries) == sorted(listed)
+    found = {name: (int.from_bytes(mode, "big"), blob.hex()) for (name, _), (mode, blob) in entries.items()}
+    for row in git(tmp_path, "ls-files", "-z", "--stage").split(b"\0")[:-1]:
+        facts, _, name = row.partition(b"\t")
+        mode, blob, _ = facts.split()
+        assert found[name] == (int(mode, 8), blob.decode())
+
+
+def test_only_what_will_be_committed_makes_an_index_another_one(tmp_path: Path) -> None:
+    before = made(tmp_path)
+    os.utime(tmp_path / "a", (1, 1))
+    git(tmp_path, "status")
+    refreshed = (tmp_path / ".git/index").read_bytes()
+    assert refreshed != before
+    assert is_same_index(before, refreshed)
+    for words in (
+        ("update-index", "--chmod=+x", "a"),
+        ("update-index", "--assume-unchanged", "a"),
+        ("rm", "-q", "--cached", "a"),
+    ):
+        git(tmp_path, *words)
+        changed = (tmp_path / ".git/index").read_bytes()
+        assert not is_same_index(refreshed, changed)
+        refreshed = changed
+
+
+def test_what_git_has_is_known_also_below_the_top_and_in_a_worktree(tmp_path: Path) -> None:
+    top = tmp_path / "top"
+    top.mkdir()
+    made(top)
+    git(top, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "x")
+    git(top, "worktree", "add", "-q", "../other")
+    for root in (top / "sub", tmp_path / "other/sub"):
+        tracked = Tracked([str(root)])
+        assert (tracked.has(0, b"b"), tracked.has(0, b"no")) == (True, False)
+    assert not Tracked([str(tmp_path)]).has(0, b"top/a")
+
+
+@given(st.binary(max_size=300), st.integers(2, 4), st.integers(0, 2**32 - 1))
+def test_no_bytes_make_reading_fail(rest: bytes, version: int, count: int) -> None:
+    index = b"DIRC" + version.to_bytes(4, "big") + count.to_bytes(4, "big") + rest
+    assert count == 0 or len(rest) > 62 or read_index(index) is None
+    assert not is_same_index(rest, index)
