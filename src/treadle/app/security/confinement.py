@@ -14,6 +14,7 @@ from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Right, SandboxDenial
 from treadle.workspace.confinement import Confinement
 from treadle.workspace.sandbox import (
+    Backend,
     Committed,
     Confined,
     MadeFiles,
@@ -137,7 +138,7 @@ def confine_as(
     if profile.change_root:
         repositories = [one for root in place.folders for one in repositories_of(root)] if kind is Confined.GIT else []
         made = MadeFiles(place.data, place.surveyors, surveys, repositories=repositories, allowed=profile.writable)
-    empty = _reading_empty(profile, surveys)
+    empty = _reading_empty(profile, surveys) if state.backend is Backend.BUBBLEWRAP else ()
     return Confinement(
         wrapping,
         find_denial=partial(_denial, profile, state, place.data),
