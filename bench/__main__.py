@@ -3,7 +3,19 @@
 import sys
 from importlib import import_module
 
-NAMES = ("startup", "engine", "parsing", "providers", "edits", "policy", "tools", "load", "tree", "terminal")
+NAMES = (
+    "startup",
+    "engine",
+    "parsing",
+    "providers",
+    "edits",
+    "policy",
+    "tools",
+    "load",
+    "tree",
+    "terminal",
+    "mentions",
+)
 
 
 def main() -> None:

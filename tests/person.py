@@ -7,6 +7,9 @@ from random import Random
 ENTER, ESCAPE, TAB, SHIFT_TAB, BACKSPACE = "\r", "\x1b", "\t", "\x1b[Z", "\x7f"
 UP, DOWN, LEFT, RIGHT = "\x1b[A", "\x1b[B", "\x1b[D", "\x1b[C"
 CTRL_C, CTRL_D, CTRL_G, CTRL_J, CTRL_O, CTRL_S, CTRL_Z = "\x03", "\x04", "\x07", "\n", "\x0f", "\x13", "\x1a"
+CTRL_R, CTRL_V, UNDO = "\x12", "\x16", "\x1f"
+
+ALT_P = "\x1bp"
 
 QUIET = 0.8
 """Seconds without a key after which a question takes them, as docs/terminal.md promises."""
@@ -35,6 +38,8 @@ WORDS = (
     "//",
     "12",
     "also 2",
+    "!git status",
+    "!rm -rf build",
 )
 
 
@@ -51,6 +56,10 @@ class Person:
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
+
+    def chance(self, of: float) -> bool:
+        """Decide by chance."""
+        return self._random.random() < of
 
     def pace(self) -> float:
         """The time to the next key of a piece of typing."""
@@ -99,7 +108,8 @@ class Person:
             case 4:
                 return list(self.bursts(text))
             case 5:
-                pasted = f"{text}\n{self._random.choice(WORDS)}"
+                lines = self._random.choice((2, 2, 5, 7, 40))
+                pasted = "\n".join([text, *self._random.choices(WORDS, k=lines - 1)])
                 return list(self.pastes(pasted, brackets=self._random.random() < 0.5))
             case _:
                 names = (ENTER, TAB, UP, DOWN, LEFT, SHIFT_TAB, CTRL_O, BACKSPACE, ESCAPE, CTRL_J, "1", "y", "n")

@@ -26,6 +26,7 @@ def test_each_value_is_shown_with_its_origin(treadle: Command, home: Path, monke
         "base_url": ("", "default"),
         "budget": ({}, "default"),
         "checklist": (True, "default"),
+        "editing": ("emacs", "default"),
         "fallback": ("", "default"),
         "max_retries": (None, "default"),
         "max_seconds": (None, "default"),
@@ -38,6 +39,7 @@ def test_each_value_is_shown_with_its_origin(treadle: Command, home: Path, monke
         "providers.openai.base_url": ("https://h/v1", f"{file}:5"),
         "providers.openai.headers.X-Secret": ("(hidden)", f"{file}:6"),
         "sandbox": ("auto", "default"),
+        "screen_reader": (False, "default"),
         "theme": ("auto", "default"),
         "thinking_budget": (None, "default"),
         "tool_protocol": (None, "default"),
@@ -212,3 +214,16 @@ def test_the_file_of_a_trusted_workspace_is_shown_with_its_lines(treadle: Comman
         assert (_lines(said.out)["model"], "trusted" in said.err) == (("good/model", f"{file}:2"), False)
     file.write_text('model = "other/model"\n')
     assert "other/model" not in treadle("config", "--directory", str(work)).out
+
+
+@pytest.mark.parametrize("said", ['editing = "vim"', "screen_reader = true"])
+def test_the_keys_and_the_plain_lines_are_the_user_s_own_settings(treadle: Command, tmp_path: Path, said: str) -> None:
+    name, _, value = said.partition(" = ")
+    wrong = treadle("config", "set", "editing", "vi")
+    assert (wrong.code, "It must be one of: emacs, vim." in wrong.err) == (78, True)
+    assert treadle("config", "set", name, value.strip('"')).code == 0
+    assert treadle("config", "get", name).out == f"{value.strip(chr(34))}\n"
+    (tmp_path / "ws" / ".treadle").mkdir(parents=True)
+    (tmp_path / "ws" / ".treadle" / "config.toml").write_text(f"{said}\n")
+    refused = treadle("config", "--trust", "--directory", str(tmp_path / "ws"))
+    assert (refused.code, f"a workspace may not set {name}" in refused.err) == (78, True)

@@ -28,6 +28,7 @@ class Terminal:
         self._master = master
         self._slave = slave
         self.closed = False
+        self.written = bytearray()
         self._screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self._screen)
         self._lines = [""] * rows
@@ -44,6 +45,7 @@ class Terminal:
         except OSError:
             data = b""
         if data:
+            self.written += data
             self.hears(data)
             self._stream.feed(data)
             for row in self._screen.dirty:

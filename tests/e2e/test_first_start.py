@@ -99,7 +99,7 @@ async def test_a_key_is_kept_when_the_network_fails_and_the_screen_says_so(tmp_p
         terminal.type(f"{SECRET}{ENTER}")
         await terminal.until_shown("The key of Groq is stored in", "saved, not checked:", "Which model of Groq?")
         terminal.type(ESCAPE)
-        await terminal.until_shown("openai/gpt-oss-120b (groq)", "? for keys")
+        await terminal.until_shown("openai/gpt-oss-120b (Groq)", "? for keys")
         _nowhere(program, terminal, SECRET)
     assert json.loads((program.home / "auth.json").read_text())["keys"] == {"groq": SECRET}
 
@@ -149,7 +149,7 @@ async def test_a_model_of_this_machine_is_offered_once_a_server_answers(tmp_path
                 "Which model on this machine?", "❯ ollama/qwen3:8b", "gemma3:4b holds 4,096 tokens"
             )
             await terminal.confirm()
-            await terminal.until_shown("✓ Model ollama/qwen3:8b, saved in", "qwen3:8b (ollama)", "? for keys")
+            await terminal.until_shown("✓ Model ollama/qwen3:8b, saved in", "qwen3:8b (Ollama)", "? for keys")
     assert 'model = "ollama/qwen3:8b"' in (program.home / "config.toml").read_text()
 
 

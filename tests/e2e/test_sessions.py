@@ -84,6 +84,53 @@ async def test_what_goes_on_elsewhere_is_listed_as_it_stands(tmp_path: Path) -> 
     assert f"deploy it\n  {tmp_path}\n" in human.out
 
 
+async def test_a_session_is_chosen_from_a_list_and_then_another_one_in_its_place(tmp_path: Path) -> None:
+    program = Program(tmp_path / "home")
+    async with ScriptedServer(HELLO) as server:
+        for task in ("Fix the cart total.", "Test the discount."):
+            await program.run("-p", task, *model(server), cwd=tmp_path)
+        (second, first) = await listed(program, tmp_path)
+        async with on_terminal(program, "--resume", *model(server)) as terminal:
+            await terminal.until_shown("Resume ›", "❯ now  Test the discount. ", "1 step", "  now  Fix the cart total.")
+            terminal.type("cart")
+            await terminal.until_shown("Resume › cart", "❯ now  Fix the cart total.")
+            terminal.type(ENTER)
+            await terminal.until_shown("› Fix the cart total.", "Hello to you.", "? for keys")
+            assert "Resume ›" not in terminal.shown
+            terminal.type("/resume")
+            await terminal.until_shown("❯ /resume")
+            terminal.type(ENTER)
+            await terminal.until_shown("Resume ›", "❯ now  Test the discount.", "1/1")
+            terminal.type(ENTER)
+            await terminal.until_shown(f"Go on with: treadle --resume {first['id']}", "› Test the discount.")
+            await terminal.until_shown("? for keys")
+            async with on_terminal(program, "--resume", *model(server)) as other:
+                await other.until_shown("❯ now  Test the discount.", "This session is open in another program.")
+                other.type(ENTER)
+                other.type(ESCAPE)
+                assert await other.ended() == Exit.DONE
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == Exit.DONE
+            await terminal.until_shown(f"Go on with: treadle --resume {second['id']}")
+            assert terminal.shown.count("Go on with") == 2
+
+
+async def test_a_session_is_not_chosen_from_a_list_where_there_is_no_terminal(tmp_path: Path) -> None:
+    program = Program(tmp_path / "home")
+    for words in (("--resume",), ("--resume", "-p", "go on"), ("-p", "go on", "--resume")):
+        ended = await program.run(*words, cwd=tmp_path)
+        assert (ended.code, ended.out) == (Exit.USAGE, ""), ended
+        assert "--resume needs the id of a session here." in ended.err
+
+
+async def test_no_session_to_choose_is_said_and_esc_quits(tmp_path: Path) -> None:
+    async with on_terminal(Program(tmp_path / "home"), "--resume") as terminal:
+        await terminal.until_shown("Resume ›", "No other session in this folder yet.")
+        terminal.type(ENTER)
+        terminal.type(ESCAPE)
+        assert await terminal.ended() == Exit.DONE
+
+
 async def test_a_task_that_steers_the_terminal_is_listed_and_shown_without_doing_so(tmp_path: Path) -> None:
     program = Program(tmp_path / "home")
     async with ScriptedServer(HELLO) as server:

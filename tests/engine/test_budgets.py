@@ -168,7 +168,7 @@ def test_most_of_a_budget_gone_is_asked_once(yes: bool) -> None:
         (
             Limits(session=Budget(cost=9.0, tokens=20_000), raisable=True),
             Spent(tokens=19_500),
-            "Spent 19,500 of 20,000 tokens. Go on?",
+            "Spent 19,500 of 20,000 tokens, and the next call can take 1,034. Go on?",
             "up to 40,000 tokens",
         ),
     ],

@@ -10,6 +10,7 @@ import pytest
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.settings import ModelSettings, Settings
 from treadle.app.exits import Exit
+from treadle.app.places import database
 from treadle.app.reports.session_list import SessionState, listed_sessions
 from treadle.headless.main import OutputFormat, run_headless
 from treadle.headless.narrator import narrate
@@ -17,6 +18,7 @@ from treadle.protocol.messages import Text
 from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.script import MakeCall, Refuse, SayText, SayThinking, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
+from treadle.store.sqlite import Store
 
 ANSWER = "The answer is **42**."
 LOOK = MakeCall(name="list_files", arguments={"path": "."})
@@ -178,6 +180,31 @@ async def test_the_list_says_how_each_session_stands_and_what_it_has_cost(place:
             (SessionState.DONE, None),
         ]
         assert [one.cost is not None and one.cost > 0 for one in sessions] == [False, True, True]
+
+
+async def test_figures_that_were_not_kept_are_not_read_for_a_quick_list(place: Place) -> None:
+    await place.run(says(LOOK), says(SayText(text=ANSWER)), task="First\n  of all")
+
+    def figures(*, read: bool) -> tuple[int | None, str, bool]:
+        (one,) = listed_sessions(place.folder, read=read)
+        return one.steps, one.first, one.open
+
+    store = Store(database())
+    try:
+        for old in ({}, {place.session: (10**6, b'{"steps": 9}')}, {place.session: (_events(store), b'{"cost": 1.0}')}):
+            store.keep_summaries(old)  # none, of another state of the log, and of an older version
+            assert figures(read=False) == (None, "", False)
+        assert figures(read=True) == (2, "First of all", False)
+        assert figures(read=False) == (2, "First of all", False)
+        await store.acquire(place.session)
+        assert figures(read=False) == (2, "First of all", True)
+    finally:
+        store.close()
+
+
+def _events(store: Store) -> int:
+    (row,) = store.sessions()
+    return row.events
 
 
 async def test_a_task_is_narrated_with_its_answer_once(place: Place) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import selectors
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,17 +17,27 @@ from prompt_toolkit.output import DummyOutput
 
 from tests.person import ESCAPE, Stroke
 from treadle.app.config.settings import Settings
+from treadle.app.models.offered import OfferedModel
 from treadle.app.session.live import LiveSession
-from treadle.protocol.events import Answer, Interrupt, Op, Prompt, SetMode, Source
+from treadle.app.session.own_shell import Ended
+from treadle.protocol.events import Answer, Interrupt, Op, Prompt, SetMode, SetModel, Source
 from treadle.protocol.messages import text_of
+from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import Phase, QuestionAsked, QuestionClosed, TurnStarted
 from treadle.protocol.permissions import Mode, Question
 from treadle.tui.dialog import Dialog
 from treadle.tui.look import look_of
 from treadle.tui.paint import Painter
+from treadle.tui.picker import Pick
 from treadle.tui.surface import Surface
 
 T = TypeVar("T")
+
+
+MODELS = tuple(
+    OfferedModel(ref=f"fake/{name}", title="Fake", window=1000, price_in=1.0, price_out=2.0, usable=True, thinks=True)
+    for name in ("one", "two", "three", "other")
+)
 
 
 class _Selector(selectors.DefaultSelector):
@@ -79,6 +89,7 @@ class FakeLive:
     sent: list[Sent] = field(default_factory=list)
     surface: Surface | None = None
     closed: bool = False
+    commands: list[str] = field(default_factory=list)
 
     def as_live(self, folder: Path) -> LiveSession:
         status = SimpleNamespace(
@@ -92,6 +103,7 @@ class FakeLive:
             questions=(),
         )
         live = SimpleNamespace(
+            id="s",
             past=(),
             opening=(),
             status=status,
@@ -101,8 +113,19 @@ class FakeLive:
             before=None,
             post=self.post,
             closed=False,
+            own_shell=SimpleNamespace(run=self.run),
+            sees_images=True,
+            trust=SimpleNamespace(trusted=False),
+            offered_models=lambda: MODELS,
+            choose=lambda ref, thinking: SetModel(model=ref, tool_protocol=ToolProtocol.NATIVE),
         )
         return cast("LiveSession", live)
+
+    async def run(self, line: str, output: Callable[[str], None], stop: asyncio.Event) -> Ended:
+        """Keep a command of the person's own; it runs until it is stopped."""
+        self.commands.append(line)
+        await stop.wait()
+        return Ended(line=line, status=None, said="", output="", seconds=0)
 
     async def post(self, op: Op, source: Source) -> None:
         self.sent.append(Sent(asyncio.get_running_loop().time(), op))
@@ -124,11 +147,13 @@ class FakeLive:
 
 @dataclass(slots=True)
 class OpenApp:
-    """A running surface, its keyboard, and what it sent."""
+    """A running surface, its keyboard, and what it sent. What is read aside is there at once."""
 
     surface: Surface
     live: FakeLive
     keyboard: PipeInput
+    filtered: list[str] = field(default_factory=list)
+    """What was typed into the filters of lists."""
 
     @property
     def now(self) -> float:
@@ -152,13 +177,23 @@ class OpenApp:
         while self.surface.screen.paging:
             await self.does([Stroke(0.1, ESCAPE), Stroke(0.5, "")])
 
+    async def close_list(self) -> None:
+        """Close the list to choose from, if one is open."""
+        while self.surface._lists.pickers.open:
+            await self.does([Stroke(0.1, ESCAPE), Stroke(0.5, "")])
+
     async def done(self) -> None:
         """Close the question, and let the person clear everything and rest."""
         await self.close_pager()
+        await self.close_list()
         self.surface.hear(QuestionClosed(question_id="q"))
         self.surface.screen.put("")
+        while self.surface.own.stop():
+            pass
         await asyncio.sleep(10)
         self.live.sent.clear()
+        self.live.commands.clear()
+        self.filtered.clear()
 
     @property
     def dialog(self) -> Dialog:
@@ -167,7 +202,8 @@ class OpenApp:
 
     @property
     def draft(self) -> str:
-        return self.surface.screen.text
+        """The draft with all that its pieces hold."""
+        return self.surface.screen.draft.pieces.text(self.surface.screen.text)
 
     @property
     def words(self) -> str:
@@ -182,14 +218,25 @@ async def open_app(folder: Path = Path("/project")) -> AsyncIterator[OpenApp]:
         surface = Surface(live.as_live(folder), InMemoryHistory(), look_of(Settings()))
         live.surface = surface
         post = asyncio.create_task(surface.outbox.run())
+        own = asyncio.create_task(surface.own.run())
         run = asyncio.create_task(surface.screen.run())
         await surface.screen.painted.wait()
         surface.start_painting(Painter)
         # What is drawn changes nothing of what keys do, and takes most of the time.
         surface.screen._app._redraw = lambda render_as_done=False: None  # type: ignore[method-assign]
+        surface._lists.aside.start = lambda work, done, instead: done(work())  # type: ignore[method-assign]
+        app = OpenApp(surface, live, keyboard)
+        press = surface._lists.pickers.press
+
+        def pressed(key: Pick, text: str) -> None:
+            app.filtered.append(text if key is Pick.TEXT else "")
+            press(key, text)
+
+        surface._lists.pickers.press = pressed  # type: ignore[method-assign]
         try:
-            yield OpenApp(surface, live, keyboard)
+            yield app
         finally:
             surface.screen.leave(0)
             post.cancel()
-            await asyncio.gather(run, post, return_exceptions=True)
+            own.cancel()
+            await asyncio.gather(run, post, own, return_exceptions=True)

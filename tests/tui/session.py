@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.live import LiveSession, ModelFinder
+from treadle.app.session.own_shell import OwnShell
 from treadle.engine.history import read_past
 from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.session import Session
@@ -51,6 +53,9 @@ from treadle.store.trust import Trust, TrustState
 SESSION = "20260101-000000-abcdef"
 MODEL = ModelSpec(provider="fake", name="one", context_window=10_000, prices=Prices(input=1.0, output=1.0))
 USAGE = Usage(input_tokens=100, output_tokens=20)
+
+SECRET = "hunter2-hunter2-hunter2"
+"""Hidden in what commands print."""
 
 FOREVER = 1e9
 """Seconds; a pause that only an interruption ends."""
@@ -146,10 +151,17 @@ def tools(diff: str = DIFF) -> dict[str, FakeTool]:
     return {tool.spec.name: tool for tool in known}
 
 
-def _choose(ref: str) -> SetModel:
+OFFERED = (
+    OfferedModel(ref="anthropic/claude-sonnet-4-5", title="Anthropic", window=200_000, thinks=True),
+    OfferedModel(ref="fake/one", title="Fake", window=10_000, price_in=1.0, price_out=1.0, usable=True),
+    OfferedModel(ref="fake/two", title="Fake", usable=True),
+)
+
+
+def _choose(ref: str, thinking: int | None) -> SetModel:
     if ref != "fake/two":
         raise ConfigError("model-name", f"{ref!r} is not known.", why="There is one other model.", fix="Take it.")
-    return SetModel(model=ref, tool_protocol=ToolProtocol.XML)
+    return SetModel(model=ref, tool_protocol=ToolProtocol.XML, thinking_budget=thinking)
 
 
 def _judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing) -> Decision:
@@ -262,8 +274,14 @@ async def session(
         store=store,
         first=first,
         trust=trust or SessionTrust(trust=Trust(workspace=folder, state=TrustState.TRUSTED, items=())),
-        models=ModelFinder(spec=lambda _: MODEL, choose=_choose, for_mode=_same_model),
+        models=ModelFinder(spec=lambda _: MODEL, choose=_choose, for_mode=_same_model, offered=lambda: OFFERED),
         checklist_file=folder / "checklist.md",
+        own_shell=OwnShell(
+            shell="/bin/bash",
+            directory=str(folder),
+            spool=folder / "spool",
+            hide=known_secrets({"SHOP_API_KEY": SECRET}).stream,
+        ),
         clean_up=clean_up,
     )
     async with live:

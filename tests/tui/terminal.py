@@ -16,6 +16,7 @@ from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from treadle.app.config.settings import Settings
+from treadle.app.config.terminal_settings import Editing
 from treadle.app.session.live import LiveSession
 from treadle.protocol.messages import Text
 from treadle.tui.look import look_of
@@ -109,7 +110,12 @@ class Terminal:
 
 
 @asynccontextmanager
-async def terminal(live: LiveSession, first_prompt: str = "") -> AsyncIterator[tuple[Terminal, asyncio.Task[int]]]:
+async def terminal(
+    live: LiveSession,
+    first_prompt: str = "",
+    editing: Editing = Editing.EMACS,
+    switch: Callable[[str], None] | None = None,
+) -> AsyncIterator[tuple[Terminal, asyncio.Task[int]]]:
     """Run the surface; gives the terminal and the task whose result is the exit code."""
     stream = _Stream()
     output = Vt100_Output(
@@ -120,7 +126,12 @@ async def terminal(live: LiveSession, first_prompt: str = "") -> AsyncIterator[t
     )
     with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=output):
         task = asyncio.create_task(
-            run_interactive(live, look_of(Settings()), first_prompt=(Text(text=first_prompt),) if first_prompt else ())
+            run_interactive(
+                live,
+                look_of(Settings(editing=editing)),
+                first_prompt=(Text(text=first_prompt),) if first_prompt else (),
+                switch=switch,
+            )
         )
         try:
             yield Terminal(keyboard, stream), task

@@ -4,6 +4,8 @@ from treadle.protocol.events import Delivery
 from treadle.protocol.permissions import Mode
 from treadle.tui.commands import (
     HELP,
+    ChooseModel,
+    ChooseSession,
     Command,
     Drop,
     Edit,
@@ -32,6 +34,9 @@ from treadle.tui.commands import (
         ("/edit 1", Edit(1)),
         ("/mode full", UseMode(Mode.FULL)),
         ("/model a/b", UseModel("a/b")),
+        ("/model", ChooseModel()),
+        ("/resume", ChooseSession()),
+        ("/resume cart total", ChooseSession("cart total")),
         ("/help", ShowHelp()),
         ("/trust", ShowTrust()),
         ("/quit", Quit()),
@@ -41,9 +46,7 @@ def test_a_line_means_its_command(line: str, command: Command) -> None:
     assert parse(line) == command
 
 
-@pytest.mark.parametrize(
-    "line", ["/", "/nope", "/drop", "/drop 0", "/drop x", "/edit -1", "/mode loud", "/model", "/steer"]
-)
+@pytest.mark.parametrize("line", ["/", "/nope", "/drop", "/drop 0", "/drop x", "/edit -1", "/mode loud", "/steer"])
 def test_a_wrong_command_says_what_would_be_right(line: str) -> None:
     command = parse(line)
     assert isinstance(command, Wrong)

@@ -21,7 +21,7 @@ def shown(width: int, signs: Signs | None = None, greeting: Greeting = GREETING)
 
 def test_two_lines_name_the_model_the_folder_and_the_session_before() -> None:
     assert shown(90) == [
-        "▞▚ Treadle 0.1.0 · claude-sonnet-4-5 (anthropic) · ask mode",
+        "▞▚ Treadle 0.1.0 · claude-sonnet-4-5 (Anthropic) · ask mode",
         "   ~/shop (master) · last session: Fix the cart total\\x1b[2J, 2 h ago (/resume)",
     ]
 

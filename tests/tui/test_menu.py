@@ -3,14 +3,18 @@
 from prompt_toolkit.utils import get_cwidth
 
 from tests.tui.snapshots import same_as_before
+from treadle.protocol.messages import Text
+from treadle.protocol.notifications import QueuedPrompt
 from treadle.tui.lines import text_of
-from treadle.tui.menu import MOST_ROWS, Menu, menu_lines
-from treadle.tui.menus import key_lines, menu_for
+from treadle.tui.menu import MOST_ROWS, Entry, Menu, menu_lines
+from treadle.tui.menus import key_lines, menu_for, mode_entries, queue_entries
 from treadle.tui.theme import Signs
+
+ARGUMENTS = {"/mode": mode_entries}
 
 
 def names(text: str) -> list[str]:
-    return [entry.name for entry in menu_for(text).entries]
+    return [entry.name for entry in menu_for(text, ARGUMENTS).entries]
 
 
 def test_commands_that_begin_so_come_first() -> None:
@@ -26,17 +30,33 @@ def test_what_is_no_command_has_no_menu() -> None:
 
 def test_the_modes_follow_their_command() -> None:
     assert names("/mode ") == ["plan", "ask", "edits", "auto", "full"]
-    assert [entry.becomes for entry in menu_for("/mode e").entries][:1] == ["/mode edits"]
+    assert [entry.becomes for entry in menu_for("/mode e", ARGUMENTS).entries][:1] == ["/mode edits"]
+
+
+def test_an_argument_is_found_by_its_letters_in_the_order_of_its_list() -> None:
+    models = [Entry(name, "", f"/model {name}") for name in ("b/sonnet-4-5", "a/sonnet", "sonar/x", "s/o/n")]
+    found = menu_for("/model son", {"/model": lambda: models})
+    assert [entry.name for entry in found.entries] == ["b/sonnet-4-5", "a/sonnet", "sonar/x", "s/o/n"]
+    assert [entry.name for entry in menu_for("/model s/o/n", {"/model": lambda: models}).entries] == ["s/o/n"]
+    assert menu_for("/model x", {"/model": lambda: None}).note == "Reading…"
+
+
+def test_messages_that_wait_are_offered_by_number_harmless_and_short() -> None:
+    waiting = QueuedPrompt(id="p", content=(Text(text="do\nthis \x1b[2J" + "x" * 500),))
+    first, second = queue_entries("/drop", [waiting, waiting])
+    assert (first.name, second.becomes) == ("1", "/drop 2")
+    assert first.about.startswith("do this \\x1b[2J")
+    assert len(first.about) < 250
 
 
 def test_the_choice_goes_round() -> None:
-    menu = menu_for("/mo")
+    menu = menu_for("/mo", ARGUMENTS)
     assert [menu.move(rows).chosen for rows in (0, 1, 2, -1)] == [0, 1, 0, 1]
     assert Menu().move(1).entry is None
 
 
 def test_a_long_menu_shows_the_rows_around_the_choice_and_how_many_there_are() -> None:
-    menu = menu_for("/")
+    menu = menu_for("/", ARGUMENTS)
     count = len(menu.entries)
     for chosen in range(count):
         rows = [text_of(row) for row in menu_lines(menu.move(chosen), 80, Signs())]
@@ -49,7 +69,7 @@ def test_a_long_menu_shows_the_rows_around_the_choice_and_how_many_there_are() -
 def test_the_menu_and_the_keys_have_their_pictures() -> None:
     rows = []
     for width in (40, 80, 120, 150):
-        drawn = [*menu_lines(menu_for("/mo"), width, Signs()), *key_lines(width)]
+        drawn = [*menu_lines(menu_for("/mo", ARGUMENTS), width, Signs()), *key_lines(width)]
         assert all(get_cwidth(text_of(row)) < width for row in drawn)
         rows += [f"== {width}", *map(text_of, drawn)]
     same_as_before("menus", "\n".join([*rows, ""]))

@@ -9,8 +9,10 @@ from prompt_toolkit.utils import get_cwidth
 
 from tests.tui.asked import EVERY_KIND
 from tests.tui.drawing import STATES, TOUR, VIEWS, below, stages
+from tests.tui.listed import LISTS
 from tests.tui.snapshots import same_as_before
 from treadle.tui.asking import ask
+from treadle.tui.chooser import chooser_lines
 from treadle.tui.dialog import Dialog
 from treadle.tui.lines import Line, ansi
 from treadle.tui.paint import Painter
@@ -39,6 +41,8 @@ def pictures(width: int, theme: Theme) -> Iterator[tuple[str, str]]:
         )
     for name, asking in stages():
         yield f"question, {name}", painted(asked(Dialog(asking=asking, focused=True), width, theme), theme)
+    for name, chooser in LISTS.items():
+        yield f"list: {name}", painted(chooser_lines(chooser, width, 24, theme.signs), theme)
 
 
 def asked(dialog: Dialog, width: int, theme: Theme) -> list[Line]:

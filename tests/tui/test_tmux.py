@@ -151,6 +151,33 @@ def test_the_pager_shows_a_long_command_and_gives_the_screen_back(tmux: Tmux, tm
     assert not (workspace / "made").exists()
 
 
+def test_files_and_models_are_chosen_in_a_small_terminal(tmux: Tmux, tmp_path: Path) -> None:
+    workspace, script = tmp_path / "ws", tmp_path / "script.json"
+    (workspace / "shop").mkdir(parents=True)
+    for name in ("shop/cart.py", "shop/bad\udcff\nname.py"):
+        (workspace / name).touch()
+    script.write_text(json.dumps({"turns": [{"items": [{"type": "text", "text": "I **look**."}]}]}))
+    tmux.start(f"{sys.executable} -m treadle -C ws --model scripted/script.json; sleep 1000")
+    tmux.run("resize-window", "-t", "t", "-x", "60", "-y", "20")
+    tmux.keys("see @ca")
+    tmux.until("❯ shop/cart.py")
+    tmux.keys("Enter")
+    tmux.until("› see @shop/cart.py")
+    assert "❯" not in tmux.shown
+    tmux.keys("@bad", "Tab")
+    tmux.until("@shop/bad\\xff\\nname.py")
+    tmux.keys("M-p")
+    tmux.until("Model ›", "in use", "esc close")
+    tmux.keys("sonnet 4-5 anthropic")
+    tmux.until("Model › sonnet 4-5 anthropic", "❯ claude-sonnet-4-5", "no key")
+    tmux.keys("Escape")
+    tmux.keys("please")
+    tmux.until("name.py please")
+    assert "Model ›" not in tmux.shown
+    tmux.keys("Enter")
+    tmux.until("› see @shop/cart.py @shop/bad\\xff\\nname.py please", "I look.", "■ Done")
+
+
 def test_a_log_that_cannot_be_written_is_told_once(tmux: Tmux, tmp_path: Path) -> None:
     workspace, script = tmp_path / "ws", tmp_path / "script.json"
     workspace.mkdir()
@@ -164,3 +191,37 @@ def test_a_log_that_cannot_be_written_is_told_once(tmux: Tmux, tmp_path: Path) -
     tmux.keys("write it", "Enter")
     tmux.until("code 1")
     assert tmux.shown.count("Try: Free disk space") == 1, tmux.shown
+
+
+def test_a_paste_and_a_command_of_the_person_in_a_real_terminal(tmux: Tmux, tmp_path: Path) -> None:
+    workspace, script = tmp_path / "ws", tmp_path / "script.json"
+    workspace.mkdir()
+    script.write_text(json.dumps({"turns": [{"items": [{"type": "text", "text": "I see it."}]}]}))
+    tmux.start(f"{sys.executable} -m treadle -C ws --model scripted/script.json; sleep 1000")
+    tmux.keys("!")
+    tmux.until("! Command to run here")
+    tmux.keys("seq 1 40; stty")
+    tmux.until("! seq 1 40; stty")
+    time.sleep(0.5)
+    tmux.keys("Enter")
+    tmux.until("  40", "goes with your next message", "lines above")
+    tmux.run("set-buffer", "\n".join(f"part {number}" for number in range(50)))
+    tmux.keys("look ")
+    tmux.until("› look")
+    tmux.run("paste-buffer", "-p", "-t", "t")
+    tmux.until("› look [pasted 50 lines]")
+    tmux.keys("Left", "BSpace", "x")
+    tmux.until("› lookx[pasted 50 lines]")
+    tmux.run("resize-window", "-t", "t", "-x", "60", "-y", "20")
+    tmux.until("› lookx[pasted 50 lines]")
+    time.sleep(0.5)
+    tmux.keys("Enter")
+    tmux.until("I see it.", "› lookx[pasted 50 lines]")
+    assert "part 7" not in tmux.shown
+    tmux.keys("C-r")
+    tmux.until("search earlier messages")
+    tmux.keys("lookx")
+    tmux.until("esc goes back): lookx")
+    assert tmux.shown.count("› lookx[pasted 50 lines]") == 2
+    tmux.keys("Escape")
+    tmux.until("› Describe a task")

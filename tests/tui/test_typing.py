@@ -2,10 +2,11 @@
 
 from collections import Counter
 from itertools import accumulate, product
+from pathlib import Path
 
 import pytest
 
-from tests.person import BACKSPACE, CTRL_O, DOWN, ENTER, ESCAPE, QUIET, SHIFT_TAB, TAB, UP, Person, Stroke
+from tests.person import ALT_P, BACKSPACE, CTRL_O, DOWN, ENTER, ESCAPE, QUIET, SHIFT_TAB, TAB, UP, Person, Stroke
 from tests.tui.asked import EDIT, EVERY_KIND
 from tests.tui.own_clock import OpenApp, Sent, on_own_clock, open_app
 from treadle.protocol.events import Answer
@@ -18,6 +19,9 @@ _HAIR = 0.01
 
 _REMOVING = (BACKSPACE, TAB, ESCAPE, UP, DOWN, CTRL_O)
 """Keys that take characters away, put others from the history in their place, or open the pager, which keeps none."""
+
+_CLOSING = (ENTER,)
+"""Keys that close a list."""
 
 _PICKS = set("yYnN0123456789")
 """Characters that may only have moved a choice."""
@@ -47,7 +51,16 @@ def lost(app: OpenApp, strokes: list[Stroke]) -> Counter[str]:
             typed.update(char for char in data if char.isprintable() and not char.isspace())
     answers = [sent.op.text for sent in app.live.answers if isinstance(sent.op, Answer)]
     asking = app.dialog.asking
-    kept = [app.draft, app.words, *app.live.prompts, *answers, asking.comment if asking is not None else ""]
+    commands = [f"!{command}" for command in app.live.commands]
+    kept = [
+        app.draft,
+        app.words,
+        *app.filtered,
+        *app.live.prompts,
+        *commands,
+        *answers,
+        asking.comment if asking is not None else "",
+    ]
     typed.subtract(Counter("".join(kept)))
     return Counter({char: count for char, count in typed.items() if count > 0 and char not in _PICKS})
 
@@ -69,6 +82,52 @@ async def typings(numbers: range) -> None:
                 check_yes(sent, begun, strokes, question)
             if not any(stroke.data in _REMOVING for stroke in strokes):
                 assert lost(app, strokes) == Counter(), (number, strokes)
+            if not app.live.answers:
+                await gets_what_was_chosen(app, number)
+            await app.done()
+
+
+OPENED = {
+    "models": [Stroke(0.3, ALT_P)],
+    "models by name": [Stroke(0.1, "/model"), Stroke(0.1, ENTER)],
+    "models, filtered": [Stroke(0.3, ALT_P), Stroke(0.1, "t"), Stroke(0.1, "o")],
+    "files": [Stroke(0.1, "look "), Stroke(0.1, "@"), Stroke(0.1, "c")],
+    "commands": [Stroke(0.1, "/"), Stroke(0.1, "m")],
+    "arguments": [Stroke(0.1, "/mode"), Stroke(0.1, " ")],
+}
+"""What the person has opened when the question comes."""
+
+
+async def typings_in_lists(numbers: range, folder: Path) -> None:
+    """Let somebody type in a list or a menu while questions of every kind come."""
+    for name in ("cart.py", "shop/cart.py", "shop/yes.py", "docs/no 1.md"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).touch()
+    kinds = list(product(EVERY_KIND.values(), OPENED))
+    async with open_app(folder) as app:
+        for number in numbers:
+            question, opened = kinds[number % len(kinds)]
+            person = Person(number)
+            begun = app.now
+            strokes = list(OPENED[opened])
+            await app.does(strokes)
+            assert app.surface._lists.pickers.open == opened.startswith("models"), opened
+            if person.chance(0.5):
+                strokes += (pause := [Stroke(3 * QUIET, "")])
+                await app.does(pause)
+            app.ask(question)
+            assert not app.dialog.focused, opened
+            strokes += (more := person.anything())
+            await app.does(more)
+            for sent in app.live.answers:
+                check_yes(sent, begun, strokes, question)
+            if opened.startswith("models") and not any(
+                stroke.data in (*_CLOSING, *_REMOVING) for stroke in strokes[2:]
+            ):
+                assert not app.live.answers
+            if opened in ("models", "files") and not any(stroke.data in _REMOVING for stroke in strokes):
+                assert lost(app, strokes[1:] if opened == "models" else strokes) == Counter(), (number, strokes)
+            await app.close_list()
             if not app.live.answers:
                 await gets_what_was_chosen(app, number)
             await app.done()
@@ -100,6 +159,11 @@ SAMPLE, ALL, AT_ONCE = 52, 10_000, 26
 @pytest.mark.parametrize("first", range(0, SAMPLE, AT_ONCE))
 def test_typing_answers_nothing_and_loses_nothing(first: int) -> None:
     on_own_clock(typings(range(first, first + AT_ONCE)))
+
+
+@pytest.mark.parametrize("first", range(0, 2 * 84, 42))
+def test_typing_in_a_list_answers_nothing_and_loses_nothing(first: int, tmp_path: Path) -> None:
+    on_own_clock(typings_in_lists(range(first, first + 42), tmp_path))
 
 
 @pytest.mark.soak

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from treadle.app.config.settings import SandboxUse, Settings
 from treadle.app.models.choosing import Choice, Models
+from treadle.app.models.offered import OfferedModel
 from treadle.app.models.searching import with_searches
 from treadle.app.places import data_directory, outputs
 from treadle.app.prompts import load_parts
@@ -23,6 +24,7 @@ from treadle.app.session.checklist_file import ChecklistFile
 from treadle.app.session.ledger import LedgerLog
 from treadle.app.session.live import LiveSession, ModelFinder
 from treadle.app.session.offering import offering
+from treadle.app.session.own_shell import OwnShell
 from treadle.app.session.own_tools import own_tools
 from treadle.app.session.recall import recall
 from treadle.app.session.roots import Roots
@@ -69,9 +71,9 @@ def require_sandbox(mode: Mode, settings: Settings) -> None:
         check_sandbox(mode, settings.sandbox)
 
 
-def set_model(models: Models, ref: str = "") -> SetModel:
-    """Choose a model, by default that of the settings. Raises `ConfigError`."""
-    return _use(models.choose(ref))
+def set_model(models: Models, ref: str = "", thinking: int | None = None) -> SetModel:
+    """Choose a model, by default that of the settings, and how much it thinks. Raises `ConfigError`."""
+    return _use(models.choose(ref, thinking=thinking))
 
 
 async def model_for(models: Models, settings: Settings, mode: Mode) -> SetModel | None:
@@ -210,13 +212,24 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             spec=parts.models.spec,
             choose=partial(set_model, parts.models),
             for_mode=partial(model_for, parts.models, parts.settings),
+            offered=partial(_offered, parts.models),
         ),
         checklist_file=checklist.file,
+        own_shell=OwnShell(
+            shell=workspace.shell, directory=workspace.root, spool=private, hide=lambda: redactor().stream()
+        ),
         roots=parts.roots.folders,
         clean_up=clean_up,
     )
     live.notices = (*live.notices, *parts.roots.notices, *parts.notices, *policy_files.notices(), *own.problems)
     return live
+
+
+def _offered(models: Models) -> Sequence[OfferedModel]:
+    """List the models to choose from; what reads them is loaded when somebody wants to choose."""
+    from treadle.app.models.listing import offered_models
+
+    return offered_models(models)
 
 
 def _repository(parts: Parts) -> str:

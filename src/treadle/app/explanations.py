@@ -210,6 +210,10 @@ _STARTING = {
 }
 
 _SESSIONS = {
+    "resume-id": Explanation(
+        "--resume has no id, and there is no interactive session in which to choose one.",
+        "Name the session: treadle --resume ID. `treadle sessions` lists them.",
+    ),
     "session-none": Explanation(
         "There is no session in this folder yet.", ("`treadle sessions --all` lists the sessions of every folder.")
     ),

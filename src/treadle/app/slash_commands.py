@@ -13,7 +13,8 @@ SLASH_COMMANDS = (
     ("/drop N", "drop a queued prompt"),
     ("/edit N", "move a queued prompt to the input line to change it"),
     ("/mode NAME", f"{', '.join(Mode)} (Shift-Tab: the next of plan, ask, edits)"),
-    ("/model NAME", "use another model from the next step on, as provider/name"),
+    ("/model [NAME]", "choose the model from a list, or by its name, provider/name (Alt-P: the list)"),
+    ("/resume [WORDS]", "choose another session from a list and continue it"),
     ("/trust", "show what this folder's files would run or set, and whether you trust it"),
     ("/todo", "show the task's checklist, and the file in which you can change it"),
     ("/approvals", "list what you have allowed for this session"),
@@ -25,9 +26,9 @@ SLASH_COMMANDS = (
 
 _INSTEAD: Mapping[str, str] = MappingProxyType(
     {
-        "resume": "To continue a session: treadle --resume ID (`treadle sessions` lists them).",
+        "models": "To choose a model: /model",
         "continue": "To continue the last session of this folder: treadle --continue",
-        "sessions": "To list the sessions: treadle sessions",
+        "sessions": "To choose another session: /resume",
         "clear": "To start a new session: treadle",
         "new": "To start a new session: treadle",
         "compact": "Older messages are removed automatically when the conversation gets too long.",
@@ -36,7 +37,6 @@ _INSTEAD: Mapping[str, str] = MappingProxyType(
         "login": "To store a provider's key: treadle login PROVIDER",
         "config": "To see and change settings: treadle config",
         "doctor": "To check the installation: treadle doctor",
-        "models": "To list models: treadle models",
     }
 )
 """Commands that other programs have, and what does it here."""

@@ -1,7 +1,6 @@
 """Show each setting and where it comes from; get, set or unset one in your own file."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -52,13 +51,12 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _saved(key: str, saved: "Saved", *, removed: bool = False) -> int:
     """Say where it was saved, and what a person would otherwise wonder about at the next start."""
-    from treadle.app.config.settings import VARIABLES
+    from treadle.app.models.names import said_elsewhere
     from treadle.app.report import describe
 
     sys.stdout.write(f"Saved in {saved.file}.\n")
-    over = next((name for name, field in VARIABLES.items() if field == key and os.environ.get(name)), "")
-    if over:
-        sys.stderr.write(f"{over} is set in the environment and overrides the file.\n")
+    if over := said_elsewhere(key):
+        sys.stderr.write(f"{over.strip()}\n")
     if saved.left is not None:
         sys.stderr.write(f"{describe(saved.left)}\n")
     elif key == "model" and not removed:

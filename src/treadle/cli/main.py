@@ -153,7 +153,7 @@ def _code(error: TreadleError) -> int:
     from treadle.app.exits import Exit
 
     match error:
-        case ConfigError(code="command-unknown" | "task-unquoted" | "task-sign"):
+        case ConfigError(code="command-unknown" | "task-unquoted" | "task-sign" | "resume-id"):
             return Exit.USAGE
         case ConfigError():
             return Exit.CONFIG

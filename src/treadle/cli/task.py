@@ -88,7 +88,10 @@ def check_task(text: str, folder: Path) -> None:
 
     name = slash_word(text)
     if name in (*slash_names(), "?", "exit"):
-        raise _refused(f"/{name} is a command of the terminal.", "Start `treadle` and enter it there.")
+        fix = "Start `treadle` and enter it there."
+        if name == "resume":
+            fix = "To continue a session: treadle --resume ID (`treadle sessions` lists them)."
+        raise _refused(f"/{name} is a command of the terminal.", fix)
     if name:
         raise _refused(f"There is no command /{name}.", nearest_slash(name) or _AS_TEXT)
     if is_shell_line(text):

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from treadle.cli.task import check_task, task_of
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ToolProtocol
@@ -47,8 +49,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_settings(parser)
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--resume", metavar="ID", default="", help="continue a session (an id, or its beginning)")
+    which.add_argument(
+        "--resume",
+        metavar="ID",
+        nargs="?",
+        default="",
+        help="continue a session (an id, or its beginning); without ID, choose one from a list",
+    )
     which.add_argument("--continue", dest="go_on", action="store_true", help="continue this folder's last session")
+    parser.add_argument(
+        "--screen-reader", action="store_true", default=None, help="plain lines for a screen reader, without redrawing"
+    )
     parser.add_argument("--version", "-V", action="store_true", help="print the version and exit")
 
 
@@ -110,6 +121,8 @@ def flags(arguments: argparse.Namespace) -> Mapping[str, Any]:
     said = {name: getattr(arguments, name) for name in _SETTINGS if getattr(arguments, name) is not None}
     budget = {"session_cost": arguments.max_cost, "session_tokens": arguments.max_tokens}
     budget = {name: value for name, value in budget.items() if value is not None}
+    if getattr(arguments, "screen_reader", None):
+        said["screen_reader"] = True
     if arguments.add_dirs:
         said["add_dirs"] = tuple(str(folder.expanduser().absolute()) for folder in arguments.add_dirs)
     return {**said, "budget": budget} if budget else said
@@ -122,6 +135,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
         sys.stdout.write(f"treadle {__version__}\n")
         return 0
+    _require_id(arguments)
     if arguments.print_task is None:
         from treadle.cli.main import COMMANDS
 
@@ -134,6 +148,21 @@ def execute(arguments: argparse.Namespace) -> int:
             fix="Give it with -p, or without -p for an interactive session; quote it if it has spaces.",
         )
     return asyncio.run(_headless(arguments, _task(arguments)))
+
+
+def _require_id(arguments: argparse.Namespace) -> None:
+    """Raise `ConfigError` for `--resume` without an id where nobody can choose one."""
+    if arguments.resume is None and (arguments.print_task is not None or not _on_terminal()):
+        raise ConfigError(
+            "resume-id",
+            "--resume needs the id of a session here.",
+            why="It can be chosen from a list only in an interactive session on a terminal.",
+            fix="`treadle sessions` lists the sessions with their ids.",
+        )
+
+
+def _on_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _task(arguments: argparse.Namespace) -> str:
@@ -168,7 +197,7 @@ def _content(arguments: argparse.Namespace, task: str) -> "tuple[UserContent, ..
 
 def interactive(arguments: argparse.Namespace, task: str = "") -> int:
     """Open the terminal surface."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not _on_terminal():
         raise ConfigError(
             "no-terminal",
             "The interactive session needs a terminal.",
@@ -180,7 +209,16 @@ def interactive(arguments: argparse.Namespace, task: str = "") -> int:
     from treadle.app.config.settings import load_settings
     from treadle.tui.look import prepared_terminal
 
-    with prepared_terminal(load_settings(flags(arguments))) as look:
+    settings = load_settings(flags(arguments))
+    if settings.screen_reader:
+        # Nothing is drawn: a folder that nobody was asked about is not trusted, and a notice says so.
+        return asyncio.run(_read_aloud(_opening(arguments, _session_trust(arguments), user_present=True), content))
+    with prepared_terminal(settings) as look:
+        if arguments.resume is None:
+            folder = arguments.directory.expanduser().resolve()
+            if not (chosen := _chosen_session(folder, look)):
+                return 0
+            _go_to(arguments, chosen, folder)
         code = _with_model(arguments, content, look)
     if code is not None:
         return code
@@ -204,18 +242,60 @@ def _with_model(arguments: argparse.Namespace, content: "tuple[UserContent, ...]
 
 
 def _open(arguments: argparse.Namespace, content: "tuple[UserContent, ...]", look: "Look") -> int:
+    """Work in the session, and then in those that are chosen in its place."""
     opening = _opening(arguments, _asked_trust(arguments, look), user_present=True)
-    return asyncio.run(_interactive(opening, content, look))
+    code, following = asyncio.run(_interactive(opening, content, look))
+    while following:
+        same_folder = _go_to(arguments, following, opening.workspace)
+        trust = opening.trust if same_folder and opening.trust is not None else _asked_trust(arguments, look)
+        # It is continued as it was, whatever the command line says of the first one.
+        opening = replace(_opening(arguments, trust, user_present=True), given=frozenset())
+        code, following = asyncio.run(_interactive(opening, (), look))
+    return code
 
 
-async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]", look: "Look") -> int:
+async def _read_aloud(opening: "Opening", content: "tuple[UserContent, ...]") -> int:
+    """Work in a session in plain lines."""
     from treadle.app.compose import open_session
-    from treadle.tui.main import run_interactive
+    from treadle.tui.reader.main import run_reader
 
     live = await open_session(opening)
     try:
         async with live:
-            return await run_interactive(live, look, first_prompt=content)
+            return await run_reader(live, first_prompt=content)
+    finally:
+        if not live.empty:
+            _say_how_to_go_on(live.id)
+
+
+def _chosen_session(folder: Path, look: "Look") -> str:
+    """Let the person choose a session; gives its id, empty where they chose none."""
+    from treadle.tui.choosing import choose_session
+
+    return asyncio.run(choose_session(folder, look.theme))
+
+
+def _go_to(arguments: argparse.Namespace, session: str, folder: Path) -> bool:
+    """Name the session to open; gives whether it was in `folder`. Only that is trusted where `--trust` was said."""
+    from treadle.app.compose import session_workspace
+
+    arguments.resume, arguments.go_on = session, False
+    same_folder = session_workspace(session) == folder
+    arguments.trust = arguments.trust and same_folder
+    return same_folder
+
+
+async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]", look: "Look") -> tuple[int, str]:
+    """Work in a session; gives the exit code, and the session that is to be opened next, empty for none."""
+    from treadle.app.compose import open_session
+    from treadle.tui.main import run_interactive
+
+    live = await open_session(opening)
+    following: list[str] = []
+    try:
+        async with live:
+            code = await run_interactive(live, look, first_prompt=content, switch=following.append)
+            return code, following[-1] if following and code == 0 else ""
     finally:
         if not live.empty:
             _say_how_to_go_on(live.id)

@@ -130,14 +130,16 @@ def _ask_for_more(name: str, budget: Budget, spent: Spent, state: State, terms: 
     first = {"turn": state.limits.turn, "session": state.limits.session}.get(name)
     if first is None or not (state.user_present and state.limits.raisable):
         return None
-    reply = _affordable(Budget(tokens=budget.tokens), spent, terms)
+    reply, least = _affordable(Budget(tokens=budget.tokens), spent, terms), worst_of(terms, LEAST_REPLY)
     if reply is not None and reply < LEAST_REPLY:
         about, raisable = "tokens", bool(first.tokens)
-        text = _go_on(name, f"{spent.tokens:,}", f"{budget.tokens:,} tokens")
+        more_needed = f"the next call can take {least.tokens:,}"
+        text = _go_on(name, f"{spent.tokens:,}", f"{budget.tokens:,} tokens", more_needed)
         more = f"up to {(budget.tokens or 0) + (first.tokens or 0):,} tokens"
     else:
         about, raisable = "cost", bool(first.cost)
-        text = _go_on(name, dollars(spent.cost), dollars(budget.cost or 0.0))
+        more_needed = f"the next call can cost {dollars(least.cost)}"
+        text = _go_on(name, dollars(spent.cost), dollars(budget.cost or 0.0), more_needed)
         more = f"up to {dollars((budget.cost or 0.0) + (first.cost or 0.0))}"
     begin = _more(name, about, first, state)
     return Ask(f"{begin}{_agreed(begin, state)}", text, more) if raisable else None
@@ -162,9 +164,11 @@ def _more(name: str, about: str, first: Budget, state: State) -> str:
     return f"more:{about}:{name}:{turn}:{first.cost}:{first.tokens}:"
 
 
-def _go_on(name: str, used: str, limit: str) -> str:
+def _go_on(name: str, used: str, limit: str, needed: str = "") -> str:
+    """Ask whether to go on; `needed` is said where not all is spent, and what is left is too little."""
     where = {"turn": " in this turn", "day": " today"}.get(name, "")
-    return f"Spent {used} of {limit}{where}. Go on?"
+    too_little = f", and {needed}" if needed and used != limit else ""
+    return f"Spent {used} of {limit}{where}{too_little}. Go on?"
 
 
 def _affordable(budget: Budget, spent: Spent, terms: Terms) -> int | None:

@@ -1,5 +1,6 @@
 """Messages between user and model, in Anthropic-style content blocks."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -100,3 +101,12 @@ class Message(Record, frozen=True, kw_only=True):
 def text_of(content: tuple[ContentBlock, ...]) -> str:
     """Join the plain text of a message's content."""
     return "".join(block.text for block in content if isinstance(block, Text))
+
+
+OWN_COMMAND = "[A command that the user ran, with its output. It was not a call of yours.]\n"
+"""How a block of a user message begins that holds a command of the user's own."""
+
+
+def without_own_commands(content: Sequence[UserContent]) -> tuple[UserContent, ...]:
+    """Give what the user wrote and attached, without the output of their own commands."""
+    return tuple(block for block in content if not (isinstance(block, Text) and block.text.startswith(OWN_COMMAND)))

@@ -1,20 +1,20 @@
 """What a session is called: the beginning of its first prompt. One without a title has had no prompt, and is empty."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from treadle.protocol.codec import decode_data
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import Event, EventData, Prompt
-from treadle.protocol.messages import Text, UserContent
+from treadle.protocol.messages import Text, UserContent, without_own_commands
 
 _LONGEST = 80
 _UNTITLED = "(no text)"
 
 
-def title_of(content: Iterable[UserContent]) -> str:
+def title_of(content: Sequence[UserContent]) -> str:
     """Give the title that a prompt makes: one line, never empty."""
-    text = next((block.text for block in content if isinstance(block, Text)), "")
+    text = next((block.text for block in without_own_commands(content) if isinstance(block, Text)), "")
     line = " ".join(text[: 16 * _LONGEST].split())[:_LONGEST]
     return line.encode(errors="replace").decode() or _UNTITLED
 

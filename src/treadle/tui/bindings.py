@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
+from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition, Filter, is_searching
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from treadle.tui.dialog import Key
-from treadle.tui.intents import Intent, Tabbed, Wish
+from treadle.tui.draft_line import DraftLine
+from treadle.tui.intents import Intent, Pasted, Tabbed, Wish
 from treadle.tui.pager import Turn
 
 Handler: TypeAlias = Callable[[KeyPressEvent], None]
@@ -20,14 +22,18 @@ _WISHES = (
     ("c-t", Wish.TODO),
     ("c-g", Wish.EDIT),
     ("c-o", Wish.PAGER),
+    ("c-v", Wish.CLIPBOARD),
     ("?", Wish.SHOW_KEYS),
+    ("!", Wish.SHELL),
     ("up", Wish.TAKE_BACK),
     ("enter", Wish.SEND_HELD),
     ("c-h", Wish.DROP_HELD),
+    ("tab", Wish.OPEN_PIECE),
     # The later of two that apply is taken: the menu comes first.
     ("up", Wish.MENU_UP),
     ("down", Wish.MENU_DOWN),
     ("tab", Wish.MENU_TAKE),
+    ("enter", Wish.MENU_ENTER),
 )
 
 _LIST_KEYS = {
@@ -69,9 +75,13 @@ def add_draft_keys(
     act: Callable[[Intent], None],
     can: Callable[[Wish], bool],
     alone: Callable[[], bool],
+    chord: Callable[[], bool],
     enter: Callable[[bool], None],
 ) -> None:
-    """Let the draft take its keys; `can` says whether a key means a wish now, `enter` takes whether it should steer."""
+    """Let the draft take its keys; `can` says whether a key means a wish now, `enter` takes whether it should steer.
+
+    `alone` and `chord` say whether the key that came was the only one of its read, or Alt with another one.
+    """
 
     def wishes(wish: Wish) -> Handler:
         return lambda _: act(wish)
@@ -81,13 +91,30 @@ def add_draft_keys(
 
     keys.add("enter", filter=prompt)(lambda _: enter(False))
     keys.add("c-s", filter=prompt & ~is_searching)(lambda _: enter(True))
-    keys.add("escape", "enter", filter=prompt)(new_line)
+    keys.add("escape", "enter", filter=prompt)(lambda event: _alt_enter(event, enter, alone=alone()))
     keys.add("c-j", filter=prompt)(new_line)
-    keys.add("tab", filter=prompt)(lambda _: act(Tabbed(alone=alone())))
+    keys.add("tab", filter=prompt & ~is_searching)(lambda _: act(Tabbed(alone=alone())))
+    keys.add(Keys.BracketedPaste, filter=prompt)(lambda event: act(Pasted(event.data)))
+    keys.add("escape", "p", filter=prompt & ~is_searching & Condition(chord))(wishes(Wish.PICK_MODEL))
     keys.add("<sigint>")(wishes(Wish.STOP))
     for name, wish in _WISHES:
         keys.add(name, filter=prompt & ~is_searching & may(wish))(wishes(wish))
     keys.add("c-d", filter=prompt & may(Wish.END))(wishes(Wish.END))
+
+
+def _alt_enter(event: KeyPressEvent, enter: Callable[[bool], None], *, alone: bool) -> None:
+    """Begin a new line; with vim's keys, Esc and then Enter is sending from normal mode."""
+    if event.app.editing_mode is EditingMode.VI and alone:
+        enter(False)
+    else:
+        new_line(event)
+
+
+def add_search_keys(keys: KeyBindings, draft: DraftLine) -> None:
+    """Let Enter take what a search in earlier messages has found, and Esc go back to the draft as it was."""
+    keys.add("enter", filter=is_searching, eager=True)(lambda _: draft.take_found())
+    for name in ("escape", "c-c", "c-g"):
+        keys.add(name, filter=is_searching, eager=True)(lambda _: draft.end_search())
 
 
 def add_question_keys(

@@ -1,13 +1,14 @@
 """The rows around the input: what works, what waits, the rule above and the status below."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
 from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import clip as clip_text
-from treadle.app.presentation.words import failed, money, name_of, plain, span, tokens
+from treadle.app.presentation.words import failed, money, name_of, said_of, span, tokens
 from treadle.app.session.checklist_file import todo_of
+from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import CallStatus, Phase, QueuedPrompt
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import ToolKind
@@ -28,20 +29,27 @@ _NEARLY_FULL, _FULL = 0.75, 0.9
 _STOP = "esc to stop"
 
 
+def _as_sent(prompt_id: str, content: tuple[UserContent, ...]) -> str:  # noqa: ARG001 - every message alike
+    return said_of(content)
+
+
 class Around(Struct, frozen=True, kw_only=True):
     """What else the rows show.
 
     `now` is the time on the clock of the view, `held` are prompts that are held back, `steered` the ids of those that
-    go at the next step. `unfolded`: the to-do list is open. `frame` is the picture of the spinner, -1 where nothing
-    moves. `hint` stands at the right end of the status, `flash` for a moment above the rule.
+    go at the next step; `shown` gives a message that waits as it was written. `unfolded`: the to-do list is open.
+    `frame` is the picture of the spinner, -1 where nothing moves. `hint` stands at the right end of the status, `flash`
+    for a moment above the rule. `editing` is the state of keys that have one.
     """
 
     now: float = 0.0
     branch: str = ""
+    shown: Callable[[str, tuple[UserContent, ...]], str] = _as_sent
     held: Sequence[str] = ()
     steered: frozenset[str] = frozenset()
     unfolded: bool = False
     frame: int = -1
+    editing: str = ""
     hint: str = ""
     flash: str = ""
 
@@ -163,7 +171,7 @@ _DOING = {
 
 
 def _queue(queue: tuple[QueuedPrompt, ...], around: Around, width: int, signs: Signs) -> Iterator[Line]:
-    waiting = [(prompt.id in around.steered, plain(prompt.content)) for prompt in queue]
+    waiting = [(prompt.id in around.steered, around.shown(prompt.id, prompt.content)) for prompt in queue]
     for number, (steered, text) in enumerate(waiting[:_SHOWN_QUEUE]):
         last = number == min(len(waiting), _SHOWN_QUEUE) - 1
         note = "at the next step" if steered else f"{signs.up} edit" if last else ""
@@ -199,6 +207,8 @@ def rule(view: View, width: int, signs: Signs) -> Line:
 def status(view: View, around: Around, width: int, signs: Signs) -> Line:
     """Show model, context, money, branch and queue; what does not fit is left out, the last first."""
     parts = [line(("dim", printable(view.model.partition("/")[2] or view.model))), _context(view)]
+    if around.editing:
+        parts.insert(0, line(("accent", around.editing)))
     parts.append(line(("dim", money(view.spending.total, unpriced=view.spending.unpriced))))
     if width >= WIDE and around.branch:
         changed = f" +{view.added} -{view.removed}" if view.added or view.removed else ""
@@ -251,4 +261,4 @@ def queue_text(queue: Sequence[QueuedPrompt]) -> str:
     """List the prompts that wait, for a person who asks."""
     if not queue:
         return "No message waits."
-    return "\n".join(f"{number}: {clip_text(plain(one.content), 200)}" for number, one in enumerate(queue, start=1))
+    return "\n".join(f"{number}: {clip_text(said_of(one.content), 200)}" for number, one in enumerate(queue, start=1))

@@ -12,11 +12,13 @@ from treadle.app.presentation.words import (
     ended,
     money,
     name_of,
+    provider_of,
     shorten,
     span,
     tokens,
 )
 from treadle.app.session.checklist_file import Todo, todo_of
+from treadle.app.session.own_shell import Ended
 from treadle.protocol.notifications import CallStatus, TurnOutcome, TurnStop
 from treadle.protocol.tools import Outcome
 from treadle.tui.calls import OpenCall, are_reads
@@ -27,6 +29,7 @@ from treadle.tui.items import (
     Greeting,
     Item,
     Notice,
+    OwnDone,
     Problem,
     Prose,
     Reads,
@@ -37,10 +40,12 @@ from treadle.tui.items import (
     TurnDone,
 )
 from treadle.tui.lines import Line, cells, clip, line, wrap
+from treadle.tui.mentions import accented
 from treadle.tui.theme import Signs
 
-_OK_LINES, _FAILED_LINES, _LIVE_LINES = 3, 8, 6
+_OK_LINES, _FAILED_LINES, _LIVE_LINES, _OWN_LINES = 3, 8, 6, 20
 _SAID_LINES, _SAID_SHOWN, _SAID_CHARACTERS = 8, 6, 16_000
+_LEAST_COMMAND = 10
 _COMMAND = 160
 """Characters of a command in the line that it leaves; the whole of it is in the pager."""
 
@@ -66,6 +71,8 @@ def item_lines(item: Item, width: int, signs: Signs) -> list[Line]:  # noqa: C90
             return [row for todo in todo_of(markdown) for row in todo_row(todo, width, signs)]
         case Diff(text=text):
             return diff_lines(text, width, signs)
+        case OwnDone(ended=ended):
+            return list(_own_done(ended, width, signs))
         case Notice(text=text, tone=tone):
             return _plain(text, _TONES[tone], width)
         case Problem():
@@ -82,9 +89,9 @@ _WIDE = 110
 
 
 def _greeting(greeting: Greeting, width: int, signs: Signs) -> list[Line]:
-    provider, _, model = printable(greeting.model).partition("/")
+    name = printable(greeting.model).partition("/")[2]
     dot = f" {signs.dot} "
-    named = f"{dot}{model} ({provider})" if model else f"{dot}{provider}"
+    named = f"{dot}{name} ({provider_of(greeting.model)})" if name else f"{dot}{printable(greeting.model)}"
     mark = (("accent", "▞▚"), ("", " ")) if signs.ok == "✓" else ()
     first = (*mark, ("bold", "Treadle"), ("dim", f" {greeting.version}{named}{dot}{greeting.mode} mode"))
     where = printable(greeting.folder) + (f" ({printable(greeting.branch)})" if greeting.branch else "")
@@ -114,7 +121,7 @@ def said_lines(text: str, width: int, signs: Signs) -> list[Line]:
     shown = shorten(printable("\n".join(kept)), lines=_SAID_LINES, characters=_SAID_CHARACTERS)
     for number, part in enumerate(shown.split("\n")):
         begin = ("user accent", f"{signs.prompt} ") if number == 0 else ("user", " " * (len(signs.prompt) + 1))
-        rows += wrap(line(begin, ("user", part.expandtabs(4))), width, indent=line(("user", "  ")))
+        rows += wrap((begin, *accented(part.expandtabs(4), "user")), width, indent=line(("user", "  ")))
     if left_out:
         rows.append(line(("user dim", f"  {signs.more} {counted(left_out, 'more line')}")))
     return rows
@@ -169,7 +176,9 @@ def _done(done: CallDone, width: int, signs: Signs) -> Iterator[Line]:
     yield from _call_row(line((role, sign), " "), done.name, notes, width=width, signs=signs)
     if done.output.strip():
         kept = _OK_LINES if good else _FAILED_LINES
-        yield from _tail(done.output, (kept, done.above), width, signs, role="dim" if good else "", more=", ctrl-o")
+        yield from tail_lines(
+            done.output, (kept, done.above), width, signs, role="dim" if good else "", more=", ctrl-o"
+        )
     if done.diff and good:
         yield from diff_lines(done.diff, width, signs)
 
@@ -195,12 +204,12 @@ def _call_row(begin: Line, name: CallName, notes: list[Line], *, width: int, sig
 
 def _reads(done: tuple[CallDone, ...], width: int, signs: Signs) -> Iterator[Line]:
     assert are_reads(done)  # noqa: S101 - the view collects no others
-    about = ", ".join(one.name.about for one in done)
+    about = ", ".join(dict.fromkeys(one.name.about for one in done))
     note = line(("dim", counted(sum(one.lines for one in done), "line")))
     yield from _call_row(line(("add", signs.ok), " "), CallName("Read", about), [note], width=width, signs=signs)
 
 
-def _tail(
+def tail_lines(
     output: str, count: tuple[int, int], width: int, signs: Signs, *, role: str, more: str = ""
 ) -> Iterator[Line]:
     """Show the last lines of what a command printed, and how many are above them; some may be left out already."""
@@ -213,6 +222,30 @@ def _tail(
         yield clip(line("  ", (role, one.expandtabs(4))), width, signs.more) if one.strip() else ()
 
 
+def own_command_row(command: str, role: str, note: str, width: int, signs: Signs) -> Line:  # noqa: PLR0917 - parts of one row
+    """Show a command of the person's own in one row."""
+    first, _, rest = printable(command.strip()).partition("\n")
+    more = f"  {signs.more} {counted(rest.count(chr(10)) + 1, 'more line')}" if rest else ""
+    right = line(("dim", f"  {note}" if note else ""))
+    left = line((role, "!"), " ", ("bold", first.expandtabs(4)))
+    if cells(right) + len(more) + _LEAST_COMMAND <= width:
+        right = (("dim", more), *right)
+    return clip((*clip(left, max(_LEAST_COMMAND, width - cells(right)), signs.more), *right), width, signs.more)
+
+
+def _own_done(done: Ended, width: int, signs: Signs) -> Iterator[Line]:
+    took = span(done.seconds) if done.seconds >= 0.1 else ""
+    if done.status is None:
+        note, role = "stopped", "warn"
+    elif done.status:
+        note, role = f"exit {done.status}", "danger"
+    else:
+        note, role = "", "add"
+    yield own_command_row(done.line, role, f" {signs.dot} ".join(filter(None, (note, took))), width, signs)
+    if done.output.strip():
+        yield from tail_lines(done.output, (_OWN_LINES, 0), width, signs, role="")
+
+
 def open_call_lines(call: OpenCall, now: float, width: int, signs: Signs, *, blinks: bool = False) -> list[Line]:
     """Show a call that is open: what it is, how long it runs, and the end of what it printed."""
     name, status = name_of(call.changed), call.changed.status
@@ -222,7 +255,7 @@ def open_call_lines(call: OpenCall, now: float, width: int, signs: Signs, *, bli
     row = line((role, signs.running), " ", f"{name.verb} ", ("bold", name.about.partition("\n")[0].expandtabs(4)))
     rows = [clip((*row, ("dim", f"  {span(ran)}" if ran >= 1 else "")), width)]
     if call.output.strip():
-        rows += _tail(call.output, (_LIVE_LINES, call.above), width, signs, role="dim")
+        rows += tail_lines(call.output, (_LIVE_LINES, call.above), width, signs, role="dim")
     return rows
 
 

@@ -58,6 +58,16 @@ class UseMode(Struct, frozen=True):
     mode: Mode
 
 
+class ChooseModel(Struct, frozen=True):
+    """Choose a model from a list."""
+
+
+class ChooseSession(Struct, frozen=True):
+    """Choose another session from a list, of those that `text` fits."""
+
+    text: str = ""
+
+
 class UseModel(Struct, frozen=True):
     """Change the model."""
 
@@ -103,6 +113,8 @@ Command: TypeAlias = (
     | Edit
     | UseMode
     | UseModel
+    | ChooseModel
+    | ChooseSession
     | ShowTrust
     | ShowChecklist
     | ListApprovals
@@ -141,7 +153,9 @@ def parse(line: str, *, steer: bool = False) -> Command:
         case "mode":
             return _mode(argument)
         case "model":
-            return UseModel(argument) if argument else Wrong("/model needs a name: /model PROVIDER/NAME")
+            return UseModel(argument) if argument else ChooseModel()
+        case "resume":
+            return ChooseSession(argument)
         case plain if plain in _PLAIN:
             return _PLAIN[plain]
         case other:

@@ -4,6 +4,8 @@ import os
 from typing import Any
 
 from prompt_toolkit.application import Application
+from prompt_toolkit.output import Output
+from prompt_toolkit.output.vt100 import Vt100_Output
 
 
 def go_to_top(application: Application[Any], columns: int) -> None:
@@ -14,6 +16,12 @@ def go_to_top(application: Application[Any], columns: int) -> None:
     output.cursor_up(_rows_above(renderer, at.y, at.x, columns) if _wraps() else at.y)
     output.reset_attributes()
     output.enable_autowrap()
+
+
+def without_cursor_reports(output: Output) -> None:
+    """The application is as high as it needs to be: where the cursor is need not be asked, and not be waited for."""
+    if isinstance(output, Vt100_Output):
+        output.enable_cpr = False
 
 
 def erase(application: Application[Any], columns: int) -> None:

@@ -1,20 +1,22 @@
 """What is shown below the scrollback, where keys go, and what the person wants with them."""
 
 from enum import Enum
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 from treadle.tui.dialog import Press
+from treadle.tui.picker import Pick
 
 
 class Focus(Enum):
-    """Where keys go: the draft, the list of a question, or the question's line of words."""
+    """Where keys go: the draft, the list of a question, the question's line of words, or a list to choose from."""
 
     PROMPT = "prompt"
     KEYS = "keys"
     WORDS = "words"
+    PICKER = "picker"
 
 
 class Face(Struct, frozen=True, kw_only=True):
@@ -35,10 +37,16 @@ class Face(Struct, frozen=True, kw_only=True):
 
 
 class Entered(Struct, frozen=True):
-    """A line was entered; `steer` when it should go at the next step."""
+    """A draft was entered; `steer` when it should go at the next step."""
 
     text: str
     steer: bool = False
+
+
+class Pasted(Struct, frozen=True):
+    """Something was pasted; it is for the draft, at the cursor."""
+
+    text: str
 
 
 class Pressed(Struct, frozen=True):
@@ -53,6 +61,13 @@ class Tabbed(Struct, frozen=True):
     alone: bool = True
 
 
+class Picked(Struct, frozen=True):
+    """A key of the list that is chosen from, with what it prints."""
+
+    key: Pick
+    text: str = ""
+
+
 class Wish(Enum):
     """What a key asks for besides typing."""
 
@@ -65,11 +80,21 @@ class Wish(Enum):
     MENU_UP = "menu up"
     MENU_DOWN = "menu down"
     MENU_TAKE = "menu take"
+    MENU_ENTER = "menu enter"
+    PICK_MODEL = "pick model"
     TAKE_BACK = "edit queued"
     SEND_HELD = "send held"
     DROP_HELD = "drop held"
     EDIT = "edit"
     PAGER = "pager"
+    OPEN_PIECE = "open piece"
+    CLIPBOARD = "clipboard"
+    SHELL = "shell"
 
 
-Intent: TypeAlias = Entered | Pressed | Tabbed | Wish
+ListWish: TypeAlias = Literal[
+    Wish.SHOW_KEYS, Wish.MENU_UP, Wish.MENU_DOWN, Wish.MENU_TAKE, Wish.MENU_ENTER, Wish.PICK_MODEL
+]
+"""What is for the lists below the input."""
+
+Intent: TypeAlias = Entered | Pasted | Pressed | Tabbed | Picked | Wish

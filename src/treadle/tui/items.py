@@ -6,6 +6,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from treadle.app.presentation.words import CallName
+from treadle.app.session.own_shell import Ended
 from treadle.protocol.notifications import TurnOutcome
 from treadle.protocol.tools import FileChange, Outcome, ToolKind
 
@@ -89,6 +90,12 @@ class Diff(Struct, frozen=True):
     text: str
 
 
+class OwnDone(Struct, frozen=True):
+    """A command of the person's own has ended."""
+
+    ended: Ended
+
+
 class Notice(Struct, frozen=True):
     """A short word of Treadle itself."""
 
@@ -113,4 +120,6 @@ class TurnDone(Struct, frozen=True):
     files: tuple[FileChange, ...] = ()
 
 
-Item: TypeAlias = Greeting | Said | Prose | Thought | CallDone | Reads | Todos | Diff | Notice | Problem | TurnDone
+Item: TypeAlias = (
+    Greeting | Said | Prose | Thought | CallDone | Reads | Todos | Diff | OwnDone | Notice | Problem | TurnDone
+)

@@ -15,6 +15,10 @@ Piece: TypeAlias = tuple[str, str]
 Line: TypeAlias = tuple[Piece, ...]
 
 
+CURSOR: Piece = ("[SetCursorPosition]", "")
+"""Where the cursor is shown."""
+
+
 def line(*pieces: Piece | str) -> Line:
     """Make a line; a text alone has no role."""
     return tuple(("", piece) if isinstance(piece, str) else piece for piece in pieces)
@@ -111,8 +115,12 @@ def fragments(rows: Iterable[Line]) -> StyleAndTextTuples:
     for number, row in enumerate(rows):
         if number:
             shown.append(("", "\n"))
-        shown += [(" ".join(f"class:{role}" for role in roles.split()), text) for roles, text in row]
+        shown += [(_style(roles), text) for roles, text in row]
     return shown
+
+
+def _style(roles: str) -> str:
+    return roles if roles == CURSOR[0] else " ".join(f"class:{role}" for role in roles.split())
 
 
 def ansi(rows: Iterable[Line], theme: Theme) -> list[str]:

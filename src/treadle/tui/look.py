@@ -12,7 +12,8 @@ from msgspec import Struct
 from prompt_toolkit.application import get_app_session
 from prompt_toolkit.input.typeahead import store_typeahead
 
-from treadle.app.config.settings import Colours, Settings
+from treadle.app.config.settings import Settings
+from treadle.app.config.terminal_settings import Colours, Editing
 from treadle.app.places import data_directory
 from treadle.app.session.borrowed_terminal import borrowed_terminal
 from treadle.tui.colour_replies import ASK, is_dark
@@ -26,10 +27,11 @@ _WANTED = {Colours.DARK: Palette.DARK, Colours.LIGHT: Palette.LIGHT, Colours.ANS
 
 
 class Look(Struct, frozen=True, kw_only=True):
-    """Colours and signs, and whether anything moves."""
+    """Colours and signs, whether anything moves, and which keys edit the input line."""
 
     theme: Theme
     animated: bool
+    editing: Editing = Editing.EMACS
 
 
 def look_of(settings: Settings, *, dark: bool | None = None) -> Look:
@@ -37,7 +39,7 @@ def look_of(settings: Settings, *, dark: bool | None = None) -> Look:
     answered = None if dark is None else Palette.DARK if dark else Palette.LIGHT
     theme = present_theme(_WANTED.get(settings.theme, answered))
     still = theme.palette is Palette.DUMB or bool(os.environ.get("SSH_CONNECTION"))
-    return Look(theme=theme, animated=settings.animation and not still)
+    return Look(theme=theme, animated=settings.animation and not still, editing=settings.editing)
 
 
 @contextmanager

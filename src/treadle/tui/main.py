@@ -4,7 +4,7 @@ import asyncio
 import errno
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -24,14 +24,19 @@ if TYPE_CHECKING:
 
 
 async def run_interactive(
-    live: LiveSession, look: Look, *, first_prompt: tuple[UserContent, ...] = (), kept: bool = True
+    live: LiveSession,
+    look: Look,
+    *,
+    first_prompt: tuple[UserContent, ...] = (),
+    kept: bool = True,
+    switch: Callable[[str], None] | None = None,
 ) -> int:
     """Work with a person in the terminal until they quit; `live` is entered. Returns the exit code.
 
-    `kept` says that the session can be resumed later.
+    `kept` says that the session can be resumed later. `switch` takes the session that they want to be opened instead.
     """
     feed = live.follow()
-    surface = Surface(live, open_history(data_directory() / "history"), look)
+    surface = Surface(live, open_history(data_directory() / "history"), look, switch)
     if first_prompt:
         surface.requests.send(first_prompt)
     try:
@@ -50,6 +55,7 @@ async def _run(live: LiveSession, feed: AsyncIterator[Notification], surface: Su
             group.create_task(_listen(live, feed, surface, paint), name="listen"),
             group.create_task(surface.outbox.run(), name="post"),
             group.create_task(_tick(surface), name="tick"),
+            group.create_task(surface.own.run(), name="own commands"),
         ]
         with _signals(surface), _callbacks(surface):
             code = await surface.screen.run()

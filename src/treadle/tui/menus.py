@@ -1,9 +1,23 @@
 """What the menu under the input offers, and the keys that `?` shows."""
 
-from treadle.protocol.permissions import Mode
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from treadle.app.models.offered import OfferedModel
+from treadle.app.presentation.escape import exact, printable
+from treadle.app.presentation.words import allowance_of, plain
+from treadle.app.presentation.words import clip as clip_text
+from treadle.protocol.notifications import QueuedPrompt
+from treadle.protocol.permissions import Allowance, Mode
 from treadle.tui.commands import HELP
 from treadle.tui.lines import Line, clip
-from treadle.tui.menu import Entry, Menu, fitting
+from treadle.tui.menu import Entry, Menu, fitting, fitting_arguments
+from treadle.tui.picker_rows import model_rows
+
+Arguments: TypeAlias = Mapping[str, Callable[[], Sequence[Entry] | None]]
+"""What each command can be followed by; None while that is being read."""
+
+_ABOUT_LENGTH = 200
 
 _MODES = {
     Mode.PLAN: "look and plan, change nothing",
@@ -14,29 +28,55 @@ _MODES = {
 }
 
 
-def menu_for(text: str) -> Menu:
+def menu_for(text: str, arguments: Arguments) -> Menu:
     """Give the menu for a draft; empty for what is no slash command."""
     if not text.startswith("/") or "\n" in text:
         return Menu()
     name, blank, argument = text.partition(" ")
     if not blank:
         commands = [_command(usage, about) for usage, about in HELP]
-        return Menu(entries=fitting(name[1:], commands))
-    if name == "/mode":
-        modes = [Entry(mode, about, f"/mode {mode}") for mode, about in _MODES.items()]
-        return Menu(entries=fitting(argument.strip(), modes))
-    return Menu()
+        return Menu(entries=fitting(name[1:], commands), typed=name[1:])
+    if name not in arguments:
+        return Menu()
+    entries, argument = arguments[name](), argument.strip()
+    if entries is None:
+        return Menu(note="Reading…", typed=argument)
+    return Menu(entries=fitting_arguments(argument, entries), typed=argument)
 
 
 def _command(usage: str, about: str) -> Entry:
     name, _, argument = usage.partition(" ")
-    return Entry(name, about, f"{name} " if argument else name)
+    return Entry(name, about, f"{name} " if argument else name, bare=argument.startswith("["))
+
+
+def mode_entries() -> Sequence[Entry]:
+    """Give what `/mode` can be followed by."""
+    return [Entry(mode, about, f"/mode {mode}") for mode, about in _MODES.items()]
+
+
+def queue_entries(command: str, queue: Sequence[QueuedPrompt]) -> Sequence[Entry]:
+    """Give what a command on a message that waits can be followed by."""
+    texts = [printable(clip_text(plain(one.content), _ABOUT_LENGTH)) for one in queue]
+    return [Entry(str(number), text, f"{command} {number}") for number, text in enumerate(texts, start=1)]
+
+
+def allowance_entries(allowed: Sequence[Allowance]) -> Sequence[Entry]:
+    """Give what `/revoke` can be followed by."""
+    texts = [exact(allowance_of(one)) for one in allowed]
+    return [Entry(str(number), text, f"/revoke {number}") for number, text in enumerate(texts, start=1)]
+
+
+def model_entries(models: Sequence[OfferedModel], now: str) -> Sequence[Entry]:
+    """Give what `/model` can be followed by."""
+    return [
+        Entry(row.id, " · ".join(filter(None, row.columns[2:])), f"/model {row.id}") for row in model_rows(models, now)
+    ]
 
 
 KEYS = (
     ("enter", "send, or queue"),
     ("ctrl-s", "send at the next step"),
-    ("alt-enter", "new line"),
+    ("alt-enter", "new line; or \\ and enter"),
     ("esc", "stop, hold what waits"),
     ("ctrl-c", "stop, clear, quit"),
     ("ctrl-d", "quit on an empty line"),
@@ -47,21 +87,27 @@ KEYS = (
     ("ctrl-o", "show all, unfolded"),
     ("ctrl-t", "to-do list"),
     ("ctrl-g", "your editor"),
+    ("alt-p", "choose the model"),
     ("ctrl-z", "suspend"),
+    ("ctrl-v", "attach a copied image"),
+    ("!", "run a command yourself"),
     ("/", "commands"),
+    ("@", "name a file"),
     ("?", "these keys"),
 )
+_VIM_ESC = ("esc", "vim: normal mode; stop")
 _KEY, _ABOUT = 10, 25
 
 
-def key_lines(width: int) -> list[Line]:
-    """Lay the keys out in as many columns as fit, three at most."""
+def key_lines(width: int, *, vim: bool = False) -> list[Line]:
+    """Lay the keys out in as many columns as fit, three at most; with `vim`, Esc does something first."""
+    keys = [_VIM_ESC if vim and row[0] == "esc" else row for row in KEYS]
     columns = max(1, min(3, width // (_KEY + _ABOUT + 2)))
-    height = -(-len(KEYS) // columns)
+    height = -(-len(keys) // columns)
     rows: list[Line] = []
     for number in range(height):
         row: Line = ()
-        for key, about in KEYS[number::height]:
+        for key, about in keys[number::height]:
             row = (*row, ("accent", f" {key:<{_KEY}} "), ("dim", f"{about:<{_ABOUT}}"))
         rows.append(clip(row, width - 1))
     return rows

@@ -14,7 +14,7 @@ from treadle.app.presentation.words import verb_of
 from treadle.protocol.notifications import CallStatus
 from treadle.tui.cards import item_lines, open_call_lines
 from treadle.tui.diffs import live_edit_lines
-from treadle.tui.items import CallDone, Diff, Item, Prose, Reads, Said, Thought, TurnDone
+from treadle.tui.items import CallDone, Diff, Item, OwnDone, Prose, Reads, Said, Thought, TurnDone
 from treadle.tui.lines import Line, ansi, clip, line
 from treadle.tui.markdown import growing, prose
 from treadle.tui.reply import Reply
@@ -26,7 +26,7 @@ _THOUGHT_LINES = 2
 _CALLS = (CallDone, Reads, Thought)
 """Items that stand together in a group, with a blank line before and after it."""
 
-_APART = (Said, Prose, Diff, TurnDone)
+_APART = (Said, Prose, Diff, OwnDone, TurnDone)
 """Items that stand apart from what is above them."""
 
 

@@ -25,12 +25,18 @@ class KeyParser(Vt100Parser):
     def __init__(self, parser: Vt100Parser) -> None:
         self.keys = 0
         self.looked_at: bool | None = None
+        self._escaped = self._continued = False
         self._pieces: list[str] = []
         self._last = ""
         self._depth = 0
         self._replies = ReplyFilter()
         self._deliver = parser.feed_key_callback
         super().__init__(self._count)
+
+    @property
+    def chord(self) -> bool:
+        """Whether the last read was Alt with another key: what comes after an Esc of its own is none."""
+        return self.keys == 2 and not self._continued
 
     def _count(self, key: KeyPress) -> None:
         if key.data in _LOOKS:
@@ -43,6 +49,7 @@ class KeyParser(Vt100Parser):
         """Take what the terminal sent."""
         if not self._depth:
             self.keys = 0
+            self._continued, self._escaped = self._escaped, data.endswith("\x1b")
             data = self._replies.rest() + data if self._in_bracketed_paste else self._replies.feed(data)
         self._feed(data)
 

@@ -75,14 +75,19 @@ def question_lines(dialog: Dialog, roots: Sequence[str], *, width: int, rows: in
 
 def whole_question(asking: Asking, roots: Sequence[str], width: int, signs: Signs) -> list[Line]:
     """Lay out all that a question is about, however long it is."""
-    about = _about(asking, roots, width)
-    rows = [*about.head, *about.text, *about.tail]
+    rows = question_text(asking, roots, width)
     diff = _diff_of(asking)
     if diff:
         rows += [(), *diff_lines(diff, width, signs, whole=True)]
     for more in (_long_choices(asking, width), _details(asking, roots, width)):
         rows += [(), *more] if more else []
     return rows
+
+
+def question_text(asking: Asking, roots: Sequence[str], width: int) -> list[Line]:
+    """Lay out what is asked, what would run or change, and why that is asked."""
+    about = _about(asking, roots, width)
+    return [*about.head, *about.text, *about.tail]
 
 
 def _diff_of(asking: Asking) -> str:

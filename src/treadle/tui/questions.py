@@ -35,7 +35,10 @@ from treadle.tui.view import View, answered
 
 
 class Questions:
-    """Asks the first open question of `view`; answers go to the outbox, what they show is given to `show`."""
+    """Asks the first open question of `view`; answers go to the outbox, what they show is given to `show`.
+
+    While the person is `busy`, with a draft or a list to choose from, a question takes no keys by itself.
+    """
 
     def __init__(
         self,
@@ -46,6 +49,7 @@ class Questions:
         view: Callable[[], View],
         change_view: Callable[[View], None],
         stop: Callable[[], None],
+        busy: Callable[[], bool],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._screen = screen
@@ -54,6 +58,7 @@ class Questions:
         self._view = view
         self._change_view = change_view
         self._stop = stop
+        self._busy = busy
         self._timer: asyncio.TimerHandle | None = None
         self._begun = False
         self.dialog = self._shown = Dialog()
@@ -71,7 +76,7 @@ class Questions:
         if first is not None and (asking is None or asking.question.id != first.id):
             self._leave_field()
             now = self._loop.time()
-            self.dialog = opened(self.dialog, first, self._view().mode, now, draft=bool(self._screen.text))
+            self.dialog = opened(self.dialog, first, self._view().mode, now, draft=self._busy())
         elif first is None and asking is not None:
             self._leave_field()
             self.dialog = closed(self.dialog)
@@ -97,8 +102,8 @@ class Questions:
     def _leave_field(self) -> None:
         """Give what was being written for a question that is over to the draft: nothing typed is lost."""
         if self.dialog.in_field and self._screen.words.strip():
-            draft = self._screen.text
-            self._screen.put(f"{draft}\n{self._screen.words}" if draft.strip() else self._screen.words)
+            draft, words = self._screen.text, self._screen.draft.pieces.embed(self._screen.words)
+            self._screen.put(f"{draft}\n{words}" if draft.strip() else words)
         self._screen.words = ""
 
     def _sync(self) -> None:
@@ -116,7 +121,7 @@ class Questions:
 
     def _moment(self) -> None:
         self._timer = None
-        self.dialog = moment(self.dialog, self._loop.time(), draft=bool(self._screen.text))
+        self.dialog = moment(self.dialog, self._loop.time(), draft=self._busy())
         self._sync()
 
     def _do(self, effect: Effect) -> None:

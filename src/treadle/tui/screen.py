@@ -1,35 +1,36 @@
 """The terminal: windows, keys and printing. It knows nothing of sessions; what the user does comes out as intents."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.filters import Condition, has_focus
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.filters import has_focus
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.layout import DynamicContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
-from prompt_toolkit.layout.processors import AfterInput, ConditionalProcessor
-from prompt_toolkit.output import Output
-from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
-from prompt_toolkit.widgets import SearchToolbar
 
+from treadle.app.config.terminal_settings import Editing
 from treadle.protocol.errors import ConfigError
-from treadle.tui.bindings import add_draft_keys, add_pager_keys, add_question_keys
+from treadle.tui.bindings import add_draft_keys, add_pager_keys, add_question_keys, add_search_keys
 from treadle.tui.dialog import Key, Press
-from treadle.tui.drawn import erase, go_to_top
+from treadle.tui.draft_line import DraftLine, DrawnPieces
+from treadle.tui.drawn import erase, go_to_top, without_cursor_reports
 from treadle.tui.editor import edit_text
-from treadle.tui.intents import Entered, Face, Focus, Intent, Pressed, Wish
+from treadle.tui.intents import Entered, Face, Focus, Intent, Pasted, Pressed, Wish
 from treadle.tui.lines import fragments
 from treadle.tui.pager import Pager, Turn
 from treadle.tui.pasting import parse_keys
+from treadle.tui.picker_keys import add_picker_keys
 from treadle.tui.theme import Palette, Theme
-from treadle.tui.windows import MOST_INPUT_LINES, draft_window, field, lines_of, text_window, when
+from treadle.tui.windows import MOST_INPUT_LINES, field, lines_of, text_window, when
 
 _FIXED_LINES = 4
 """The rule, the status, the line of a search, and one of the scrollback that stays in sight."""
@@ -47,21 +48,26 @@ _END = "\x1b[?1004l\x1b[23;0t"
 """Keep the title of the window and give it back; be told whether the person looks at it."""
 
 
+_SEARCH_STYLE = {"search": "noinherit underline", "search-toolbar": "noinherit", "search-toolbar.text": "noinherit"}
+
+
 class Screen:
     """An inline application: printing goes above it into the scrollback, which stays.
 
-    `can` says whether a key means a wish now, `touched` hears of every key, `typed` of every change of the draft.
+    `can` says whether a key means a wish now, `touched` hears of every key, `typed` of every change of the draft, and
+    whether it was made by hand.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a screen needs
         self,
         *,
         face: Callable[[int, int], Face],
         act: Callable[[Intent], None],
         can: Callable[[Wish], bool],
         touched: Callable[[], None],
-        typed: Callable[[], None],
+        typed: Callable[[bool], None],
         history: History,
+        editing: Editing,
         theme: Theme,
     ) -> None:
         self._face = face
@@ -77,17 +83,18 @@ class Screen:
         self._pager: Pager | None = None
         self._held: list[str] = []
         self._title = ""
-        self._prompt = Buffer(multiline=True, history=history)
+        self.draft = DraftLine(history, typed, mark=theme.signs.prompt, placeholder=lambda: self._shown.placeholder)
+        self._prompt = self.draft.buffer
+        self._picking = False
         self._words = Buffer(multiline=True)
         self._windows = self._make_windows()
         self._pages = Window(FormattedTextControl(self._page, focusable=True, show_cursor=False))
         self.painted = asyncio.Event()
-        self._app = self._make_application()
+        self._app = self._make_application(editing)
         self._app.before_render += lambda _: self._look()
         self._app.after_render += lambda _: self.painted.set()
         self._app.key_processor.after_key_press += lambda _: touched()
         self._prompt.on_text_changed += lambda _: touched()
-        self._prompt.on_text_changed += lambda _: typed()
 
     async def run(self) -> int:
         """Show it until `leave`; the terminal is as before afterwards, whatever happens."""
@@ -123,14 +130,32 @@ class Screen:
 
     @property
     def text(self) -> str:
-        """What is in the input line."""
+        """The draft; its pieces are one character each."""
         return self._prompt.text
 
-    def put(self, text: str) -> None:
-        """Replace what is in the input line."""
-        self._prompt.text = text
-        self._prompt.cursor_position = len(text)
+    @property
+    def busy(self) -> bool:
+        """Whether somebody writes here: there is a draft, or earlier messages are being searched."""
+        return bool(self._prompt.text) or self.draft.searching
+
+    def put(self, draft: str) -> None:
+        """Replace the draft."""
+        self._prompt.put(draft)
         self.refresh_now()
+
+    @property
+    def cursor(self) -> int:
+        """Where the cursor is in the input line."""
+        return self._prompt.cursor_position
+
+    def complete(self, text: str, cursor: int) -> None:
+        """Replace what is in the input line by what it was completed to."""
+        self._prompt.complete(text, cursor)
+        self.refresh_now()
+
+    def written(self, draft: str) -> str:
+        """Give a draft as it is shown."""
+        return self.draft.pieces.shown(draft)
 
     def clear(self) -> None:
         """Empty the draft; undo (Ctrl-_) brings it back."""
@@ -150,26 +175,35 @@ class Screen:
             self._app.output.flush()
 
     def insert(self, text: str) -> None:
-        """Put characters into the draft, at its cursor."""
-        self._prompt.insert_text(text)
+        """Put what was typed or pasted elsewhere into the draft, at its cursor."""
+        self._act(Pasted(text))
 
     @property
     def words(self) -> str:
         """What is in the question's line of words."""
-        return self._words.text
+        return self.draft.pieces.text(self._words.text)
 
     @words.setter
     def words(self, text: str) -> None:
-        self._words.text = text
-        self._words.cursor_position = len(text)
+        self._words.text = self.draft.pieces.embed(text)
+        self._words.cursor_position = len(self._words.text)
 
     def focus(self, focus: Focus) -> None:
         """Send keys elsewhere from now on."""
         if focus is not self._focus:
             self._focus = focus
-            if self._pager is None:
-                self._app.layout.focus(self._windows[focus])
+            self._refocus()
             self.refresh_now()
+
+    def pick(self, *, begin: bool) -> None:
+        """Give every key to a list that is chosen from, or give them back."""
+        self._picking = begin
+        self._refocus()
+        self.refresh_now()
+
+    def _refocus(self) -> None:
+        if self._pager is None:
+            self._app.layout.focus(self._windows[Focus.PICKER if self._picking else self._focus])
 
     def pass_on(self) -> None:
         """Give the key that was pressed to the draft, and those that follow it."""
@@ -234,7 +268,7 @@ class Screen:
         self._pager = None
         self._app.renderer.erase()
         self._app.renderer.full_screen = False
-        self._app.layout.focus(self._windows[self._focus])
+        self._refocus()
         self._print_held()
         self.refresh_now()
 
@@ -242,6 +276,10 @@ class Screen:
         held, self._held = self._held, []
         if held:
             self.print("".join(held))
+
+    def later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something while keys are taken."""
+        self._app.create_background_task(work)
 
     def edit(
         self, text: str, suffix: str, *, done: Callable[[str], None], failed: Callable[[ConfigError], None]
@@ -289,20 +327,20 @@ class Screen:
             self._shown = Face()
             return
         size = self._app.output.get_size()
-        typed = self._prompt.document.lines
-        taken = sum(1 + (get_cwidth(line) + 2) // size.columns for line in typed)
+        taken = self.draft.rows(size.columns)
         if self._focus is Focus.WORDS:
             taken += sum(2 + get_cwidth(line) // size.columns for line in self._words.document.lines)
         self._shown = self._face(size.columns, size.rows - min(taken, MOST_INPUT_LINES) - _FIXED_LINES)
 
-    def _make_application(self) -> Application[int]:
+    def _make_application(self, editing: Editing) -> Application[int]:
         application: Application[int] = Application(
             layout=Layout(self._make_layout(), focused_element=self._windows[Focus.PROMPT]),
             key_bindings=self._make_keys(),
-            style=Style.from_dict(self._theme.for_prompt_toolkit()),
+            style=Style.from_dict({**self._theme.for_prompt_toolkit(), **_SEARCH_STYLE}),
             erase_when_done=True,
+            editing_mode=EditingMode.VI if editing is Editing.VIM else EditingMode.EMACS,
         )
-        _without_cursor_reports(application.output)
+        without_cursor_reports(application.output)
         self._parser = parse_keys(application.input)
         application._on_resize = self._resized  # type: ignore[method-assign]  # noqa: SLF001 - there is no other way in
         application.ttimeoutlen = _ESCAPE_TIMEOUT
@@ -310,24 +348,12 @@ class Screen:
         return application
 
     def _make_windows(self) -> dict[Focus, Window]:
-        self._search = SearchToolbar()
+        words = BufferControl(self._words, input_processors=[DrawnPieces(self.draft.pieces)])
         return {
-            Focus.PROMPT: draft_window(
-                BufferControl(
-                    self._prompt,
-                    search_buffer_control=self._search.control,
-                    preview_search=True,
-                    input_processors=[
-                        ConditionalProcessor(
-                            AfterInput(lambda: self._shown.placeholder, style="class:dim"),
-                            Condition(lambda: not self._prompt.text),
-                        )
-                    ],
-                ),
-                f"{self._theme.signs.prompt} ",
-            ),
-            Focus.WORDS: field(BufferControl(self._words), lambda: self._shown.field),
+            Focus.PROMPT: self.draft.window,
+            Focus.WORDS: field(words, lambda: self._shown.field),
             Focus.KEYS: text_window(lambda: self._shown.question, focusable=True),
+            Focus.PICKER: text_window(lambda: self._shown.menu, focusable=True, cursor=True),
         }
 
     def _make_layout(self) -> DynamicContainer:
@@ -354,8 +380,8 @@ class Screen:
                 when(lambda: bool(self._shown.panel), text_window(lambda: self._shown.panel)),
                 Window(FormattedTextControl(lambda: self._shown.rule), height=1),
                 self._windows[Focus.PROMPT],
-                self._search,
-                when(lambda: bool(self._shown.menu), text_window(lambda: self._shown.menu)),
+                self.draft.search,
+                when(lambda: bool(self._shown.menu), self._windows[Focus.PICKER]),
                 Window(FormattedTextControl(lambda: self._shown.toolbar), height=1),
                 Window(),
             ]
@@ -365,8 +391,16 @@ class Screen:
         keys = KeyBindings()
         listing, words = has_focus(self._windows[Focus.KEYS]), has_focus(self._words)
         add_draft_keys(
-            keys, has_focus(self._prompt), act=self._act, can=self._may, alone=self._alone, enter=self._enter
+            keys,
+            has_focus(self._prompt),
+            act=self._act,
+            can=self._may,
+            alone=self._alone,
+            chord=lambda: self._parser is not None and self._parser.chord,
+            enter=self._enter,
         )
+        add_search_keys(keys, self.draft)
+        add_picker_keys(keys, has_focus(self._windows[Focus.PICKER]), act=self._act, alone=self._alone)
         add_question_keys(keys, listing, words, take=self._take, alone=self._alone)
         add_pager_keys(keys, has_focus(self._pages), take=self._turn)
         keys.add("c-z", filter=~has_focus(self._pages))(lambda event: event.app.suspend_to_background())
@@ -377,7 +411,7 @@ class Screen:
 
     def _take(self, key: Key, event: KeyPressEvent) -> None:
         self._current = event.key_sequence
-        text = self._words.text if self._focus is Focus.WORDS else event.data
+        text = self.words if self._focus is Focus.WORDS else event.data
         self._act(Pressed(Press(key, text, alone=self._alone())))
 
     def _turn(self, turn: Turn, text: str) -> None:
@@ -389,15 +423,6 @@ class Screen:
         return self._parser is None or self._parser.keys <= 1
 
     def _enter(self, steer: bool) -> None:  # noqa: FBT001 - a key says it
-        text = self._prompt.text
-        if not text.strip():
-            return
-        self._prompt.append_to_history()
-        self._prompt.reset()
-        self._act(Entered(text, steer))
-
-
-def _without_cursor_reports(output: Output) -> None:
-    """The application is as high as it needs to be: where the cursor is need not be asked, and not be waited for."""
-    if isinstance(output, Vt100_Output):
-        output.enable_cpr = False
+        draft = self.draft.entered(alone=self._alone())
+        if draft:
+            self._act(Entered(draft, steer))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from treadle.app.presentation.escape import exact
 from treadle.app.presentation.words import allowance_of
@@ -13,6 +13,8 @@ from treadle.protocol.permissions import Allowance
 from treadle.tui.bottom import queue_text
 from treadle.tui.commands import (
     HELP,
+    ChooseModel,
+    ChooseSession,
     Drop,
     Edit,
     ListApprovals,
@@ -32,9 +34,27 @@ from treadle.tui.commands import (
 from treadle.tui.items import Notice, Said, Tone
 from treadle.tui.menus import keys_text
 from treadle.tui.outbox import Outbox
+from treadle.tui.pickers import Pickers
 from treadle.tui.requests import Requests
-from treadle.tui.screen import Screen
 from treadle.tui.view import View
+
+_NO_LISTS = "There are no lists here. Name a model: /model PROVIDER/NAME. Sessions: treadle sessions"
+
+
+class Writing(Protocol):
+    """Where the person writes."""
+
+    def put(self, draft: str) -> None:
+        """Replace the draft."""
+        ...
+
+    def written(self, draft: str) -> str:
+        """Give a draft as it is shown."""
+        ...
+
+    def leave(self, code: int) -> None:
+        """End the session with this exit code."""
+        ...
 
 
 class Commands:
@@ -43,9 +63,10 @@ class Commands:
     def __init__(  # noqa: PLR0917 - the parts of one surface
         self,
         live: LiveSession,
-        screen: Screen,
+        screen: Writing,
         outbox: Outbox,
         requests: Requests,
+        pickers: Pickers | None,
         show: Callable[..., None],
         view: Callable[[], View],
     ) -> None:
@@ -53,14 +74,15 @@ class Commands:
         self._screen = screen
         self._outbox = outbox
         self._requests = requests
+        self._pickers = pickers
         self._show = show
         self._view = view
 
-    def run(self, text: str, *, steer: bool) -> None:
+    def run(self, text: str, *, steer: bool) -> None:  # noqa: C901 - one line for each command
         """Do what a line asks for, or send it."""
         command = parse(text, steer=steer)
-        if not isinstance(command, Send):
-            self._show(Said(text.strip(), quiet=True))
+        if not isinstance(command, Send | ChooseModel | ChooseSession):
+            self._show(Said(self._screen.written(text).strip(), quiet=True))
         match command:
             case Send(text=said, delivery=delivery):
                 self._requests.say(said, delivery)
@@ -70,6 +92,8 @@ class Commands:
                 self._take_back(position, edit=isinstance(command, Edit))
             case UseMode(mode=mode):
                 self._outbox.put(SetMode(mode=mode))
+            case ChooseModel() | ChooseSession():
+                self._choose(command)
             case UseModel(name=name):
                 self._outbox.put_made(lambda: self._live.choose(name))
             case Revoke(position=position):
@@ -80,6 +104,14 @@ class Commands:
                 self._show(Notice(why, Tone.WARNING))
             case _:
                 assert_never(command)
+
+    def _choose(self, command: ChooseModel | ChooseSession) -> None:
+        if self._pickers is None:
+            self._show(Notice(_NO_LISTS, Tone.WARNING))
+        elif isinstance(command, ChooseModel):
+            self._pickers.choose_model()
+        else:
+            self._pickers.choose_session(command.text)
 
     def _told(self, command: ListQueue | ShowTrust | ShowChecklist | ListApprovals | ShowHelp) -> str:
         match command:

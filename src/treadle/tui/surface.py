@@ -1,14 +1,14 @@
 """The terminal surface: notifications change the view and are printed, intents become ops."""
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, assert_never
 
 from msgspec.structs import replace
 from prompt_toolkit.history import History
 
-from treadle.app.presentation.words import plain
 from treadle.app.session.live import LiveSession
-from treadle.protocol.errors import ConfigError, RefusedError
+from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
 from treadle.protocol.notifications import (
     ContextCompacted,
@@ -23,15 +23,17 @@ from treadle.tui.bottom import FRAMES_PER_SECOND, Around, above_rule, clock_runs
 from treadle.tui.commands import MODE_TEXTS, next_mode
 from treadle.tui.dialog import Key, Press
 from treadle.tui.greeting import branch_of, greeting, kept_line
-from treadle.tui.intents import Entered, Face, Intent, Pressed, Tabbed, Wish
+from treadle.tui.input_line import InputLine
+from treadle.tui.intents import Entered, Face, Intent, Pasted, Picked, Pressed, Tabbed, Wish
 from treadle.tui.items import Item, Notice, Problem, Tone
 from treadle.tui.lines import Line, fragments
+from treadle.tui.lists import Lists
 from treadle.tui.look import Look
-from treadle.tui.menu import Menu, begins, menu_lines
-from treadle.tui.menus import key_lines, menu_for
 from treadle.tui.outbox import Outbox
+from treadle.tui.own_commands import OwnCommands
 from treadle.tui.pages import question_pager, session_pager
 from treadle.tui.past import first_view
+from treadle.tui.picker import Pick
 from treadle.tui.question_lines import QuestionRows, question_lines, waiting_line
 from treadle.tui.questions import Questions
 from treadle.tui.requests import Requests
@@ -54,9 +56,11 @@ _UNFOLDED = 4.0
 
 
 class Surface:
-    """One session on one terminal."""
+    """One session on one terminal; `switch` takes the session that is to be opened in the place of this one."""
 
-    def __init__(self, live: LiveSession, history: History, look: Look) -> None:
+    def __init__(
+        self, live: LiveSession, history: History, look: Look, switch: Callable[[str], None] | None = None
+    ) -> None:
         self._live = live
         self._loop = asyncio.get_running_loop()
         self._view, past = first_view(live.past, live.opening, live.status, (str(live.workspace), *live.roots))
@@ -66,15 +70,11 @@ class Surface:
         self._unprinted: list[Item] = [greeting(live, self._view, self._branch), *warnings, *past]
         self._last: Item | None = None
         self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
-        self.requests = Requests(self.outbox, lambda: self._view)
         self._seen = Seen((*live.past, *live.opening))
         self._room = (80, 24)
         self._again: tuple[Wish | None, float] = (None, 0.0)
         self._flash = ("", 0.0)
         self._unfolded_until = 0.0
-        self._menu = Menu()
-        self._menu_closed = ""
-        self._keys_shown = False
         self._turns = 0
         self._painter: type[Painter] | None = None
         self._animated = look.animated
@@ -86,8 +86,12 @@ class Surface:
             touched=self._touched,
             typed=self._typed,
             history=history,
+            editing=look.editing,
             theme=self._theme,
         )
+        self.own = OwnCommands(live.own_shell, show=self.show, changed=self._own_changed)
+        self.requests = Requests(self.outbox, lambda: self._view, self.screen.draft.pieces, self.own)
+        self._input = InputLine(live, screen=self.screen, own=self.own, show=self.show, failed=self._failed)
         self._questions = Questions(
             screen=self.screen,
             outbox=self.outbox,
@@ -95,12 +99,23 @@ class Surface:
             view=lambda: self._view,
             change_view=self._change_view,
             stop=self._stop,
+            busy=lambda: self.screen.busy or self._lists.pickers.open,
+        )
+        self._lists = Lists(
+            live,
+            screen=self.screen,
+            outbox=self.outbox,
+            show=self.show,
+            view=lambda: self._view,
+            failed=self._failed,
+            switch=switch,
         )
         self._commands = Commands(
             live,
             screen=self.screen,
             outbox=self.outbox,
             requests=self.requests,
+            pickers=self._lists.pickers,
             show=self.show,
             view=lambda: self._view,
         )
@@ -132,13 +147,17 @@ class Surface:
             self._loop.call_later(_UNFOLDED, self.screen.refresh)
         if isinstance(told, TurnEnded):
             self._turns += 1
+            self._lists.files.grow_old()
             self._branch = branch_of(self._live.workspace)
         if isinstance(told, QuestionAsked | TurnEnded):
             self._call_for_attention(told, before, now)
-        self.show(*items)
+        self.show(*self.requests.as_written(told, items))
         self._questions.follow()
         self._set_title()
-        if clock_runs(self._view):
+        self._own_changed()
+
+    def _own_changed(self) -> None:
+        if clock_runs(self._view) or self.own.active:
             self.ticking.set()
         else:
             self.ticking.clear()
@@ -183,7 +202,7 @@ class Surface:
     def _face(self, columns: int, rows: int) -> Face:
         now, signs = self._loop.time(), self._theme.signs
         around = self._around(now)
-        below = above_rule(self._view, around, columns, signs)
+        below = [*self.own.rows(now, columns, signs), *above_rule(self._view, around, columns, signs)]
         menu = self._menu_rows(columns)
         rows -= len(below) + len(menu)
         asked = self._asked(columns, rows)
@@ -208,10 +227,12 @@ class Surface:
         return Around(
             now=now,
             branch=self._branch,
+            shown=self.requests.shown,
             held=self.requests.held,
             steered=self.requests.steered,
             unfolded=now < self._unfolded_until and bool(self._view.checklist),
             frame=int(now * FRAMES_PER_SECOND) if moves else -1,
+            editing=self.screen.draft.vim_mode,
             hint=self._hint(now),
             flash=self._flash[0] if now < self._flash[1] else "",
         )
@@ -223,12 +244,10 @@ class Surface:
         if self._view.questions:
             return "" if self._questions.dialog.focused else "tab to answer"
         # The working line says how to stop.
-        return "? for keys"
+        return self.screen.draft.hint or ("esc to stop" if self.own.active else "? for keys")
 
     def _menu_rows(self, columns: int) -> list[Line]:
-        if self._keys_shown:
-            return key_lines(columns)
-        return menu_lines(self._menu, columns, self._theme.signs)
+        return self._lists.rows(columns, self._theme.signs, vim=bool(self.screen.draft.vim_mode))
 
     def _asked(self, columns: int, rows: int) -> QuestionRows:
         dialog, signs = self._questions.dialog, self._theme.signs
@@ -252,38 +271,44 @@ class Surface:
     def _touched(self) -> None:
         self._questions.touched()
 
-    def _typed(self) -> None:
-        """See what the draft has become."""
-        text = self.screen.text
-        self._keys_shown = False
-        self._menu = Menu() if text == self._menu_closed else menu_for(text)
+    def _typed(self, by_hand: bool) -> None:  # noqa: FBT001 - the draft says it
+        self._lists.typed(by_hand)
 
     def _can(self, wish: Wish) -> bool:
         """Whether a key means this now; else it means what it usually does."""
         empty = not self.screen.text
         match wish:
-            case Wish.MENU_UP | Wish.MENU_DOWN | Wish.MENU_TAKE:
-                return bool(self._menu.entries)
+            case Wish.MENU_UP | Wish.MENU_DOWN | Wish.MENU_TAKE | Wish.MENU_ENTER:
+                return self._lists.can(wish)
             case Wish.TAKE_BACK:
                 return empty and bool(self._view.queue)
             case Wish.SEND_HELD | Wish.DROP_HELD:
                 return empty and bool(self.requests.held)
             case Wish.SHOW_KEYS:
                 return empty and not self._view.questions
+            case Wish.OPEN_PIECE if self._view.questions:
+                return False
             case _:
-                return True
+                return self._input.can(wish)
 
     def act(self, intent: Intent) -> None:
         """Do what the user wants."""
         match intent:
             case Entered(text=text, steer=steer):
                 self._entered(text, steer=steer)
+            case Pasted(text=text):
+                self._input.pasted(text)
             case Pressed(press=Press(key=Key.DETAILS)) if self._asked(*self._room).pager:
                 self.screen.page(question_pager(self._questions, lambda: self._view, self._theme.signs))
             case Pressed(press=pressed):
                 self._questions.press(pressed)
             case Tabbed(alone=alone):
                 self._questions.press(Press(Key.TAB, alone=alone))
+            case Picked(key=Pick.TAB) if self._view.questions:
+                self._lists.pickers.close()
+                self._questions.press(Press(Key.TAB))
+            case Picked(key=key, text=text):
+                self._lists.pickers.press(key, text)
             case Wish():
                 self._wish(intent)
             case _:
@@ -303,62 +328,42 @@ class Surface:
             case Wish.TODO:
                 folded = self._loop.time() >= self._unfolded_until
                 self._unfolded_until = float("inf") if folded else 0.0
-            case Wish.SHOW_KEYS:
-                self._keys_shown = True
-            case Wish.MENU_UP | Wish.MENU_DOWN:
-                self._menu = self._menu.move(-1 if wish is Wish.MENU_UP else 1)
-            case Wish.MENU_TAKE:
-                self._take_from_menu()
             case Wish.TAKE_BACK:
                 self.screen.put(self.requests.take_back(self._view.queue[-1]))
             case Wish.SEND_HELD:
                 self.requests.send_held()
             case Wish.DROP_HELD:
                 self.requests.drop_held()
-            case Wish.EDIT:
-                self._edit_draft()
+            case Wish.EDIT | Wish.SHELL | Wish.OPEN_PIECE | Wish.CLIPBOARD:
+                self._input.do(wish)
             case Wish.PAGER:
                 self.screen.page(session_pager(self._seen, lambda: self._view, self._theme.signs))
             case _:
-                assert_never(wish)
-
-    def _take_from_menu(self) -> None:
-        if self._menu.entry is not None:
-            self.screen.put(self._menu.entry.becomes)
-
-    def _edit_draft(self) -> None:
-        self.screen.edit(self.screen.text, ".md", done=self.screen.put, failed=self._failed)
+                self._lists.act(wish)
 
     def _entered(self, text: str, *, steer: bool) -> None:
-        entry = self._menu.entry
-        if entry is not None and not begins(entry, text.strip().rpartition(" ")[2].removeprefix("/")):
-            entry = None
-        if entry is not None and not steer and text.strip() != entry.becomes.strip():
-            self.screen.put(entry.becomes)
-            if entry.becomes.endswith(" "):
-                return
-            text = entry.becomes
-            self.screen.put("")
-        elif entry is not None and entry.becomes.endswith(" "):
-            self.screen.put(entry.becomes)
+        if self._input.runs(text):
             return
-        self._menu = Menu()
-        self._commands.run(text, steer=steer)
+        line = self._lists.entered(text, steer=steer)
+        if line is not None:
+            self._commands.run(line, steer=steer)
 
     def _stop(self) -> None:
         if self.requests.can_stop():
             self.requests.stop()
 
     def _escape(self) -> None:
-        if self._keys_shown or self._menu.entries:
-            self._keys_shown, self._menu, self._menu_closed = False, Menu(), self.screen.text
-        elif self.requests.can_stop():
+        if self._lists.close() or self._input.stops(back=True):
+            return
+        if self.requests.can_stop():
             self.requests.stop()
         elif self.screen.text and self._said_again(Wish.ESCAPE):
             self.screen.clear()
 
     def _ctrl_c(self) -> None:
-        if self.requests.can_stop():
+        if self._input.stops(back=False):
+            pass
+        elif self.requests.can_stop():
             self.requests.stop()
         elif self.screen.text and not self._view.busy:
             self.screen.clear()
@@ -375,7 +380,9 @@ class Surface:
         return again
 
     def _end(self) -> None:
-        if self._view.busy:
+        if self.own.active:
+            self._say_for_a_moment("Your command is still running. Esc stops it; /quit ends it and quits.")
+        elif self._view.busy:
             self._say_for_a_moment("Treadle is still working. Esc stops it; /quit quits, and the session is kept.")
         else:
             self.screen.leave(0)
@@ -384,8 +391,9 @@ class Surface:
         if self._live.closed or isinstance(op, Interrupt | Answer | EditQueued):
             return  # it came too late: what it was about is over, and that is shown
         self.show(Notice(f"Not possible now: {refusal.why}.", Tone.WARNING))
-        if isinstance(op, Prompt) and op.content and not self.screen.text:
-            self.screen.put(plain(op.content))
+        if isinstance(op, Prompt) and op.content:
+            refused = self.requests.draft_of(op.id, op.content)
+            self.screen.put(f"{refused}\n{self.screen.text}" if self.screen.text else refused)
 
-    def _failed(self, error: ConfigError) -> None:
+    def _failed(self, error: TreadleError) -> None:
         self.show(Problem(error.what, error.why, error.fix))

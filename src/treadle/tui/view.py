@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.presentation.questions import grants_of
-from treadle.app.presentation.words import advice, failed, plain, seen_from
+from treadle.app.presentation.words import advice, failed, plain, said_of, seen_from
 from treadle.app.report import facts_of
 from treadle.app.session.checklist_file import todo_of
 from treadle.protocol.events import Answer
@@ -148,7 +148,7 @@ def _take(view: View, told: Notification, at: float | None) -> Changed:  # noqa:
         case TurnStarted():
             return replace(view, started=at, since=at, waited=0.0, received=0, speed=0.0, step=0, busy=True), ()
         case PromptDelivered(content=content):
-            return _with(flush(view, at), Said(plain(content)))
+            return _with(flush(view, at), Said(said_of(content)))
         case QueueChanged(prompts=prompts):
             return replace(view, queue=prompts), ()
         case TextDelta(text=text):

@@ -16,20 +16,15 @@ def when(condition: Callable[[], bool], window: Window) -> ConditionalContainer:
     return ConditionalContainer(window, filter=Condition(condition))
 
 
-def text_window(text: Callable[[], StyleAndTextTuples], *, focusable: bool = False) -> Window:
+def text_window(text: Callable[[], StyleAndTextTuples], *, focusable: bool = False, cursor: bool = False) -> Window:
     """A window as high as its text, whose lines fit the screen."""
-    control = FormattedTextControl(text, focusable=focusable, show_cursor=False)
+    control = FormattedTextControl(text, focusable=focusable, show_cursor=cursor)
     return lines_of(control, lambda: 1 + sum(one[1].count("\n") for one in text()))
 
 
 def lines_of(control: FormattedTextControl, rows: Callable[[], int]) -> Window:
     """A window that is so many rows high: to let it find out takes most of the time of a picture."""
     return Window(control, height=lambda: Dimension(preferred=rows()), dont_extend_height=True)
-
-
-def draft_window(control: BufferControl, mark: str) -> Window:
-    """The draft, after its mark."""
-    return field(control, lambda: [("class:accent", mark)])
 
 
 def field(control: BufferControl, begin: Callable[[], StyleAndTextTuples]) -> Window:

@@ -54,7 +54,9 @@ class AccessLists:
         if not path.startswith(f"{root}/"):
             return ""
         around = self._around(root, path.rpartition("/")[0])
-        return around.reason or _said(around.files, _parts(root, path), _kinds(path) if around.files else ())
+        if around.reason or not around.files:
+            return around.reason
+        return _said(around.files, _parts(root, path), _kinds(path))
 
     def _around(self, root: str, folder: str) -> _Around:
         """Find what counts directly in a folder, from the root down: each folder is looked at once."""

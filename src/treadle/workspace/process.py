@@ -152,6 +152,7 @@ class Command:
         self._spool = _Spool(spool, bounds.spooled)
         self._bytes = 0
         self._live: Paced | None = None
+        self._settled: Callable[[str], str] = flowing
         self._started = time.monotonic()
         self._gone: list[Callable[[], None]] = []
         self._settle: Settle | None = None
@@ -178,7 +179,7 @@ class Command:
         if self._kept.overflowed or self._lines.cut:
             self._spool.open()
         if self._live is not None:
-            self._live.add(flowing(text))
+            self._live.add(self._settled(text))
 
     def _on_silence(self) -> None:
         self._keep(self._hidden.feed(self._decoder.feed(b"", final=True)) + self._hidden.finish())
@@ -277,8 +278,12 @@ class Command:
         earlier, self._said = self._said, []
         return (*earlier, *said)
 
-    def show(self, output: Output | None) -> None:
-        """Send output from here on to `output` too, at a pace that it can follow."""
+    def show(self, output: Output | None, settled: Callable[[str], str] = flowing) -> None:
+        """Send output from here on to `output` too, at a pace that it can follow.
+
+        `settled` says what becomes of its carriage returns and backspaces.
+        """
+        self._settled = settled
         if self._live is not None:
             self._live.close()
         self._live = None if output is None else Paced(output, self._bounds.live)

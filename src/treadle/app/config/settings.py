@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 from treadle.app.config.diagnostic_settings import DiagnosticSettings
+from treadle.app.config.terminal_settings import Colours, Editing
 from treadle.app.places import config_file
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
@@ -80,15 +81,6 @@ class SandboxUse(StrEnum):
     REQUIRED = "required"
 
 
-class Colours(StrEnum):
-    """Which colours the terminal app uses; `auto` goes by the terminal's background."""
-
-    AUTO = "auto"
-    DARK = "dark"
-    LIGHT = "light"
-    ANSI = "ansi"
-
-
 class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything a user can set. An empty `model` means: take the first provider that has a key.
 
@@ -97,8 +89,8 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     anybody being asked, `max_seconds` the time of a turn. With `checklist` the model keeps one. `approve` names
     classes of risk that run without asking in every mode but plan, beyond what the mode lets run. With `web_search` the
     provider may search the web by itself, where it can. `add_dirs` are further folders that belong to the workspace.
-    `pass_variables` names variables that commands get besides the harmless ones. `theme` and `animation` are about the
-    terminal app.
+    `pass_variables` names variables that commands get besides the harmless ones. `theme`, `animation` and `editing` are
+    about the terminal app; with `screen_reader` it writes plain lines.
     """
 
     model: str = ""
@@ -117,6 +109,8 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     checklist: bool = True
     web_search: bool = False
     sandbox: SandboxUse = SandboxUse.AUTO
+    editing: Editing = Editing.EMACS
+    screen_reader: bool = False
     theme: Colours = Colours.AUTO
     animation: bool = True
     thinking_budget: Annotated[int, msgspec.Meta(ge=0)] | None = None
@@ -196,6 +190,7 @@ VARIABLES = {
     "TREADLE_MAX_STEPS": "max_steps",
     "TREADLE_MAX_RETRIES": "max_retries",
     "TREADLE_THINKING_BUDGET": "thinking_budget",
+    "TREADLE_SCREEN_READER": "screen_reader",
 }
 """Environment variables and the settings that they give."""
 
@@ -204,9 +199,11 @@ _USERS_OWN = {
     "add_dirs": "Only the user decides which folders may be read and changed.",
     "approve": "Only the user decides what runs without asking.",
     "base_url": "An address decides who gets your files and your key.",
+    "editing": "Only you decide which keys you use.",
     "pass_variables": "Only you decide what commands see of your environment.",
     "providers": "Addresses, headers and key variables decide who gets your files and your key.",
     "sandbox": "Only the user decides whether commands need a sandbox.",
+    "screen_reader": "Only you decide how Treadle is shown to you.",
     "theme": "It is about your terminal, not about the project.",
     "web_search": "A search costs money and sends parts of your text to a search service.",
 }

@@ -111,10 +111,10 @@ class Models:
         self._notices: dict[str, str] = {}
         self._learned = learned_windows()
 
-    def choose(self, ref: str = "", *, mode: Mode | None = None) -> Choice:
+    def choose(self, ref: str = "", *, mode: Mode | None = None, thinking: int | None = None) -> Choice:
         """Find a model: `ref`, else that of a mode (by default the settings'), else of the first provider with a key.
 
-        Raises `ConfigError`.
+        `thinking` is a budget in tokens in place of the settings'. Raises `ConfigError`.
         """
         require_bound(self._settings)
         said = self._settings.in_mode(self._settings.mode if mode is None else mode)
@@ -125,7 +125,7 @@ class Models:
         protocol = self._settings.tool_protocol or override.tool_protocol
         if protocol is None:
             protocol = ToolProtocol.NATIVE if spec.native_tools else ToolProtocol.XML
-        budget, notice = self._clip(spec, said.thinking_budget)
+        budget, notice = self._clip(spec, said.thinking_budget if thinking is None else thinking)
         unknown = _UNKNOWN_WINDOW.format(ref=ref) if spec.context_window is None and not _is_scripted(ref) else ""
         notices = tuple(text for text in (notice, self._notices.get(ref, ""), unknown) if text)
         return Choice(spec=spec, tool_protocol=protocol, thinking_budget=budget, notices=notices)

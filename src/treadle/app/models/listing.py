@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from treadle.app.models.choosing import LOCAL, Models
+from treadle.app.models.choosing import DEFAULTS, LOCAL, Models
+from treadle.app.models.offered import OfferedModel
 from treadle.app.models.windows import learned_windows
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
@@ -139,3 +140,29 @@ def local_lines(servers: Iterable[LocalServer]) -> Iterator[LocalLine]:
                 problem=problem,
                 fix=window_fix(server.provider, model) if problem else "",
             )
+
+
+def offered_models(models: Models) -> Sequence[OfferedModel]:
+    """List the known models, those of usable providers first, and of these the usual one of each.
+
+    Reads the stored keys and the catalogue: to be called in a thread.
+    """
+    providers = {line.name: line for line in provider_lines(models)}
+    usual = {f"{provider}/{name}" for provider, name in DEFAULTS.items() if providers[provider].configured}
+    offered = [
+        _offered(spec, providers[spec.provider]) for spec in catalogue_models(models, "") if spec.provider in providers
+    ]
+    return sorted(offered, key=lambda model: model.ref not in usual)
+
+
+def _offered(spec: ModelSpec, provider: ProviderLine) -> OfferedModel:
+    return OfferedModel(
+        ref=spec.ref,
+        title=provider.title,
+        window=spec.context_window,
+        price_in=None if spec.prices is None else spec.prices.input,
+        price_out=None if spec.prices is None else spec.prices.output,
+        usable=provider.configured,
+        key=provider.key_origin,
+        thinks=spec.thinking,
+    )

@@ -1,13 +1,15 @@
 """Names of models that cannot be: where they were written, what was probably meant, and settings that have one."""
 
+import os
 import tomllib
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
 from treadle.app.config.addresses import bind_base_url, require_bound
+from treadle.app.config.edit import set_value
 from treadle.app.config.lines import Entry, dotted, entries
 from treadle.app.config.mistakes import command
-from treadle.app.config.settings import Settings
+from treadle.app.config.settings import VARIABLES, Settings
 from treadle.app.models.choosing import DEFAULTS, Models
 from treadle.app.models.said import checked_url
 from treadle.app.places import config_file
@@ -48,6 +50,23 @@ def check_setting(settings: Settings, path: tuple[str, ...]) -> None:
             models.spec(ref)
     if path[0] == "providers" and len(path) > 1 and path[1] in settings.providers:
         models.row(path[1])
+
+
+def save_default(ref: str, thinking: int | None = None) -> str:
+    """Make a model the default in the user's settings, and with it how much it thinks; gives what to say of that.
+
+    Raises `ConfigError` and saves nothing that no session could start with.
+    """
+    saved = set_value("model", ref, check_setting)
+    if thinking is not None:
+        saved = set_value("thinking_budget", str(thinking), check_setting)
+    return f"{ref} is the default now. Saved in {saved.file}.{said_elsewhere('model')}"
+
+
+def said_elsewhere(key: str) -> str:
+    """Say, after a blank, which variable of the environment overrides a setting; empty where none does."""
+    name = next((name for name, field in VARIABLES.items() if field == key and os.environ.get(name)), "")
+    return f" {name} is set in the environment and overrides the file." if name else ""
 
 
 def with_place(error: ConfigError, ref: str) -> ConfigError:

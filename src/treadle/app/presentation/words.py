@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from treadle.app.presentation.escape import printable
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.messages import Document, Image, ResultContent, Text
+from treadle.protocol.messages import Document, Image, ResultContent, Text, UserContent, without_own_commands
 from treadle.protocol.models import ErrorKind, ModelError, dollars
 from treadle.protocol.notifications import CallChanged, TurnStop
 from treadle.protocol.permissions import Allowance
@@ -44,6 +44,11 @@ def shorten(text: str, *, lines: int, characters: int) -> str:
 def plain(content: tuple[ResultContent, ...]) -> str:
     """Give the text of a content; what is no text is named."""
     return "\n".join(_block(block) for block in content)
+
+
+def said_of(content: tuple[UserContent, ...]) -> str:
+    """Give what the user wrote and attached; the output of their own commands is left out."""
+    return plain(without_own_commands(content))
 
 
 def _block(block: ResultContent) -> str:

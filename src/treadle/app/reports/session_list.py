@@ -10,11 +10,12 @@ import msgspec
 from treadle.app.compose import open_store
 from treadle.engine.advance import replay
 from treadle.engine.effects import Notify
-from treadle.engine.state import State
+from treadle.engine.state import State, Turn
 from treadle.protocol.base import Record
 from treadle.protocol.errors import StoreError, TreadleError
-from treadle.protocol.events import Event
-from treadle.protocol.notifications import TurnEnded, TurnStop
+from treadle.protocol.events import Event, Prompt
+from treadle.protocol.messages import text_of
+from treadle.protocol.notifications import TurnEnded, TurnOutcome, TurnStop
 from treadle.store.sqlite import SessionRow, Store
 
 
@@ -37,7 +38,8 @@ UNREADABLE = "unreadable"
 class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
     """One session. `cost` is in US dollars, None where it is unknown; `ended` is why it stopped, None if it did not.
 
-    Times are milliseconds since 1970, UTC.
+    `open` says that a program has it open now. `steps` is None where its log was not read; `added` and `removed` count
+    lines of files, `first` is the beginning of the first prompt. Times are milliseconds since 1970, UTC.
     """
 
     id: str
@@ -50,44 +52,66 @@ class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
     created_at: int
     updated_at: int
     events: int
+    open: bool
+    steps: int | None
+    added: int
+    removed: int
+    first: str
 
 
 class _Digest(Record, frozen=True, kw_only=True):
-    """What a log says in short: whether a turn goes on, and waits for a person; how the last one ended; all costs."""
+    """What a log says in short: whether a turn goes on, and waits for a person; how the last one ended; all costs.
 
+    The steps are those of all turns; None stands for a log that was not read. A digest without them is of an older
+    version, and is not used.
+    """
+
+    steps: int | None
     active: bool = False
     asking: bool = False
     stop: str | None = None
     cost: float | None = 0.0
+    added: int = 0
+    removed: int = 0
+    first: str = ""
 
 
-def listed_sessions(workspace: Path | None) -> list[ListedSession]:
-    """List the sessions that had a prompt, the last used first; of one workspace if given."""
+_FIRST = 400
+"""Characters of the first prompt that are kept."""
+
+
+def listed_sessions(workspace: Path | None, *, read: bool = True) -> list[ListedSession]:
+    """List the sessions that had a prompt, the last used first; of one workspace if given.
+
+    Unless logs are `read`, only what was kept of them is said, which takes a moment.
+    """
     store = open_store()
     try:
         rows = [row for row in store.sessions(None if workspace is None else str(workspace)) if row.title]
-        digests = _digests(store, rows)
+        digests = _digests(store, rows, read=read)
         leased = store.leased()
         return [_listed(row, digests[row.id], live=row.id in leased) for row in rows]
     finally:
         store.close()
 
 
-def _digests(store: Store, rows: Sequence[SessionRow]) -> dict[str, _Digest]:
+def _digests(store: Store, rows: Sequence[SessionRow], *, read: bool) -> dict[str, _Digest]:
     """Give what the logs say; what was read once is kept until the log goes on."""
     kept = store.summaries()
     found: dict[str, _Digest] = {}
-    read: dict[str, tuple[int, bytes]] = {}
+    new: dict[str, tuple[int, bytes]] = {}
     for row in rows:
         seq, data = kept.get(row.id, (-1, b""))
         digest = _decoded(data) if seq == row.events else None
-        if digest is None:
+        if digest is None and not read:
+            digest = _Digest(steps=None, cost=None)
+        elif digest is None:
             digest = _read(store, row.id)
-            read[row.id] = (row.events, msgspec.json.encode(digest))
+            new[row.id] = (row.events, msgspec.json.encode(digest))
         found[row.id] = digest
-    if read:
+    if new:
         with suppress(StoreError):  # a full disk keeps nobody from reading the list
-            store.keep_summaries(read)
+            store.keep_summaries(new)
     return found
 
 
@@ -103,27 +127,31 @@ def _read(store: Store, session_id: str) -> _Digest:
     try:
         return _followed(store.read(session_id))
     except (TreadleError, AssertionError, LookupError, StopIteration):
-        return _Digest(stop=UNREADABLE, cost=None)
+        return _Digest(steps=0, stop=UNREADABLE, cost=None)
 
 
 def _followed(events: Sequence[Event]) -> _Digest:
     state = State()
-    stop: str | None = None
-    costs: list[float | None] = []
+    first = ""
+    ended: list[TurnOutcome] = []
     for event in events:
+        if not first and isinstance(event.data, Prompt):
+            first = " ".join(text_of(event.data.content)[: 4 * _FIRST].split())[:_FIRST]
         state, effects = replay(state, event)
-        for effect in effects:
-            if isinstance(effect, Notify) and isinstance(effect.notification, TurnEnded):
-                stop = str(effect.notification.outcome.stop)
-                costs.append(effect.notification.outcome.cost)
-    if state.turn is not None:
-        costs.append(state.turn.cost)
-    known = [cost for cost in costs if cost is not None]
+        notified = (effect.notification for effect in effects if isinstance(effect, Notify))
+        ended += [told.outcome for told in notified if isinstance(told, TurnEnded)]
+    turns: list[TurnOutcome | Turn] = [*ended, *([] if state.turn is None else [state.turn])]
+    known = [turn.cost for turn in turns if turn.cost is not None]
+    changes = [change for turn in turns for change in turn.changes]
     return _Digest(
+        steps=sum(turn.steps for turn in turns),
         active=state.turn is not None,
         asking=bool(state.questions),
-        stop=stop,
-        cost=sum(known) if len(known) == len(costs) else None,
+        stop=str(ended[-1].stop) if ended else None,
+        cost=sum(known) if len(known) == len(turns) else None,
+        added=sum(change.added for change in changes),
+        removed=sum(change.removed for change in changes),
+        first=first,
     )
 
 
@@ -140,6 +168,11 @@ def _listed(row: SessionRow, digest: _Digest, *, live: bool) -> ListedSession:
         created_at=row.created_at,
         updated_at=row.updated_at,
         events=row.events,
+        open=live,
+        steps=digest.steps,
+        added=digest.added,
+        removed=digest.removed,
+        first=digest.first,
     )
 
 

@@ -9,7 +9,9 @@ from typing import Self
 
 from msgspec import Struct
 
+from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.own_shell import OwnShell
 from treadle.engine.session import Session
 from treadle.engine.state import phase
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError
@@ -37,12 +39,14 @@ class Status(Struct, frozen=True, kw_only=True):
 class ModelFinder(Struct, frozen=True, kw_only=True):
     """What is known of a model, and how to change to it; all raise `ConfigError` for one that cannot be called.
 
-    `for_mode` gives the model that a mode has of its own, None where the modes share one.
+    `choose` takes the tokens that it may think, None as set. `for_mode` gives the model that a mode has of its own,
+    None where the modes share one. `offered` lists what there is to choose from, and takes its time.
     """
 
     spec: Callable[[str], ModelSpec]
-    choose: Callable[[str], SetModel]
+    choose: Callable[[str, int | None], SetModel]
     for_mode: Callable[[Mode], Awaitable[SetModel | None]]
+    offered: Callable[[], Sequence[OfferedModel]] = tuple
 
 
 class LiveSession:
@@ -62,6 +66,7 @@ class LiveSession:
         first: Sequence[EventData],
         models: ModelFinder,
         checklist_file: Path,
+        own_shell: OwnShell,
         roots: Sequence[str] = (),
         clean_up: Callable[[], Awaitable[None]],
     ) -> None:
@@ -75,6 +80,7 @@ class LiveSession:
         self._first = first
         self._models = models
         self.checklist_file = checklist_file
+        self.own_shell = own_shell
         self._clean_up = clean_up
         self._tasks: list[asyncio.Task[None]] = []
         self._failure_told = False
@@ -138,9 +144,21 @@ class LiveSession:
             window=self._models.spec(state.model).context_window,
         )
 
-    def choose(self, ref: str) -> SetModel:
-        """Find another model under the settings of this session; raises `ConfigError` when it cannot be called."""
-        return self._models.choose(ref)
+    @property
+    def sees_images(self) -> bool:
+        """Whether the model is shown images."""
+        return self._models.spec(self._engine.state.model).images is not False
+
+    def choose(self, ref: str, thinking: int | None = None) -> SetModel:
+        """Find another model under the settings of this session, which say how much it thinks unless `thinking` does.
+
+        Raises `ConfigError` when it cannot be called.
+        """
+        return self._models.choose(ref, thinking)
+
+    def offered_models(self) -> Sequence[OfferedModel]:
+        """List the models to choose from. To be called in a thread; raises `ConfigError`."""
+        return self._models.offered()
 
     async def post(self, op: Op, source: Source) -> None:
         """Ask for something; returns when it is in the log. Raises `RefusedError` with the reason when it cannot be.
@@ -211,6 +229,7 @@ class LiveSession:
             if not self._failure_told and (error is None or isinstance(error, RefusedError)):
                 raise
         finally:
+            await self.own_shell.close()
             await self._clean_up()
             if self._untouched:
                 with suppress(TreadleError):

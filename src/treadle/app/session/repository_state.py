@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from treadle.workspace.situation import repository_line
@@ -23,31 +24,40 @@ def describe_repository(root: str) -> str:
     Only for a folder that is trusted. Git does not run where the repository's own settings could make it run something.
     Takes two seconds at most; to be called in a thread.
     """
-    if not any(os.path.lexists(folder / ".git") for folder in (Path(root), *Path(root).parents)):
+    said = ask_git(root, _STATUS, seconds=_SECONDS)
+    if said is None:
         return ""
+    head, *files = said.decode(errors="replace").splitlines() or [""]
+    return repository_line(_branch(head.removeprefix("## ")), [line[3:] for line in files])
+
+
+def ask_git(root: str, arguments: Sequence[str], *, seconds: float) -> bytes | None:
+    """Give what git prints for the repository around `root`; None where there is none, and where git is not to run.
+
+    Only for a folder that is trusted, and for what only reads. To be called in a thread.
+    """
+    if not any(os.path.lexists(folder / ".git") for folder in (Path(root), *Path(root).parents)):
+        return None
     from treadle.app.security.file_view import DiskView
     from treadle.policy.repository import surprising_settings
 
     git = shutil.which("git", path=path_outside(os.environ.get("PATH", os.defpath), root))
     if git is None or surprising_settings(root, DiskView()):
-        return ""
+        return None
     try:
         shown = subprocess.run(
-            (git, *_STATUS),
+            (git, *arguments),
             cwd=root,
             env={**child_variables(os.environ), **HARDENED_GIT},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=_SECONDS,
+            timeout=seconds,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    if shown.returncode != 0:
-        return ""
-    head, *files = shown.stdout.decode(errors="replace").splitlines() or [""]
-    return repository_line(_branch(head.removeprefix("## ")), [line[3:] for line in files])
+        return None
+    return shown.stdout if shown.returncode == 0 else None
 
 
 def _branch(head: str) -> str:

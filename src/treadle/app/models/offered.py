@@ -1,0 +1,22 @@
+"""What is shown of a model to whoever chooses one in a session, and how much it may think."""
+
+from treadle.protocol.base import Record
+
+EFFORTS = {"off": 0, "low": 4_096, "medium": 16_384, "high": 32_768}
+"""How much a model may think, in tokens: the steps that providers know who take no number."""
+
+
+class OfferedModel(Record, frozen=True, kw_only=True):
+    """A model, `provider/name`. `title` is its provider's name, `window` in tokens, prices in $ for a million tokens.
+
+    `usable` says that it can be called with what is set, `key` where its key comes from. None is unknown.
+    """
+
+    ref: str
+    title: str = ""
+    window: int | None = None
+    price_in: float | None = None
+    price_out: float | None = None
+    usable: bool = False
+    key: str = ""
+    thinks: bool = False

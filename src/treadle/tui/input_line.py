@@ -1,0 +1,119 @@
+"""What is written, pasted and attached: text, images, and commands of the person's own."""
+
+from collections.abc import Callable
+
+from treadle.app.presentation.escape import printable
+from treadle.app.session.attachments import attach, dragged_images, image_block
+from treadle.app.session.live import LiveSession
+from treadle.protocol.errors import ConfigError
+from treadle.tui.clipboard import clipboard_image
+from treadle.tui.draft_line import VIM_NORMAL
+from treadle.tui.intents import Wish
+from treadle.tui.items import Notice, Tone
+from treadle.tui.own_commands import OwnCommands
+from treadle.tui.pieces import SHELL, Piece
+from treadle.tui.screen import Screen
+
+
+class InputLine:
+    """Does what the keys of the draft ask for; what cannot be attached is said, and stays as it was pasted."""
+
+    def __init__(
+        self,
+        live: LiveSession,
+        *,
+        screen: Screen,
+        own: OwnCommands,
+        show: Callable[..., None],
+        failed: Callable[[ConfigError], None],
+    ) -> None:
+        self._live = live
+        self._screen = screen
+        self._draft = screen.draft
+        self._own = own
+        self._show = show
+        self._failed = failed
+        self._count = 0
+
+    def can(self, wish: Wish) -> bool:
+        """Whether a key means this now."""
+        match wish:
+            case Wish.SHELL:
+                return not self._screen.text
+            case Wish.OPEN_PIECE:
+                return self._draft.opens
+            case Wish.ESCAPE:
+                return not self._draft.vim_goes_back
+            case Wish.CLIPBOARD:
+                return self._draft.vim_mode != VIM_NORMAL
+            case _:
+                return True
+
+    def do(self, wish: Wish) -> None:
+        """Do what a key of the draft asks for."""
+        match wish:
+            case Wish.SHELL:
+                self._draft.add("!")
+            case Wish.OPEN_PIECE:
+                self._draft.open()
+            case Wish.CLIPBOARD:
+                self._screen.later(self._read_clipboard())
+            case _:
+                self._edit()
+
+    def _edit(self) -> None:
+        """Let the person change the draft, with all that its pieces hold, in their editor."""
+        draft, pieces = self._screen.text, self._draft.pieces
+
+        def done(edited: str) -> None:
+            self._screen.put(pieces.refold(draft, edited))
+
+        self._screen.edit(pieces.text(draft), ".md", done=done, failed=self._failed)
+
+    def runs(self, draft: str) -> bool:
+        """Run a draft if it is a command of the person's own; gives whether it is."""
+        if draft.startswith(SHELL):
+            self._own.start(self._draft.pieces.text(draft.removeprefix(SHELL)))
+        return draft.startswith(SHELL)
+
+    def stops(self, *, back: bool) -> bool:
+        """Go back from a command that is being written, with `back`, or stop one; gives whether there was one."""
+        if back and self._draft.shell:
+            self._draft.end_shell()
+            return True
+        return self._own.stop()
+
+    def pasted(self, text: str) -> None:
+        """Put in what was pasted; paths of images become images, but not in a command."""
+        pieces = self._draft.pieces
+        images = () if self._draft.shell else dragged_images(text, self._live.workspace)
+        try:
+            found = [
+                Piece(label=f"[image {printable(file.name)}]", text=str(file), block=attach([file])[0])
+                for file in images
+            ]
+        except ConfigError as error:
+            self._failed(error)
+            found = []
+        if not found:
+            self._draft.add(pieces.fold(text))
+        else:
+            self._draft.add(" ".join(map(pieces.add, found)))
+            self._say_if_unseen()
+
+    async def _read_clipboard(self) -> None:
+        try:
+            block = image_block(await clipboard_image(), "The clipboard's image")
+        except ConfigError as error:
+            self._failed(error)
+            return
+        self._count += 1
+        label = f"[clipboard image {self._count}]"
+        self._draft.add(self._draft.pieces.add(Piece(label=label, text=label, block=block)))
+        self._say_if_unseen()
+        self._screen.refresh_now()
+
+    def _say_if_unseen(self) -> None:
+        if not self._live.sees_images:
+            model = self._live.status.model
+            self._show(Notice(f"{model} cannot see images. /model changes the model.", Tone.WARNING))

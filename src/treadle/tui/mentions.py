@@ -1,0 +1,115 @@
+"""Files that a text names: `@path`, `@"path with blanks"`, each perhaps with lines as in `@path:10-40`."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.lexers import Lexer
+
+from treadle.tui.lines import Line
+
+_BEGIN = r"(?:(?<=\s)|(?<!.))@"
+_LINES = r":\d+(?:-\d*)?"
+_WHOLE = re.compile(rf'{_BEGIN}(?:"([^"\n]+)"(?:{_LINES})?|([^\s"]\S*))')
+_BEGUN = re.compile(rf'{_BEGIN}(?:"([^"\n]*)|([^\s"]*))\Z')
+_ENDS_IN_LINES = re.compile(rf"{_LINES}\Z")
+_AFTER = re.compile(rf'"?(?:{_LINES})?')
+_ESCAPE = re.compile(r"\\(?:[\\nrt]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})?")
+_PUNCTUATION = ".,;:!?)]}'"
+
+
+class Mention(Struct, frozen=True):
+    """A mention that is being written: from `start` to `end` in the text, the path as far as it is there, its lines."""
+
+    start: int
+    end: int
+    path: str
+    lines: str = ""
+
+
+def mention_at(text: str, cursor: int) -> Mention | None:
+    """Find the mention whose end is at the cursor."""
+    line = text.rfind("\n", 0, cursor) + 1
+    found = _BEGUN.search(text[line:cursor])
+    if found is None:
+        return None
+    start, quoted = line + found.start(), found[1] is not None
+    if quoted:
+        after = _AFTER.match(text, cursor)
+        rest = after[0] if after is not None and after[0].startswith('"') else ""
+        return Mention(start, cursor + len(rest), found[1], rest.removeprefix('"'))
+    lines = _ENDS_IN_LINES.search(found[2])
+    path = found[2] if lines is None else found[2][: lines.start()]
+    return Mention(start, cursor, path, "" if lines is None else lines[0])
+
+
+def complete(text: str, mention: Mention, path: str) -> tuple[str, int]:
+    """Put a path in the place of a mention; gives the text, and where the cursor is then.
+
+    After a file comes a blank; a folder can be followed by what is in it.
+    """
+    before, after = text[: mention.start], text[mention.end :]
+    if path.endswith("/"):
+        written = written_path(path)
+        return f"{before}@{written}{after}", len(before) + 1 + len(written) - written.endswith('"')
+    written = f"@{written_path(path)}{mention.lines}"
+    blank = "" if after[:1].isspace() else " "
+    return f"{before}{written}{blank}{after}", len(before) + len(written) + 1
+
+
+def written_path(path: str) -> str:
+    """Write a shown name so that it is read as one path: in quotes where it has blanks, or ends as no name does."""
+    if not re.search(r'[\s"]', path) and not _ENDS_IN_LINES.search(path) and path[-1:] not in _PUNCTUATION:
+        return path
+    return '"' + "/".join(_without_quotes(part) for part in path.split("/")) + '"'
+
+
+def _without_quotes(part: str) -> str:
+    """Write a quote as an escape of shown names; then a backslash is one, too."""
+    if '"' not in part:
+        return part
+    return _ESCAPE.sub(lambda found: found[0] if len(found[0]) > 1 else 2 * found[0], part).replace('"', "\\x22")
+
+
+def mentioned(text: str) -> Iterator[str]:
+    """Give the paths that a text names, as they are written in it, without quotes and lines."""
+    for start, end in spans(text):
+        yield _ENDS_IN_LINES.sub("", text[start + 1 : end]).strip('"')
+
+
+def spans(text: str) -> Iterator[tuple[int, int]]:
+    """Give where the mentions of a text begin and end; punctuation behind them is none of theirs."""
+    if "@" not in text:
+        return
+    for found in _WHOLE.finditer(text):
+        end = found.end() if found[2] is None else found.start(2) + len(found[2].rstrip(_PUNCTUATION))
+        if end > found.start() + 1:
+            yield found.start(), end
+
+
+def accented(text: str, role: str = "") -> Line:
+    """Give a text in a role, its mentions in accent besides."""
+    pieces: list[tuple[str, str]] = []
+    at = 0
+    for start, end in spans(text):
+        pieces += [(role, text[at:start]), (f"{role} accent".strip(), text[start:end])]
+        at = end
+    pieces.append((role, text[at:]))
+    return tuple(piece for piece in pieces if piece[1])
+
+
+class MentionLexer(Lexer):
+    """Colours the mentions of the draft."""
+
+    def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
+        """Give the pieces of each line."""
+        lines = document.lines
+
+        def get_line(number: int) -> StyleAndTextTuples:
+            if number >= len(lines):
+                return []
+            return [(f"class:{role}" if role else "", text) for role, text in accented(lines[number])]
+
+        return get_line

@@ -1,0 +1,105 @@
+"""The models and the sessions as rows of a picker."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from treadle.app.models.offered import OfferedModel
+from treadle.app.presentation.escape import exact_line
+from treadle.app.presentation.words import counted, money, tokens
+from treadle.app.reports.session_list import ListedSession
+from treadle.tui.picker import Picker, Row, Shape
+
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+
+MODELS = Picker(
+    title="Model",
+    shape=Shape(wide=0, right=frozenset({2, 3}), dropped=(3, 2, 1)),
+    empty="No model is known.",
+    keys=("↑↓ enter this session", "←→ thinking", "ctrl-d as default", "esc close"),
+)
+
+SESSIONS = Picker(
+    title="Resume",
+    shape=Shape(wide=1, right=frozenset({2, 4}), dropped=(3, 2, 4)),
+    empty="No other session in this folder yet. Ctrl-A shows all folders.",
+    keys=("↑↓ enter resume", "ctrl-a all folders", "esc close"),
+)
+
+
+def model_rows(models: Sequence[OfferedModel], now: str) -> Iterator[Row]:
+    """Give a row for each model, the one that is used `now` marked, also where the list does not have it."""
+    if all(model.ref != now for model in models):
+        yield _model(OfferedModel(ref=now, usable=True), now)
+    for model in models:
+        yield _model(model, now)
+
+
+def _model(model: OfferedModel, now: str) -> Row:
+    provider, _, name = model.ref.partition("/")
+    key = "in use" if model.ref == now else "no key" if not model.usable else "key" if model.key else "ready"
+    title = exact_line(model.title or provider)
+    return Row(
+        id=model.ref,
+        columns=(
+            exact_line(name),
+            title,
+            "" if model.window is None else tokens(model.window),
+            _prices(model.price_in, model.price_out),
+            key,
+        ),
+        search=f"{model.ref} {model.title} {key}".casefold(),
+        quiet=not model.usable,
+    )
+
+
+def _prices(cost_in: float | None, cost_out: float | None) -> str:
+    if cost_in is None or cost_out is None:
+        return ""
+    return f"${cost_in:g} / ${cost_out:g}" if cost_in or cost_out else "free"
+
+
+def session_rows(sessions: Sequence[ListedSession], now: float, *, folders: bool, without: str = "") -> Iterator[Row]:
+    """Give a row for each session but one; `now` is in seconds since 1970, with `folders` each says where it was."""
+    for session in sessions:
+        if session.id == without:
+            continue
+        title, first = exact_line(session.title), exact_line(session.first)
+        where = exact_line(_short(session.workspace))
+        below = [where] if folders else []
+        if first and first != title:
+            below.append(first)
+        yield Row(
+            id=session.id,
+            columns=(
+                _age(now - session.updated_at / 1000),
+                title,
+                "" if session.steps is None else counted(session.steps, "step"),
+                f"+{session.added} -{session.removed}" if session.added or session.removed else "",
+                "" if session.cost is None else money(session.cost),
+            ),
+            search=f"{title} {first} {session.id} {where if folders else ''}".casefold(),
+            below=" · ".join(below),
+            flaw=_flaw(session),
+        )
+
+
+def _flaw(session: ListedSession) -> str:
+    if session.open:
+        return "This session is open in another program."
+    if not Path(session.workspace).is_dir():
+        return f"Its folder is gone: {exact_line(_short(session.workspace))}"
+    return ""
+
+
+def _age(seconds: float) -> str:
+    """Say how long ago something was: now, 5 min, 2 h, 3 d."""
+    if seconds < _MINUTE:
+        return "now"
+    if seconds < _HOUR:
+        return f"{int(seconds // _MINUTE)} min"
+    return f"{int(seconds // _HOUR)} h" if seconds < _DAY else f"{int(seconds // _DAY)} d"
+
+
+def _short(folder: str) -> str:
+    home = str(Path.home())
+    return f"~{folder.removeprefix(home)}" if folder == home or folder.startswith(f"{home}/") else folder

@@ -1,0 +1,133 @@
+"""The lists to choose a model or a session from, in a running session: one at a time, and never over a question."""
+
+from collections.abc import Callable
+from functools import partial
+
+from msgspec.structs import replace
+
+from treadle.app.models.names import save_default
+from treadle.app.session.live import LiveSession
+from treadle.protocol.events import SetModel
+from treadle.tui.aside import Aside
+from treadle.tui.items import Notice, Tone
+from treadle.tui.lines import Line
+from treadle.tui.menu import Entry
+from treadle.tui.menus import model_entries
+from treadle.tui.model_picker import ModelPicker, Models, TakenModel
+from treadle.tui.outbox import Outbox
+from treadle.tui.picker import Pick, picker_lines
+from treadle.tui.screen import Screen
+from treadle.tui.session_picker import SessionPicker
+from treadle.tui.theme import Signs
+from treadle.tui.view import View
+
+_BUSY = "Treadle is still working in this session. Stop it first: esc closes this list, esc again stops."
+_WAITS = "This session waits for your answer. Give it first: tab goes to the question."
+
+
+class Pickers:
+    """Opens the lists and takes their keys; `switch` takes the session that is to be opened in the place of this one.
+
+    Without `switch` there is no other session to go to, as in the demo.
+    """
+
+    def __init__(  # noqa: PLR0913 - the parts of one surface
+        self,
+        live: LiveSession,
+        *,
+        screen: Screen,
+        outbox: Outbox,
+        aside: Aside,
+        show: Callable[..., None],
+        view: Callable[[], View],
+        changed: Callable[[], None],
+        switch: Callable[[str], None] | None,
+    ) -> None:
+        self._live = live
+        self._screen = screen
+        self._outbox = outbox
+        self._aside = aside
+        self._show = show
+        self._view = view
+        self._changed = changed
+        self._switch = switch
+        self._open: ModelPicker | SessionPicker | None = None
+        self._models = Models(live.offered_models, aside=aside, changed=self._follow)
+
+    @property
+    def open(self) -> bool:
+        """Whether a list is open."""
+        return self._open is not None
+
+    def model_entries(self) -> list[Entry] | None:
+        """Give what `/model` can be followed by; None until the models are read."""
+        models = self._models.known()
+        return None if models is None else list(model_entries(models, self._view().model))
+
+    def choose_model(self) -> None:
+        """Open the list of models."""
+        self._begin(ModelPicker(self._models, self._view().model))
+
+    def choose_session(self, typed: str) -> None:
+        """Open the list of sessions, of those that a text fits."""
+        if self._switch is None:
+            self._show(Notice("Another session cannot be opened from here.", Tone.WARNING))
+            return
+        picker = SessionPicker(
+            self._live.workspace, without=self._live.id, aside=self._aside, changed=self._screen.refresh_now
+        )
+        picker.begin(typed)
+        self._begin(picker)
+
+    def _begin(self, picker: ModelPicker | SessionPicker) -> None:
+        self._open = picker
+        self._screen.pick(begin=True)
+
+    def close(self) -> None:
+        """Close the list that is open."""
+        self._open = None
+        self._screen.pick(begin=False)
+
+    def lines(self, width: int, signs: Signs) -> list[Line]:
+        """Draw the list that is open."""
+        return picker_lines(self._open.picker, width, signs) if self._open is not None else []
+
+    def press(self, key: Pick, text: str) -> None:
+        """Take a key."""
+        match self._open:
+            case _ if key is Pick.CLOSE:
+                self.close()
+            case ModelPicker() as models:
+                taken = models.press(key, text)
+                if taken is not None:
+                    self.close()
+                    self._outbox.put_made(partial(self._use, taken))
+            case SessionPicker() as sessions:
+                session = sessions.press(key, text)
+                if session:
+                    self._go_to(sessions, session)
+            case None:
+                pass
+
+    def _use(self, taken: TakenModel) -> SetModel:
+        """Change the model; where it cannot be called, it does not become the default either."""
+        change = self._live.choose(taken.ref, taken.thinking)
+        if taken.default:
+            work = partial(save_default, taken.ref, taken.thinking)
+            self._aside.start(work, lambda said: self._show(Notice(said)) if said else None, "")
+        return change
+
+    def _go_to(self, sessions: SessionPicker, session: str) -> None:
+        view = self._view()
+        if view.busy or self._switch is None:
+            sessions.picker = replace(sessions.picker, hint=_WAITS if view.questions else _BUSY)
+            return
+        self.close()
+        self._switch(session)
+        self._screen.leave(0)
+
+    def _follow(self) -> None:
+        """The models were read."""
+        if isinstance(self._open, ModelPicker):
+            self._open.follow()
+        self._changed()

@@ -1,0 +1,70 @@
+"""A question as plain lines, answered by the number of a choice, and by lines of words. Pure."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from treadle.app.presentation.escape import printable
+from treadle.protocol.permissions import Mode, Question
+from treadle.tui.asking import (
+    FIELDS,
+    Act,
+    Answered,
+    Asking,
+    Stage,
+    ask,
+    choices,
+    comment,
+    confirm,
+    move,
+    restart,
+    say,
+)
+from treadle.tui.lines import text_of
+from treadle.tui.question_lines import question_text
+
+_WIDTH = 100_000
+"""Nothing is wrapped: a line is read as a line."""
+
+_ASKS = {
+    Stage.INSTEAD: "No. Type what to do instead, or press Enter to say only no.",
+    Stage.WORDS: "Type your answer.",
+    Stage.SURE: "Type yes to run it. Anything else goes back to the choices.",
+    Stage.COMMENT: "Type what to tell Treadle with your answer.",
+}
+
+
+class NotUnderstood(Struct, frozen=True):
+    """A line that is no answer: it is the draft's."""
+
+
+def opening(question: Question, mode: Mode, roots: Sequence[str]) -> tuple[Asking, list[str]]:
+    """Begin to ask, and write it; where nothing can be chosen, words are asked for."""
+    asking = ask(question, mode)
+    if [choice.act for choice in choices(asking)] != [Act.WORDS]:
+        return asking, asked_lines(asking, roots)
+    words = comment(asking)
+    first, *rest = [text_of(row) for row in question_text(asking, roots, _WIDTH)] or [""]
+    return words, [f"Question. {first}", *rest, *asked_lines(words, roots)]
+
+
+def asked_lines(asking: Asking, roots: Sequence[str]) -> list[str]:
+    """Write what is asked, and how it is answered."""
+    if asking.stage in FIELDS:
+        return [_ASKS[asking.stage]]
+    rows = [text_of(row) for row in question_text(asking, roots, _WIDTH)]
+    listed = [f"{number}. {printable(row.label)}" for number, row in enumerate(choices(asking), start=1)]
+    first = [f"Question. {rows[0]}", *rows[1:]] if rows else []
+    return [*first, *listed, f"Type a number from 1 to {len(listed)} and press Enter."]
+
+
+def take_line(asking: Asking, text: str) -> Answered | NotUnderstood:
+    """Take a line as an answer."""
+    words = text.strip()
+    if asking.stage is Stage.SURE and words.lower() != "yes":
+        return restart(asking)
+    if asking.stage in FIELDS:
+        return say(asking, words)
+    if not (words.isascii() and words.isdecimal() and 1 <= int(words) <= len(choices(asking))):
+        return NotUnderstood()
+    return confirm(move(asking, int(words) - 1 - asking.chosen))

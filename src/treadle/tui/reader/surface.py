@@ -1,0 +1,262 @@
+"""The surface of a session in plain lines: notifications become lines in their order, entered lines become ops."""
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+
+from treadle.app.presentation.escape import printable
+from treadle.app.presentation.words import name_of
+from treadle.app.session.live import LiveSession
+from treadle.protocol.errors import ConfigError, RefusedError
+from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
+from treadle.protocol.notifications import (
+    CallChanged,
+    CallStatus,
+    ModeChanged,
+    Notification,
+    PromptDelivered,
+    QueueChanged,
+    RetryScheduled,
+    TurnEnded,
+)
+from treadle.protocol.permissions import Mode, QuestionKind
+from treadle.tui.asking import Asking, Given, no
+from treadle.tui.cards import item_lines
+from treadle.tui.commands import MODE_TEXTS
+from treadle.tui.greeting import branch_of, greeting, kept_line
+from treadle.tui.items import Item, Notice, OwnDone, Problem, Prose, Said, Tone
+from treadle.tui.lines import text_of
+from treadle.tui.outbox import Outbox
+from treadle.tui.own_commands import OwnCommands
+from treadle.tui.past import first_view
+from treadle.tui.pieces import Pieces
+from treadle.tui.reader.numbered import NotUnderstood, asked_lines, opening, take_line
+from treadle.tui.requests import Requests
+from treadle.tui.slash import Commands
+from treadle.tui.theme import Signs
+from treadle.tui.view import SAYS_ITS_TEXT_OTHERWISE, answered, held_back, update
+
+_WIDTH = 100_000
+_QUIET = 0.8
+"""Seconds after which a question takes answers: what was typed earlier is none."""
+
+_AGAIN_WITHIN = 3.0
+_SIGNLESS = re.compile("[∴▞▚]+ ")
+_SIGNS = Signs(
+    bar="",
+    chosen="",
+    prompt="You:",
+    ok="Done:",
+    failed="Failed:",
+    refused="Not done:",
+    running="Running:",
+    ended="End:",
+    more="...",
+    rule="-",
+    arrows="",
+    dot="-",
+)
+
+
+class Reader:
+    """One session as lines. `write` gets whole lines, `begun` gives what was typed and not entered yet."""
+
+    def __init__(self, live: LiveSession, *, write: Callable[[str], None], begun: Callable[[], str]) -> None:
+        self._live = live
+        self._write = write
+        self._begun = begun
+        self._loop = asyncio.get_running_loop()
+        self._view, past = first_view(live.past, live.opening, live.status, (str(live.workspace), *live.roots))
+        self._draft = ""
+        self._kept = False
+        self._turns = 0
+        self._waited: set[str] = set()
+        self._asking: Asking | None = None
+        self._asked_at = 0.0
+        self._stopped_at = float("-inf")
+        self.code: asyncio.Future[int] = self._loop.create_future()
+        self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
+        self.own = OwnCommands(live.own_shell, show=self.show, changed=lambda: None)
+        self.requests = Requests(self.outbox, lambda: self._view, Pieces(), self.own)
+        self._commands = Commands(
+            live,
+            screen=self,
+            outbox=self.outbox,
+            requests=self.requests,
+            pickers=None,
+            show=self.show,
+            view=lambda: self._view,
+        )
+        begin = greeting(live, self._view, branch_of(live.workspace))
+        self.show(begin, *(Notice(text, Tone.WARNING) for text in live.notices), *past)
+        self._say("Type a message and press Enter. /help lists the commands. Ctrl-C stops, Ctrl-D quits.")
+        self._follow()
+
+    def _say(self, *lines: str) -> None:
+        self._write("".join(f"{printable(line)}\n" for line in lines))
+
+    def show(self, *items: Item) -> None:
+        """Write items as lines."""
+        for item in items:
+            if isinstance(item, Said) and item.quiet:
+                continue  # it was just typed
+            if isinstance(item, Prose):
+                self._say(item.markdown.strip("\n"))
+            else:
+                self._say(*(_SIGNLESS.sub("", text_of(row)).rstrip() for row in item_lines(item, _WIDTH, _SIGNS)))
+            if isinstance(item, OwnDone):
+                self._say("Its output goes with your next message.")
+
+    # What comes from the session
+
+    def hear(self, told: Notification) -> None:
+        """Take a notification."""
+        before = self._view
+        self._view, items = update(before, told, self._loop.time())
+        match told:
+            case CallChanged(status=CallStatus.RUNNING) if told.call.name not in SAYS_ITS_TEXT_OTHERWISE:
+                name = name_of(told)
+                self._say(f"Running: {name.verb} {name.about}".rstrip())
+            case ModeChanged(mode=mode):
+                self._say(f"Mode is now {mode}: {MODE_TEXTS[mode]}.")
+            case RetryScheduled(seconds=seconds):
+                self._say(f"The model did not answer. Trying again in {seconds:.0f} s.")
+            case QueueChanged(prompts=prompts) if before.busy and len(prompts) > len(before.queue):
+                self._waited.add(prompts[-1].id)
+                self._say("Your message waits for the end of the turn.")
+            case TurnEnded():
+                self._turns += 1
+            case _:
+                pass
+        if isinstance(told, PromptDelivered):
+            # It was just typed, but for one that has waited.
+            items = tuple(item for item in items if told.prompt_id in self._waited or not isinstance(item, Said))
+        self.show(*self.requests.as_written(told, items))
+        self._follow()
+
+    def _follow(self) -> None:
+        """Ask the first open question; what was typed before it is the draft's."""
+        first = self._view.questions[0] if self._view.questions else None
+        now = None if self._asking is None else self._asking.question
+        if first is None or (now is not None and now.id == first.id):
+            self._asking = self._asking if first is not None else None
+            return
+        self._keep(self._begun())
+        self._asking, lines = opening(first, self._view.mode, self._view.roots)
+        self._say(*lines)
+        self._asked_at = self._loop.time()
+
+    def _ask(self, asking: Asking) -> None:
+        self._asking = asking
+        self._say(*asked_lines(asking, self._view.roots))
+        self._asked_at = self._loop.time()
+
+    def finish(self) -> None:
+        """Write what was held back, and what the session was."""
+        self.show(*held_back(self._view))
+        if self._turns:
+            self._say(kept_line(self._live, self._view, self._turns))
+
+    # What comes from the person
+
+    def entered(self, lines: Sequence[str]) -> None:
+        """Take lines that came together; more than one are a paste, which answers nothing and runs nothing."""
+        if len(lines) > 1:
+            self._keep("".join(f"{line}\n" for line in lines))
+            return
+        (line,) = lines
+        asking = self._asking
+        if asking is not None and self._loop.time() - self._asked_at < _QUIET:
+            self._keep(f"{line}\n" if line else "")
+            self._say("This came before the question was read, so it answers nothing.")
+        elif asking is not None and (line.strip() or asking.field):
+            self._answer(asking, line)
+        elif line.startswith(("/", "!")) and self._kept:
+            self._send(line)
+        elif line.endswith("\\"):
+            command = (self._draft or line).startswith("!")
+            self._draft += f"{line if command else line[:-1]}\n"
+        else:
+            draft, self._draft = self._draft + line, ""
+            typed, self._kept = not self._kept, False
+            self._send(draft.removesuffix("\n"), typed=typed)
+
+    def _send(self, draft: str, *, typed: bool = True) -> None:
+        """Send a draft; a command of the person's own is one only where it was `typed` and entered line by line."""
+        if typed and draft.startswith("!") and draft[1:].strip():
+            self._say(f"Running: {draft[1:].strip()}")
+            self.own.start(draft[1:])
+        elif draft.strip():
+            self._commands.run(draft, steer=False)
+
+    def _keep(self, text: str) -> None:
+        """Add to the draft, which an empty line sends."""
+        if text:
+            self._draft += text
+            self._kept = True
+            self._say(
+                "",
+                f"Kept as your draft, not sent: {self._draft.removesuffix(chr(10))}",
+                "Enter on an empty line sends it.",
+            )
+
+    def _answer(self, asking: Asking, line: str) -> None:
+        if line.startswith(("/", "!")) and not asking.field:
+            self._send(line)
+            return
+        taken = take_line(asking, line)
+        match taken:
+            case Given():
+                self._give(asking, taken)
+            case NotUnderstood():
+                self._keep(f"{line}\n")
+                self._say("A question is open. Type the number of a choice and press Enter.")
+            case _:
+                self._ask(taken)
+
+    def _give(self, asking: Asking, given: Given) -> None:
+        if given.edits:
+            self.outbox.put(SetMode(mode=Mode.EDITS))
+        self._view = answered(self._view, asking.question, given.answer)
+        self.outbox.put(given.answer)
+
+    def interrupt(self) -> None:
+        """Stop a command of the person's own, or the turn; twice with nothing to stop quits."""
+        now = self._loop.time()
+        again, self._stopped_at = now - self._stopped_at < _AGAIN_WITHIN, now
+        if self.own.stop():
+            self._say("", "Stopping your command.")
+        elif self.requests.can_stop():
+            asking = self._asking
+            if asking is not None and asking.question.kind in (QuestionKind.PERMISSION, QuestionKind.BUDGET):
+                self._give(asking, no(asking))
+            self.requests.stop()
+        elif again:
+            self.leave(0)
+        else:
+            self._say("", "Ctrl-C again quits.")
+
+    # What commands want
+
+    def put(self, draft: str) -> None:
+        """Make something the draft."""
+        self._keep(draft)
+
+    def written(self, draft: str) -> str:
+        """Give a draft as it is shown."""
+        return draft
+
+    def leave(self, code: int) -> None:
+        """End with this exit code."""
+        if not self.code.done():
+            self.code.set_result(code)
+
+    def _refused(self, op: Op, refusal: RefusedError) -> None:
+        if self._live.closed or isinstance(op, Interrupt | Answer | EditQueued):
+            return
+        self._say(f"Not possible now: {refusal.why}.")
+        if isinstance(op, Prompt):
+            self._keep(self.requests.draft_of(op.id, op.content))
+
+    def _failed(self, error: ConfigError) -> None:
+        self.show(Problem(error.what, error.why, error.fix))

@@ -1,0 +1,50 @@
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from treadle.app.session.attachments import dragged_images
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("a.png", "my shot.JPG", "it's.webp", "notes.txt"):
+        (tmp_path / name).touch()
+    (tmp_path / "folder.png").mkdir()
+    return tmp_path
+
+
+def test_paths_of_images_are_found_however_terminals_write_them(folder: Path) -> None:
+    shot = folder / "my shot.JPG"
+    for pasted in (
+        f"{shot}",
+        f"'{shot}'",
+        str(shot).replace(" ", "\\ "),
+        f"file://{quote(str(shot))}\n",
+        f' "{shot}" ',
+    ):
+        assert dragged_images(pasted, Path("/")) == (shot,), pasted
+    assert dragged_images(str(folder / "it's.webp"), Path("/")) == (folder / "it's.webp",)
+    assert dragged_images("a.png", folder) == (folder / "a.png",)
+    assert dragged_images(f"'{shot}' {folder}/a.png ", Path("/")) == (shot, folder / "a.png")
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "",
+        " ",
+        "a.png is broken",
+        "b.png",
+        "notes.txt",
+        "folder.png",
+        "a.png notes.txt",
+        "'a.png",
+        "\0.png",
+        "~nobody/a.png",
+        "x.png " * 9_000,
+    ],
+    ids=lambda text: ascii(text[:20]),
+)
+def test_other_text_is_no_image(folder: Path, pasted: str) -> None:
+    assert dragged_images(pasted, folder) == ()

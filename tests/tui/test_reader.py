@@ -1,0 +1,106 @@
+"""The session as plain lines: questions of every kind, and when a line answers one."""
+
+import asyncio
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from tests.tui.asked import EDIT, EVERY_KIND
+from tests.tui.own_clock import FakeLive, on_own_clock
+from treadle.protocol.events import Answer
+from treadle.protocol.notifications import QuestionAsked, TurnStarted
+from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
+from treadle.tui.asking import FIELDS, Asking, Given, Stage, choices
+from treadle.tui.reader.numbered import NotUnderstood, asked_lines, opening, take_line
+from treadle.tui.reader.surface import Reader
+from treadle.tui.surface import Surface
+
+YES = (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS)
+ROOTS = ("/project",)
+
+
+@pytest.mark.parametrize("question", EVERY_KIND.values(), ids=list(EVERY_KIND))
+def test_every_question_is_written_with_its_choices_and_without_control_characters(question: Question) -> None:
+    asking, lines = opening(question, Mode.ASK, ROOTS)
+    text = "\n".join(lines)
+    assert text.startswith("Question. ")
+    assert all(char == "\n" or char.isprintable() for char in text)
+    if asking.field:
+        assert text.endswith("Type your answer.")
+    else:
+        assert f"Type a number from 1 to {len(choices(asking))} and press Enter." in text
+        assert all(f"\n{number}. " in text for number in range(1, len(choices(asking)) + 1))
+
+
+@pytest.mark.parametrize("question", EVERY_KIND.values(), ids=list(EVERY_KIND))
+@pytest.mark.parametrize("line", ["", "y", "yes", "n", "0", "99", "1 2", "1.", "²", "also 2", "１", "-1", " "])
+def test_only_the_number_of_a_choice_answers(question: Question, line: str) -> None:
+    asking, _ = opening(question, Mode.ASK, ROOTS)
+    if not asking.field:
+        assert take_line(asking, line) == NotUnderstood()
+
+
+@pytest.mark.parametrize("question", EVERY_KIND.values(), ids=list(EVERY_KIND))
+def test_every_choice_leads_to_an_answer_and_danger_only_with_yes(question: Question) -> None:
+    asking, _ = opening(question, Mode.ASK, ROOTS)
+    for number in range(1, 1 if asking.field else len(choices(asking)) + 1):
+        taken = take_line(asking, str(number))
+        steps = 0
+        while isinstance(taken, Asking) and steps < 9:
+            assert asked_lines(taken, ROOTS)
+            if taken.stage is Stage.SURE:
+                again = take_line(taken, "y")
+                assert isinstance(again, Asking)
+                assert again.stage is Stage.LIST
+            taken = take_line(taken, "yes" if taken.stage in FIELDS else "2" if taken.stage is Stage.RULE else "1")
+            steps += 1
+        assert isinstance(taken, Given), (number, taken)
+        if asking.danger and taken.answer.option in YES:
+            assert steps == 1
+
+
+def test_a_question_without_choices_takes_words() -> None:
+    question = next(one for one in EVERY_KIND.values() if one.kind is QuestionKind.GUIDANCE)
+    asking, lines = opening(question, Mode.ASK, ROOTS)
+    assert lines[-1] == "Type your answer."
+    given = take_line(asking, "use tabs")
+    assert isinstance(given, Given)
+    assert given.answer.text == "use tabs"
+
+
+@pytest.mark.parametrize(
+    ("begun", "lines", "pause", "answered", "draft"),
+    [
+        ("", ["1"], 0.79, False, "1"),
+        ("", ["1"], 0.81, True, ""),
+        ("al", ["1"], 0.81, True, "al"),
+        ("al", ["so 2"], 0.81, False, "also 2"),
+        ("", ["1", ""], 5.0, False, "1\n"),
+        ("", ["y"], 5.0, False, "y"),
+        ("", ["!ls"], 5.0, False, ""),
+    ],
+)
+def test_only_a_line_by_itself_after_a_pause_answers_and_nothing_is_lost(
+    begun: str, lines: list[str], pause: float, answered: bool, draft: str
+) -> None:
+    async def work() -> None:
+        live, written = FakeLive(), list[str]()
+        reader = Reader(live.as_live(Path("/project")), write=written.append, begun=lambda: begun)
+        live.surface = cast("Surface", reader)
+        tasks = [asyncio.create_task(reader.outbox.run()), asyncio.create_task(reader.own.run())]
+        reader.hear(TurnStarted(turn=1))
+        reader.hear(QuestionAsked(question=EDIT))
+        await asyncio.sleep(pause)
+        reader.entered(lines)
+        await asyncio.sleep(1)
+        assert [isinstance(sent.op, Answer) for sent in live.sent] == [True] * answered
+        assert live.commands == (["ls"] if lines == ["!ls"] else [])
+        kept = [text for text in "".join(written).split("\n") if text.startswith("Kept as your draft")]
+        assert bool(kept) == bool(draft)
+        assert not draft or f"Kept as your draft, not sent: {draft}".rstrip() in "".join(written)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    on_own_clock(work())
