@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -201,8 +201,7 @@ def confine_server(mode: Mode, place: Place) -> Wrapping:
     """
     if not confines(mode):
         return PLAIN
-    surveys = [surveyor.look() for surveyor in place.surveyors]
-    return prepare(_profile(Confined.LOOK, place, surveys, frozenset()), probe())
+    return prepare(replace(workspace_profile(place), change_root=False), probe())
 
 
 def _denial(profile: Profile, state: SandboxState, data: Path, output: str) -> SandboxDenial | None:
@@ -211,6 +210,11 @@ def _denial(profile: Profile, state: SandboxState, data: Path, output: str) -> S
         return None
     denial = find_denial(output, profile, state.backend)
     return None if denial is not None and is_within(denial.target, str(data)) else denial
+
+
+def workspace_profile(place: Place) -> Profile:
+    """Build the profile of commands that change the workspace; looks at the disk."""
+    return _profile(Confined.WORK, place, [surveyor.look() for surveyor in place.surveyors], frozenset())
 
 
 def _profile(kind: Confined, place: Place, surveys: Sequence[Survey], owned: AbstractSet[Tools]) -> Profile:
