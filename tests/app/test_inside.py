@@ -10,7 +10,8 @@ import pytest
 
 from treadle.app.security.confinement import Place, confine_as
 from treadle.protocol.tools import Confinement
-from treadle.workspace.sandbox import Backend, Tools, probe
+from treadle.workspace.sandbox import Backend, SandboxState, Tools, probe
+from treadle.workspace.sandbox.confine import version
 from treadle.workspace.workspace import open_workspace
 
 pytestmark = pytest.mark.skipif(probe().backend is not Backend.BUBBLEWRAP, reason=f"no bubblewrap: {probe().reason}")
@@ -216,6 +217,22 @@ async def test_a_virtual_environment_works_wherever_it_is(
     monkeypatch.setenv("PATH", f"{at}/bin{os.pathsep}{os.environ['PATH']}")
     output, _ = await inside.run("python -c 'import found, sys; print(sys.prefix)'; command -v python")
     assert output == f"found\n{at}\n{at}/bin/python\n"
+
+
+async def test_under_landlock_a_project_is_worked_on_and_the_home_directory_is_closed(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if version() < 3:
+        pytest.skip("the kernel has no Landlock that is new enough")
+    state = SandboxState(backend=Backend.LANDLOCK)
+    monkeypatch.setattr("treadle.app.security.confinement.probe", lambda: state)
+    (inside.home / "notes.txt").write_text("SECRET-OF-HOME")
+    (inside.root / "src").mkdir()
+    line = "echo x > src/made && git log --format=%an%s && git config user.email && cat src/made && git var GIT_EDITOR"
+    assert (await inside.run(line))[0] == 'A "B" Cfirst\na@b\nx\ntrue\n'
+    for refused in ("cat ~/notes.txt", "cat .env", "cat ~/.gitconfig", "echo x > ~/made", "echo x > AGENTS.md"):
+        await inside.run(f"{refused} && exit 0; exit 9", status=9)
+    assert (inside.root / "AGENTS.md").read_text() == "rules\n"
 
 
 async def test_temporary_files_are_private_and_last(inside: Inside) -> None:

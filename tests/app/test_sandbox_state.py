@@ -11,7 +11,7 @@ from treadle.app.security.sandbox_state import Confining, describe
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import SetMode, Source
 from treadle.protocol.permissions import Mode
-from treadle.workspace.sandbox import Backend, SandboxState
+from treadle.workspace.sandbox import Backend, SandboxState, differences
 
 NONE = SandboxState(backend=None, reason="bubblewrap is not installed; the kernel has no Landlock")
 LANDLOCK = SandboxState(backend=Backend.LANDLOCK, reason="bubblewrap is not installed; Landlock 3 takes its place")
@@ -40,6 +40,15 @@ def test_the_doctor_says_what_is_lacking() -> None:
     (check,) = (check for check in installation_checks() if check.name == "sandbox")
     assert check.found == f"none: {NONE.reason}"
     assert "Until then mode auto does not start." in check.fix
+
+
+def test_the_doctor_says_what_a_lesser_sandbox_cannot_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("treadle.app.reports.installation.probe", lambda: LANDLOCK)
+    (check,) = (check for check in installation_checks() if check.name == "sandbox")
+    assert check.found == f"Landlock: {LANDLOCK.reason}"
+    assert check.fix.startswith("Install the package bubblewrap")
+    assert "no sockets can be made" in check.fix
+    assert all(sentence in check.fix for sentence in differences(Backend.LANDLOCK))
 
 
 @pytest.mark.parametrize(

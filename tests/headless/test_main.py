@@ -158,7 +158,7 @@ async def test_a_resumed_session_with_nothing_to_do_says_so_and_how_to_go_on(pla
 
 
 async def test_one_denied_call_is_one_call(place: Place) -> None:
-    run = MakeCall(name="execute_command", arguments={"command": "./deploy"})
+    run = MakeCall(name="execute_command", arguments={"command": "git push"})
     code, _, err = await place.run(says(run), says(SayText(text=ANSWER)))
     assert (code, "# 1 call was denied because nobody was there to approve it; see --mode\n" in err) == (
         Exit.PERMISSION,

@@ -114,11 +114,10 @@ class _Lid:
         if not processes or os.geteuid() != 0:
             return
         for parent in _pid_groups():
-            folder = f"{parent}/treadle-{os.getpid()}"
+            self.folder = f"{parent}/treadle-{os.getpid()}"
             try:
-                os.mkdir(folder)  # noqa: PTH102 - as above
-                self.folder = folder
-                _write_to(f"{folder}/pids.max", processes + _LID)
+                os.makedirs(self.folder, exist_ok=True)  # noqa: PTH103 - as above; a killed guard left one perhaps
+                _write_to(f"{self.folder}/pids.max", processes + _LID)
             except OSError:
                 self.leave()
                 continue
@@ -127,16 +126,18 @@ class _Lid:
     def enter(self) -> None:
         """Put this process into the group, with all that it starts."""
         if self.folder:
-            _write_to(f"{self.folder}/cgroup.procs", os.getpid())
+            try:
+                _write_to(f"{self.folder}/cgroup.procs", os.getpid())
+            except OSError:
+                return
 
     def leave(self) -> None:
         """Remove the group; it is empty by now."""
-        if self.folder:
-            try:
-                os.rmdir(self.folder)  # noqa: PTH106 - as above
-            except OSError:
-                return
-            self.folder = ""
+        folder, self.folder = self.folder, ""
+        try:
+            os.rmdir(folder)  # noqa: PTH106 - as above
+        except OSError:
+            return
 
 
 def _pid_groups() -> list[str]:

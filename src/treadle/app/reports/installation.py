@@ -18,7 +18,7 @@ from treadle.app.reports.extras import extras, install_command, missing_packages
 from treadle.app.security.sandbox_state import FIX, describe
 from treadle.workspace.programs import chromium_program
 from treadle.workspace.retention import DAYS, MOST_BYTES, read_outputs
-from treadle.workspace.sandbox import probe
+from treadle.workspace.sandbox import Backend, differences, probe
 from treadle.workspace.search import find_ripgrep
 
 _OLDEST_PYTHON = (3, 11)
@@ -99,13 +99,15 @@ def _git() -> Check:
 
 
 def _sandbox() -> Check:
-    found = describe(probe())
+    state = probe()
+    found = describe(state)
     if found.whole:
         return ok("sandbox", found.text)
-    without = (
-        "Until then commands are confined less strictly." if found.there else ("Until then mode auto does not start.")
-    )
-    return warn("sandbox", found.text, f"{FIX} {without}")
+    if state.backend is None:
+        return warn("sandbox", found.text, f"{FIX} Until then mode auto does not start.")
+    lacking = " ".join(differences(state.backend))
+    better = f"{FIX} Until then: " if state.backend is Backend.LANDLOCK else ""
+    return warn("sandbox", found.text, f"{better}{lacking}")
 
 
 def _chromium() -> Check:

@@ -20,6 +20,7 @@ from treadle.protocol.tools import Confinement, Right, Rights, SandboxDenial
 from treadle.workspace.confinement import Setup
 from treadle.workspace.copies import Hold, why_no_copy
 from treadle.workspace.sandbox import (
+    Backend,
     Committed,
     MadeFiles,
     Profile,
@@ -142,7 +143,9 @@ def confine_as(
         if not is_within(right.target, str(place.data)) and not _opens_more(right, profile):
             profile = allow(profile, right)
     denial = partial(_denial, profile, state, place.data)
-    settle = _Settling(line, place, None, _reading_empty(profile, surveys))
+    settle = _Settling(
+        line, place, None, _reading_empty(profile, surveys) if state.backend is Backend.BUBBLEWRAP else ()
+    )
     if not profile.change_root:
         if hold is not None and not why_no_copy(profile, state, place.data):
             copy = place.known.copies.make(profile, state, place.data)

@@ -1,9 +1,10 @@
 """Confine this process with Landlock and become the command: the sandbox where bubblewrap is not there.
 
 Run as `python -I -S confine.py [OPTION VALUE]... -- program argument...`. The options are `--list`, `--read` and
-`--write` (names of, reading of, and changing of a path and all below it), `--tmp` (a folder for temporary files) and
-`--seccomp HEX` (a filter of system calls). Everything else of the file system is out of reach. `--scopes only` instead
-of all these leaves files alone and keeps the program from signals and abstract sockets to others.
+`--write` (names of, reading of, and changing of a path and all below it), `--tmp` (a folder for temporary files),
+`--git` (a file that git reads for the user's settings) and `--seccomp HEX` (a filter of system calls). Everything else
+of the file system is out of reach. `--scopes only` instead of all these leaves files alone and keeps the program from
+signals and abstract sockets to others.
 """
 
 import ctypes
@@ -106,6 +107,9 @@ def _confine(options: Iterator[tuple[str, str]]) -> None:
                 os.environ["TMPDIR"] = value
                 os.environ["XDG_CACHE_HOME"] = f"{value}/cache"
                 _open(ruleset, value, writable)
+            case "--git":
+                os.environ["GIT_CONFIG_GLOBAL"] = value
+                _open(ruleset, value, _READ)
             case "--seccomp":
                 code = bytes.fromhex(value)
             case _:

@@ -46,4 +46,5 @@ def landlock(helper: Sequence[str], profile: Profile, present: Present, children
         *chain.from_iterable(("--read", path) for path in dict.fromkeys(reading)),
         *chain.from_iterable(("--write", path) for path in writing),
         *("--tmp", profile.tmp),
+        *chain.from_iterable(("--git", file) for _, file in profile.replaced[:1]),
     )

@@ -16,7 +16,8 @@ _TEMPORARY = ("/private/tmp", "/private/var/tmp", "/private/var/folders")
 
 def seatbelt(profile: Profile, present: Present) -> tuple[str, ...]:
     """Build the command line that goes before the command's own."""
-    variables = (f"TMPDIR={profile.tmp}", f"XDG_CACHE_HOME={profile.tmp}/cache")
+    git = (f"GIT_CONFIG_GLOBAL={file}" for _, file in profile.replaced[:1])
+    variables = (f"TMPDIR={profile.tmp}", f"XDG_CACHE_HOME={profile.tmp}/cache", *git)
     return (SANDBOX_EXEC, "-p", profile_text(profile, present), "/usr/bin/env", *variables)
 
 
@@ -26,7 +27,8 @@ def profile_text(profile: Profile, present: Present) -> str:
 
 
 def _rules(profile: Profile, present: Present) -> Iterator[str]:
-    shown = (*profile.folders, *present.readable, *present.writable, profile.tmp)
+    settings = (file for _, file in profile.replaced)
+    shown = (*profile.folders, *present.readable, *present.writable, profile.tmp, *settings)
     yield "(version 1)"
     yield "(allow default)"
     yield "(deny file-write*)"
