@@ -46,7 +46,7 @@ from treadle.protocol.events import (
 )
 from treadle.protocol.models import Spent, ToolProtocol
 from treadle.protocol.permissions import Allowance, Decision, Mode, Situation, Standing
-from treadle.protocol.tools import Access, ToolSpec
+from treadle.protocol.tools import Access, Confinement, ToolSpec
 from treadle.store.sqlite import SessionLog, SessionRow, Store
 from treadle.tools.browser_action import BrowserSession, open_chromium
 from treadle.tools.catalogue import builtin_tools
@@ -314,6 +314,10 @@ def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], SecretRedac
         )
         decision = decide_and_offer(spec, arguments, accesses, context)
         refuse_broken_shell(decision, accesses, shell)
+        if decision.confinement is Confinement.GIT:
+            from treadle.app.security.branches import asked_for_control_files
+
+            decision = asked_for_control_files(decision, accesses, context)
         return asked_for_secrets(decision, spec, arguments, redactor())
 
     return judge

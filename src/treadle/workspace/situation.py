@@ -8,14 +8,21 @@ from treadle.workspace.names import shown_name
 _NAMED = 10
 _NOBODY = "Nobody is here: questions get no answer, and what needs approval is denied."
 _MODES = {
-    Mode.PLAN: "Nothing may be changed. Explore, then give your plan with plan_mode_respond.",
-    Mode.ASK: "Reading in the workspace is allowed. Edits, the network and commands that run code need approval.",
+    Mode.PLAN: (
+        "Nothing may be changed; commands run in a throw-away copy. Explore, then give your plan with "
+        "plan_mode_respond."
+    ),
+    Mode.ASK: (
+        "Reading is allowed. Commands that may change something run in a throw-away copy, and keeping their changes "
+        "needs approval; so do edits and the network."
+    ),
     Mode.EDITS: (
-        "Reading and file edits are allowed. The network and commands that run code, such as tests, need approval."
+        "Reading, edits and plain file commands are allowed. Other commands, such as tests, run in a throw-away copy, "
+        "and keeping their changes needs approval; so does the network."
     ),
     Mode.AUTO: (
-        "Edits and commands are allowed. Commands run in a sandbox: no network, no commits, writes only here and in "
-        "$TMPDIR."
+        "Edits and commands are allowed. Commands run in a sandbox: no network, writes only here and in $TMPDIR, and "
+        "to git's data only in lines of plain git commands."
     ),
     Mode.FULL: ("All is allowed, but destroying data, reading secrets and changing control files need approval."),
 }

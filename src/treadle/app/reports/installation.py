@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from treadle import __version__
 from treadle.app.places import config_file, data_directory, database, outputs
@@ -16,9 +17,10 @@ from treadle.app.presentation.words import counted
 from treadle.app.reports.checks import Check, fail, ok, warn
 from treadle.app.reports.extras import extras, install_command, missing_packages
 from treadle.app.security.sandbox_state import FIX, describe
+from treadle.workspace.copies import why_no_copy
 from treadle.workspace.programs import chromium_program
 from treadle.workspace.retention import DAYS, MOST_BYTES, read_outputs
-from treadle.workspace.sandbox import Backend, differences, probe
+from treadle.workspace.sandbox import Backend, Profile, differences, probe
 from treadle.workspace.search import find_ripgrep
 
 _OLDEST_PYTHON = (3, 11)
@@ -36,6 +38,7 @@ def installation_checks() -> Iterator[Check]:
     yield _ripgrep()
     yield _git()
     yield _sandbox()
+    yield _copies()
     yield _chromium()
     yield _extras()
 
@@ -108,6 +111,18 @@ def _sandbox() -> Check:
     lacking = " ".join(differences(state.backend))
     better = f"{FIX} Until then: " if state.backend is Backend.LANDLOCK else ""
     return warn("sandbox", found.text, f"{better}{lacking}")
+
+
+def _copies() -> Check:
+    """Try whether commands can run in a throw-away copy of the present folder."""
+    folder, data = os.path.realpath(Path.cwd()), data_directory()
+    with TemporaryDirectory(prefix="treadle-doctor-") as private:
+        profile = Profile(root=folder, tmp=private, private=private)
+        trouble = why_no_copy(profile, probe(), data)
+    if not trouble:
+        return ok("throw-away copies", f"overlays work here ({folder})")
+    advice = "Commands that may change something ask first here, or can change nothing."
+    return warn("throw-away copies", f"none: {trouble}", advice)
 
 
 def _chromium() -> Check:
