@@ -475,3 +475,19 @@ def test_a_question_about_changes_is_asked_again_after_a_restart_and_gone_with_t
     assert world.state.questions[0].copy == MADE
     world.take(Resumed(user_present=False))
     assert "discarded: /made" in result_of(world)[1]
+
+
+@pytest.mark.parametrize("moment", ["before it is judged", "after it was judged", "while it runs"])
+@pytest.mark.parametrize("mode", Mode)
+def test_a_change_of_the_mode_changes_nothing_of_what_a_judged_call_runs_in(mode: Mode, moment: str) -> None:
+    world = turn_with("run")
+    call_id = world.state.calls[0].call.id
+    if moment == "before it is judged":
+        world.take(SetMode(mode=mode))
+    world.take(judged(call_id, Verdict.ALLOW))
+    if moment == "after it was judged":
+        world.take(SetMode(mode=mode))
+    world.take(CallStarted(call_id=call_id))
+    if moment == "while it runs":
+        world.take(SetMode(mode=mode))
+    assert [run.rights for run in runs_of(world)] == [Rights(confinement=Confinement.LOOK)]
