@@ -15,7 +15,19 @@ from treadle.protocol.permissions import (
     Reason,
     Verdict,
 )
-from treadle.protocol.tools import FetchUrl, Preview, ReadPath, Right, Risk, RunCommand, SandboxDenial, WritePath
+from treadle.protocol.tools import (
+    ChangeKind,
+    CopyChange,
+    CopyChanges,
+    FetchUrl,
+    Preview,
+    ReadPath,
+    Right,
+    Risk,
+    RunCommand,
+    SandboxDenial,
+    WritePath,
+)
 
 ONCE = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
 ALWAYS = (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ONCE)
@@ -39,10 +51,9 @@ def command(line: str, decision: Decision, **more: Any) -> Question:
         kind=QuestionKind.PERMISSION,
         text="Run",
         call_id="c",
-        preview=Preview(title="Run", text=line),
         decision=decision,
         accesses=(RunCommand(command=line, cwd="/project"),),
-        **{"options": ONCE, "arguments": {"command": line}, **more},
+        **{"preview": Preview(title="Run", text=line), "options": ONCE, "arguments": {"command": line}, **more},
     )
 
 
@@ -129,6 +140,23 @@ RIGHTS = command(
         ),
     ),
 )
+KEEP = command(
+    "python3 make_release.py",
+    replace(decided(Risk.EXECUTE, "interpreter"), verdict=Verdict.ALLOW),
+    options=(OptionKind.ALLOW_ONCE, OptionKind.RUN_FOR_REAL, OptionKind.REJECT_ONCE),
+    preview=Preview(title="Keep these changes?", text=DIFF, is_diff=True),
+    arguments={},
+    copy=CopyChanges(
+        digest="d",
+        changes=(
+            CopyChange(path="/project/x.py", kind=ChangeKind.CHANGED, added=1, removed=1),
+            CopyChange(path="/project/dist/a.bin", kind=ChangeKind.ADDED),
+            CopyChange(path="/project/old.py", kind=ChangeKind.DELETED, added=0, removed=9),
+            CopyChange(path="/project/AGENTS.md", kind=ChangeKind.ADDED, held="AGENTS.md is protected"),
+        ),
+        ignored=3,
+    ),
+)
 SECRET = command("cat ~/.netrc", decided(Risk.EXECUTE), denial=SandboxDenial(right=Right.READ), arguments={})
 FOLLOWUP = Question(id="q", kind=QuestionKind.FOLLOWUP, text="Which colour?", options=("red", "blue"), call_id="c")
 OPEN_FOLLOWUP = Question(id="q", kind=QuestionKind.FOLLOWUP, text="What is it called?", call_id="c")
@@ -146,6 +174,7 @@ EVERY_KIND: Mapping[str, Question] = {
     "write outside": WRITE_OUTSIDE,
     "fetch": FETCH,
     "second run": AGAIN,
+    "keep changes": KEEP,
     "secret": SECRET,
     "rights": RIGHTS,
     "follow-up": FOLLOWUP,

@@ -10,6 +10,7 @@ from tests.tui.asked import (
     EVERY_KIND,
     FOLLOWUP,
     GUIDANCE,
+    KEEP,
     READ_OUTSIDE,
     RUN,
     SECRET,
@@ -21,6 +22,7 @@ from treadle.tui.asking import (
     Asking,
     EditFirst,
     Given,
+    ShowWhole,
     Stage,
     ask,
     back,
@@ -187,3 +189,13 @@ def test_the_text_to_edit_is_a_known_one_or_the_only_one() -> None:
     assert texts(query="q", limit=3) == EditFirst("query", "q")
     assert texts(path="x", query="q") is None
     assert (main_text(ask(BUDGET)), main_text(ask(AGAIN))) == (None, None)
+
+
+def test_changes_of_a_copy_are_applied_discarded_or_made_for_real_and_the_diff_answers_nothing() -> None:
+    asking = ask(KEEP)
+    assert [row.label for row in choices(asking)] == ["Apply", "Show the diff", "Discard", "Run it for real"]
+    taken = [confirm(move(asking, row)) for row in range(4)]
+    assert isinstance(taken[1], ShowWhole)
+    options = [one.answer.option for one in taken if isinstance(one, Given)]
+    assert options == [OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE, OptionKind.RUN_FOR_REAL]
+    assert main_text(asking) is None, "what has run cannot be changed first"

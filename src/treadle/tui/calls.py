@@ -78,7 +78,7 @@ def finished(
         kind=told.kind,
         outcome=result.outcome,
         note=_note(told.kind, result, known),
-        said=_said(result.outcome, known) or _by_rule(told.decision, allowed),
+        said=_said(result, known, executes=executes) or _by_rule(told.decision, allowed),
         output=known.output if known is not None and executes else "",
         above=known.above if known is not None and executes else 0,
         diff=told.preview.text if told.preview is not None and shows_diff else "",
@@ -92,14 +92,19 @@ def _note(kind: ToolKind, result: CallResult, known: OpenCall | None) -> str:
     return "" if answered and result.outcome is Outcome.REJECTED else note_of(kind, result)
 
 
-def _said(outcome: Outcome, known: OpenCall | None) -> str:
-    """Say what the person said of a call."""
+def _said(result: CallResult, known: OpenCall | None, *, executes: bool) -> str:
+    """Say what the person said of a call, last where they were asked twice."""
     answer = None if known is None else known.answer
     if answer is None:
         return ""
-    if outcome is Outcome.REJECTED:
+    if answer.option in (OptionKind.REJECT_ONCE, OptionKind.REJECT_ALWAYS):
         words = " ".join(answer.text.split())
-        return f"you said no: {printable(words)}" if words else "you said no"
+        no = "you discarded its changes" if result.copy is not None and result.copy.changes else "you said no"
+        return f"{no}: {printable(words)}" if words else no
+    if answer.option is OptionKind.RUN_FOR_REAL:
+        return "you ran it for real"
+    if executes and result.changes:
+        return "you kept its changes"
     lasting = answer.option is OptionKind.ALLOW_ALWAYS
     said = "you allowed it for this session" if lasting else "you allowed it"
     return f"{said} with your change" if answer.arguments is not None else said
