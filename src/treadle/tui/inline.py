@@ -19,15 +19,14 @@ from prompt_toolkit.filters import Condition, Never
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.layout import DynamicContainer, HSplit, Layout, Window
+from prompt_toolkit.layout import HSplit, Layout, Window
 from prompt_toolkit.layout.controls import FormattedTextControl
-from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
 from treadle.app.exits import Exit
 from treadle.tui.bindings import add_pager_keys, add_question_keys
 from treadle.tui.dialog import Key, Press
-from treadle.tui.drawn import go_to_top
+from treadle.tui.drawn import Anchored, erase, without_cursor_reports
 from treadle.tui.lines import Line, ansi, fragments, line, wrap
 from treadle.tui.look import Look
 from treadle.tui.pager import Pager, Turn
@@ -108,7 +107,7 @@ class Inline(Generic[T]):
 
     def page(self, lay_out: Callable[[int], Sequence[Line]]) -> None:
         """Show a long text on the alternate screen until it is closed."""
-        self._erase()
+        erase(self._app)
         self._pager = Pager(lay_out, self._look.theme.signs)
         self._app.renderer.full_screen = True
         self._app.layout.focus(self._pages)
@@ -132,13 +131,12 @@ class Inline(Generic[T]):
     def _make_application(self) -> "Application[T | Left]":
         rows = HSplit([self._rows, Window()])
         application: Application[T | Left] = Application(
-            layout=Layout(DynamicContainer(lambda: rows if self._pager is None else self._pages), self._rows),
+            layout=Layout(Anchored(lambda: rows if self._pager is None else self._pages), self._rows),
             key_bindings=self._make_keys(),
             style=Style.from_dict(self._look.theme.for_prompt_toolkit()),
             erase_when_done=True,
         )
-        if isinstance(application.output, Vt100_Output):
-            application.output.enable_cpr = False
+        without_cursor_reports(application.output)
         self._parser = parse_keys(application.input)
         application._on_resize = self._resized  # type: ignore[method-assign]  # noqa: SLF001 - there is no other way in
         application.ttimeoutlen = _ESCAPE_TIMEOUT
@@ -171,14 +169,8 @@ class Inline(Generic[T]):
             self._app.output.cursor_goto(0, 0)
             self._app.renderer.reset(leave_alternate_screen=False)
         else:
-            self._erase()
+            erase(self._app)
         self._app.invalidate()
-
-    def _erase(self) -> None:
-        go_to_top(self._app, self._app.output.get_size().columns)
-        self._app.output.erase_down()
-        self._app.output.flush()
-        self._app.renderer.reset()
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
