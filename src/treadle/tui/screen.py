@@ -8,12 +8,11 @@ from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import has_focus
-from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.layout import HSplit, Layout, Window
-from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
+from prompt_toolkit.layout.controls import BufferControl
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 
@@ -28,8 +27,9 @@ from treadle.tui.lent import Lent
 from treadle.tui.pager import Pager
 from treadle.tui.pasting import parse_keys
 from treadle.tui.picker_keys import add_picker_keys
+from treadle.tui.rows import Rows
 from treadle.tui.theme import Palette, Theme
-from treadle.tui.windows import MOST_INPUT_LINES, field, lines_of, text_window, when
+from treadle.tui.windows import MOST_INPUT_LINES, field, text_window, when
 
 _FIXED_LINES = 4
 """The rule, the status, the line of a search, and one of the scrollback that stays in sight."""
@@ -341,22 +341,15 @@ class Screen:
     def _make_rows(self) -> HSplit:
         return HSplit(
             [
-                when(
-                    lambda: bool(self._shown.living),
-                    lines_of(
-                        FormattedTextControl(lambda: ANSI(self._shown.living)),
-                        lambda: 1 + self._shown.living.count("\n"),
-                    ),
-                ),
+                Rows(lambda: self._shown.living),
                 when(lambda: bool(self._shown.question), self._windows[Focus.KEYS]),
                 when(lambda: self._focus is Focus.WORDS, self._windows[Focus.WORDS]),
                 when(lambda: self._focus is Focus.WORDS, text_window(lambda: self._shown.under)),
-                when(lambda: bool(self._shown.panel), text_window(lambda: self._shown.panel)),
-                Window(FormattedTextControl(lambda: self._shown.rule), height=1),
+                Rows(lambda: [*self._shown.panel, self._shown.rule]),
                 self._windows[Focus.PROMPT],
                 self.draft.search,
                 when(lambda: bool(self._shown.menu), self._windows[Focus.PICKER]),
-                Window(FormattedTextControl(lambda: self._shown.toolbar), height=1),
+                Rows(lambda: [self._shown.toolbar]),
                 Window(),
             ]
         )
