@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,8 @@ from prompt_toolkit.input import DummyInput
 from prompt_toolkit.layout import HSplit, Layout
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from tests.tui.session import session
+from tests.tui.terminal import terminal
 from treadle.tui.drawn import Anchored, write_above
 from treadle.tui.lines import CURSOR
 from treadle.tui.rows import Rows
@@ -170,6 +173,17 @@ def _work(program: Program, terminal: Reflowing, steps: list[str | int]) -> list
                 program.print(f"{printed[-1]}\n")
     program.print("")
     return printed
+
+
+async def test_the_cursor_waits_where_the_drawing_begins_but_while_a_person_types(tmp_path: Path) -> None:
+    async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
+        await term.until("? for keys", "ask mode")
+        rows = term.shown.split("\n")
+        rule, draft = len(rows) - 3, len(rows) - 2
+        await term.when(lambda: (term.cursor, term.reversed) == ((rule, 0, True), [(draft, 2)]), "a drawn cursor")
+        term.type("ab")
+        await term.when(lambda: (term.cursor, term.reversed) == ((draft, 4, False), []), "the terminal's cursor")
+        await term.when(lambda: (term.cursor, term.reversed) == ((rule, 0, True), [(draft, 4)]), "a drawn cursor")
 
 
 @settings(deadline=None)

@@ -49,7 +49,7 @@ class Rows(Container):
         self._width = write_position.width
         self._laid_out = {}
         for number, row in enumerate(self._rows()[: write_position.height]):
-            cells = before.get(row) or _lay_out(row, self._width)
+            cells = before[row] if row in before else _lay_out(row, self._width)
             self._laid_out[row] = cells
             screen.data_buffer[write_position.ypos + number] = cells  # type: ignore[assignment]
         screen.height = max(screen.height, write_position.ypos + write_position.height)
