@@ -15,22 +15,25 @@ from treadle.tui.aside import Aside
 from treadle.tui.drawn import without_cursor_reports
 from treadle.tui.intents import Picked
 from treadle.tui.lines import fragments
+from treadle.tui.look import Look
 from treadle.tui.pasting import parse_keys
 from treadle.tui.picker import Pick, picker_lines
 from treadle.tui.picker_keys import add_picker_keys
+from treadle.tui.reader.before import choose_session_by_number
 from treadle.tui.session_picker import SessionPicker
-from treadle.tui.theme import Theme
 from treadle.tui.windows import text_window
 
 _ESCAPE_TIMEOUT = 0.05
 
 
-async def choose_session(folder: Path, theme: Theme) -> str:
+async def choose_session(folder: Path, look: Look) -> str:
     """Let the person choose one of the sessions of a folder, or of all; gives its id, empty where they chose none.
 
     Raises `StoreError` where the sessions cannot be read.
     """
-    keys = KeyBindings()
+    if look.plain:
+        return await choose_session_by_number(folder)
+    keys, theme = KeyBindings(), look.theme
 
     def failed(error: TreadleError) -> None:
         application.exit(exception=error)

@@ -6,14 +6,12 @@ follows.
 
 import asyncio
 import errno
-import signal
 import sys
 import termios
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Generic, TypeVar
 
-from msgspec import Struct
 from prompt_toolkit.application import Application, get_app_session
 from prompt_toolkit.filters import Condition, Never
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -28,10 +26,12 @@ from treadle.app.exits import Exit
 from treadle.tui.bindings import add_pager_keys, add_question_keys
 from treadle.tui.dialog import Key, Press
 from treadle.tui.drawn import go_to_top
-from treadle.tui.lines import Line, ansi, fragments, line, wrap
+from treadle.tui.ending import Left, ends_on_signals
+from treadle.tui.lines import Line, ansi, fragments, line, text_of, wrap
 from treadle.tui.look import Look
 from treadle.tui.pager import Pager, Turn
 from treadle.tui.pasting import parse_keys
+from treadle.tui.reader.before import say
 from treadle.tui.windows import text_window
 
 T = TypeVar("T")
@@ -40,12 +40,6 @@ _ESCAPE_TIMEOUT = 0.05
 _META_TIMEOUT = 0.25
 _MARGIN = 1
 """Rows of the scrollback that stay in sight."""
-
-
-class Left(Struct, frozen=True):
-    """The person quit, or the terminal is gone; `code` is the exit code."""
-
-    code: int
 
 
 class Inline(Generic[T]):
@@ -70,7 +64,7 @@ class Inline(Generic[T]):
         if task is not None:
             task.add_done_callback(self._failed)
         try:
-            with self._signals():
+            with ends_on_signals(lambda code: self.end(Left(code))):
                 return await self._app.run_async()
         except EOFError:
             return Left(Exit.HANGUP)
@@ -180,19 +174,6 @@ class Inline(Generic[T]):
         self._app.output.flush()
         self._app.renderer.reset()
 
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        """End in order when the program is asked to end."""
-        loop = asyncio.get_running_loop()
-        codes = {signal.SIGTERM: Exit.TERMINATED, signal.SIGHUP: Exit.HANGUP}
-        for number, code in codes.items():
-            loop.add_signal_handler(number, self.end, Left(code))
-        try:
-            yield
-        finally:
-            for number in codes:
-                loop.remove_signal_handler(number)
-
 
 def _forget_typed(application: "Application[T]") -> None:
     with suppress(termios.error, OSError):
@@ -202,6 +183,9 @@ def _forget_typed(application: "Application[T]") -> None:
 
 def leave_line(look: Look, row: Line) -> None:
     """Print a line into the scrollback, wrapped at the width of the terminal."""
+    if look.plain:
+        say(text_of(row).strip())
+        return
     columns = get_app_session().output.get_size().columns
     with suppress(OSError):
         sys.stdout.write("".join(f"{part}\n" for part in ansi(wrap(row, columns - 1, line("  ")), look.theme)))
