@@ -18,6 +18,14 @@ from tests.person import ENTER
 ROWS, COLUMNS = 150, 140
 
 
+class _Screen(pyte.Screen):
+    """A screen that passes over a rendition with a question mark (xterm: a query), as terminals do."""
+
+    def select_graphic_rendition(self, *attrs: int, private: bool = False) -> None:
+        if not private:
+            super().select_graphic_rendition(*attrs)
+
+
 class Terminal:
     """The screen and the keyboard of one process."""
 
@@ -29,7 +37,7 @@ class Terminal:
         self._slave = slave
         self.closed = False
         self.written = bytearray()
-        self._screen = pyte.Screen(columns, rows)
+        self._screen = _Screen(columns, rows)
         self._stream = pyte.ByteStream(self._screen)
         self._lines = [""] * rows
         self._written = asyncio.Event()
