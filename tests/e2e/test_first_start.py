@@ -65,7 +65,9 @@ def _nowhere(program: Program, terminal: Terminal, *keys: str) -> None:
         assert holding in ([], ["auth.json"])
 
 
-@pytest.mark.parametrize("words", [(), ("start",)], ids=["treadle", "start"])
+@pytest.mark.parametrize(
+    "words", [pytest.param((), id="treadle"), pytest.param(("start",), id="start", marks=pytest.mark.soak)]
+)
 async def test_a_key_is_tried_stored_and_the_session_begins_with_the_chosen_model(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:

@@ -6,8 +6,9 @@ from typing import cast
 
 import pytest
 
+from tests.fakes.clock import run_at_once
 from tests.tui.asked import EDIT, EVERY_KIND
-from tests.tui.own_clock import FakeLive, on_own_clock
+from tests.tui.own_clock import FakeLive
 from treadle.protocol.events import Answer
 from treadle.protocol.notifications import QuestionAsked, TurnStarted
 from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
@@ -103,4 +104,4 @@ def test_only_a_line_by_itself_after_a_pause_answers_and_nothing_is_lost(
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    on_own_clock(work())
+    run_at_once(work(), outside=True)

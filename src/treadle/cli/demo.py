@@ -53,9 +53,9 @@ async def _run(folder: Path, tool_protocol: ToolProtocol, look: "Look | None") -
     async with open_demo(folder, tool_protocol=tool_protocol) as demo:
         if look is not None:
             from treadle.protocol.messages import Text
-            from treadle.tui.start import run_surface
+            from treadle.tui.main import run_interactive
 
-            code = await run_surface(demo.live, look, first_prompt=(Text(text=TASK),), kept=False)
+            code = await run_interactive(demo.live, look, first_prompt=(Text(text=TASK),), kept=False)
         else:
             from treadle.headless.narrator import narrate
 

@@ -271,13 +271,13 @@ def _go_to(arguments: argparse.Namespace, session: str, folder: Path) -> bool:
 async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]", look: "Look") -> tuple[int, str]:
     """Work in a session; gives the exit code, and the session that is to be opened next, empty for none."""
     from treadle.app.compose import open_session
-    from treadle.tui.start import run_surface
+    from treadle.tui.main import run_interactive
 
     live = await open_session(opening)
     following: list[str] = []
     try:
         async with live:
-            code = await run_surface(live, look, first_prompt=content, switch=following.append)
+            code = await run_interactive(live, look, first_prompt=content, switch=following.append)
             return code, following[-1] if following and code == 0 else ""
     finally:
         if not live.empty:

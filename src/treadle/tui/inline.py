@@ -13,19 +13,18 @@ from contextlib import suppress
 from typing import Generic, TypeVar
 
 from prompt_toolkit.application import Application, get_app_session
-from prompt_toolkit.filters import Condition, Never
+from prompt_toolkit.filters import Condition, Filter, Never
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import DynamicContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import FormattedTextControl
-from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
 from treadle.app.exits import Exit
 from treadle.tui.bindings import add_pager_keys, add_question_keys
 from treadle.tui.dialog import Key, Press
-from treadle.tui.drawn import go_to_top
+from treadle.tui.drawn import go_to_top, without_cursor_reports
 from treadle.tui.ending import Left, ends_on_signals
 from treadle.tui.lines import Line, ansi, fragments, line, text_of, wrap
 from treadle.tui.look import Look
@@ -43,14 +42,17 @@ _MARGIN = 1
 
 
 class Inline(Generic[T]):
-    """Shows what `draw` gives for columns and rows; `take` takes each key, and `end` ends it with a result."""
+    """Shows what `draw` gives for columns and rows, with the keys of `add_keys`; `end` ends it with a result."""
 
     def __init__(
-        self, look: Look, draw: Callable[[int, int], Sequence[Line]], take: Callable[["Inline[T]", Press], None]
+        self,
+        look: Look,
+        draw: Callable[[int, int], Sequence[Line]],
+        add_keys: Callable[["Inline[T]", KeyBindings, Filter], None],
     ) -> None:
         self._look = look
         self._draw = draw
-        self._take = take
+        self._add_keys = add_keys
         self._pager: Pager | None = None
         self._rows = text_window(self._shown, focusable=True)
         self._pages = Window(FormattedTextControl(self._page, focusable=True, show_cursor=False))
@@ -131,8 +133,7 @@ class Inline(Generic[T]):
             style=Style.from_dict(self._look.theme.for_prompt_toolkit()),
             erase_when_done=True,
         )
-        if isinstance(application.output, Vt100_Output):
-            application.output.enable_cpr = False
+        without_cursor_reports(application.output)
         self._parser = parse_keys(application.input)
         application._on_resize = self._resized  # type: ignore[method-assign]  # noqa: SLF001 - there is no other way in
         application.ttimeoutlen = _ESCAPE_TIMEOUT
@@ -142,21 +143,15 @@ class Inline(Generic[T]):
     def _make_keys(self) -> KeyBindings:
         keys = KeyBindings()
         listing = Condition(lambda: self._pager is None)
-        add_question_keys(keys, listing, Never(), take=self._pressed, alone=self._alone)
+        self._add_keys(self, keys, listing)
         add_pager_keys(keys, ~listing, take=self._turn)
         keys.add("<sigint>")(lambda _: self.end(Left(Exit.INTERRUPTED)))
         keys.add("c-d", filter=listing)(lambda _: self.end(Left(Exit.DONE)))
         keys.add("c-z", filter=listing)(lambda event: event.app.suspend_to_background())
         return keys
 
-    def _pressed(self, key: Key, event: KeyPressEvent) -> None:
-        if key is Key.STOP:
-            self.end(Left(Exit.INTERRUPTED))
-        else:
-            self._take(self, Press(key, event.data, alone=self._alone()))
-            self.refresh()
-
-    def _alone(self) -> bool:
+    def alone(self) -> bool:
+        """Whether the key that is being taken came by itself: what is pasted chooses nothing."""
         return self._parser is None or self._parser.keys <= 1
 
     def _resized(self) -> None:
@@ -173,6 +168,22 @@ class Inline(Generic[T]):
         self._app.output.erase_down()
         self._app.output.flush()
         self._app.renderer.reset()
+
+
+def question_keys(take: Callable[[Inline[T], Press], None]) -> Callable[[Inline[T], KeyBindings, Filter], None]:
+    """Give each key of a question to `take`; Ctrl-C quits."""
+
+    def add_keys(inline: Inline[T], keys: KeyBindings, listing: Filter) -> None:
+        def pressed(key: Key, event: KeyPressEvent) -> None:
+            if key is Key.STOP:
+                inline.end(Left(Exit.INTERRUPTED))
+            else:
+                take(inline, Press(key, event.data, alone=inline.alone()))
+                inline.refresh()
+
+        add_question_keys(keys, listing, Never(), take=pressed, alone=inline.alone)
+
+    return add_keys
 
 
 def _forget_typed(application: "Application[T]") -> None:

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from treadle.tui.dialog import Key, Press
 from treadle.tui.ending import Left
-from treadle.tui.inline import Inline
+from treadle.tui.inline import Inline, question_keys
 from treadle.tui.lines import Line, cells, clip, line, wrap
 from treadle.tui.look import Look
 from treadle.tui.reader.before import read_hidden, skippable
@@ -38,7 +38,7 @@ async def with_skip(text: str, work: Awaitable[T], look: Look) -> T | Left | Non
         if pressed.key is Key.ESCAPE:
             inline.end(None)
 
-    inline: Inline[T | None] = Inline(look, draw, take)
+    inline: Inline[T | None] = Inline(look, draw, question_keys(take))
 
     async def finish() -> None:
         inline.end(await work)
@@ -57,7 +57,7 @@ class _KeyEntry:
         self._typed = ""
 
     async def run(self) -> str | Left | None:
-        inline: Inline[str | None] = Inline(self._look, self._draw, self._take)
+        inline: Inline[str | None] = Inline(self._look, self._draw, question_keys(self._take))
         # Who pastes at once loses nothing: what comes here is shown nowhere.
         return await inline.run(keep_typed=True)
 
