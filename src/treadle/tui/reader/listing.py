@@ -104,8 +104,8 @@ def take_row(listing: Listing, text: str) -> Listing | Taken | Word | NotUnderst
     first, *rest = text.split() or [""]
     if not first:
         return replace(listing, typed="") if listing.typed else Taken(listing.choosing.escape)
-    if first.isascii() and first.isdecimal() and len(first) < _LONGEST_NUMBER:
-        number = int(first) - 1
+    if first.isascii() and first.isdecimal():
+        number = int(first[:_LONGEST_NUMBER]) - 1
         taken = number in _shown(listing) and listing.after.issuperset(rest)
         return Taken(number, tuple(rest)) if taken else NotUnderstood()
     if not rest and first == _DETAILS and listing.choosing.details:
