@@ -37,7 +37,7 @@ def mentionable_paths(root: str, *, trusted: bool) -> tuple[str, ...]:
     folders = {f"{around}/" for folder in set(map(_folder, files)) for around in _around(folder)}
     files = [path for path in files if not path.endswith("/")]
     lately = _changed_lately(root, files, end)
-    rest = sorted({*files, *folders}.difference(lately), key=lambda path: (path.count("/", 0, -1), path))
+    rest = sorted({*files, *folders}.difference(lately), key=_depth_and_name)
     return tuple(shown_name(path) for path in (*lately, *rest))
 
 
@@ -62,6 +62,11 @@ def _unlisted(root: str, paths: Iterable[str]) -> list[str]:
         if silent[folder] or not lists.reason(f"{root}/{path}"):
             kept.append(path)
     return kept
+
+
+def _depth_and_name(path: str) -> str:
+    """Give what to sort by: what lies higher comes first. One text is compared much quicker than a pair."""
+    return chr(path.count("/", 0, -1)) + path
 
 
 def _folder(path: str) -> str:
