@@ -18,7 +18,7 @@ from treadle.providers.scripted.script import Pace, SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
 ANSWER = Script(turns=(Turn(items=(SayText(text="It is 42."),)),))
-SLOW = Script(turns=(Turn(items=(SayText(text="word " * 200),), pace=Pace(chunk=5, delay=0.05)),))
+SLOW = Script(turns=(Turn(items=(SayText(text="word " * 200),), pace=Pace(chunk=5, delay=0.02)),))
 
 
 def shell(redirections: str) -> tuple[str, ...]:
