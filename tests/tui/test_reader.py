@@ -5,15 +5,18 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
 from tests.fakes.clock import run_at_once
 from tests.tui.asked import EDIT, EVERY_KIND
+from tests.tui.drawing import ran
 from tests.tui.own_clock import FakeLive
 from treadle.protocol.events import Answer, SetModel
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import QuestionAsked, TurnStarted
 from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
 from treadle.tui.asking import FIELDS, Asking, Given, Stage, choices
+from treadle.tui.items import Diff, Thought
 from treadle.tui.reader.numbered import QUIET, NotUnderstood, asked_lines, opening, take_line
 from treadle.tui.reader.surface import Reader
 from treadle.tui.surface import Surface
@@ -28,6 +31,7 @@ def test_every_question_is_written_with_its_choices_and_without_control_characte
     text = "\n".join(lines)
     assert text.startswith("Question. ")
     assert all(char == "\n" or char.isprintable() for char in text)
+    assert " " * 50 not in text, "nothing is moved to the end of a very wide screen"
     if asking.field:
         assert text.endswith("Type your answer.")
     else:
@@ -182,3 +186,33 @@ def test_a_list_takes_its_number_once_and_a_question_closes_it() -> None:
         await asyncio.gather(post, return_exceptions=True)
 
     run_at_once(work(), outside=True)
+
+
+def test_what_is_asked_about_is_read_out_whole_and_no_key_that_is_not_there_is_named() -> None:
+    async def work() -> None:
+        live, written = FakeLive(), list[str]()
+        reader = Reader(live.as_live(Path("/project")), write=written.append, begun=lambda: "")
+        text = "".join(f"+line {number}\n" for number in range(200))
+        output = "".join(f"row {number}\n" for number in range(50))
+        reader.show(
+            Diff(f"--- a/x\n+++ b/x\n@@ -0,0 +1,200 @@ def f\n{text}"), ran("make", output=output), Thought(3.0)
+        )
+        said = "".join(written)
+        assert all(f"line {number}\n" in said for number in range(200))
+        assert "lines above\n" in said
+        assert "Thought for 3 s\n" in said
+        assert "ctrl-o" not in said
+        assert " " * 50 not in said
+
+    run_at_once(work(), outside=True)
+    _, lines = opening(EDIT, Mode.ASK, ROOTS)
+    assert "2. Yes, and all edits in this project this session" in lines
+
+
+def test_a_gap_that_a_command_has_is_not_changed() -> None:
+    command = f"ls {' ' * 2_000} && rm -rf /"
+    question = EVERY_KIND["command"]
+    assert question.preview is not None
+    preview = replace(question.preview, text=command)
+    _, lines = opening(replace(question, preview=preview, arguments={"command": command}), Mode.ASK, ROOTS)
+    assert any(command in row for row in lines)

@@ -24,15 +24,15 @@ from treadle.tui.aside import Aside
 from treadle.tui.asking import Asking, Given, no
 from treadle.tui.cards import item_lines
 from treadle.tui.commands import MODE_TEXTS
+from treadle.tui.diffs import diff_lines
 from treadle.tui.greeting import branch_of, greeting, kept_line
-from treadle.tui.items import Item, Notice, OwnDone, Problem, Prose, Said, Tone
-from treadle.tui.lines import text_of
+from treadle.tui.items import Diff, Item, Notice, OwnDone, Problem, Prose, Said, Tone
 from treadle.tui.outbox import Outbox
 from treadle.tui.own_commands import OwnCommands
 from treadle.tui.past import first_view
 from treadle.tui.pieces import Pieces
 from treadle.tui.reader.lists import NumberedLists
-from treadle.tui.reader.numbered import QUIET, NotUnderstood, asked_lines, opening, take_line
+from treadle.tui.reader.numbered import QUIET, NotUnderstood, asked_lines, opening, spoken, take_line
 from treadle.tui.requests import Requests
 from treadle.tui.slash import Commands
 from treadle.tui.theme import Signs
@@ -40,6 +40,7 @@ from treadle.tui.view import SAYS_ITS_TEXT_OTHERWISE, answered, held_back, updat
 
 _WIDTH = 100_000
 _AGAIN_WITHIN = 3.0
+_KEY = re.compile(r"^(\s*\.\.\. .*|.*Thought.*?)(?:,| -) ctrl-o$")
 _SIGNLESS = re.compile("[∴▞▚]+ ")
 _SIGNS = Signs(
     bar="",
@@ -119,7 +120,13 @@ class Reader:
             if isinstance(item, Prose):
                 self._say(item.markdown.strip("\n"))
             else:
-                self._say(*(_SIGNLESS.sub("", text_of(row)).rstrip() for row in item_lines(item, _WIDTH, _SIGNS)))
+                # There is no pager: what is asked about is read out whole.
+                rows = (
+                    diff_lines(item.text, _WIDTH, _SIGNS, whole=True)
+                    if isinstance(item, Diff)
+                    else item_lines(item, _WIDTH, _SIGNS)
+                )
+                self._say(*(_SIGNLESS.sub("", _KEY.sub(r"\1", spoken(row))) for row in rows))
             if isinstance(item, OwnDone):
                 self._say("Its output goes with your next message.")
 
