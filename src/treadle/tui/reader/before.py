@@ -67,8 +67,7 @@ async def read_hidden(*lines: str) -> str | Left | None:
         entry.end(next((line.strip() for line in entered if line.strip()), None))
 
     with _unseen():
-        say(*lines)
-        ended = await entry.run(take)
+        ended = await entry.run(lines, take)
     say("")
     return ended
 
@@ -76,10 +75,10 @@ async def read_hidden(*lines: str) -> str | Left | None:
 async def skippable(text: str, work: Awaitable[T]) -> T | Left | None:
     """Say what is being done until it is; None where Ctrl-C skips it."""
     loop = asyncio.get_running_loop()
-    say(f"{text}. Ctrl-C skips it.")
     task = asyncio.ensure_future(work)
     left: asyncio.Future[Left | None] = loop.create_future()
     with ends_on_signals(lambda code: _settle(left, Left(code)), lambda: _settle(left, None)):
+        say(f"{text}. Ctrl-C skips it.")
         await asyncio.wait((task, left), return_when=asyncio.FIRST_COMPLETED)
     if task.done():
         return task.result()
@@ -98,11 +97,12 @@ class _Entry(Generic[T]):
         """End `run` with a result."""
         _settle(self._result, result)
 
-    async def run(self, take: Callable[[Sequence[str]], None]) -> T | Left:
-        """Give lines that came together to `take`; Ctrl-C, Ctrl-D and signals end it."""
+    async def run(self, lines: Sequence[str], take: Callable[[Sequence[str]], None]) -> T | Left:
+        """Say `lines`, and give lines that came together to `take`; Ctrl-C, Ctrl-D and signals end it."""
         keyboard = Keyboard(sys.stdin.fileno(), take=take, end=lambda: self.end(Left(Exit.DONE)))
         try:
             with ends_on_signals(lambda code: self.end(Left(code)), lambda: self.end(Left(Exit.INTERRUPTED))):
+                say(*lines)
                 return await self._result
         finally:
             keyboard.close()
@@ -120,7 +120,6 @@ async def _take(listing: Listing) -> Taken | Word | Left:
     with suppress(termios.error):
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     shown_at = loop.time()
-    say(*listing_lines(listing))
 
     def take(lines: Sequence[str]) -> None:
         nonlocal listing, shown_at
@@ -137,7 +136,7 @@ async def _take(listing: Listing) -> Taken | Word | Left:
             case _:
                 entry.end(taken)
 
-    return await entry.run(take)
+    return await entry.run(listing_lines(listing), take)
 
 
 @contextmanager
