@@ -6,7 +6,7 @@ import os
 import struct
 import termios
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pyte
@@ -14,8 +14,17 @@ import pyte
 from tests.e2e.process import TREADLE, Program
 from tests.e2e.running import PATIENCE
 from tests.person import ENTER
+from treadle.tui.dialog import ONCE_MORE
 
 ROWS, COLUMNS = 150, 140
+
+
+class _Screen(pyte.Screen):
+    """A screen that passes over a rendition with a question mark (xterm: a query), as terminals do."""
+
+    def select_graphic_rendition(self, *attrs: int, private: bool = False) -> None:
+        if not private:
+            super().select_graphic_rendition(*attrs)
 
 
 class Terminal:
@@ -29,7 +38,7 @@ class Terminal:
         self._slave = slave
         self.closed = False
         self.written = bytearray()
-        self._screen = pyte.Screen(columns, rows)
+        self._screen = _Screen(columns, rows)
         self._stream = pyte.ByteStream(self._screen)
         self._lines = [""] * rows
         self._written = asyncio.Event()
@@ -90,8 +99,17 @@ class Terminal:
         for key in keys:
             self.type(key)
             await asyncio.sleep(0.2)
-        await asyncio.sleep(1.2)
+        await asyncio.sleep(0.9)
+        written = len(self.written)
         self.type(ENTER)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1.0):
+                while len(self.written) == written:
+                    self._written.clear()
+                    await self._written.wait()
+        if ONCE_MORE in self.shown:  # on a busy machine the two came too close together
+            await asyncio.sleep(1.2)
+            self.type(ENTER)
 
     def resize(self, rows: int, columns: int) -> None:
         """Give the window another size; what it shows is of that size from here on."""

@@ -92,23 +92,24 @@ async def test_an_answer_in_two_reads_is_one_and_keys_around_it_are_kept(tmp_pat
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "seconds"),
     [
-        later(0.2, DARK),
-        later(0.2, LIGHT[:9], LIGHT[9:]),
-        later(2.0, DARK),
-        later(2.0, DARK[:7], DARK[7:]),
-        later(0.6, "\x1b", DARK[1:]),
-        lambda terminal: (terminal.type(DARK[:10]), later(0.4, DARK[10:])(terminal)),
+        pytest.param(later(0.2, DARK), 0.2, id="late", marks=pytest.mark.soak),
+        pytest.param(later(0.2, LIGHT[:9], LIGHT[9:]), 0.4, id="late in two reads"),
+        pytest.param(later(2.0, DARK), 2.0, id="in the session", marks=pytest.mark.soak),
+        pytest.param(later(2.0, DARK[:7], DARK[7:]), 4.0, id="in the session in two reads"),
+        pytest.param(later(0.6, "\x1b", DARK[1:]), 1.2, id="escape first"),
+        pytest.param(
+            lambda terminal: (terminal.type(DARK[:10]), later(0.4, DARK[10:])(terminal)), 0.4, id="half in time"
+        ),
     ],
-    ids=["late", "late in two reads", "in the session", "in the session in two reads", "escape first", "half in time"],
 )
-async def test_a_late_answer_puts_nothing_into_the_draft(tmp_path: Path, answer: Answer) -> None:
+async def test_a_late_answer_puts_nothing_into_the_draft(tmp_path: Path, answer: Answer, seconds: float) -> None:
     done = asyncio.Event()
 
     def answers(terminal: Terminal) -> None:
         answer(terminal)
-        asyncio.get_running_loop().call_later(4.5, done.set)
+        asyncio.get_running_loop().call_later(seconds + 0.5, done.set)
 
     async with asked(tmp_path, answers) as (terminal, written):
         await terminal.until_shown(GREETING, "? for keys")

@@ -18,7 +18,7 @@ from treadle.providers.scripted.script import Pace, SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
 ANSWER = Script(turns=(Turn(items=(SayText(text="It is 42."),)),))
-SLOW = Script(turns=(Turn(items=(SayText(text="word " * 200),), pace=Pace(chunk=5, delay=0.05)),))
+SLOW = Script(turns=(Turn(items=(SayText(text="word " * 200),), pace=Pace(chunk=5, delay=0.02)),))
 
 
 def shell(redirections: str) -> tuple[str, ...]:
@@ -26,16 +26,25 @@ def shell(redirections: str) -> tuple[str, ...]:
     return ("sh", "-c", f'exec "$0" -m treadle "$@" {redirections}', sys.executable)
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize("argv", [("--version",), ("sessions",), ("sesions",), ("--help",), ("doctor", "--offline")])
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("--version",),
+        ("sesions",),
+        ("doctor", "--offline"),
+        pytest.param(("sessions",), marks=pytest.mark.soak),
+        pytest.param(("--help",), marks=pytest.mark.soak),
+    ],
+)
 async def test_closed_streams_change_neither_the_code_nor_the_other_stream(
-    tmp_path: Path, closed: str, argv: tuple[str, ...]
+    tmp_path: Path, argv: tuple[str, ...]
 ) -> None:
     program = Program(tmp_path / "home")
     usual = await program.run(*argv, cwd=tmp_path)
-    ended = await program.run(*argv, command=shell(closed), cwd=tmp_path)
-    expected = Ended(usual.code, "" if ">&-" in closed.split() else usual.out, "" if "2>&-" in closed else usual.err)
-    assert ended == expected
+    for closed in (">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"):
+        ended = await program.run(*argv, command=shell(closed), cwd=tmp_path)
+        out, err = "" if ">&-" in closed.split() else usual.out, "" if "2>&-" in closed else usual.err
+        assert ended == Ended(usual.code, out, err), closed
 
 
 async def test_nothing_is_written_into_a_file_that_took_the_number_of_a_closed_stream(tmp_path: Path) -> None:
@@ -48,7 +57,16 @@ async def test_nothing_is_written_into_a_file_that_took_the_number_of_a_closed_s
     assert (audit.code, len(log_of(tmp_path / "home")) > 3) == (Exit.DONE, True), audit.err
 
 
-@pytest.mark.parametrize("argv", [("--help",), ("sessions",), ("sesions",), ("help", "policy"), ("docs", "errors")])
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("--help",),
+        ("sesions",),
+        ("docs", "errors"),
+        pytest.param(("sessions",), marks=pytest.mark.soak),
+        pytest.param(("help", "policy"), marks=pytest.mark.soak),
+    ],
+)
 async def test_a_reader_that_has_left_ends_no_command_with_a_trace(tmp_path: Path, argv: tuple[str, ...]) -> None:
     program = Program(tmp_path / "home")
     usual = await program.run(*argv, cwd=tmp_path)

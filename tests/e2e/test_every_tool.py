@@ -119,8 +119,15 @@ def texts_in(value: Any) -> Iterator[str]:
             pass
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize(
+    ("name", "protocol"),
+    [
+        # A browser takes ten seconds, and what it says goes the same way in both protocols.
+        pytest.param(name, protocol, marks=pytest.mark.soak if (name, protocol) == ("browser_action", "xml") else ())
+        for name in SPECS
+        for protocol in PROTOCOLS
+    ],
+)
 async def test_a_tool_works_and_its_refusals_say_what_to_do(tmp_path: Path, name: str, protocol: str) -> None:
     if name == "browser_action" and not BROWSER:
         pytest.skip("no Chromium or no Playwright here")

@@ -20,6 +20,9 @@ from treadle.app.exits import Exit
 START, KEY, DEMO = "No model is configured yet.", "Add an API key", "Try the demo, no key needed"
 LOCAL = "Use a model on this machine (Ollama found)"
 NOWHERE = "http://127.0.0.1:1"
+WIDE = 400
+"""Columns that no line with a path of the tests fills."""
+
 WRONG = "sk-wrong-161803398"
 
 
@@ -37,7 +40,8 @@ def _program(folder: Path, local_server: str = NOWHERE, provider: str = NOWHERE)
 
 @asynccontextmanager
 async def _started(program: Program, *words: str) -> AsyncIterator[Terminal]:
-    async with on_terminal(program, *words, "--directory", str(program.home.parent / "project")) as terminal:
+    folder = str(program.home.parent / "project")
+    async with on_terminal(program, *words, "--directory", folder, columns=WIDE) as terminal:
         await terminal.until_shown(START, KEY, DEMO)
         yield terminal
 
@@ -61,7 +65,9 @@ def _nowhere(program: Program, terminal: Terminal, *keys: str) -> None:
         assert holding in ([], ["auth.json"])
 
 
-@pytest.mark.parametrize("words", [(), ("start",)], ids=["treadle", "start"])
+@pytest.mark.parametrize(
+    "words", [pytest.param((), id="treadle"), pytest.param(("start",), id="start", marks=pytest.mark.soak)]
+)
 async def test_a_key_is_tried_stored_and_the_session_begins_with_the_chosen_model(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:
@@ -190,7 +196,7 @@ async def test_letters_choose_nothing_and_a_key_pasted_too_early_is_not_shown(tm
 
 async def test_a_key_that_is_typed_is_not_shown(tmp_path: Path) -> None:
     program = _program(tmp_path)
-    async with on_terminal(program, "login", "groq", "--no-check") as terminal:
+    async with on_terminal(program, "login", "groq", "--no-check", columns=WIDE) as terminal:
         await terminal.until_shown("Key of groq (hidden):")
         terminal.type(f"gsk-typed-5772156649{ENTER}")
         await terminal.until_shown("The key of groq is stored in")
@@ -203,7 +209,7 @@ async def test_login_on_a_terminal_tries_the_key_and_refuses_a_wrong_one(tmp_pat
     async with http_server(groq) as url:
         program = _program(tmp_path, provider=url)
         for key, said in ((WRONG, "The key was refused and is not stored."), (SECRET, "it answered")):
-            async with on_terminal(program, "login", "groq") as terminal:
+            async with on_terminal(program, "login", "groq", columns=WIDE) as terminal:
                 await terminal.until_shown("Key of groq (hidden):")
                 terminal.type(f"{key}{ENTER}")
                 await terminal.until_shown(said)

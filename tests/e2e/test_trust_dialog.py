@@ -59,7 +59,15 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
         yield Place(folder, Program(tmp_path / "home"), server)
 
 
-@pytest.mark.parametrize("answer", [(), NEVER, (ESCAPE,), ("y", "e", "s")], ids=["enter", "never", "escape", "letters"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param((), id="enter", marks=pytest.mark.soak),
+        pytest.param(NEVER, id="never"),
+        pytest.param((ESCAPE,), id="escape", marks=pytest.mark.soak),
+        pytest.param(("y", "e", "s"), id="letters"),
+    ],
+)
 async def test_without_a_yes_the_session_opens_untrusted_and_says_so(place: Place, answer: tuple[str, ...]) -> None:
     async with place.start() as terminal:
         await terminal.until_shown(

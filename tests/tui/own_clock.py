@@ -1,13 +1,12 @@
 """The whole terminal app in one process with a clock of its own: seconds pass when nobody has anything to do."""
 
 import asyncio
-import selectors
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeVar, cast
+from typing import cast
 
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.history import InMemoryHistory
@@ -31,47 +30,10 @@ from treadle.tui.paint import Painter
 from treadle.tui.picker import Pick
 from treadle.tui.surface import Surface
 
-T = TypeVar("T")
-
-
 MODELS = tuple(
     OfferedModel(ref=f"fake/{name}", title="Fake", window=1000, price_in=1.0, price_out=2.0, usable=True, thinks=True)
     for name in ("one", "two", "three", "other")
 )
-
-
-class _Selector(selectors.DefaultSelector):
-    """Waits for nothing: where nothing is to be read, the clock goes on to the next timer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 0.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        found = super().select(0)
-        if found or timeout == 0:
-            return found
-        if timeout is None:
-            return super().select(0.01)
-        self.now += max(0.0, timeout)
-        return []
-
-
-class OwnClock(asyncio.SelectorEventLoop):
-    """An event loop whose time is its own."""
-
-    def __init__(self) -> None:
-        self._own = _Selector()
-        super().__init__(self._own)
-
-    def time(self) -> float:
-        return self._own.now
-
-
-def on_own_clock(work: Coroutine[Any, Any, T]) -> T:
-    """Run something to its end, in no time."""
-    with asyncio.Runner(loop_factory=OwnClock) as runner:
-        return runner.run(work)
 
 
 @dataclass(frozen=True, slots=True)

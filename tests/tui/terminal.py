@@ -86,6 +86,18 @@ class Terminal:
         """What the desktop was told."""
         return self._stream.notifications
 
+    @property
+    def cursor(self) -> tuple[int, int, bool]:
+        """The row and column of the terminal's own cursor, and whether it is hidden."""
+        cursor = self._stream.screen.cursor
+        return cursor.y, cursor.x, cursor.hidden
+
+    @property
+    def reversed(self) -> list[tuple[int, int]]:
+        """Rows and columns of what is drawn in reverse."""
+        rows = self._stream.screen.buffer
+        return [(row, column) for row in rows for column, cell in rows[row].items() if cell.reverse]
+
     def type(self, keys: str) -> Self:
         """Press keys, all at once."""
         self._keyboard.send_text(keys)

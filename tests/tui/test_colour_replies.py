@@ -49,9 +49,19 @@ def keys_of(pieces: list[str]) -> list[tuple[str, str]]:
 def test_an_answer_cut_anywhere_leaves_the_keys_around_it(before: str, reply: str, after: str, size: int) -> None:
     if before.endswith("\x1b") or "\x1b" in after[:2]:
         before, after = before.replace("\x1b", ""), after.replace("\x1b", "")
+    before = before.replace("\x1b]", "]")  # nobody types the beginning of an answer
     text = before + reply + after
     pieces = [text[start : start + size] for start in range(0, len(text), size)]
     assert keys_of(pieces) == keys_of([before + after])
+
+
+@given(st.sampled_from(REPLIES), st.integers(5, 20), st.sampled_from(REPLIES), TYPED, st.integers(1, 60))
+def test_an_answer_whose_end_never_came_does_not_spoil_the_next(
+    broken: str, length: int, reply: str, after: str, size: int
+) -> None:
+    text = broken[:length] + reply + (after := after.replace("\x1b", ""))
+    pieces = [text[start : start + size] for start in range(0, len(text), size)]
+    assert keys_of(pieces) == keys_of([after])
 
 
 def test_half_an_answer_is_held_until_the_other_half_comes_however_late() -> None:

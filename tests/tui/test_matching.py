@@ -1,5 +1,7 @@
 """Finding paths by some of their characters: all that fit and nothing else, the last part first."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +30,45 @@ def test_just_the_paths_with_these_characters_in_order_are_found(typed: str, pat
     fitting = {path for path in paths if in_order(typed, path)}
     assert (set(finding.paths), finding.more) == (fitting, False)
     assert len(finding.paths) == len(fitting)
+
+
+def slowly(typed: str, paths: list[str]) -> list[str]:
+    """The definition: what is found, in its order, one path looked at after the other."""
+    if not typed:
+        return paths
+    name = {path: path.rstrip("/").rpartition("/")[2] for path in paths}
+    in_path = "/" in typed
+    groups: list[Callable[[str], bool]] = [
+        lambda path: path == typed,
+        lambda path: path.startswith(typed) if in_path else name[path] == typed,
+        lambda path: not in_path and name[path].startswith(typed),
+        lambda path: not in_path and typed in name[path],
+        lambda path: typed in path,
+        lambda path: in_order(typed, path) and in_order(typed, name[path]),
+        lambda path: in_order(typed, path),
+    ]
+    return list(dict.fromkeys(path for fits in groups for path in paths if fits(path)))
+
+
+FOLDERS = st.lists(st.sampled_from(("", "a/", "A/b/", "a/b/", "b/a/b/", "ab/")), min_size=1, max_size=4)
+NAMES = st.lists(st.text("abAB./", max_size=5).filter(bool), max_size=12)
+
+
+@given(st.text("abAB/.", max_size=5), FOLDERS, NAMES)
+def test_the_order_is_that_of_the_slow_definition(typed: str, folders: list[str], names: list[str]) -> None:
+    paths = list(dict.fromkeys(folder + name for folder in folders for name in names))[:MOST]
+    lower = {path.lower(): path for path in paths}
+    paths = list(lower.values())
+    assert [path.lower() for path in found(typed, paths).paths] == slowly(typed.lower(), list(lower))
+
+
+@pytest.mark.parametrize("typed", ["", "p", "m9", "p3m9", "e9.py", "part1/", "zz", "package4/m4", "gp4", "age1/", "/4"])
+def test_among_many_folders_what_is_found_is_that_of_the_slow_definition(typed: str) -> None:
+    paths = [f"part{number % 7}/package{number % 9_001}/m{number}.py" for number in range(10_000)]
+    paths = sorted(paths, key=lambda path: path.rpartition("/")[0])
+    wanted = slowly(typed, paths)
+    finding = found(typed, paths, pauses=True)
+    assert (list(finding.paths), finding.more) == (wanted[:MOST], len(wanted) > MOST)
 
 
 @pytest.mark.parametrize(

@@ -3,21 +3,14 @@
 import re
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from rich.cells import cell_len
 
 from tests.tui.drawing import ran, read
-from treadle.app.presentation.words import CallName
 from treadle.protocol.notifications import CallChanged, CallStatus
 from treadle.protocol.tools import Outcome, Preview, ToolCall, ToolKind
 from treadle.tui.calls import OpenCall
 from treadle.tui.items import (
-    CallDone,
-    Diff,
     Item,
     Notice,
-    Problem,
     Prose,
     Said,
 )
@@ -102,25 +95,3 @@ def test_without_utf_8_the_signs_are_ascii() -> None:
 def test_a_reply_of_5000_lines_is_printed_whole() -> None:
     shown = plain(Prose("\n".join(f"- line {number}" for number in range(5_000))))
     assert shown.count("line ") == 5_000
-
-
-TRICKY = st.text(st.sampled_from("ab 日\n\t`*#|-[]()\x1b\x07\u202eאב🎉👩\u200d🚀"), max_size=200)
-
-
-@pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.palette.value)
-@settings(max_examples=60, deadline=None)
-@given(text=TRICKY, columns=st.integers(20, 130))
-def test_nothing_is_wider_than_the_terminal_or_steers_it(look: Theme, text: str, columns: int) -> None:
-    done = ran(text, note=text[:20].replace("\x1b", "").replace("\x07", ""), output=text, diff=text)
-    diff = f"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-{text}\n+{text}b\n"
-    from treadle.app.presentation.escape import printable
-
-    named = CallDone(
-        name=CallName("Run", printable(text)), kind=done.kind, outcome=done.outcome, output=text, diff=diff
-    )
-    painted = Painter(columns, look).items([Said(text), Prose(text), Diff(diff), named, Notice(text), Problem(text)])
-    bare = ANSI.sub("", painted)
-    assert "\x1b" not in bare
-    assert "\x07" not in bare
-    assert "\u202e" not in bare
-    assert max(cell_len(line) for line in bare.split("\n")) < max(columns, 21)

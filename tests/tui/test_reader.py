@@ -5,14 +5,19 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
+from tests.fakes.clock import run_at_once
 from tests.tui.asked import EDIT, EVERY_KIND
-from tests.tui.own_clock import FakeLive, on_own_clock
-from treadle.protocol.events import Answer
+from tests.tui.drawing import ran
+from tests.tui.own_clock import FakeLive
+from treadle.protocol.events import Answer, SetModel
+from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import QuestionAsked, TurnStarted
 from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
 from treadle.tui.asking import FIELDS, Asking, Given, ShowWhole, Stage, choices
-from treadle.tui.reader.numbered import NotUnderstood, asked_lines, opening, take_line
+from treadle.tui.items import Diff, Thought
+from treadle.tui.reader.numbered import QUIET, NotUnderstood, asked_lines, opening, take_line
 from treadle.tui.reader.surface import Reader
 from treadle.tui.surface import Surface
 
@@ -26,6 +31,7 @@ def test_every_question_is_written_with_its_choices_and_without_control_characte
     text = "\n".join(lines)
     assert text.startswith("Question. ")
     assert all(char == "\n" or char.isprintable() for char in text)
+    assert " " * 50 not in text, "nothing is moved to the end of a very wide screen"
     if asking.field:
         assert text.endswith("Type your answer.")
     else:
@@ -34,7 +40,30 @@ def test_every_question_is_written_with_its_choices_and_without_control_characte
 
 
 @pytest.mark.parametrize("question", EVERY_KIND.values(), ids=list(EVERY_KIND))
-@pytest.mark.parametrize("line", ["", "y", "yes", "n", "0", "99", "1 2", "1.", "²", "also 2", "１", "-1", " "])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "y",
+        "yes",
+        "n",
+        "0",
+        "99",
+        "1 2",
+        "1.",
+        "²",
+        "also 2",
+        "１",
+        "-1",
+        " ",
+        "99+",
+        "+",
+        "+1",
+        "1 +",
+        "1+1",
+        "1+ and",
+    ],
+)
 def test_only_the_number_of_a_choice_answers(question: Question, line: str) -> None:
     asking, _ = opening(question, Mode.ASK, ROOTS)
     if not asking.field:
@@ -105,4 +134,87 @@ def test_only_a_line_by_itself_after_a_pause_answers_and_nothing_is_lost(
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    on_own_clock(work())
+    run_at_once(work(), outside=True)
+
+
+@pytest.mark.parametrize("question", EVERY_KIND.values(), ids=list(EVERY_KIND))
+def test_a_plus_asks_for_words_that_go_with_a_choice_and_danger_still_wants_yes(question: Question) -> None:
+    asking, _ = opening(question, Mode.ASK, ROOTS)
+    for number in range(1, 1 if asking.field else len(choices(asking)) + 1):
+        commented = take_line(asking, f"{number}+")
+        if isinstance(commented, NotUnderstood):
+            continue
+        assert isinstance(commented, Asking)
+        assert commented.field, "nothing is answered yet"
+        taken = take_line(commented, "but keep it short")
+        if isinstance(taken, Asking):
+            assert taken.stage is Stage.SURE
+            taken = take_line(taken, "yes")
+        assert isinstance(taken, Given)
+        assert taken.answer.text == "but keep it short"
+    if question.kind is QuestionKind.PERMISSION:
+        assert not isinstance(take_line(asking, "1+"), NotUnderstood)
+
+
+def test_a_list_takes_its_number_once_and_a_question_closes_it() -> None:
+    async def work() -> None:
+        live, written = FakeLive(), list[str]()
+        reader = Reader(live.as_live(Path("/project")), write=written.append, begun=lambda: "")
+        reader.lists._aside.start = lambda work, done, instead: done(work())  # type: ignore[method-assign]
+        live.surface = cast("Surface", reader)
+        post = asyncio.create_task(reader.outbox.run())
+
+        async def enters(line: str) -> None:
+            await asyncio.sleep(QUIET + 0.1)
+            reader.entered([line])
+            await asyncio.sleep(0.1)
+
+        await enters("/model")
+        assert "\n2. two - Fake, " in "".join(written)
+        reader.entered(["2"])
+        assert "Kept as your draft, not sent: 2" in "".join(written)
+        await enters("2 low")
+        assert [sent.op for sent in live.sent] == [SetModel(model="fake/two", tool_protocol=ToolProtocol.NATIVE)]
+        assert not reader.lists.open
+        await enters("/model")
+        reader.hear(TurnStarted(turn=1))
+        reader.hear(QuestionAsked(question=EDIT))
+        assert not reader.lists.open
+        await enters("1")
+        assert [isinstance(sent.op, Answer) for sent in live.sent] == [False, True]
+        await enters("/resume")
+        assert "Another session cannot be opened from here." in "".join(written)
+        post.cancel()
+        await asyncio.gather(post, return_exceptions=True)
+
+    run_at_once(work(), outside=True)
+
+
+def test_what_is_asked_about_is_read_out_whole_and_no_key_that_is_not_there_is_named() -> None:
+    async def work() -> None:
+        live, written = FakeLive(), list[str]()
+        reader = Reader(live.as_live(Path("/project")), write=written.append, begun=lambda: "")
+        text = "".join(f"+line {number}\n" for number in range(200))
+        output = "".join(f"row {number}\n" for number in range(50))
+        reader.show(
+            Diff(f"--- a/x\n+++ b/x\n@@ -0,0 +1,200 @@ def f\n{text}"), ran("make", output=output), Thought(3.0)
+        )
+        said = "".join(written)
+        assert all(f"line {number}\n" in said for number in range(200))
+        assert "lines above\n" in said
+        assert "Thought for 3 s\n" in said
+        assert "ctrl-o" not in said
+        assert " " * 50 not in said
+
+    run_at_once(work(), outside=True)
+    _, lines = opening(EDIT, Mode.ASK, ROOTS)
+    assert "2. Yes, and all edits in this project this session" in lines
+
+
+def test_a_gap_that_a_command_has_is_not_changed() -> None:
+    command = f"ls {' ' * 2_000} && rm -rf /"
+    question = EVERY_KIND["command"]
+    assert question.preview is not None
+    preview = replace(question.preview, text=command)
+    _, lines = opening(replace(question, preview=preview, arguments={"command": command}), Mode.ASK, ROOTS)
+    assert any(command in row for row in lines)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.clock import run_at_once
 from tests.person import ALT_P, BACKSPACE, CTRL_O, DOWN, ENTER, ESCAPE, QUIET, SHIFT_TAB, TAB, UP, Person, Stroke
 from tests.tui.asked import EDIT, EVERY_KIND
-from tests.tui.own_clock import OpenApp, Sent, on_own_clock, open_app
+from tests.tui.own_clock import OpenApp, Sent, open_app
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import OptionKind, Question
 from treadle.tui.asking import Act, choices
@@ -158,12 +159,12 @@ SAMPLE, ALL, AT_ONCE = 52, 10_000, 26
 
 @pytest.mark.parametrize("first", range(0, SAMPLE, AT_ONCE))
 def test_typing_answers_nothing_and_loses_nothing(first: int) -> None:
-    on_own_clock(typings(range(first, first + AT_ONCE)))
+    run_at_once(typings(range(first, first + AT_ONCE)), outside=True)
 
 
 @pytest.mark.parametrize("first", range(0, 2 * 84, 42))
 def test_typing_in_a_list_answers_nothing_and_loses_nothing(first: int, tmp_path: Path) -> None:
-    on_own_clock(typings_in_lists(range(first, first + 42), tmp_path))
+    run_at_once(typings_in_lists(range(first, first + 42), tmp_path), outside=True)
 
 
 @pytest.mark.soak
@@ -171,4 +172,4 @@ def test_typing_in_a_list_answers_nothing_and_loses_nothing(first: int, tmp_path
 @pytest.mark.parametrize("first", range(SAMPLE, ALL, 500))
 def test_ten_thousand_typings_answer_nothing_and_lose_nothing(first: int) -> None:
     for begin in range(first, min(ALL, first + 500), AT_ONCE):
-        on_own_clock(typings(range(begin, min(ALL, first + 500, begin + AT_ONCE))))
+        run_at_once(typings(range(begin, min(ALL, first + 500, begin + AT_ONCE))), outside=True)

@@ -8,8 +8,9 @@ from treadle.protocol.errors import ConfigError
 from treadle.providers.provider_rows import ProviderRow
 from treadle.tui.choose import choose
 from treadle.tui.chooser import Choosing, ListRow
+from treadle.tui.ending import Left
 from treadle.tui.greeting import short_path
-from treadle.tui.inline import Left, leave_line
+from treadle.tui.inline import leave_line
 from treadle.tui.key_entry import read_key, with_skip
 from treadle.tui.lines import line
 from treadle.tui.look import Look

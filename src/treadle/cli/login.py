@@ -44,7 +44,7 @@ def _check(arguments: argparse.Namespace, settings: "Settings", provider: str, k
     work = try_key(settings, provider, key, arguments.model)
     if arguments.key_stdin or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return asyncio.run(work)
-    from treadle.tui.inline import Left
+    from treadle.tui.ending import Left
     from treadle.tui.key_entry import with_skip
     from treadle.tui.look import prepared_terminal
 

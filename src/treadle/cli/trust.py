@@ -108,7 +108,7 @@ def _answer(trust: "Trust", look: "Look", problem: str = "") -> _Said:
 
     from treadle.cli.trust_question import trust_question
     from treadle.tui.choose import choose
-    from treadle.tui.inline import Left
+    from treadle.tui.ending import Left
 
     chosen = asyncio.run(choose(trust_question(trust, problem), look))
     if isinstance(chosen, Left):

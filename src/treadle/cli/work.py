@@ -210,9 +210,6 @@ def interactive(arguments: argparse.Namespace, task: str = "") -> int:
     from treadle.tui.look import prepared_terminal
 
     settings = load_settings(flags(arguments))
-    if settings.screen_reader:
-        # Nothing is drawn: a folder that nobody was asked about is not trusted, and a notice says so.
-        return asyncio.run(_read_aloud(_opening(arguments, _session_trust(arguments), user_present=True), content))
     with prepared_terminal(settings) as look:
         if arguments.resume is None:
             folder = arguments.directory.expanduser().resolve()
@@ -254,25 +251,11 @@ def _open(arguments: argparse.Namespace, content: "tuple[UserContent, ...]", loo
     return code
 
 
-async def _read_aloud(opening: "Opening", content: "tuple[UserContent, ...]") -> int:
-    """Work in a session in plain lines."""
-    from treadle.app.compose import open_session
-    from treadle.tui.reader.main import run_reader
-
-    live = await open_session(opening)
-    try:
-        async with live:
-            return await run_reader(live, first_prompt=content)
-    finally:
-        if not live.empty:
-            _say_how_to_go_on(live.id)
-
-
 def _chosen_session(folder: Path, look: "Look") -> str:
     """Let the person choose a session; gives its id, empty where they chose none."""
     from treadle.tui.choosing import choose_session
 
-    return asyncio.run(choose_session(folder, look.theme))
+    return asyncio.run(choose_session(folder, look))
 
 
 def _go_to(arguments: argparse.Namespace, session: str, folder: Path) -> bool:

@@ -17,13 +17,17 @@ from treadle.tui.chooser import (
     whole,
 )
 from treadle.tui.dialog import Key, Press
-from treadle.tui.inline import Inline, Left
+from treadle.tui.ending import Left
+from treadle.tui.inline import Inline, question_keys
 from treadle.tui.lines import Line
 from treadle.tui.look import Look
+from treadle.tui.reader.before import choose_by_number
 
 
 async def choose(choosing: Choosing, look: Look, later: Awaitable[Choosing] | None = None) -> Chosen | Left:
     """Show a list until a row is taken; what `later` gives replaces it, if it comes in time."""
+    if look.plain:
+        return await choose_by_number(choosing, later)
     return await _List(choosing, look).run(later)
 
 
@@ -34,7 +38,7 @@ class _List:
         self._loop = asyncio.get_running_loop()
         self._look = look
         self._chooser = begin(choosing, self._loop.time())
-        self._inline: Inline[Chosen] = Inline(look, self._draw, self._pressed)
+        self._inline: Inline[Chosen] = Inline(look, self._draw, question_keys(self._pressed))
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self, later: Awaitable[Choosing] | None) -> Chosen | Left:

@@ -72,7 +72,7 @@ class Chooser(Struct, frozen=True, kw_only=True):
     @property
     def rows(self) -> Sequence[int]:
         """Numbers of the rows that fit what is typed."""
-        return _fitting(self.choosing, self.typed)
+        return fitting_rows(self.choosing, self.typed)
 
     @property
     def chosen(self) -> int | None:
@@ -90,7 +90,7 @@ def changed(chooser: Chooser, choosing: Choosing, at: float) -> Chooser:
     """Show other rows; the choice stays where it was, and Enter wants a moment to have seen them."""
     chosen = chooser.chosen
     label = chooser.choosing.rows[chosen].label if chosen is not None else ""
-    rows = [choosing.rows[number].label for number in _fitting(choosing, chooser.typed)]
+    rows = [choosing.rows[number].label for number in fitting_rows(choosing, chooser.typed)]
     asking = replace(_ask(choosing, chooser.typed), chosen=rows.index(label) if label in rows else 0)
     return replace(chooser, choosing=choosing, dialog=replace(chooser.dialog, asking=asking, shown_at=at, rested=False))
 
@@ -146,12 +146,13 @@ def _filtered(chooser: Chooser, typed: str) -> Chooser:
 
 
 def _ask(choosing: Choosing, typed: str) -> Asking:
-    labels = tuple(choosing.rows[number].label for number in _fitting(choosing, typed))
+    labels = tuple(choosing.rows[number].label for number in fitting_rows(choosing, typed))
     question = Question(id="list", kind=QuestionKind.FOLLOWUP, text=choosing.title, options=labels)
     return Asking(question=question, words=False)
 
 
-def _fitting(choosing: Choosing, typed: str) -> Sequence[int]:
+def fitting_rows(choosing: Choosing, typed: str) -> Sequence[int]:
+    """Give the numbers of the rows that fit what is typed, all of them where that is nothing."""
     entries = [Entry(f"{row.label} {row.about}", "", str(number)) for number, row in enumerate(choosing.rows)]
     return [int(entry.becomes) for entry in fitting(typed, entries)] if typed else range(len(entries))
 

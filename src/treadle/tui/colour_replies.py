@@ -7,6 +7,9 @@ ASK = "\x1b]11;?\x07"
 
 _COLOUR = r"[rgba:/0-9a-fA-F]{0,40}"
 _REPLY = re.compile(rf"\x1b\]1[01];({_COLOUR})(?:\x07|\x1b\\)")
+_CUT_OFF = re.compile(rf"\x1b\]1[01];{_COLOUR}(?=\x1b\])")
+"""A reply whose end never came, before the next one."""
+
 _BEGINS = re.compile(rf"\x1b(?:\](?:1(?:[01](?:;{_COLOUR}\x1b?)?)?)?)?\Z")
 _PARTS = re.compile(r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})")
 _SURE = len("\x1b]11;")
@@ -32,9 +35,9 @@ class ReplyFilter:
     def feed(self, data: str) -> str:
         """Give what is left of `data`."""
         before, self._held = self._held, ""
-        left = _REPLY.sub("", before + data)
+        left = _REPLY.sub("", _CUT_OFF.sub("", before + data))
         if len(before) >= _SURE and left.startswith(before) and not _BEGINS.match(left):
-            left = left[len(before) :]  # its end never came
+            left = left[len(before.removesuffix("\x1b")) :]  # its end never came
         begin = _BEGINS.search(left)
         if begin is not None:
             left, self._held = left[: begin.start()], begin[0]

@@ -1,21 +1,52 @@
-"""Where the rows are that were drawn last: the terminal may have wrapped them since."""
+"""What is drawn below the scrollback, and how it is taken away again, whatever the terminal has wrapped of it.
 
-import os
+Terminals wrap what they show when their window gets narrower, and they may do so before or after they read what was
+written to them. So nothing counts rows upwards to where the drawing begins: the terminal's cursor waits there, the
+terminal itself keeps it in its place, and what is erased is what is below it.
+"""
+
+from collections.abc import Callable
 from typing import Any
 
-from prompt_toolkit.application import Application
+from prompt_toolkit.application import Application, get_app
+from prompt_toolkit.data_structures import Point
+from prompt_toolkit.layout import AnyContainer, DynamicContainer
+from prompt_toolkit.layout.mouse_handlers import MouseHandlers
+from prompt_toolkit.layout.screen import Char, Screen, WritePosition
 from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 
-def go_to_top(application: Application[Any], columns: int) -> None:
-    """Move the cursor to the first cell of what was drawn last, in a terminal that is `columns` wide now."""
-    output, renderer = application.output, application.renderer
-    at = renderer._cursor_pos  # noqa: SLF001 - the renderer tells nobody
-    output.write_raw("\r")
-    output.cursor_up(_rows_above(renderer, at.y, at.x, columns) if _wraps() else at.y)
-    output.reset_attributes()
-    output.enable_autowrap()
+class Anchored(DynamicContainer):
+    """Leaves the terminal's cursor on the first cell, and draws one where the person writes.
+
+    While `typing`, the cursor is where they write: input methods show their candidates there.
+    """
+
+    def __init__(self, get_container: Callable[[], AnyContainer], typing: Callable[[], bool] = lambda: False) -> None:
+        super().__init__(get_container)
+        self._typing = typing
+
+    def write_to_screen(  # noqa: PLR0917 - as it is called
+        self,
+        screen: Screen,
+        mouse_handlers: MouseHandlers,
+        write_position: WritePosition,
+        parent_style: str,
+        erase_bg: bool,  # noqa: FBT001
+        z_index: int | None,
+    ) -> None:
+        """Draw everything, the cursor last."""
+        super().write_to_screen(screen, mouse_handlers, write_position, parent_style, erase_bg, z_index)
+        if self._typing():
+            return
+        window = get_app().layout.current_window
+        if screen.show_cursor:
+            at = screen.get_cursor_position(window)
+            cell = screen.data_buffer[at.y][at.x]
+            screen.data_buffer[at.y][at.x] = Char(cell.char, f"{cell.style} reverse")
+            screen.show_cursor = False
+        screen.set_cursor_position(window, Point(x=0, y=0))
 
 
 def without_cursor_reports(output: Output) -> None:
@@ -24,31 +55,22 @@ def without_cursor_reports(output: Output) -> None:
         output.enable_cpr = False
 
 
-def erase(application: Application[Any], columns: int) -> None:
-    """Take away what was drawn last, in a terminal that is `columns` wide now; the cursor is where it began."""
-    go_to_top(application, columns)
+def erase(application: Application[Any]) -> None:
+    """Take away what was drawn last; the cursor is where it began."""
+    write_above(application, "")
+
+
+def write_above(application: Application[Any], text: str) -> None:
+    """Write whole lines in the place of what was drawn last; it is to be drawn anew below them."""
+    output, renderer = application.output, application.renderer
+    output.write_raw("\r")
+    # As many rows as were drawn, not what they may be wrapped to: more could be rows of the scrollback.
+    output.cursor_up(renderer._cursor_pos.y)  # noqa: SLF001 - the renderer tells nobody
+    output.reset_attributes()
+    output.enable_autowrap()
     # What is erased from the first cell of the screen on, tmux keeps in its history: erase from the second one.
-    application.output.write_raw(" ")
-    application.output.erase_down()
-    application.output.write_raw("\r")
-    application.output.flush()
-    application.renderer.reset()
-
-
-def _wraps() -> bool:
-    """Whether the terminal wraps what is on the screen when it gets narrower; all do but a few old ones."""
-    return "XTERM_VERSION" not in os.environ and os.environ.get("TERM") != "linux"
-
-
-def _rows_above(renderer: Any, row: int, column: int, columns: int) -> int:
-    """Count the rows between the first row and the cursor, which was in `row` and `column`."""
-    screen = renderer._last_screen  # noqa: SLF001
-    if screen is None:
-        return row
-    widths = [_width(screen.data_buffer[number]) for number in range(row)]
-    return sum(max(1, -(-width // columns)) for width in widths) + column // columns
-
-
-def _width(cells: Any) -> int:
-    """Measure a row up to its last cell that is not blank."""
-    return max((number + max(1, cell.width) for number, cell in cells.items() if cell.char.strip()), default=0)
+    output.write_raw(" ")
+    output.erase_down()
+    output.write_raw("\r" + text.replace("\n", "\r\n"))
+    output.flush()
+    renderer.reset()

@@ -6,32 +6,31 @@ follows.
 
 import asyncio
 import errno
-import signal
 import sys
 import termios
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Generic, TypeVar
 
-from msgspec import Struct
 from prompt_toolkit.application import Application, get_app_session
-from prompt_toolkit.filters import Condition, Never
+from prompt_toolkit.filters import Condition, Filter, Never
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.layout import DynamicContainer, HSplit, Layout, Window
+from prompt_toolkit.layout import HSplit, Layout, Window
 from prompt_toolkit.layout.controls import FormattedTextControl
-from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
 from treadle.app.exits import Exit
 from treadle.tui.bindings import add_pager_keys, add_question_keys
 from treadle.tui.dialog import Key, Press
-from treadle.tui.drawn import go_to_top
-from treadle.tui.lines import Line, ansi, fragments, line, wrap
+from treadle.tui.drawn import Anchored, erase, without_cursor_reports
+from treadle.tui.ending import Left, ends_on_signals
+from treadle.tui.lines import Line, ansi, fragments, line, text_of, wrap
 from treadle.tui.look import Look
 from treadle.tui.pager import Pager, Turn
 from treadle.tui.pasting import parse_keys
+from treadle.tui.reader.before import say
 from treadle.tui.windows import text_window
 
 T = TypeVar("T")
@@ -42,21 +41,18 @@ _MARGIN = 1
 """Rows of the scrollback that stay in sight."""
 
 
-class Left(Struct, frozen=True):
-    """The person quit, or the terminal is gone; `code` is the exit code."""
-
-    code: int
-
-
 class Inline(Generic[T]):
-    """Shows what `draw` gives for columns and rows; `take` takes each key, and `end` ends it with a result."""
+    """Shows what `draw` gives for columns and rows, with the keys of `add_keys`; `end` ends it with a result."""
 
     def __init__(
-        self, look: Look, draw: Callable[[int, int], Sequence[Line]], take: Callable[["Inline[T]", Press], None]
+        self,
+        look: Look,
+        draw: Callable[[int, int], Sequence[Line]],
+        add_keys: Callable[["Inline[T]", KeyBindings, Filter], None],
     ) -> None:
         self._look = look
         self._draw = draw
-        self._take = take
+        self._add_keys = add_keys
         self._pager: Pager | None = None
         self._rows = text_window(self._shown, focusable=True)
         self._pages = Window(FormattedTextControl(self._page, focusable=True, show_cursor=False))
@@ -70,7 +66,7 @@ class Inline(Generic[T]):
         if task is not None:
             task.add_done_callback(self._failed)
         try:
-            with self._signals():
+            with ends_on_signals(lambda code: self.end(Left(code))):
                 return await self._app.run_async()
         except EOFError:
             return Left(Exit.HANGUP)
@@ -108,7 +104,7 @@ class Inline(Generic[T]):
 
     def page(self, lay_out: Callable[[int], Sequence[Line]]) -> None:
         """Show a long text on the alternate screen until it is closed."""
-        self._erase()
+        erase(self._app)
         self._pager = Pager(lay_out, self._look.theme.signs)
         self._app.renderer.full_screen = True
         self._app.layout.focus(self._pages)
@@ -132,13 +128,12 @@ class Inline(Generic[T]):
     def _make_application(self) -> "Application[T | Left]":
         rows = HSplit([self._rows, Window()])
         application: Application[T | Left] = Application(
-            layout=Layout(DynamicContainer(lambda: rows if self._pager is None else self._pages), self._rows),
+            layout=Layout(Anchored(lambda: rows if self._pager is None else self._pages), self._rows),
             key_bindings=self._make_keys(),
             style=Style.from_dict(self._look.theme.for_prompt_toolkit()),
             erase_when_done=True,
         )
-        if isinstance(application.output, Vt100_Output):
-            application.output.enable_cpr = False
+        without_cursor_reports(application.output)
         self._parser = parse_keys(application.input)
         application._on_resize = self._resized  # type: ignore[method-assign]  # noqa: SLF001 - there is no other way in
         application.ttimeoutlen = _ESCAPE_TIMEOUT
@@ -148,21 +143,15 @@ class Inline(Generic[T]):
     def _make_keys(self) -> KeyBindings:
         keys = KeyBindings()
         listing = Condition(lambda: self._pager is None)
-        add_question_keys(keys, listing, Never(), take=self._pressed, alone=self._alone)
+        self._add_keys(self, keys, listing)
         add_pager_keys(keys, ~listing, take=self._turn)
         keys.add("<sigint>")(lambda _: self.end(Left(Exit.INTERRUPTED)))
         keys.add("c-d", filter=listing)(lambda _: self.end(Left(Exit.DONE)))
         keys.add("c-z", filter=listing)(lambda event: event.app.suspend_to_background())
         return keys
 
-    def _pressed(self, key: Key, event: KeyPressEvent) -> None:
-        if key is Key.STOP:
-            self.end(Left(Exit.INTERRUPTED))
-        else:
-            self._take(self, Press(key, event.data, alone=self._alone()))
-            self.refresh()
-
-    def _alone(self) -> bool:
+    def alone(self) -> bool:
+        """Whether the key that is being taken came by itself: what is pasted chooses nothing."""
         return self._parser is None or self._parser.keys <= 1
 
     def _resized(self) -> None:
@@ -171,27 +160,24 @@ class Inline(Generic[T]):
             self._app.output.cursor_goto(0, 0)
             self._app.renderer.reset(leave_alternate_screen=False)
         else:
-            self._erase()
+            erase(self._app)
         self._app.invalidate()
 
-    def _erase(self) -> None:
-        go_to_top(self._app, self._app.output.get_size().columns)
-        self._app.output.erase_down()
-        self._app.output.flush()
-        self._app.renderer.reset()
 
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        """End in order when the program is asked to end."""
-        loop = asyncio.get_running_loop()
-        codes = {signal.SIGTERM: Exit.TERMINATED, signal.SIGHUP: Exit.HANGUP}
-        for number, code in codes.items():
-            loop.add_signal_handler(number, self.end, Left(code))
-        try:
-            yield
-        finally:
-            for number in codes:
-                loop.remove_signal_handler(number)
+def question_keys(take: Callable[[Inline[T], Press], None]) -> Callable[[Inline[T], KeyBindings, Filter], None]:
+    """Give each key of a question to `take`; Ctrl-C quits."""
+
+    def add_keys(inline: Inline[T], keys: KeyBindings, listing: Filter) -> None:
+        def pressed(key: Key, event: KeyPressEvent) -> None:
+            if key is Key.STOP:
+                inline.end(Left(Exit.INTERRUPTED))
+            else:
+                take(inline, Press(key, event.data, alone=inline.alone()))
+                inline.refresh()
+
+        add_question_keys(keys, listing, Never(), take=pressed, alone=inline.alone)
+
+    return add_keys
 
 
 def _forget_typed(application: "Application[T]") -> None:
@@ -202,6 +188,9 @@ def _forget_typed(application: "Application[T]") -> None:
 
 def leave_line(look: Look, row: Line) -> None:
     """Print a line into the scrollback, wrapped at the width of the terminal."""
+    if look.plain:
+        say(text_of(row).strip())
+        return
     columns = get_app_session().output.get_size().columns
     with suppress(OSError):
         sys.stdout.write("".join(f"{part}\n" for part in ansi(wrap(row, columns - 1, line("  ")), look.theme)))

@@ -1,5 +1,6 @@
 """What is shown below the scrollback, where keys go, and what the person wants with them."""
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Literal, TypeAlias
 
@@ -7,6 +8,7 @@ from msgspec import Struct
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 from treadle.tui.dialog import Press
+from treadle.tui.lines import Line
 from treadle.tui.picker import Pick
 
 
@@ -20,20 +22,20 @@ class Focus(Enum):
 
 
 class Face(Struct, frozen=True, kw_only=True):
-    """What is shown below the scrollback. `living` has ANSI colours; the rest are fragments of prompt_toolkit.
+    """What is shown below the scrollback; `living` has ANSI colours.
 
     `question` is what is asked; where it asks for a line of words, `field` begins that line and `under` is below it.
     """
 
-    living: str = ""
+    living: Sequence[str] = ()
     question: StyleAndTextTuples = []
     field: StyleAndTextTuples = []
     under: StyleAndTextTuples = []
-    panel: StyleAndTextTuples = []
-    rule: StyleAndTextTuples = []
+    panel: Sequence[Line] = ()
+    rule: Line = ()
     placeholder: str = ""
     menu: StyleAndTextTuples = []
-    toolbar: StyleAndTextTuples = []
+    toolbar: Line = ()
 
 
 class Entered(Struct, frozen=True):

@@ -4,9 +4,11 @@ from collections.abc import Awaitable
 from typing import TypeVar
 
 from treadle.tui.dialog import Key, Press
-from treadle.tui.inline import Inline, Left
+from treadle.tui.ending import Left
+from treadle.tui.inline import Inline, question_keys
 from treadle.tui.lines import Line, cells, clip, line, wrap
 from treadle.tui.look import Look
+from treadle.tui.reader.before import read_hidden, skippable
 
 T = TypeVar("T")
 
@@ -16,11 +18,16 @@ _RUB_OUT, _CLEAR = ("\x7f", "\x08"), "\x15"
 
 async def read_key(title: str, text: str, look: Look, problem: str = "") -> str | Left | None:
     """Read a key that is not shown; None where the person goes back. `text` is said below the title."""
+    if look.plain:
+        how = "Type or paste it and press Enter. Enter alone: back."
+        return await read_hidden(f"{title}.", *filter(None, [problem]), text, how)
     return await _KeyEntry(title, text, look, problem).run()
 
 
 async def with_skip(text: str, work: Awaitable[T], look: Look) -> T | Left | None:
     """Show what is being done until it is; None where the person does not wait for it."""
+    if look.plain:
+        return await skippable(text, work)
 
     def draw(columns: int, _rows: int) -> list[Line]:
         signs = look.theme.signs
@@ -31,7 +38,7 @@ async def with_skip(text: str, work: Awaitable[T], look: Look) -> T | Left | Non
         if pressed.key is Key.ESCAPE:
             inline.end(None)
 
-    inline: Inline[T | None] = Inline(look, draw, take)
+    inline: Inline[T | None] = Inline(look, draw, question_keys(take))
 
     async def finish() -> None:
         inline.end(await work)
@@ -50,7 +57,7 @@ class _KeyEntry:
         self._typed = ""
 
     async def run(self) -> str | Left | None:
-        inline: Inline[str | None] = Inline(self._look, self._draw, self._take)
+        inline: Inline[str | None] = Inline(self._look, self._draw, question_keys(self._take))
         # Who pastes at once loses nothing: what comes here is shown nowhere.
         return await inline.run(keep_typed=True)
 

@@ -18,20 +18,23 @@ from treadle.app.places import data_directory
 from treadle.app.session.borrowed_terminal import borrowed_terminal
 from treadle.tui.colour_replies import ASK, is_dark
 from treadle.tui.pasting import parse_keys
-from treadle.tui.theme import Palette, Theme, has_backgrounds, present_theme
+from treadle.tui.theme import Palette, Signs, Theme, has_backgrounds, present_theme
 
 ANSWER_SECONDS = 0.06
 """How long a terminal may take to say what its background is; a later answer is taken out of what is typed."""
+
+_SILENT = Signs(ok="", failed="", refused="")
 
 _WANTED = {Colours.DARK: Palette.DARK, Colours.LIGHT: Palette.LIGHT, Colours.ANSI: Palette.ANSI}
 
 
 class Look(Struct, frozen=True, kw_only=True):
-    """Colours and signs, whether anything moves, and which keys edit the input line."""
+    """Colours and signs, whether anything moves, and which keys edit the input line; `plain` is lines, none redrawn."""
 
     theme: Theme
     animated: bool
     editing: Editing = Editing.EMACS
+    plain: bool = False
 
 
 def look_of(settings: Settings, *, dark: bool | None = None) -> Look:
@@ -44,7 +47,14 @@ def look_of(settings: Settings, *, dark: bool | None = None) -> Look:
 
 @contextmanager
 def prepared_terminal(settings: Settings) -> Iterator[Look]:
-    """Take the terminal for a session: what is typed is not shown twice, and all is as before afterwards."""
+    """Take the terminal for a session: what is typed is not shown twice, and all is as before afterwards.
+
+    For a screen reader nothing is changed: the terminal shows and corrects what is typed.
+    """
+    if settings.screen_reader:
+        with borrowed_terminal(data_directory() / "terminals"):
+            yield Look(theme=Theme(palette=Palette.DUMB, signs=_SILENT), animated=False, plain=True)
+        return
     with borrowed_terminal(data_directory() / "terminals"), _quiet() as quiet:
         asks = quiet and settings.theme is Colours.AUTO and has_backgrounds(os.environ)
         yield look_of(settings, dark=_ask_background() if asks else None)

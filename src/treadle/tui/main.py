@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
@@ -14,9 +13,11 @@ from treadle.app.session.live import LiveSession
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification
+from treadle.tui.ending import ends_on_signals
 from treadle.tui.history import open_history
 from treadle.tui.items import Problem
 from treadle.tui.look import Look
+from treadle.tui.reader.main import run_reader
 from treadle.tui.surface import Surface
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ async def run_interactive(
 
     `kept` says that the session can be resumed later. `switch` takes the session that they want to be opened instead.
     """
+    if look.plain:
+        return await run_reader(live, first_prompt=first_prompt, kept=kept, switch=switch)
     feed = live.follow()
     surface = Surface(live, open_history(data_directory() / "history"), look, switch)
     if first_prompt:
@@ -57,7 +60,7 @@ async def _run(live: LiveSession, feed: AsyncIterator[Notification], surface: Su
             group.create_task(_tick(surface), name="tick"),
             group.create_task(surface.own.run(), name="own commands"),
         ]
-        with _signals(surface), _callbacks(surface):
+        with ends_on_signals(surface.screen.leave), _callbacks(surface):
             code = await surface.screen.run()
         sys.stdout.write(surface.finish(kept=kept and code == Exit.DONE))
         sys.stdout.flush()
@@ -108,20 +111,6 @@ async def _tick(surface: Surface) -> None:
         await surface.ticking.wait()
         surface.screen.refresh()
         await asyncio.sleep(surface.tick_pause)
-
-
-@contextmanager
-def _signals(surface: Surface) -> Iterator[None]:
-    """End in order when the program is asked to end."""
-    loop = asyncio.get_running_loop()
-    codes = {signal.SIGTERM: Exit.TERMINATED, signal.SIGHUP: Exit.HANGUP}
-    for number, code in codes.items():
-        loop.add_signal_handler(number, surface.screen.leave, code)
-    try:
-        yield
-    finally:
-        for number in codes:
-            loop.remove_signal_handler(number)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from functools import lru_cache
 from typing import Any, ClassVar
 
+from markdown_it import MarkdownIt
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markdown import BlockQuote, CodeBlock, Heading, HorizontalRule, Markdown, MarkdownElement, TableElement
 from rich.segment import Segment
@@ -62,6 +63,14 @@ class _Table(TableElement):
 
 
 class _Markdown(Markdown):
+    parser: ClassVar = MarkdownIt().enable("strikethrough").enable("table")
+
+    def __init__(self, text: str, *, code_theme: str) -> None:  # without that of the base: it makes a parser every time
+        self.markup, self.parsed = text, self.parser.parse(text)
+        self.code_theme = self.inline_code_theme = code_theme
+        self.justify, self.style, self.inline_code_lexer = None, "none", None
+        self.hyperlinks = False
+
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
         "heading_open": _Heading,
@@ -76,7 +85,7 @@ class _Markdown(Markdown):
 def prose(markdown: str, *, light: bool = False) -> RenderableType:
     """Render finished blocks, for a dark background or a `light` one."""
     code_theme = "ansi_light" if light else "ansi_dark"
-    return _Markdown(printable(markdown), code_theme=code_theme, inline_code_theme=None, hyperlinks=False)
+    return _Markdown(printable(markdown), code_theme=code_theme)
 
 
 def growing(markdown: str, rows: int, *, light: bool = False) -> RenderableType:

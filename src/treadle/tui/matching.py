@@ -2,7 +2,6 @@
 
 import re
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
@@ -19,17 +18,27 @@ _PIECE = 128 * 1024
 _ENOUGH = 500
 """Paths that have the characters somewhere, after which none is looked for that has them in its last part."""
 
+_FOLDERS = 4_096
+"""Folders that are searched in one go."""
+
 _RARE = 4_000
 """How often a character may be there so that the lines that have it are looked at one by one."""
 
 
 class _Text:
-    """Texts of one line each, one after the other, and where each begins."""
+    """Texts of one line each, one after the other, and where each begins; `end` is where the last one ends."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.text = "\n" + "".join(f"{line}\n" for line in lines)
+        self.end = len(self.text) - 1
         self._begins = list(accumulate((len(line) + 1 for line in lines), initial=0))
-        self._counts = Counter(self.text)
+        self._counts: dict[str, int] = {}
+
+    def count(self, char: str) -> int:
+        """Say how often a character is there."""
+        if char not in self._counts:
+            self._counts[char] = self.text.count(char)
+        return self._counts[char]
 
     def holding(self, part: str) -> Iterator[int | None]:
         """Give the numbers of the lines that hold a part; the line feeds around a line belong to it."""
@@ -39,22 +48,19 @@ class _Text:
             at = self.text.find(part, self._begins[number + 1])
         yield None
 
-    def in_order(self, typed: str) -> Iterator[int | None]:
-        """Give the numbers of the lines that have these characters in this order; None after each piece."""
-        wanted = _in_order(typed)
-        rarest = min(typed, key=self._counts.__getitem__)
-        if self._counts[rarest] < _RARE:
-            for number in self.holding(rarest):
-                if number is None or wanted.match(self.text, self._begins[number], self._begins[number + 1]):
-                    yield number
+    def in_order(self, typed: str, first: int, last: int) -> Iterator[int | None]:
+        """Give the numbers, from `first` to before `last`, of lines with these characters in order; None between."""
+        if not typed:
+            yield from range(first, last)
             return
-        begin = 0
-        while begin < len(self.text) - 1:
-            end = self.text.find("\n", begin + _PIECE)
-            end = len(self.text) if end < 0 else end
-            yield from (self._number(found.start()) for found in wanted.finditer(self.text, begin, end))
+        wanted = _in_order(typed)
+        begin, end = self._begins[first], self._begins[last]
+        while begin < end:
+            piece = self.text.find("\n", begin + _PIECE, end)
+            piece = end if piece < 0 else piece
+            yield from (self._number(found.start()) for found in wanted.finditer(self.text, begin, piece))
             yield None
-            begin = end
+            begin = piece
 
     def has_in_order(self, typed: str, number: int) -> bool:
         """Whether a line has these characters in this order."""
@@ -71,15 +77,30 @@ def _in_order(typed: str) -> re.Pattern[str]:
     return re.compile("\n" + "".join(f"[^{re.escape(char)}\n]*+{re.escape(char)}" for char in typed))
 
 
+@lru_cache(8)
+def _beginning_in_order(typed: str) -> re.Pattern[str]:
+    """Find as many of the first of these characters as a line has in this order: the number of the last group."""
+    nested = "".join(f"(?:[^{re.escape(char)}\n]*+({re.escape(char)})" for char in typed)
+    return re.compile("\n" + nested + ")?+" * len(typed))
+
+
 class Index:
-    """Paths in the order in which they are offered, without line feeds; those of folders end with a slash."""
+    """Paths in the order in which they are offered, without line feeds; those of folders end with a slash.
+
+    Most paths share their folder with those beside them: it is searched once for all of them.
+    """
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = tuple(paths)
         self._known = frozenset(paths)
         lower = [path.lower() for path in self.paths]
+        cuts = [path.rfind("/", 0, -1) + 1 for path in lower]
+        folders = [path[:cut] for path, cut in zip(lower, cuts, strict=True)]
         self._texts = _Text(lower)
+        self._ends = _Text([path[cut:] for path, cut in zip(lower, cuts, strict=True)])
         self._names = _Text([path.rstrip("/").rpartition("/")[2] for path in lower])
+        self._runs = [place for place, folder in enumerate(folders) if not place or folder != folders[place - 1]]
+        self._folders = _Text([folders[place] for place in self._runs])
 
     def __contains__(self, path: str) -> bool:
         return path in self._known
@@ -89,6 +110,20 @@ class Index:
         if not typed or len(typed) > _LONGEST:
             yield from range(0 if typed else min(len(self.paths), MOST + 1))
             return
+        if typed in self._texts.text:
+            yield from self._holding(typed)
+        others: list[int] = []
+        for number in self._in_order(typed):
+            if number is None or self._names.has_in_order(typed, number):
+                yield number
+            else:
+                others.append(number)
+                if len(others) > _ENOUGH:
+                    break
+        yield from others
+
+    def _holding(self, typed: str) -> Iterator[int | None]:
+        """Give the places of the paths that hold these characters as they are, the best first."""
         yield from self._texts.holding(f"\n{typed}\n")
         if "/" in typed:
             yield from self._texts.holding(f"\n{typed}")
@@ -97,15 +132,24 @@ class Index:
             yield from self._names.holding(f"\n{typed}")
             yield from self._names.holding(typed)
         yield from self._texts.holding(typed)
-        others: list[int] = []
-        for number in self._texts.in_order(typed):
-            if number is None or self._names.has_in_order(typed, number):
-                yield number
-            else:
-                others.append(number)
-                if len(others) > _ENOUGH:
-                    break
-        yield from others
+
+    def _in_order(self, typed: str) -> Iterator[int | None]:
+        """Give the places of the paths that have these characters in this order, in their order; None now and then."""
+        rarest = min(typed, key=self._texts.count)
+        if self._texts.count(rarest) < _RARE:
+            for place in self._texts.holding(rarest):
+                if place is None or self._texts.has_in_order(typed, place):
+                    yield place
+            return
+        begin, had = 0, 0
+        for run, found in enumerate(_beginning_in_order(typed).finditer(self._folders.text, 0, self._folders.end)):
+            has = found.lastindex or 0
+            if has != had:
+                yield from self._ends.in_order(typed[had:], begin, self._runs[run])
+                begin, had = self._runs[run], has
+            elif not run % _FOLDERS:
+                yield None
+        yield from self._ends.in_order(typed[had:], begin, len(self.paths))
 
 
 class Finding:

@@ -68,7 +68,11 @@ class Painter:
     def _answer(self, reply: Reply, rows: int) -> list[str]:
         if not reply.text.strip():
             return []
-        return ["", *_without_blank_ends(self._rendered(growing(reply.text, rows, light=self._light)))]
+        return ["", *_grown(reply.text, rows, self._width, self._theme)]
+
+    def grown(self, markdown: str, rows: int) -> list[str]:
+        """Paint a text that still grows."""
+        return _without_blank_ends(self._rendered(growing(markdown, rows, light=self._light)))
 
     def _working(self, view: View, now: float, *, blinks: bool) -> list[Line]:
         rows, signs = list[Line](), self._theme.signs
@@ -107,6 +111,12 @@ class Painter:
             style = style.without_color
         system = ColorSystem.TRUECOLOR if self._theme.true_colour else ColorSystem.EIGHT_BIT
         return style.render(segment.text, color_system=system)
+
+
+@lru_cache(maxsize=1)
+def _grown(markdown: str, rows: int, width: int, theme: Theme) -> list[str]:
+    """Paint a text once, as long as only what is around it moves."""
+    return Painter(width + 1, theme).grown(markdown, rows)
 
 
 @lru_cache(maxsize=4)

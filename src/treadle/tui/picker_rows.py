@@ -5,11 +5,10 @@ from pathlib import Path
 
 from treadle.app.models.offered import OfferedModel
 from treadle.app.presentation.escape import exact_line
-from treadle.app.presentation.words import counted, money, tokens
+from treadle.app.presentation.words import age, counted, money, tokens
 from treadle.app.reports.session_list import ListedSession
+from treadle.tui.greeting import short_path
 from treadle.tui.picker import Picker, Row, Shape
-
-_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 MODELS = Picker(
     title="Model",
@@ -64,14 +63,14 @@ def session_rows(sessions: Sequence[ListedSession], now: float, *, folders: bool
         if session.id == without:
             continue
         title, first = exact_line(session.title), exact_line(session.first)
-        where = exact_line(_short(session.workspace))
+        where = exact_line(short_path(session.workspace))
         below = [where] if folders else []
         if first and first != title:
             below.append(first)
         yield Row(
             id=session.id,
             columns=(
-                _age(now - session.updated_at / 1000),
+                age(now - session.updated_at / 1000),
                 title,
                 "" if session.steps is None else counted(session.steps, "step"),
                 f"+{session.added} -{session.removed}" if session.added or session.removed else "",
@@ -87,19 +86,5 @@ def _flaw(session: ListedSession) -> str:
     if session.open:
         return "This session is open in another program."
     if not Path(session.workspace).is_dir():
-        return f"Its folder is gone: {exact_line(_short(session.workspace))}"
+        return f"Its folder is gone: {exact_line(short_path(session.workspace))}"
     return ""
-
-
-def _age(seconds: float) -> str:
-    """Say how long ago something was: now, 5 min, 2 h, 3 d."""
-    if seconds < _MINUTE:
-        return "now"
-    if seconds < _HOUR:
-        return f"{int(seconds // _MINUTE)} min"
-    return f"{int(seconds // _HOUR)} h" if seconds < _DAY else f"{int(seconds // _DAY)} d"
-
-
-def _short(folder: str) -> str:
-    home = str(Path.home())
-    return f"~{folder.removeprefix(home)}" if folder == home or folder.startswith(f"{home}/") else folder

@@ -101,21 +101,13 @@ class Pickers:
                 taken = models.press(key, text)
                 if taken is not None:
                     self.close()
-                    self._outbox.put_made(partial(self._use, taken))
+                    self._outbox.put_made(partial(use_model, self._live, taken, self._aside, self._show))
             case SessionPicker() as sessions:
                 session = sessions.press(key, text)
                 if session:
                     self._go_to(sessions, session)
             case None:
                 pass
-
-    def _use(self, taken: TakenModel) -> SetModel:
-        """Change the model; where it cannot be called, it does not become the default either."""
-        change = self._live.choose(taken.ref, taken.thinking)
-        if taken.default:
-            work = partial(save_default, taken.ref, taken.thinking)
-            self._aside.start(work, lambda said: self._show(Notice(said)) if said else None, "")
-        return change
 
     def _go_to(self, sessions: SessionPicker, session: str) -> None:
         view = self._view()
@@ -131,3 +123,12 @@ class Pickers:
         if isinstance(self._open, ModelPicker):
             self._open.follow()
         self._changed()
+
+
+def use_model(live: LiveSession, taken: TakenModel, aside: Aside, show: Callable[..., None]) -> SetModel:
+    """Change the model; where it cannot be called, it does not become the default either."""
+    change = live.choose(taken.ref, taken.thinking)
+    if taken.default:
+        work = partial(save_default, taken.ref, taken.thinking)
+        aside.start(work, lambda said: show(Notice(said)) if said else None, "")
+    return change

@@ -8,12 +8,11 @@ from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import has_focus
-from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.key_processor import KeyPress
-from prompt_toolkit.layout import DynamicContainer, HSplit, Layout, Window
-from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
+from prompt_toolkit.layout import HSplit, Layout, Window
+from prompt_toolkit.layout.controls import BufferControl
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 
@@ -22,15 +21,15 @@ from treadle.protocol.errors import ConfigError
 from treadle.tui.bindings import add_draft_keys, add_pager_keys, add_question_keys, add_search_keys
 from treadle.tui.dialog import Key, Press
 from treadle.tui.draft_line import DraftLine, DrawnPieces
-from treadle.tui.drawn import erase, go_to_top, without_cursor_reports
-from treadle.tui.editor import edit_text
+from treadle.tui.drawn import Anchored, erase, without_cursor_reports
 from treadle.tui.intents import Entered, Face, Focus, Intent, Pasted, Pressed, Wish
-from treadle.tui.lines import fragments
-from treadle.tui.pager import Pager, Turn
+from treadle.tui.lent import Lent
+from treadle.tui.pager import Pager
 from treadle.tui.pasting import parse_keys
 from treadle.tui.picker_keys import add_picker_keys
+from treadle.tui.rows import Rows
 from treadle.tui.theme import Palette, Theme
-from treadle.tui.windows import MOST_INPUT_LINES, field, lines_of, text_window, when
+from treadle.tui.windows import MOST_INPUT_LINES, field, text_window, when
 
 _FIXED_LINES = 4
 """The rule, the status, the line of a search, and one of the scrollback that stays in sight."""
@@ -42,6 +41,9 @@ _SETTLED = 0.5
 """Seconds without another size, after which everything is drawn again. What the terminal wraps of it meanwhile could
 be pushed into the scrollback, where nothing is erased."""
 
+
+_TYPING = 2.0
+"""Seconds after a key in which the terminal's cursor is where it writes."""
 
 _BEGIN = "\x1b[22;0t\x1b[?1004h"
 _END = "\x1b[?1004l\x1b[23;0t"
@@ -73,27 +75,26 @@ class Screen:
         self._face = face
         self._act = act
         self._can = can
+        self._hear_touch = touched
         self._focus = Focus.PROMPT
         self._theme = theme
         self._shown = Face()
         self._current: list[KeyPress] = []
         self._refreshing: asyncio.TimerHandle | None = None
         self._settling: asyncio.TimerHandle | None = None
-        self._lent = False
-        self._pager: Pager | None = None
-        self._held: list[str] = []
+        self._typing: asyncio.TimerHandle | None = None
+        self._lent = Lent(lambda: self._app, self._refocus)
         self._title = ""
         self.draft = DraftLine(history, typed, mark=theme.signs.prompt, placeholder=lambda: self._shown.placeholder)
         self._prompt = self.draft.buffer
         self._picking = False
         self._words = Buffer(multiline=True)
         self._windows = self._make_windows()
-        self._pages = Window(FormattedTextControl(self._page, focusable=True, show_cursor=False))
         self.painted = asyncio.Event()
         self._app = self._make_application(editing)
         self._app.before_render += lambda _: self._look()
         self._app.after_render += lambda _: self.painted.set()
-        self._app.key_processor.after_key_press += lambda _: touched()
+        self._app.key_processor.after_key_press += lambda _: self._touched()
         self._prompt.on_text_changed += lambda _: touched()
 
     async def run(self) -> int:
@@ -107,8 +108,7 @@ class Screen:
             if reports:
                 self._app.output.write_raw(_END)
                 self._app.output.flush()
-            self._pager = None
-            self._print_held()
+            self._lent.end()
 
     def leave(self, code: int) -> None:
         """End `run` with this exit code."""
@@ -202,7 +202,7 @@ class Screen:
         self.refresh_now()
 
     def _refocus(self) -> None:
-        if self._pager is None:
+        if not self._lent.paging:
             self._app.layout.focus(self._windows[Focus.PICKER if self._picking else self._focus])
 
     def pass_on(self) -> None:
@@ -213,19 +213,7 @@ class Screen:
 
     def print(self, text: str) -> None:
         """Write whole lines above the application; while an editor or the pager has the terminal, they wait."""
-        if self._lent or self._pager is not None:
-            self._held.append(text)
-            return
-        if not self._app.is_running:
-            self._app.output.write_raw(text.replace("\n", "\r\n"))
-            self._app.output.flush()
-            return
-        # Over what was drawn, row by row: some terminals keep what is erased at the top of the screen.
-        go_to_top(self._app, self.columns)
-        self._app.output.write_raw(text.replace("\n", "\x1b[K\r\n"))
-        self._app.output.erase_down()
-        self._app.output.flush()
-        self._app.renderer.reset()
+        self._lent.print(text)
         if self._refreshing is not None:
             self._refreshing.cancel()
             self._refreshing = None
@@ -233,12 +221,10 @@ class Screen:
 
     def _resized(self) -> None:
         """Draw anew at another width, where the terminal has wrapped what was drawn before."""
-        if self._pager is not None:
-            self._app.output.erase_screen()
-            self._app.output.cursor_goto(0, 0)
-            self._app.renderer.reset(leave_alternate_screen=False)
+        if self._lent.paging:
+            self._lent.clear_page()
         else:
-            erase(self._app, self.columns)
+            erase(self._app)
         if self._settling is not None:
             self._settling.cancel()
         self._settling = asyncio.get_running_loop().call_later(_SETTLED, self._settled)
@@ -248,34 +234,29 @@ class Screen:
         self._settling = None
         self._app.invalidate()
 
+    def _touched(self) -> None:
+        if self._typing is not None:
+            self._typing.cancel()
+        self._typing = asyncio.get_running_loop().call_later(_TYPING, self._typed_out)
+        self._hear_touch()
+
+    def _writes(self) -> bool:
+        return self._typing is not None or self._theme.palette is Palette.DUMB
+
+    def _typed_out(self) -> None:
+        self._typing = None
+        self._app.invalidate()
+
     @property
     def paging(self) -> bool:
         """Whether the pager is open."""
-        return self._pager is not None
+        return self._lent.paging
 
     def page(self, pager: Pager) -> None:
         """Show a pager on the alternate screen, and give it every key until it is closed."""
-        if self._pager is not None or self._lent or not self._runs():
-            return
-        erase(self._app, self.columns)
-        self._pager = pager
-        self._app.renderer.full_screen = True
-        self._app.layout.focus(self._pages)
-        self.refresh_now()
-
-    def _close_pager(self) -> None:
-        """Give the screen back as it was, with what was printed meanwhile."""
-        self._pager = None
-        self._app.renderer.erase()
-        self._app.renderer.full_screen = False
-        self._refocus()
-        self._print_held()
-        self.refresh_now()
-
-    def _print_held(self) -> None:
-        held, self._held = self._held, []
-        if held:
-            self.print("".join(held))
+        if self._runs() and not self._lent.lent:
+            self._lent.page(pager)
+            self.refresh_now()
 
     def later(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something while keys are taken."""
@@ -291,14 +272,11 @@ class Screen:
         self, text: str, suffix: str, done: Callable[[str], None], failed: Callable[[ConfigError], None]
     ) -> None:
         tell = asyncio.get_running_loop().call_soon
-        self._lent = True
         try:
-            tell(done, await edit_text(text, suffix))
+            tell(done, await self._lent.edit(text, suffix))
         except ConfigError as error:
             tell(failed, error)
-        finally:
-            self._lent = False
-            self._print_held()
+        self.refresh_now()
 
     def bell(self, text: str) -> None:
         """Ring, and notify the person if the terminal can."""
@@ -321,7 +299,7 @@ class Screen:
         self._app.invalidate()
 
     def _look(self) -> None:
-        if self._pager is not None:
+        if self._lent.paging:
             return
         if self._settling is not None:
             self._shown = Face()
@@ -356,33 +334,22 @@ class Screen:
             Focus.PICKER: text_window(lambda: self._shown.menu, focusable=True, cursor=True),
         }
 
-    def _make_layout(self) -> DynamicContainer:
+    def _make_layout(self) -> Anchored:
         below = self._make_rows()
-        return DynamicContainer(lambda: below if self._pager is None else self._pages)
-
-    def _page(self) -> StyleAndTextTuples:
-        size = self._app.output.get_size()
-        return fragments(self._pager.draw(size.columns, size.rows)) if self._pager is not None else []
+        return Anchored(lambda: self._lent.pages if self._lent.paging else below, self._writes)
 
     def _make_rows(self) -> HSplit:
         return HSplit(
             [
-                when(
-                    lambda: bool(self._shown.living),
-                    lines_of(
-                        FormattedTextControl(lambda: ANSI(self._shown.living)),
-                        lambda: 1 + self._shown.living.count("\n"),
-                    ),
-                ),
+                Rows(lambda: self._shown.living),
                 when(lambda: bool(self._shown.question), self._windows[Focus.KEYS]),
                 when(lambda: self._focus is Focus.WORDS, self._windows[Focus.WORDS]),
                 when(lambda: self._focus is Focus.WORDS, text_window(lambda: self._shown.under)),
-                when(lambda: bool(self._shown.panel), text_window(lambda: self._shown.panel)),
-                Window(FormattedTextControl(lambda: self._shown.rule), height=1),
+                Rows(lambda: [*self._shown.panel, self._shown.rule]),
                 self._windows[Focus.PROMPT],
                 self.draft.search,
                 when(lambda: bool(self._shown.menu), self._windows[Focus.PICKER]),
-                Window(FormattedTextControl(lambda: self._shown.toolbar), height=1),
+                Rows(lambda: [self._shown.toolbar]),
                 Window(),
             ]
         )
@@ -402,8 +369,8 @@ class Screen:
         add_search_keys(keys, self.draft)
         add_picker_keys(keys, has_focus(self._windows[Focus.PICKER]), act=self._act, alone=self._alone)
         add_question_keys(keys, listing, words, take=self._take, alone=self._alone)
-        add_pager_keys(keys, has_focus(self._pages), take=self._turn)
-        keys.add("c-z", filter=~has_focus(self._pages))(lambda event: event.app.suspend_to_background())
+        add_pager_keys(keys, has_focus(self._lent.pages), take=self._lent.turn)
+        keys.add("c-z", filter=~has_focus(self._lent.pages))(lambda event: event.app.suspend_to_background())
         return keys
 
     def _may(self, wish: Wish) -> bool:
@@ -413,10 +380,6 @@ class Screen:
         self._current = event.key_sequence
         text = self.words if self._focus is Focus.WORDS else event.data
         self._act(Pressed(Press(key, text, alone=self._alone())))
-
-    def _turn(self, turn: Turn, text: str) -> None:
-        if self._pager is not None and not self._pager.press(turn, text):
-            self._close_pager()
 
     def _alone(self) -> bool:
         """Whether the key that is taken was the only one of its read."""

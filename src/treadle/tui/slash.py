@@ -34,11 +34,8 @@ from treadle.tui.commands import (
 from treadle.tui.items import Notice, Said, Tone
 from treadle.tui.menus import keys_text
 from treadle.tui.outbox import Outbox
-from treadle.tui.pickers import Pickers
 from treadle.tui.requests import Requests
 from treadle.tui.view import View
-
-_NO_LISTS = "There are no lists here. Name a model: /model PROVIDER/NAME. Sessions: treadle sessions"
 
 
 class Writing(Protocol):
@@ -57,6 +54,18 @@ class Writing(Protocol):
         ...
 
 
+class Lists(Protocol):
+    """The lists to choose a model or a session from."""
+
+    def choose_model(self) -> None:
+        """Open the list of models."""
+        ...
+
+    def choose_session(self, typed: str) -> None:
+        """Open the list of sessions, of those that a text fits."""
+        ...
+
+
 class Commands:
     """Runs the commands of one session; what they answer is given to `show`."""
 
@@ -66,7 +75,7 @@ class Commands:
         screen: Writing,
         outbox: Outbox,
         requests: Requests,
-        pickers: Pickers | None,
+        pickers: Lists,
         show: Callable[..., None],
         view: Callable[[], View],
     ) -> None:
@@ -106,9 +115,7 @@ class Commands:
                 assert_never(command)
 
     def _choose(self, command: ChooseModel | ChooseSession) -> None:
-        if self._pickers is None:
-            self._show(Notice(_NO_LISTS, Tone.WARNING))
-        elif isinstance(command, ChooseModel):
+        if isinstance(command, ChooseModel):
             self._pickers.choose_model()
         else:
             self._pickers.choose_session(command.text)

@@ -212,15 +212,15 @@ class Surface:
         if self._painter is not None:
             living = self._painter(columns, self._theme).living(self._view, rows, now, blinks=self._animated)
         return Face(
-            living=living,
+            living=living.split("\n") if living else (),
             question=fragments(asked.above),
             field=fragments([asked.field]),
             under=fragments(asked.under),
-            panel=fragments(below),
-            rule=fragments([rule(self._view, columns, signs)]),
+            panel=below,
+            rule=rule(self._view, columns, signs),
             placeholder=placeholder(self._view, around, columns),
             menu=fragments(menu),
-            toolbar=fragments([status(self._view, around, columns, signs)]),
+            toolbar=status(self._view, around, columns, signs),
         )
 
     def _around(self, now: float) -> Around:

@@ -19,11 +19,11 @@ def when(condition: Callable[[], bool], window: Window) -> ConditionalContainer:
 def text_window(text: Callable[[], StyleAndTextTuples], *, focusable: bool = False, cursor: bool = False) -> Window:
     """A window as high as its text, whose lines fit the screen."""
     control = FormattedTextControl(text, focusable=focusable, show_cursor=cursor)
-    return lines_of(control, lambda: 1 + sum(one[1].count("\n") for one in text()))
 
+    def rows() -> int:
+        return 1 + sum(one[1].count("\n") for one in text())
 
-def lines_of(control: FormattedTextControl, rows: Callable[[], int]) -> Window:
-    """A window that is so many rows high: to let it find out takes most of the time of a picture."""
+    # To let the window find out takes most of the time of a picture.
     return Window(control, height=lambda: Dimension(preferred=rows()), dont_extend_height=True)
 
 

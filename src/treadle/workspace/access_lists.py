@@ -50,6 +50,11 @@ class AccessLists:
         """Say which file and line lists an absolute path, or a directory that it lies in; empty where none does."""
         return next(filter(None, (self._listed(root, path) for root in self._roots)), "")
 
+    def silent_in(self, folder: str) -> bool:
+        """Whether nothing is said of anything that lies directly in a folder, by its absolute path."""
+        inside = [root for root in self._roots if f"{folder}/".startswith(f"{root}/")]
+        return not any(around.files or around.reason for around in (self._around(root, folder) for root in inside))
+
     def _listed(self, root: str, path: str) -> str:
         if not path.startswith(f"{root}/"):
             return ""

@@ -197,12 +197,18 @@ def span(seconds: float) -> str:
     return f"{minutes}m {rest:02d}s" if minutes < 60 else f"{minutes // 60}h {minutes % 60:02d}m"
 
 
-def ago(seconds: float) -> str:
-    """Say how long ago something was."""
+def age(seconds: float) -> str:
+    """Say how long ago something was: now, 5 min, 2 h, 3 d."""
     for size, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= size:
-            return f"{int(seconds // size)} {name} ago"
-    return "just now"
+            return f"{int(seconds // size)} {name}"
+    return "now"
+
+
+def ago(seconds: float) -> str:
+    """Say how long ago something was, in a sentence."""
+    said = age(seconds)
+    return "just now" if said == "now" else f"{said} ago"
 
 
 def ended(stop: TurnStop) -> str:

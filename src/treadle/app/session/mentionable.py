@@ -15,7 +15,7 @@ _MOST = 200_000
 _SECONDS = 10.0
 _NEVER = frozenset({".git", "__pycache__"})
 _GIT_LIST = ("ls-files", "-z", "-t", "--cached", "--others", "--deleted", "--exclude-standard", "--", ".")
-_GONE = (b"R", b"S")
+_GONE = ("R", "S")
 """How git marks a file that it knows and that is not there."""
 
 _LATELY = 7 * 24 * 3600.0
@@ -33,23 +33,44 @@ def mentionable_paths(root: str, *, trusted: bool) -> tuple[str, ...]:
     end = time.monotonic() + _SECONDS
     said = ask_git(root, _GIT_LIST, seconds=_SECONDS) if trusted else None
     found = _walked(root, end) if said is None else _without_hidden(root, _of_git(said))
-    lists = AccessLists((root,))
-    files = [path for path in islice(found, _MOST) if not lists.reason(f"{root}/{path}")]
-    folders = {f"{folder}/" for path in files for folder in _around(path)}
+    files = _unlisted(root, islice(found, _MOST))
+    folders = {f"{around}/" for folder in set(map(_folder, files)) for around in _around(folder)}
     files = [path for path in files if not path.endswith("/")]
     lately = _changed_lately(root, files, end)
-    rest = sorted({*files, *folders}.difference(lately), key=lambda path: (path.count("/", 0, -1), path))
+    rest = sorted({*files, *folders}.difference(lately), key=_depth_and_name)
     return tuple(shown_name(path) for path in (*lately, *rest))
 
 
 def _of_git(said: bytes) -> Iterator[str]:
     """Read what git lists; a repository in the repository is named as a folder."""
-    tagged = [(entry[:1], entry[2:]) for entry in said.split(b"\0") if entry]
-    gone = {name for tag, name in tagged if tag in _GONE}
-    for name in dict.fromkeys(name for _, name in tagged):
-        path = os.fsdecode(name)
-        if name not in gone and not _NEVER.intersection(path.split("/")):
+    entries = os.fsdecode(said).split("\0")
+    gone = {entry[2:] for entry in entries if entry.startswith(_GONE)}
+    for path in dict.fromkeys(entry[2:] for entry in entries if entry):
+        if path not in gone and not (any(name in path for name in _NEVER) and _NEVER.intersection(path.split("/"))):
             yield path
+
+
+def _unlisted(root: str, paths: Iterable[str]) -> list[str]:
+    """Leave out what an access list keeps from being read; in most folders nothing is listed."""
+    lists = AccessLists((root,))
+    silent: dict[str, bool] = {}
+    kept: list[str] = []
+    for path in paths:
+        folder = _folder(path)
+        if folder not in silent:
+            silent[folder] = lists.silent_in(f"{root}/{folder}".rstrip("/"))
+        if silent[folder] or not lists.reason(f"{root}/{path}"):
+            kept.append(path)
+    return kept
+
+
+def _depth_and_name(path: str) -> str:
+    """Give what to sort by: what lies higher comes first. One text is compared much quicker than a pair."""
+    return chr(path.count("/", 0, -1)) + path
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def _without_hidden(root: str, paths: Iterator[str]) -> Iterator[str]:
@@ -84,12 +105,11 @@ def _entries(root: str, place: str) -> tuple[list[str], list[str]]:
     return files, sorted(folders)
 
 
-def _around(path: str) -> Iterator[str]:
-    """Give the folders that a path lies in; a path that ends with a slash is one itself."""
-    at = path.find("/")
-    while at >= 0:
-        yield path[:at]
-        at = path.find("/", at + 1)
+def _around(folder: str) -> Iterator[str]:
+    """Give a folder, and those that it lies in."""
+    while folder:
+        yield folder
+        folder = _folder(folder)
 
 
 def _changed_lately(root: str, files: Iterable[str], end: float) -> Sequence[str]:

@@ -1,11 +1,12 @@
 """A question as plain lines, answered by the number of a choice, and by lines of words. Pure."""
 
+import re
 from collections.abc import Sequence
 
 from msgspec import Struct
 
 from treadle.app.presentation.escape import printable
-from treadle.protocol.permissions import Mode, Question
+from treadle.protocol.permissions import Mode, Question, QuestionKind
 from treadle.tui.asking import (
     FIELDS,
     Act,
@@ -20,18 +21,31 @@ from treadle.tui.asking import (
     restart,
     say,
 )
-from treadle.tui.lines import text_of
+from treadle.tui.lines import Line, text_of
 from treadle.tui.question_lines import question_text
+
+QUIET = 0.8
+"""Seconds after which a question takes answers: what was typed earlier is none."""
 
 _WIDTH = 100_000
 """Nothing is wrapped: a line is read as a line."""
+
+_KEY = " (edits mode, shift-tab)"
+_GAP = re.compile(r" {1000,}")
+
+_COMMENT = "A plus behind it, such as 1+, adds a comment."
 
 _ASKS = {
     Stage.INSTEAD: "No. Type what to do instead, or press Enter to say only no.",
     Stage.WORDS: "Type your answer.",
     Stage.SURE: "Type yes to run it. Anything else goes back to the choices.",
-    Stage.COMMENT: "Type what to tell Treadle with your answer.",
+    Stage.COMMENT: "Type what to tell Treadle with your answer. Enter answers.",
 }
+
+
+def spoken(row: Line) -> str:
+    """Give the text of a row; what is at the right end of a screen follows after a dash."""
+    return _GAP.sub(" - ", text_of(row)).rstrip()
 
 
 class NotUnderstood(Struct, frozen=True):
@@ -44,18 +58,25 @@ def opening(question: Question, mode: Mode, roots: Sequence[str]) -> tuple[Askin
     if [choice.act for choice in choices(asking)] != [Act.WORDS]:
         return asking, asked_lines(asking, roots)
     words = comment(asking)
-    first, *rest = [text_of(row) for row in question_text(asking, roots, _WIDTH)] or [""]
-    return words, [f"Question. {first}", *rest, *asked_lines(words, roots)]
+    return words, [*_question(asking, roots), *asked_lines(words, roots)]
 
 
 def asked_lines(asking: Asking, roots: Sequence[str]) -> list[str]:
     """Write what is asked, and how it is answered."""
     if asking.stage in FIELDS:
         return [_ASKS[asking.stage]]
-    rows = [text_of(row) for row in question_text(asking, roots, _WIDTH)]
-    listed = [f"{number}. {printable(row.label)}" for number, row in enumerate(choices(asking), start=1)]
-    first = [f"Question. {rows[0]}", *rows[1:]] if rows else []
-    return [*first, *listed, f"Type a number from 1 to {len(listed)} and press Enter."]
+    listed = [
+        f"{number}. {printable(row.label.removesuffix(_KEY))}" for number, row in enumerate(choices(asking), start=1)
+    ]
+    how = f"Type a number from 1 to {len(listed)} and press Enter."
+    can_comment = asking.stage is Stage.LIST and asking.question.kind is QuestionKind.PERMISSION
+    return [*_question(asking, roots), *listed, f"{how} {_COMMENT}" if can_comment else how]
+
+
+def _question(asking: Asking, roots: Sequence[str]) -> list[str]:
+    """Write what is asked about; below the title it is the exact text."""
+    rows = question_text(asking, roots, _WIDTH)
+    return [f"Question. {spoken(rows[0])}", *map(text_of, rows[1:])] if rows else []
 
 
 def take_line(asking: Asking, text: str) -> Answered | NotUnderstood:
@@ -65,6 +86,11 @@ def take_line(asking: Asking, text: str) -> Answered | NotUnderstood:
         return restart(asking)
     if asking.stage in FIELDS:
         return say(asking, words)
-    if not (words.isascii() and words.isdecimal() and 1 <= int(words) <= len(choices(asking))):
+    number = words.removesuffix("+")
+    if not (number.isascii() and number.isdecimal() and 1 <= int(number) <= len(choices(asking))):
         return NotUnderstood()
-    return confirm(move(asking, int(words) - 1 - asking.chosen))
+    chosen = move(asking, int(number) - 1 - asking.chosen)
+    if number == words:
+        return confirm(chosen)
+    commented = comment(chosen)
+    return NotUnderstood() if commented is chosen else commented

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import name_of
 from treadle.app.session.live import LiveSession
-from treadle.protocol.errors import ConfigError, RefusedError
+from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
 from treadle.protocol.notifications import (
     CallChanged,
@@ -20,28 +20,28 @@ from treadle.protocol.notifications import (
     TurnEnded,
 )
 from treadle.protocol.permissions import Mode, QuestionKind
+from treadle.tui.aside import Aside
 from treadle.tui.asking import Asking, Given, ShowWhole, no
 from treadle.tui.cards import item_lines
 from treadle.tui.commands import MODE_TEXTS
+from treadle.tui.diffs import diff_lines
 from treadle.tui.greeting import branch_of, greeting, kept_line
-from treadle.tui.items import Item, Notice, OwnDone, Problem, Prose, Said, Tone
-from treadle.tui.lines import text_of
+from treadle.tui.items import Diff, Item, Notice, OwnDone, Problem, Prose, Said, Tone
 from treadle.tui.outbox import Outbox
 from treadle.tui.own_commands import OwnCommands
 from treadle.tui.past import first_view
 from treadle.tui.pieces import Pieces
 from treadle.tui.question_lines import whole_question
-from treadle.tui.reader.numbered import NotUnderstood, asked_lines, opening, take_line
+from treadle.tui.reader.lists import NumberedLists
+from treadle.tui.reader.numbered import QUIET, NotUnderstood, asked_lines, opening, spoken, take_line
 from treadle.tui.requests import Requests
 from treadle.tui.slash import Commands
 from treadle.tui.theme import Signs
 from treadle.tui.view import SAYS_ITS_TEXT_OTHERWISE, answered, held_back, update
 
 _WIDTH = 100_000
-_QUIET = 0.8
-"""Seconds after which a question takes answers: what was typed earlier is none."""
-
 _AGAIN_WITHIN = 3.0
+_KEY = re.compile(r"^(\s*\.\.\. .*|.*Thought.*?)(?:,| -) ctrl-o$")
 _SIGNLESS = re.compile("[∴▞▚]+ ")
 _SIGNS = Signs(
     bar="",
@@ -62,7 +62,14 @@ _SIGNS = Signs(
 class Reader:
     """One session as lines. `write` gets whole lines, `begun` gives what was typed and not entered yet."""
 
-    def __init__(self, live: LiveSession, *, write: Callable[[str], None], begun: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        live: LiveSession,
+        *,
+        write: Callable[[str], None],
+        begun: Callable[[], str],
+        switch: Callable[[str], None] | None = None,
+    ) -> None:
         self._live = live
         self._write = write
         self._begun = begun
@@ -79,12 +86,22 @@ class Reader:
         self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
         self.own = OwnCommands(live.own_shell, show=self.show, changed=lambda: None)
         self.requests = Requests(self.outbox, lambda: self._view, Pieces(), self.own)
+        self.lists = NumberedLists(
+            live,
+            aside=Aside(self._failed),
+            outbox=self.outbox,
+            show=self.show,
+            shown=self._list,
+            view=lambda: self._view,
+            switch=self._go_to if switch is not None else None,
+        )
+        self._switch = switch
         self._commands = Commands(
             live,
             screen=self,
             outbox=self.outbox,
             requests=self.requests,
-            pickers=None,
+            pickers=self.lists,
             show=self.show,
             view=lambda: self._view,
         )
@@ -104,7 +121,13 @@ class Reader:
             if isinstance(item, Prose):
                 self._say(item.markdown.strip("\n"))
             else:
-                self._say(*(_SIGNLESS.sub("", text_of(row)).rstrip() for row in item_lines(item, _WIDTH, _SIGNS)))
+                # There is no pager: what is asked about is read out whole.
+                rows = (
+                    diff_lines(item.text, _WIDTH, _SIGNS, whole=True)
+                    if isinstance(item, Diff)
+                    else item_lines(item, _WIDTH, _SIGNS)
+                )
+                self._say(*(_SIGNLESS.sub("", _KEY.sub(r"\1", spoken(row))) for row in rows))
             if isinstance(item, OwnDone):
                 self._say("Its output goes with your next message.")
 
@@ -142,20 +165,33 @@ class Reader:
         if first is None or (now is not None and now.id == first.id):
             self._asking = self._asking if first is not None else None
             return
+        self.lists.close()
         self._keep(self._begun())
         self._asking, lines = opening(first, self._view.mode, self._view.roots)
         self._say(*lines)
         self._asked_at = self._loop.time()
+
+    def _list(self, lines: Sequence[str]) -> None:
+        """Read a list out; what was typed before it is the draft's."""
+        self._keep(self._begun())
+        self._say(*lines)
+        self._asked_at = self._loop.time()
+
+    def _go_to(self, session: str) -> None:
+        """End this session for another one."""
+        if self._switch is not None:
+            self._switch(session)
+        self.leave(0)
 
     def _ask(self, asking: Asking) -> None:
         self._asking = asking
         self._say(*asked_lines(asking, self._view.roots))
         self._asked_at = self._loop.time()
 
-    def finish(self) -> None:
+    def finish(self, *, kept: bool) -> None:
         """Write what was held back, and what the session was."""
         self.show(*held_back(self._view))
-        if self._turns:
+        if self._turns and kept:
             self._say(kept_line(self._live, self._view, self._turns))
 
     # What comes from the person
@@ -167,11 +203,14 @@ class Reader:
             return
         (line,) = lines
         asking = self._asking
-        if asking is not None and self._loop.time() - self._asked_at < _QUIET:
+        asked = "question" if asking is not None else "list" if self.lists.open else ""
+        if asked and self._loop.time() - self._asked_at < QUIET:
             self._keep(f"{line}\n" if line else "")
-            self._say("This came before the question was read, so it answers nothing.")
+            self._say(f"This came before the {asked} was read, so it answers nothing.")
         elif asking is not None and (line.strip() or asking.field):
             self._answer(asking, line)
+        elif self.lists.open and not line.startswith(("/", "!")):
+            self.lists.take(line)
         elif line.startswith(("/", "!")) and self._kept:
             self._send(line)
         elif line.endswith("\\"):
@@ -261,5 +300,5 @@ class Reader:
         if isinstance(op, Prompt):
             self._keep(self.requests.draft_of(op.id, op.content))
 
-    def _failed(self, error: ConfigError) -> None:
+    def _failed(self, error: TreadleError) -> None:
         self.show(Problem(error.what, error.why, error.fix))

@@ -1,0 +1,154 @@
+"""Lists, a hidden key and waiting as plain lines, before there is a session."""
+
+import asyncio
+import sys
+import termios
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from treadle.app.exits import Exit
+from treadle.app.presentation.escape import printable
+from treadle.tui.chooser import Choosing, Chosen
+from treadle.tui.ending import Left, ends_on_signals
+from treadle.tui.reader.keyboard import Keyboard
+from treadle.tui.reader.listing import Listing, Taken, Word, listing_lines, take_row
+from treadle.tui.reader.numbered import QUIET, NotUnderstood
+from treadle.tui.reader.session_list import SessionList
+
+T = TypeVar("T")
+
+_FLAGS = 3
+_MOMENT = 2.0
+"""Seconds that a list waits for what may change it: it is read out once."""
+
+
+def say(*lines: str) -> None:
+    """Write lines, unless the terminal is gone."""
+    text = "".join(f"{printable(line)}\n" for line in lines)
+    encoding = sys.stdout.encoding or "ascii"
+    with suppress(OSError):
+        sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+        sys.stdout.flush()
+
+
+async def choose_by_number(choosing: Choosing, later: Awaitable[Choosing] | None = None) -> Chosen | Left:
+    """Read a list out, and take the number of a row; `later` is what is to be chosen if it comes in a moment."""
+    if later is not None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_MOMENT):
+                choosing = await later
+    taken = await _take(Listing(choosing=choosing))
+    if isinstance(taken, Left):
+        return taken
+    row = taken.row if isinstance(taken, Taken) else None
+    return Chosen(row, "" if row is None else choosing.rows[row].label)
+
+
+async def choose_session_by_number(folder: Path) -> str:
+    """Let the person choose one of the sessions of a folder, or of all; gives its id, empty where they chose none."""
+    sessions = SessionList(folder)
+    while True:
+        await asyncio.to_thread(sessions.read)
+        taken = await _take(sessions.listing)
+        if isinstance(taken, Left):
+            return ""
+        chosen = sessions.taken(taken)
+        if chosen is not None:
+            return chosen
+
+
+async def read_hidden(*lines: str) -> str | Left | None:
+    """Read a line that is not shown; None where it is empty. What was typed ahead belongs to it."""
+    entry: _Entry[str | None] = _Entry()
+
+    def take(entered: Sequence[str]) -> None:
+        entry.end(next((line.strip() for line in entered if line.strip()), None))
+
+    with _unseen():
+        ended = await entry.run(lines, take)
+    say("")
+    return ended
+
+
+async def skippable(text: str, work: Awaitable[T]) -> T | Left | None:
+    """Say what is being done until it is; None where Ctrl-C skips it."""
+    loop = asyncio.get_running_loop()
+    task = asyncio.ensure_future(work)
+    left: asyncio.Future[Left | None] = loop.create_future()
+    with ends_on_signals(lambda code: _settle(left, Left(code)), lambda: _settle(left, None)):
+        say(f"{text}. Ctrl-C skips it.")
+        await asyncio.wait((task, left), return_when=asyncio.FIRST_COMPLETED)
+    if task.done():
+        return task.result()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    return left.result()
+
+
+class _Entry(Generic[T]):
+    """Takes lines until there is a result."""
+
+    def __init__(self) -> None:
+        self._result: asyncio.Future[T | Left] = asyncio.get_running_loop().create_future()
+
+    def end(self, result: T | Left) -> None:
+        """End `run` with a result."""
+        _settle(self._result, result)
+
+    async def run(self, lines: Sequence[str], take: Callable[[Sequence[str]], None]) -> T | Left:
+        """Say `lines`, and give lines that came together to `take`; Ctrl-C, Ctrl-D and signals end it."""
+        keyboard = Keyboard(sys.stdin.fileno(), take=take, end=lambda: self.end(Left(Exit.DONE)))
+        try:
+            with ends_on_signals(lambda code: self.end(Left(code)), lambda: self.end(Left(Exit.INTERRUPTED))):
+                say(*lines)
+                return await self._result
+        finally:
+            keyboard.close()
+
+
+def _settle(future: "asyncio.Future[T]", result: T) -> None:
+    if not future.done():
+        future.set_result(result)
+
+
+async def _take(listing: Listing) -> Taken | Word | Left:
+    """Read a list out until a row is taken; what was typed before answers nothing, and pasted lines neither."""
+    loop = asyncio.get_running_loop()
+    entry: _Entry[Taken | Word] = _Entry()
+    with suppress(termios.error):
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    shown_at = loop.time()
+
+    def take(lines: Sequence[str]) -> None:
+        nonlocal listing, shown_at
+        if len(lines) > 1 or loop.time() - shown_at < QUIET:
+            say("This came before the list was read, so it answers nothing.")
+            return
+        taken = take_row(listing, lines[0])
+        match taken:
+            case Listing():
+                listing, shown_at = taken, loop.time()
+                say(*listing_lines(listing))
+            case NotUnderstood():
+                say("This is no number of the list.")
+            case _:
+                entry.end(taken)
+
+    return await entry.run(listing_lines(listing), take)
+
+
+@contextmanager
+def _unseen() -> Iterator[None]:
+    """Let the terminal show nothing that is typed."""
+    file = sys.stdin.fileno()
+    before = termios.tcgetattr(file)
+    unseen = [*before]
+    unseen[_FLAGS] = before[_FLAGS] & ~termios.ECHO
+    termios.tcsetattr(file, termios.TCSANOW, unseen)
+    try:
+        yield
+    finally:
+        with suppress(termios.error):
+            termios.tcsetattr(file, termios.TCSANOW, before)

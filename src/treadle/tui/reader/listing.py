@@ -1,0 +1,115 @@
+"""A list as plain lines, answered by the number of a row. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from treadle.app.presentation.escape import printable
+from treadle.tui.chooser import Choosing, ListRow, fitting_rows
+from treadle.tui.picker import Row
+from treadle.tui.reader.numbered import NotUnderstood
+
+_MOST = 20
+"""Rows that are read out; the others are found by some of their letters."""
+
+_DETAILS = "details"
+_LONGEST_NUMBER = 9
+
+
+class Listing(Struct, frozen=True, kw_only=True):
+    """What is to be chosen, what is typed to filter it, and whether its details are wanted.
+
+    `words` are lines that do something else, each with what it does; `after` may follow a number, as `hint` says.
+    """
+
+    choosing: Choosing
+    typed: str = ""
+    opened: bool = False
+    words: Mapping[str, str] = {}
+    after: frozenset[str] = frozenset()
+    hint: str = ""
+
+
+class Taken(Struct, frozen=True):
+    """The place of the row that was taken, None for none, and the words that followed its number."""
+
+    row: int | None
+    words: tuple[str, ...] = ()
+
+
+class Word(Struct, frozen=True):
+    """One of the lines that do something else."""
+
+    text: str
+
+
+def list_rows(rows: Sequence[Row], wide: int) -> tuple[ListRow, ...]:
+    """Give the rows of a picker with columns, of which the one at `wide` is the name."""
+    return tuple(
+        ListRow(
+            row.columns[wide],
+            ", ".join(filter(None, (*row.columns[:wide], *row.columns[wide + 1 :], row.flaw or row.below))),
+        )
+        for row in rows
+    )
+
+
+def listing_lines(listing: Listing) -> list[str]:
+    """Write what is asked, the rows with their numbers, and how to answer."""
+    choosing = listing.choosing
+    title = " ".join(filter(None, (choosing.title, choosing.about)))
+    details = [detail.strip() for detail in choosing.details] if listing.opened else []
+    rows = [f"{number + 1}. {_row(choosing.rows[number])}" for number in _shown(listing)]
+    return [printable(one) for one in (title, *filter(None, [choosing.problem]), *choosing.text, *details)] + [
+        *rows,
+        *_more(listing),
+        _how(listing),
+    ]
+
+
+def _row(row: ListRow) -> str:
+    return printable(f"{row.label} - {row.about}" if row.about else row.label)
+
+
+def _fitting(listing: Listing) -> Sequence[int]:
+    return fitting_rows(listing.choosing, listing.typed)
+
+
+def _shown(listing: Listing) -> Sequence[int]:
+    return _fitting(listing)[:_MOST]
+
+
+def _more(listing: Listing) -> list[str]:
+    more = len(_fitting(listing)) - _MOST
+    if more > 0:
+        return [f"{more} more."]
+    return [] if _shown(listing) else [f"Nothing fits {printable(listing.typed)}." if listing.typed else "Nothing."]
+
+
+def _how(listing: Listing) -> str:
+    choosing = listing.choosing
+    said = ["Type a number and press Enter."] if _shown(listing) else []
+    said += [listing.hint] if listing.hint and _shown(listing) else []
+    if choosing.filters and len(choosing.rows) > 1:
+        said.append("Letters search.")
+    if choosing.details and not listing.opened:
+        said.append(f"{_DETAILS}: more about it.")
+    said += [f"{word}: {about}." for word, about in listing.words.items()]
+    return " ".join([*said, f"Enter alone: {'the whole list' if listing.typed else choosing.leaving}."])
+
+
+def take_row(listing: Listing, text: str) -> Listing | Taken | Word | NotUnderstood:
+    """Take a line; only a number that was read out takes a row."""
+    first, *rest = text.split() or [""]
+    if not first:
+        return replace(listing, typed="") if listing.typed else Taken(listing.choosing.escape)
+    if first.isascii() and first.isdecimal():
+        number = int(first[:_LONGEST_NUMBER]) - 1
+        taken = number in _shown(listing) and listing.after.issuperset(rest)
+        return Taken(number, tuple(rest)) if taken else NotUnderstood()
+    if not rest and first == _DETAILS and listing.choosing.details:
+        return replace(listing, opened=True)
+    if not rest and first in listing.words:
+        return Word(first)
+    return replace(listing, typed=text.strip()) if listing.choosing.filters else NotUnderstood()

@@ -1,0 +1,131 @@
+"""The lists of models and of sessions in a running session, as plain lines."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from treadle.app.models.offered import EFFORTS, OfferedModel
+from treadle.app.session.live import LiveSession
+from treadle.tui.aside import Aside
+from treadle.tui.chooser import Choosing
+from treadle.tui.items import Notice, Tone
+from treadle.tui.model_picker import TakenModel
+from treadle.tui.outbox import Outbox
+from treadle.tui.picker import Row
+from treadle.tui.picker_rows import MODELS, model_rows
+from treadle.tui.pickers import use_model
+from treadle.tui.reader.listing import Listing, Taken, Word, list_rows, listing_lines, take_row
+from treadle.tui.reader.numbered import NotUnderstood
+from treadle.tui.reader.session_list import SessionList
+from treadle.tui.view import View
+
+_DEFAULT = "default"
+_HINT = f"After it may come {', '.join(EFFORTS)} (how much it thinks), and {_DEFAULT} (for new sessions, too)."
+_BUSY = "Treadle is still working in this session. Stop it first: Ctrl-C."
+_WAITS = "This session waits for your answer. Give it first."
+
+
+class NumberedLists:
+    """One list at a time; `shown` is called with the lines of one. `switch` takes the session to be opened instead."""
+
+    def __init__(
+        self,
+        live: LiveSession,
+        *,
+        aside: Aside,
+        outbox: Outbox,
+        show: Callable[..., None],
+        shown: Callable[[Sequence[str]], None],
+        view: Callable[[], View],
+        switch: Callable[[str], None] | None,
+    ) -> None:
+        self._live = live
+        self._aside = aside
+        self._outbox = outbox
+        self._show = show
+        self._shown = shown
+        self._view = view
+        self._switch = switch
+        self._listing: Listing | None = None
+        self._wanted: SessionList | None = None
+        self._sessions: SessionList | None = None
+        self._models: Sequence[Row] = ()
+
+    @property
+    def open(self) -> bool:
+        """Whether a line answers a list."""
+        return self._listing is not None
+
+    def close(self) -> None:
+        """Let no line answer any more."""
+        self._listing = self._sessions = self._wanted = None
+
+    def choose_model(self) -> None:
+        """Read the models and list them."""
+        self.close()
+        none: Sequence[OfferedModel] = ()
+        self._aside.start(self._live.offered_models, self._list_models, none)
+
+    def _list_models(self, models: Sequence[OfferedModel]) -> None:
+        self.close()
+        self._models = tuple(model_rows(models, self._view().model))
+        rows = list_rows(self._models, MODELS.shape.wide)
+        choosing = Choosing(title="Which model?", rows=rows, escape=None, leaving="as it is", filters=True)
+        self._open(Listing(choosing=choosing, after=frozenset({*EFFORTS, _DEFAULT}), hint=_HINT))
+
+    def choose_session(self, typed: str) -> None:
+        """Read the sessions and list those that a text fits."""
+        self.close()
+        if self._switch is None:
+            self._show(Notice("Another session cannot be opened from here.", Tone.WARNING))
+            return
+        self._read(SessionList(self._live.workspace, without=self._live.id, typed=typed))
+
+    def _read(self, sessions: SessionList) -> None:
+        self._wanted = sessions
+        self._aside.start(sessions.read, lambda _: self._list_sessions(sessions), None)
+
+    def _list_sessions(self, sessions: SessionList) -> None:
+        if self._wanted is sessions:
+            self._sessions = sessions
+            self._open(sessions.listing)
+
+    def _open(self, listing: Listing) -> None:
+        if self._view().questions:
+            self.close()
+            self._show(Notice(_WAITS, Tone.WARNING))
+            return
+        self._listing = listing
+        self._shown(listing_lines(listing))
+
+    def take(self, line: str) -> None:
+        """Take a line."""
+        assert self._listing is not None  # noqa: S101 - `open` says so
+        taken = take_row(self._listing, line)
+        match taken:
+            case Listing():
+                self._open(taken)
+            case NotUnderstood():
+                self._show(Notice("This is no number of the list.", Tone.WARNING))
+            case _ if self._sessions is not None:
+                self._go_to(self._sessions, taken)
+            case Taken(row=row, words=words):
+                self.close()
+                if row is not None:
+                    self._use(self._models[row].id, words)
+            case _:
+                pass
+
+    def _use(self, ref: str, words: Sequence[str]) -> None:
+        thinking = next((EFFORTS[word] for word in words if word in EFFORTS), None)
+        model = TakenModel(ref=ref, thinking=thinking, default=_DEFAULT in words)
+        self._outbox.put_made(partial(use_model, self._live, model, self._aside, self._show))
+
+    def _go_to(self, sessions: SessionList, taken: Taken | Word) -> None:
+        self.close()
+        chosen = sessions.taken(taken)
+        if chosen is None:
+            self._read(sessions)
+        elif chosen and self._view().busy:
+            self._show(Notice(_BUSY, Tone.WARNING))
+        elif chosen and self._switch is not None:
+            self._switch(chosen)
