@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from treadle.app.places import data_directory
 from treadle.app.session.roots import Roots
-from treadle.policy.rules import Ruleset
 from treadle.protocol.permissions import Standing
 from treadle.protocol.tools import CallResult, Rights
 from treadle.workspace.confinement import Setup
 
 if TYPE_CHECKING:
     from treadle.app.security.confinement import Place
+    from treadle.policy.rules import Ruleset
 
 
 class ConfinedCommands:
@@ -28,7 +28,7 @@ class ConfinedCommands:
         private: Path,
         trusted: bool,
         standing: Callable[[], Standing],
-        rules: Callable[[], Ruleset],
+        rules: "Callable[[], Ruleset]",
     ) -> None:
         self._root = root
         self._roots = roots

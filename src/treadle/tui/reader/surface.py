@@ -27,6 +27,7 @@ from treadle.tui.commands import MODE_TEXTS
 from treadle.tui.diffs import diff_lines
 from treadle.tui.greeting import branch_of, greeting, kept_line
 from treadle.tui.items import Diff, Item, Notice, OwnDone, Problem, Prose, Said, Tone
+from treadle.tui.lines import text_of
 from treadle.tui.outbox import Outbox
 from treadle.tui.own_commands import OwnCommands
 from treadle.tui.past import first_view
