@@ -66,14 +66,14 @@ COMBINATIONS = list(
 
 
 @pytest.mark.parametrize(("name", "wire", "protocol"), COMBINATIONS)
-async def test_edits_mode_denies_the_commands_and_says_so(tmp_path: Path, name: str, wire: str, protocol: str) -> None:
+async def test_edits_mode_keeps_the_edits_and_nothing_of_what_commands_changed(
+    tmp_path: Path, name: str, wire: str, protocol: str
+) -> None:
     task = sample(name)
     ended = await work(task, task.blind, tmp_path, "--mode", "edits", wire=wire, protocol=protocol)
-    assert ended.code == Exit.PERMISSION, ended.err
     assert tree(tmp_path / "project") == task.edited
-    commands = sum(call.name == "execute_command" for call in calls(task.script))
-    said = "1 call was" if commands == 1 else f"{commands} calls were"
-    assert f"# {said} denied because nobody was there to approve" in ended.err
+    assert ended.code in (Exit.DONE, Exit.PERMISSION), ended.err
+    assert (ended.code == Exit.PERMISSION) == ("denied because nobody was there to approve" in ended.err)
 
 
 @pytest.mark.parametrize(("name", "wire", "protocol"), COMBINATIONS)
@@ -82,9 +82,9 @@ async def test_plan_mode_leaves_the_tree_as_it_was(tmp_path: Path, name: str, wi
     ended = await work(task, task.blind, tmp_path, "--mode", "plan", wire=wire, protocol=protocol)
     assert (ended.code, "Traceback" in ended.err) == (Exit.DONE, False), ended.err
     assert tree(tmp_path / "project") == task.project
-    changing = sum(call.name in CHANGING for call in calls(task.script))
-    assert changing > 0
-    assert sum(line.startswith("! ") for line in ended.err.splitlines()) == changing
+    edits = sum(call.name in CHANGING and call.name != "execute_command" for call in calls(task.script))
+    assert edits > 0
+    assert sum(line.startswith("! ") for line in ended.err.splitlines()) >= edits
 
 
 async def test_files_and_images_go_along_with_the_task(tmp_path: Path) -> None:

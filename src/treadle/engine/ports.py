@@ -136,7 +136,7 @@ class KeepChanges(Protocol):
 
 async def keep_nothing(digest: str, /) -> CallResult:  # noqa: ARG001 - the port's shape
     """Refuse: there are no throw-away copies."""
-    raise ToolError("Nothing was applied: the changes are gone. Run the command again.")
+    raise ToolError("Nothing was applied: the changes are gone. Make the call again.")
 
 
 class OutputHandler(Protocol):

@@ -121,12 +121,14 @@ async def attended(
     resume: str = "",
     protocol: ToolProtocol | None = None,
 ) -> AsyncIterator[Attended]:
-    """Open a session in the folder `ws`, in the usual mode."""
+    """Open a session in the folder `ws`, in the usual mode, whose commands ask first."""
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
     root = tmp_path / "ws"
     root.mkdir(parents=True, exist_ok=True)
     async with ScriptedServer(script(*steps)) as server:
-        settings = Settings(model="anthropic-compatible/scripted", base_url=server.base_url, tool_protocol=protocol)
+        settings = Settings(
+            model="anthropic-compatible/scripted", base_url=server.base_url, tool_protocol=protocol, try_first=False
+        )
         live = await open_session(Opening(workspace=root, settings=settings, user_present=True, resume=resume))
         feed = live.follow()
         async with live:

@@ -59,7 +59,7 @@ class Copies:
         """Apply the changes that a digest names, or nothing. Raises `ToolError`."""
         waiting = self.waiting.get(digest)
         if waiting is None:
-            raise ToolError("Nothing was applied: the changes are not there any more. Run the command again.")
+            raise ToolError("Nothing was applied: the changes are not there any more. Make the call again.")
         changes = apply_changes(waiting.copy, digest, waiting.hold)
         self.throw_away()
         said = Text(text=f"\n[The user kept its changes: {len(changes):,} changed files are in the workspace now.]")
