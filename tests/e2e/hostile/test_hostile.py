@@ -42,11 +42,12 @@ async def _check(tmp_path: Path, family: Family, session: Session) -> None:
             pytest.fail("\n".join((f"{family.name} in {session}:", *result.harm, "by these alone:", *alone)))
 
 
-QUICK = [(family, session) for family in _quick() for session in SESSIONS]
+_RUN = ("ask-untrusted", "edits-trusted")
 QUICK_RUNS = [
     pytest.param(family, session, id=f"{family.name}-{session}")
-    for number, (family, session) in enumerate(QUICK)
-    if family.name == "plain" or number % 2 == 0
+    for number, family in enumerate(_quick())
+    for session in SESSIONS
+    if str(session) in (_RUN if family.name == "plain" else _RUN[number % 2 :][:1])
 ]
 
 

@@ -41,7 +41,7 @@ def ask_git(root: str, arguments: Sequence[str], *, seconds: float) -> bytes | N
     from treadle.policy.repository import surprising_settings
 
     git = find_outside("git", root)
-    if git is None or surprising_settings(root, DiskView()):
+    if not git or surprising_settings(root, DiskView()):
         return None
     try:
         shown = subprocess.run(
