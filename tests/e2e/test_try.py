@@ -118,6 +118,12 @@ async def test_a_name_that_is_no_text_is_shown_escaped(folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == [".env", ".git", ".gitignore", "code.py", "make.py"]
 
 
+async def test_a_name_cannot_be_taken_for_other_lines(folder: Path) -> None:
+    (folder / "make.py").write_text("open('x\\n  M other\\x1b[2J', 'w')\n")
+    ended = await attempt(folder, "--", "python3 make.py")
+    assert "  A x\\n  M other\\x1b[2J" in ended.err
+
+
 async def test_an_interrupt_ends_the_command_and_throws_the_copy_away(folder: Path) -> None:
     marker = lasting()
     process = await Program(folder.parent / "home").start(

@@ -46,7 +46,10 @@ def test_plain_settings_let_git_read() -> None:
     ["[core]\nfsmonitor = ./x", "[core] fsmonitor = ./x", "[CORE]\nFSMonitor=./x", '[filter "x"]\nclean = ./x',
      "[diff]\nexternal=./x", '[diff "x"]\ntextconv=./x', "[core]\npager=./x", "[core]\nhooksPath=./x",
      "[include]\npath=../x", '[includeIf "gitdir:/"]\npath=x', "[alias]\nst=!x", "[core]\nsshCommand=x",
-     "[gpg]\nprogram=x", "[core]\nworktree=/", "[core]\nquotepath=a\\\nfsmonitor=x", '[core]\n"odd', "fsmonitor = x"],
+     "[gpg]\nprogram=x", "[core]\nworktree=/", "[core]\nquotepath=a\\\nfsmonitor=x", '[core]\n"odd', "fsmonitor = x",
+     "[core]\neol = lf \\\n[color]\nfsmonitor = x", "[core]\neol = lf \\\r\n[color]\r\nfsmonitor = x",
+     '[core]\neol = "x\u2028[color] #"\nfsmonitor = x', '[core]\neol = "x\x85[color] #"\nfsmonitor = x',
+     '[core]\neol = "x\x0b[color] #"\nfsmonitor = x', '[core]\neol = "x\r[color] #"\nfsmonitor = x'],
 )  # fmt: skip
 def test_a_setting_that_could_run_something_asks(setting: str) -> None:
     assert _class("git status", _view(_PLAIN + setting)) is CommandClass.NEEDS_CONFIRMATION

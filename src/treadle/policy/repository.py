@@ -216,12 +216,17 @@ def _nested(repository: _Repository, files: FileView) -> list[str] | None:
 
 
 def setting_names(text: str) -> list[str]:
-    """List the full names of the settings in a git configuration text; a line that cannot be read is listed itself."""
+    """List the full names of the settings in a git configuration text; a line that cannot be read is listed itself.
+
+    A line ends where git ends it. One that goes on in the next line cannot be read: what follows belongs to its value.
+    """
     names: list[str] = []
     section = ""
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if not line.strip() or line.lstrip().startswith(("#", ";")):
             continue
+        if line.rstrip("\r").endswith("\\"):
+            names.append(f"? {line.strip()[:60]}")
         head = _SECTION.fullmatch(line)
         rest = line
         if head is not None:
@@ -229,7 +234,6 @@ def setting_names(text: str) -> list[str]:
             rest = head.group(3)
         if not rest.strip() or rest.lstrip().startswith(("#", ";")):
             continue
-        # A value that goes on in the next line is not followed: that line then counts as unreadable or as a setting.
         key = _KEY.match(rest)
         names.append(f"{section}.{key.group(1)}" if key and section else f"? {rest.strip()[:60]}")
     return names

@@ -1,6 +1,7 @@
 """The environment of child processes: an allow-list, so that keys and secrets of the parent are never handed on."""
 
 import os
+import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -73,3 +74,8 @@ def path_outside(path: str, *roots: str) -> str:
     return os.pathsep.join(
         part for part in kept if not any(Path(os.path.realpath(part)).is_relative_to(root) for root in roots)
     )
+
+
+def find_outside(name: str, *roots: str) -> str:
+    """Find a program that Treadle itself runs, outside of `roots` (resolved); empty where there is none."""
+    return shutil.which(name, path=path_outside(os.environ.get("PATH", os.defpath), *roots)) or ""

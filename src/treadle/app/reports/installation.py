@@ -2,7 +2,6 @@
 
 import os
 import platform
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from treadle.workspace.programs import chromium_program
 from treadle.workspace.retention import DAYS, MOST_BYTES, read_outputs
 from treadle.workspace.sandbox import Backend, Profile, differences, probe
 from treadle.workspace.search import find_ripgrep
+from treadle.workspace.variables import find_outside, path_outside
 
 _OLDEST_PYTHON = (3, 11)
 _PROGRAM_SECONDS = 5.0
@@ -87,14 +87,14 @@ def _outputs(place: Path) -> Check:
 
 
 def _ripgrep() -> Check:
-    program = find_ripgrep(os.environ)
+    program = find_ripgrep({**os.environ, "PATH": path_outside(os.environ.get("PATH", os.defpath), str(Path.cwd()))})
     if not program:
         return ok("ripgrep", "not found (optional): searches are faster with the package ripgrep; or set TREADLE_RG")
     return ok("ripgrep", f"{program} ({_first_line([program, '--version']) or 'cannot be run'})")
 
 
 def _git() -> Check:
-    program = shutil.which("git")
+    program = find_outside("git", str(Path.cwd()))
     version = _first_line([program, "--version"]) if program else ""
     if not version:
         return warn("git", "not found", "Install git: checkpoints and changes of repositories need it.")

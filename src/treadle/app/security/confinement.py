@@ -39,7 +39,7 @@ from treadle.workspace.sandbox import (
     tools_of,
 )
 from treadle.workspace.sandbox.profile import is_within
-from treadle.workspace.variables import HARDENED_GIT
+from treadle.workspace.variables import HARDENED_GIT, path_outside
 from treadle.workspace.wrapping import PLAIN, Wrapping
 
 
@@ -102,7 +102,7 @@ def is_secret(path: str) -> bool:
 
 def confine(line: str, rights: Rights, place: Place, context: PolicyContext, *, background: bool = False) -> Setup:
     """Set up the run of a line under its rights, whatever the mode is by now; looks at the disk. Raises `ToolError`."""
-    hardened = not context.trusted or only_reads(line, place.root, context)
+    reads = only_reads(line, place.root, context)
     found = confine_as(
         rights.confinement,
         line,
@@ -111,7 +111,10 @@ def confine(line: str, rights: Rights, place: Place, context: PolicyContext, *, 
         owned=tools_of(commands_of(line, place.root, context)),
         hold=None if background else partial(why_held, context=context),
     )
-    return structs.replace(found, variables=HARDENED_GIT if hardened else {})
+    variables = dict(HARDENED_GIT) if reads or not context.trusted else {}
+    if reads:  # a program of the folder is no reader, whatever its name
+        variables["PATH"] = path_outside(os.environ.get("PATH", os.defpath), *place.folders)
+    return structs.replace(found, variables=variables)
 
 
 def why_held(path: str, context: PolicyContext) -> str:

@@ -1,14 +1,13 @@
 """Which branch a trusted workspace is on and what is changed in it, as git says it without running anything else."""
 
 import os
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from treadle.workspace.situation import repository_line
 from treadle.workspace.text import visible
-from treadle.workspace.variables import HARDENED_GIT, child_variables, path_outside
+from treadle.workspace.variables import HARDENED_GIT, child_variables, find_outside
 
 _SECONDS = 2.0
 _STATUS = (
@@ -41,8 +40,8 @@ def ask_git(root: str, arguments: Sequence[str], *, seconds: float) -> bytes | N
     from treadle.app.security.file_view import DiskView
     from treadle.policy.repository import surprising_settings
 
-    git = shutil.which("git", path=path_outside(os.environ.get("PATH", os.defpath), root))
-    if git is None or surprising_settings(root, DiskView()):
+    git = find_outside("git", root)
+    if not git or surprising_settings(root, DiskView()):
         return None
     try:
         shown = subprocess.run(

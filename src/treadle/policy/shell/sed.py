@@ -9,6 +9,9 @@ from treadle.policy.shell.scene import Scene
 
 _ADDRESS = re.compile(r"\d+(~\d+)?|\$|\+\d+|~\d+")
 _PLAIN = frozenset("pPdDnNgGhHxlzF={")
+_BRACKET = re.compile(r"\^?\]?(?:\[([:.=]).*?\1\]|[^\]])*\]", re.DOTALL)
+"""What follows the `[` of a set of characters, in which a first `]` is one of them."""
+
 _FLAGS = re.compile(r"[gpiIM0-9]*")
 _MAY_RUN = re.compile(r"e\s*$|/[gpIiMm0-9]*e|(^|[;{}\s\d$])e(\s|$)")
 
@@ -113,10 +116,11 @@ class _Reader:
             char = self._take()
             if not char:
                 raise _OpaqueScriptError
-            # A delimiter inside a bracket expression: then two readings are possible.
-            if char == "[" and delimiter in self._text[self._pos : self._text.find("]", self._pos) + 1]:
-                raise _OpaqueScriptError
-            if char == "\\":
+            if char == "[" and (bracket := _BRACKET.match(self._text, self._pos)):
+                if delimiter in bracket.group():  # then two readings are possible
+                    raise _OpaqueScriptError
+                self._pos = bracket.end()
+            elif char == "\\":
                 self._pos += 1
             elif char == delimiter:
                 parts -= 1

@@ -28,6 +28,7 @@ from treadle.workspace.copies.staging import (
 from treadle.workspace.copies.tree import Tree
 from treadle.workspace.copies.upper import INDEX
 from treadle.workspace.diffs import Diff, compare
+from treadle.workspace.text import visible_name
 
 _MOST_NAMED = 10
 _LARGEST_TEXT = 1024 * 1024
@@ -234,7 +235,7 @@ def show_difference(copy: Copy, path: str) -> str:
     name = os.fsdecode(change.path)
     with _Texts(copy) as texts:
         diff = texts.diff(change) if _is_about_text(change) else None
-    lines = [*_facts(change, name)]
+    lines = [*_facts(change, visible_name(name))]
     if diff is not None and diff.hunks:
         lines += diff.unified(name).splitlines()
     elif not lines:
@@ -352,4 +353,5 @@ def _line(change: CopyChange, roots: Sequence[str]) -> str:
 
 def _relative(path: str, roots: Sequence[str]) -> str:
     root = roots[0]
-    return posixpath.relpath(path, root) if path == root or path.startswith(f"{root.rstrip('/')}/") else path
+    inside = path == root or path.startswith(f"{root.rstrip('/')}/")
+    return visible_name(posixpath.relpath(path, root) if inside else path)

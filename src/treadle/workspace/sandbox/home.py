@@ -12,6 +12,7 @@ from pathlib import Path
 
 from treadle.workspace.private_file import write_private
 from treadle.workspace.sandbox.profile import is_within
+from treadle.workspace.variables import find_outside
 
 _SHOWN = """
     .local/bin .local/lib .local/pipx .local/share/pipx .local/share/uv .local/share/mise .local/share/rtx
@@ -81,7 +82,7 @@ def home_for(
         hidden=hidden,
         masked=tuple(path for path in _SYSTEM_SECRETS if os.access(path, os.R_OK)),
         shown=tuple(_outermost({os.path.realpath(path) for path in shown}, hidden, roots)),
-        replaced=tuple(_git_settings(home, private)) if home in hidden else (),
+        replaced=tuple(_git_settings(home, private, roots)) if home in hidden else (),
         scratch=tuple(
             (path, f"{private}/caches/{name}")
             for path, name in _caches(home, variables)
@@ -174,7 +175,7 @@ def _is_narrow(folder: str, hidden: Sequence[str]) -> bool:
     return Path(folder).name not in (".config", ".ssh", ".aws", ".gnupg", ".local", "share")
 
 
-def _git_settings(home: str, private: str) -> Iterator[tuple[str, str]]:
+def _git_settings(home: str, private: str, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Write what is harmless of the user's settings of git into files that are shown in their place."""
     for name in _GIT_SETTINGS:
         path = f"{home}/{name}"
@@ -185,19 +186,19 @@ def _git_settings(home: str, private: str) -> Iterator[tuple[str, str]]:
         stamp = sha256(f"{path} {facts.st_mtime_ns} {facts.st_size} {facts.st_ino}".encode()).hexdigest()[:24]
         file = Path(private, f"git-settings-{stamp}")
         if not file.exists():
-            write_private(file, _harmless_settings(path), mode=0o400)
+            write_private(file, _harmless_settings(path, roots), mode=0o400)
         yield path, str(file)
 
 
-def _harmless_settings(path: str) -> bytes:
+def _harmless_settings(path: str, roots: Sequence[str]) -> bytes:
     """Read settings with git's own reader, which runs nothing, and write down again those that hold no credential."""
     try:
         done = subprocess.run(
-            ("git", "config", "--list", "--null", "--includes", "--file", path),
+            (find_outside("git", *roots), "config", "--list", "--null", "--includes", "--file", path),
             capture_output=True,
             timeout=_PATIENCE,
             check=False,
-            env={"PATH": os.environ.get("PATH", os.defpath), "HOME": str(Path(path).parent)},
+            env={"PATH": os.defpath, "HOME": str(Path(path).parent)},
             cwd="/",
             stdin=subprocess.DEVNULL,
         )

@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from treadle.workspace.private_file import write_private
-from treadle.workspace.variables import HARDENED_GIT, child_variables
+from treadle.workspace.variables import HARDENED_GIT, child_variables, find_outside, path_outside
 
 _PATIENCE = 2.0  # seconds
 _LARGEST = 4 * 1024 * 1024  # bytes of one file
@@ -73,9 +73,10 @@ def _head(root: str) -> str:
 def run_git(root: str, *words: str, variables: Mapping[str, str] = HARDENED_GIT) -> bytes:
     """Run git outside of the sandbox so that it runs nothing of the repository; empty where it fails or takes long."""
     environment = {**child_variables(os.environ), **variables}
+    environment["PATH"] = path_outside(environment.get("PATH", os.defpath), os.path.realpath(root))
     try:
         done = subprocess.run(
-            ("git", "-C", root, *words),
+            (find_outside("git", os.path.realpath(root)), "-C", root, *words),
             capture_output=True,
             timeout=_PATIENCE,
             check=False,
