@@ -67,14 +67,10 @@ class Trace:
 
 @dataclass(slots=True)
 class Effort:
-    """How many more commands may be judged, so that no line takes long; `scripts` are the strings judged so far.
-
-    `files` is how many more files may be looked at.
-    """
+    """How many more commands may be judged, and files looked at, so that no line takes long."""
 
     left: int = 3000
     files: int = 6000
-    scripts: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
