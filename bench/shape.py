@@ -18,7 +18,8 @@ from treadle.protocol.tools import Confinement
 
 _LINES = Path(__file__).resolve().parents[1] / "tests" / "policy" / "lines"
 _LABELS = {
-    "read_only": "read_only", "agents_read": "read_only", "everyday": "read_only", "dangerous": "dangerous",
+    "read_only": "read_only", "reads_not_proven": "read_only", "agents_read": "read_only",
+    "everyday": "read_only", "dangerous": "dangerous",
     "needs_confirmation": "needs_confirmation", "agents_not_proven": "needs_confirmation",
     "neighbours_that_ask": "needs_confirmation", "pipes_that_ask": "needs_confirmation",
     "attacks_that_ask": "needs_confirmation",
