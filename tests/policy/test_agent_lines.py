@@ -2,16 +2,17 @@
 
 from pathlib import Path
 
-from tests.policy.views import ROOT, Record, context
+import pytest
+
+from tests.policy.views import HOME, ROOT, Record, context
 from treadle.policy.classify import classify_command
 from treadle.policy.decide import decide
 from treadle.policy.findings import CommandClass
 from treadle.protocol.permissions import Mode, Verdict
-from treadle.protocol.tools import Risk, RunCommand, ToolSpec, ToolTraits
+from treadle.protocol.tools import Confinement, Risk, RunCommand, ToolSpec, ToolTraits
 
 _LINES = Path(__file__).parent / "lines"
 _SHELL = ToolSpec(name="execute_command", description="", parameters={}, traits=ToolTraits(), risk=Risk.EXECUTE)
-_LEAST = 0.95
 
 
 def _lines(name: str) -> list[str]:
@@ -23,12 +24,22 @@ def _class(line: str) -> CommandClass:
     return classify_command(line, ROOT, context()).command_class
 
 
-def test_most_lines_of_agents_that_only_read_run_without_asking(record_property: Record) -> None:
-    lines = _lines("agents_read.txt")
-    unasked = sum(_class(line) is CommandClass.READ_ONLY for line in lines)
-    told = f"{unasked} of {len(lines)} run without asking ({unasked / len(lines):.1%})"
-    record_property("figure", f"own corpus, reading lines of agents: {told}")
-    assert unasked / len(lines) >= _LEAST
+@pytest.mark.parametrize(("confines", "least"), [(True, 0.95), (False, 0.7)])
+def test_most_lines_that_only_read_run_without_asking(record_property: Record, *, confines: bool, least: float) -> None:
+    lines = [*_lines("agents_read.txt"), *_lines("read_only.txt"), *_lines("reads_not_proven.txt")]
+    surroundings = context(confines=confines, hidden=(HOME,))
+    decisions = [decide(_SHELL, {}, (RunCommand(command=line, cwd=ROOT),), surroundings) for line in lines]
+    allowed = [decision for decision in decisions if decision.verdict is Verdict.ALLOW]
+    told = f"{len(allowed)} of {len(lines)} run without asking ({len(allowed) / len(lines):.1%})"
+    record_property("figure", f"own corpus, reading lines, {'with' if confines else 'without'} a sandbox: {told}")
+    assert len(allowed) / len(lines) >= least
+    assert {decision.confinement for decision in allowed} == {Confinement.LOOK if confines else Confinement.OPEN}
+
+
+def test_lines_that_are_not_proven_to_read_are_never_dangerous() -> None:
+    assert [
+        line for line in _lines("reads_not_proven.txt") if _class(line) is not CommandClass.NEEDS_CONFIRMATION
+    ] == []
 
 
 def test_lines_of_agents_that_only_look_like_reading_ask(record_property: Record) -> None:

@@ -44,7 +44,7 @@ def test_most_reading_lines_run_without_asking(record_property: Record) -> None:
         f"{unasked} of {len(reading)} run without asking ({unasked / len(reading):.1%}), {len(reading) - unasked} ask"
     )
     record_property("figure", f"corpus, reading lines: {told}")
-    assert unasked / len(reading) >= 0.83
+    assert unasked / len(reading) >= 0.7
 
 
 def test_no_path_is_judged_too_leniently(tmp_path: Path, record_property: Record) -> None:

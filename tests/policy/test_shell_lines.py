@@ -78,6 +78,12 @@ def test_danger_behind_more_commands_than_are_followed_is_seen(joint: str) -> No
     assert _class(joint.join([*["true"] * 600, 'sh -c "$(cat a)"'])) is CommandClass.DANGEROUS
 
 
+def test_of_very_many_redirections_both_ends_are_followed() -> None:
+    judged = classify_command("echo a" + " >x" * 20_000, ROOT, context())
+    assert [found.rule for part in judged.parts for found in part.findings if found.always_asks] == ["budget"]
+    assert _class("echo a" + " >x" * 500 + " >.git/config") is CommandClass.DANGEROUS
+
+
 def test_a_secret_among_very_many_words_is_seen() -> None:
     filling = " a" * 2000
     assert [_class(f"cat{filling}{name}{filling}") for name in (" .env", "")] == [

@@ -9,7 +9,6 @@ from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, 
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path
-from treadle.policy.shell.agreement import parsers_agree
 from treadle.policy.shell.expand import ExpansionBudgetError, Variables
 from treadle.policy.shell.outside import may_bring_text
 from treadle.policy.shell.parse import parse
@@ -83,9 +82,6 @@ def _classified(command: str, cwd: str, context: PolicyContext) -> CommandJudgem
         findings += more
     if scene.effort.left < 0:
         findings += sweep(command[:MAX_LINE_BYTES], scene)
-    every = [*findings, *(found for part in parts for found in part.findings)]
-    if not any(found.always_asks or found.risk is Risk.CRITICAL for found in every):
-        findings += _second_opinion((command, *scene.effort.scripts))
     return CommandJudgement(
         command_class=_class(parts, findings),
         parts=tuple(parts),
@@ -203,16 +199,7 @@ def _judge_script(text: str, scene: Scene) -> list[Finding]:
         return [unfollowed("budget", "scripts are nested too deeply to follow")]
     if UNKNOWN in text:
         text = text.replace(UNKNOWN, "$unknown")
-    if not scene.is_guess:
-        scene.effort.scripts.append(text)
     parts, findings = _walk(text, scene)
     for part in parts:
         scene.trace.add(part.trace)
     return [*findings, *(found for part in parts for found in part.findings)]
-
-
-def _second_opinion(scripts: Sequence[str]) -> list[Finding]:
-    """Ask, whatever the mode and the rules, where the grammar sees other commands than the own parser."""
-    if all(parsers_agree(text) for text in dict.fromkeys(scripts)):
-        return []
-    return [unfollowed("grammar", "two parsers read the line differently")]

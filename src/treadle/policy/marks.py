@@ -1,8 +1,7 @@
 """Strings with parts that are not known, and what they could stand for.
 
 Control characters stand for what is unknown: `UNKNOWN` any text, `STAR` and `ANY` the glob characters, `SPLIT` a place
-where an unquoted value falls apart, `PIPE` the name of a pipe that `<(…)` makes,
-`HASH` names of commits that git prints: one, several or none.
+where an unquoted value falls apart, `PIPE` the name of a pipe that `<(…)` makes.
 A shell line cannot hold them: the pre-check refuses control characters.
 """
 
@@ -11,9 +10,8 @@ STAR = "\1"
 ANY = "\2"
 SPLIT = "\4"
 PIPE = "\5"
-HASH = "\x0e"
 
-MARKS = frozenset((UNKNOWN, STAR, ANY, SPLIT, PIPE, HASH))
+MARKS = frozenset((UNKNOWN, STAR, ANY, SPLIT, PIPE))
 
 
 def is_static(text: str) -> bool:
@@ -46,7 +44,7 @@ def fits(pattern: str, name: str) -> bool:
     return len(name) in places
 
 
-_SHOWN = {UNKNOWN: "…", STAR: "*", ANY: "?", SPLIT: " ", PIPE: "<(…)", HASH: "…"}
+_SHOWN = {UNKNOWN: "…", STAR: "*", ANY: "?", SPLIT: " ", PIPE: "<(…)"}
 
 
 def shown(text: str) -> str:

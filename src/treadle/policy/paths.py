@@ -3,7 +3,6 @@
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import unquote
@@ -47,12 +46,6 @@ class PathCheck:
 def check_path(path: str, op: PathOp, cwd: str, context: PolicyContext) -> PathCheck:
     """Say where a path leads that was asked for. Its spelling and its resolved form are both tested (rules 27-31)."""
     return _check(path, op, cwd, context, roots=_usable_roots(context))
-
-
-def all_inside(paths: Iterable[str], op: PathOp, cwd: str, context: PolicyContext) -> bool:
-    """Whether each of many paths leads to what is in the workspace and not protected."""
-    roots = _usable_roots(context)
-    return all(_check(path, op, cwd, context, roots=roots).where is Where.INSIDE for path in paths)
 
 
 def _check(path: str, op: PathOp, cwd: str, context: PolicyContext, *, roots: tuple[str, ...]) -> PathCheck:

@@ -7,17 +7,11 @@ from treadle.policy.shell.changes import (
     assigned_names,
     changes_directory,
     jumps,
-    read_name,
-    reads_its_input,
-    stands_alone,
 )
 from treadle.policy.shell.expand import expand_word
-from treadle.policy.shell.feeds import fed_by
-from treadle.policy.shell.listing import SHOWS_LITTLE, Use, listed_by
-from treadle.policy.shell.outline import command_names
 from treadle.policy.shell.scene import Follow, Scene
 from treadle.policy.shell.state import after_loop, agreed, either, forget
-from treadle.policy.shell.syntax import Block, Substitution, Word
+from treadle.policy.shell.syntax import Block
 
 MAX_LOOP_VALUES = 16
 
@@ -47,7 +41,7 @@ def _scripts(block: Block, scene: Scene, follow: Follow) -> Scene:
 
 
 def _for(block: Block, scene: Scene, follow: Follow) -> Scene:
-    values = [value for word in block.words for value in _loop_values(word, block, scene)]
+    values = [value for word in block.words for value in expand_word(word, scene.variables, scene.cwd)]
     if len(values) > MAX_LOOP_VALUES or not values:
         values = [*values[:MAX_LOOP_VALUES], UNKNOWN]
     # A name with blanks in it falls apart where it is not quoted.
@@ -70,39 +64,8 @@ def _for(block: Block, scene: Scene, follow: Follow) -> Scene:
     return replace(scene, variables=variables)
 
 
-def _loop_values(word: Word, block: Block, scene: Scene) -> list[str]:
-    match word.segments:
-        case (Substitution(script=script, quoted=False),):
-            listed = _listed(block.name, block, replace(scene, feed=fed_by(script, scene)))
-            return listed or expand_word(word, scene.variables, scene.cwd)
-        case _:
-            return expand_word(word, scene.variables, scene.cwd)
-
-
-def _listed(name: str | None, block: Block, scene: Scene) -> list[str]:
-    """Give file names that stand for all those that a loop runs over; nothing where they are unknown."""
-    body = block.scripts[-1:]
-    if name is None or changes_directory(body) or not stands_alone(name, body):
-        return []
-    shows_little = SHOWS_LITTLE.issuperset(command_names(block.scripts[-1]))
-    listing = listed_by(scene, Use.SEARCH if shows_little else Use.READ)
-    return [] if listing is None or listing.is_nul else [listing.sample]
-
-
-def _read_files(block: Block, names: list[str], scene: Scene, follow: Follow) -> Scene:
-    """Judge a loop that reads the names of known files."""
-    after = follow(block.scripts[0], scene)
-    set_in_it = assigned_names(block.scripts)
-    for name in names:
-        variables = forget(after.variables, set_in_it).with_value(read_name(block) or "", name)
-        follow(block.scripts[1], replace(after, variables=variables))
-    return replace(scene, variables=after_loop(scene.variables, after.variables, set_in_it))
-
-
 def _repeated(block: Block, scene: Scene, follow: Follow) -> Scene:
     """Judge a loop of which nobody knows how often it runs."""
-    if reads_its_input(block) and (names := _listed(read_name(block), block, scene)):
-        return _read_files(block, names, scene, follow)
     before, changed = scene.variables, assigned_names(block.scripts)
     cwds = (UNKNOWN,) if changes_directory(block.scripts) else scene.cwds
     after = replace(scene, cwds=cwds)

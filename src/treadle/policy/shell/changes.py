@@ -2,23 +2,14 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import assert_never
 
 from treadle.policy.shell.syntax import (
-    Arithmetic,
     Block,
-    Calculation,
     Command,
-    Conditional,
     Literal,
-    Parameter,
     Pipeline,
-    ProcessSubstitution,
     Script,
-    Segment,
     Simple,
-    Substitution,
-    Word,
 )
 
 CHANGES_DIRECTORY = frozenset({"cd", "pushd", "popd", "chdir"})
@@ -76,76 +67,6 @@ def reads_its_input(block: Block) -> bool:
             return runs_read(condition) and not condition.redirects
         case _:
             return False
-
-
-def stands_alone(name: str, scripts: Iterable[Script]) -> bool:
-    """Whether a variable is only used as a whole word, or where words are only printed: never as a part of a path."""
-    return all(
-        _stands_alone(name, word, is_printed=is_printed) for word, is_printed in _words(scripts)
-    ) and name not in assigned_names(scripts)
-
-
-def _stands_alone(name: str, word: Word, *, is_printed: bool) -> bool:
-    parts = [segment for segment in word.segments if not (isinstance(segment, Literal) and not segment.text)]
-    used = [segment for segment in parts if isinstance(segment, Parameter) and segment.name == name]
-    return not used or ((is_printed or len(parts) == 1) and all(not segment.operator for segment in used))
-
-
-def _words(scripts: Iterable[Script]) -> Iterator[tuple[Word, bool]]:
-    """Give every word of scripts, inner ones included; whether its command only prints it."""
-    for script in scripts:
-        for pipeline in script.pipelines:
-            for command in pipeline.commands:
-                yield from _words_of(command)
-
-
-def _words_of(command: Command) -> Iterator[tuple[Word, bool]]:
-    match command:
-        case Simple(words=words, assignments=assignments, redirects=redirects):
-            is_printed = bool(words) and words[0].text in ("echo", "printf")
-            own = [(word, is_printed) for word in words]
-            own += [(value, False) for assignment in assignments for value in assignment.values]
-        case Block(words=words, redirects=redirects, scripts=scripts):
-            own = [(word, False) for word in words]
-            yield from _words(scripts)
-        case Conditional(words=words, redirects=redirects):
-            own = [(word, False) for word in words]
-        case Calculation(expression=expression, redirects=redirects):
-            own = [(Word(expression.text, (*expression.inner, Literal(" ", quoted=False))), False)]
-        case _:
-            assert_never(command)
-    own += [(redirect.target, False) for redirect in redirects]
-    own += [
-        (Word("", (*redirect.here.body, Literal(" ", quoted=False))), False) for redirect in redirects if redirect.here
-    ]
-    for word, is_printed in own:
-        yield word, is_printed
-        yield from _words_in(word.segments)
-
-
-def _words_in(segments: Iterable[Segment]) -> Iterator[tuple[Word, bool]]:
-    for segment in segments:
-        match segment:
-            case Literal():
-                continue
-            case Substitution(script=script) | ProcessSubstitution(script=script):
-                yield from _words((script,))
-            case Parameter(operand=inner) | Arithmetic(inner=inner):
-                yield Word("", (*inner, Literal(" ", quoted=False))), False
-                yield from _words_in(inner)
-            case _:
-                assert_never(segment)
-
-
-def read_name(block: Block) -> str | None:
-    """Give the variable that a `while read` loop fills with each whole line; None where it does more or else."""
-    (pipeline,) = block.scripts[0].pipelines
-    (condition,) = pipeline.commands
-    if not isinstance(condition, Simple):
-        return None
-    texts = [word.text for word in condition.words]
-    plain = texts[1:-1] in ([], ["-r"]) and len(texts) > 1 and _NAME.fullmatch(texts[-1]) is not None
-    return texts[-1] if plain else None
 
 
 def _commands(scripts: Iterable[Script]) -> Iterator[Command]:

@@ -7,7 +7,6 @@ from typing import assert_never
 
 from treadle.policy.marks import ANY, PIPE, SPLIT, STAR, UNKNOWN, is_static
 from treadle.policy.shell.printing import printed
-from treadle.policy.shell.substituted import printed_by
 from treadle.policy.shell.syntax import (
     Arithmetic,
     Literal,
@@ -242,8 +241,10 @@ def _printed(substitution: Substitution, variables: Variables) -> str:
         return UNKNOWN
     run = [expand_words(one.words, variables, UNKNOWN) or ("",) for one in plain]
     told = printed(run[0]) if len(run) == 1 and all(map(is_static, run[0])) else None
-    text = printed_by(run, variables.get("PWD")) if told is None else told.rstrip("\n")
-    if told is not None and _CONTROL.search(told):
+    if told is None:
+        return variables.get("PWD") if run == [("pwd",)] else UNKNOWN
+    text = told.rstrip("\n")
+    if _CONTROL.search(told):
         return UNKNOWN
     return text if substitution.quoted else _unquoted(text)
 

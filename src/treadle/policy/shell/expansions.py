@@ -17,6 +17,7 @@ from treadle.protocol.tools import Risk
 
 _PLAIN_OPERATORS = frozenset({"", ":-", "-", "#", "##", "%", "%%", "/", "//", "/#", "/%", "^", "^^", ",", ",,", ":"})
 _ARRAYS_OF_NUMBERS = frozenset({"PIPESTATUS", "BASH_VERSINFO"})
+_OFFSETS = re.compile(r"[\d\s:-]*")
 _NUMBERED = re.compile(r"\[(\d{1,2}|[@*])\]")
 
 
@@ -53,7 +54,10 @@ def _parameter(parameter: Parameter, scene: Scene, follow: Follow, *, gentle: bo
         findings.append(unclear("expansion", f"${{{name}{parameter.operator}…}} does more than show a value"))
         if parameter.operator in (":=", "="):
             findings.extend(judge_assignment(name, UNKNOWN))
-    elif parameter.operator == ":" or "/" in parameter.operator:
+    elif parameter.operator == ":" and not _OFFSETS.fullmatch(expand_text(parameter.operand, scene.variables)):
+        findings.append(unclear("evaluated-text", f"${{{name}:…}} evaluates a value that is not a known number"))
+        findings.extend(judge_second_reading(parameter.operand, scene))
+    elif "/" in parameter.operator:
         findings.extend(judge_second_reading(parameter.operand, scene))
     if VARIABLES_SECRET.fullmatch(name):
         text = f"uses the variable {name}, which looks like a secret"

@@ -19,14 +19,7 @@ def fed_by(script: Script, scene: Scene) -> Feed:
 
 def feed_of(commands: Sequence[Command], scene: Scene) -> Feed:
     """Give the input of what stands behind these commands of a pipeline."""
-    upstream = tuple(_argv(command, scene) for command in commands)
-    only_print = all(isinstance(one, Simple) and not one.assignments and _drops_errors(one) for one in commands)
-    return Feed(upstream=upstream, lists_in=scene.cwd if only_print else UNKNOWN)
-
-
-def _drops_errors(command: Simple) -> bool:
-    """Whether a command is redirected nowhere, but for its errors to the null device."""
-    return all(one.fd == "2" and one.operator == ">" and one.target.text == "/dev/null" for one in command.redirects)
+    return Feed(upstream=tuple(_argv(command, scene) for command in commands))
 
 
 def _argv(command: Command, scene: Scene) -> tuple[str, ...]:

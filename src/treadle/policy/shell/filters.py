@@ -1,162 +1,95 @@
-"""Filters whose operand is a little program: sed, awk and jq."""
+"""sed, awk, jq and their like: a few plain forms only read; whatever else their little programs do is not followed."""
 
 import re
 from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import is_static
+from treadle.policy.marks import UNKNOWN, is_static
 from treadle.policy.operations import PathOp
-from treadle.policy.shell.options import Arguments, judge_arguments, read_arguments, read_table
 from treadle.policy.shell.scene import Scene
-from treadle.policy.shell.sed import judge_sed
 from treadle.protocol.tools import Risk
 
+_SED = re.compile(r"(\d+|\$)(,(\d+|\$))?[pd]|s([/|#,])((?!\4)[^\\\n\[])*\4((?!\4)[^\\\n])*\4[gp\d]{0,2}")
+_AWK = re.compile(r"\{ ?print( ?\$(\d+|NF)(, ?\$(\d+|NF))*)? ?\}|NR ?[<>=]=? ?\d+")
+_STEP = r"(\.|(\.?\[\d*\]|\.\w+)+|keys|length|type)"
+_JQ = re.compile(rf"{_STEP}( ?\| ?{_STEP})*")
+_PLAIN = {
+    "sed": (_SED, re.compile(r"-[nEru]+")),
+    "awk": (_AWK, re.compile(r"-F[\w,:;|\t-]")),
+    "jq": (_JQ, re.compile(r"-[rcSe]+|--raw-output")),
+}
+"""By language: programs that only print, and options that change nothing about that."""
 
-def _sed(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    table = read_table("""
-    -nErsuzb -e: -f< -i? -l: -I? --quiet --silent --regexp-extended --separate --unbuffered --null-data --posix
-    --expression: --file< --in-place? --line-length: --sandbox --debug --follow-symlinks --help --version
-""")
-    arguments = read_arguments(table, words)
-    findings = judge_arguments(name, table, Arguments(arguments.given, (), arguments.strange), scene)
-    scripts = arguments.values("-e", "--expression")
-    operands = arguments.operands
-    if not scripts and not arguments.has("-f", "--file", "--help", "--version"):
-        scripts, operands = list(operands[:1]), operands[1:]
-    if arguments.has("-f", "--file"):
-        findings.append(unclear("opaque-code", "the script is in a file"))
-    findings.extend(judge_sed("\n".join(scripts), scene))
-    in_place = arguments.has("-i", "-I", "--in-place")
-    if in_place:
-        findings.append(Finding(Risk.WRITE, "writer", "sed -i changes files"))
-    for operand in operands:
-        findings.extend(scene.path(operand, PathOp.READ))
-        if in_place:
-            findings.extend(scene.path(operand, PathOp.WRITE))
-    return findings
-
-
-_AWK_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_AWK_DANGER = re.compile(r"\bsystem\b|\bgetline\b|\|&|/inet[46]?/|@load|\bENVIRON\b|(?<!\|)\|(?!\|)")
-_AWK_TARGET = re.compile(r'>>?\s*\(?\s*"((?:[^"\\]|\\.)*)"')
-_AWK_OPAQUE = re.compile(r"@|\bARGV\b|\bARGC\b|\bPROCINFO\b|\bSYMTAB\b|\bclose\b|\bfflush\b|`")
-
-
-def _awk(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    table = read_table("""
-    -F: -v: -f< -i! -l! -E< -e: -W! -d> -p> -o> -D> -bcCghMnNOPrsStV --field-separator: --assign: --file< --include!
-    --load! --exec! --csv --posix --traditional --sandbox --help --version | TEXT*
-""")
-    arguments = read_arguments(table, words)
-    findings = judge_arguments(name, table, arguments, scene)
-    operands = list(arguments.operands)
-    programs = arguments.values("-e")
-    if arguments.has("-f", "--file", "-E", "--exec"):
-        findings.append(unclear("opaque-code", "the program is in a file"))
-        if not {"-", "/dev/stdin"}.isdisjoint(arguments.values("-f", "--file", "-E", "--exec")):
-            findings.extend(_awk_from_input(name, scene))
-    elif not programs and operands:
-        programs = [operands.pop(0)]
-    for program in programs:
-        findings.extend(_awk_program(program, scene))
-    for text in arguments.values("-v", "--assign"):
-        findings.extend(scene.mentions(text))
-    for operand in operands:
-        is_assigned = re.match(r"[A-Za-z_]\w*=", operand)
-        findings.extend(scene.mentions(operand) if is_assigned else scene.path(operand, PathOp.READ))
-    return findings
-
-
-def _awk_from_input(name: str, scene: Scene) -> list[Finding]:
-    if scene.feed.text is not None and is_static(scene.feed.text):
-        return _awk_program(scene.feed.text, scene)
-    return [dangerous("piped-script", f"{name} runs its input")]
-
-
-def _awk_program(program: str, scene: Scene) -> list[Finding]:
-    findings: list[Finding] = []
-    bare = _AWK_STRING.sub(" ", program)
-    # Text between slashes may hide a quote, so danger is looked for in the whole program too.
-    match = _AWK_DANGER.search(bare) or re.search(r"\bsystem\s*\(|\bgetline\b|\|\s*\"|\"\s*\|", program)
-    if match is not None:
-        findings.append(dangerous("opaque-code", f"the awk program contains {match.group().strip()!r}"))
-    for target in _AWK_TARGET.findall(program):
-        findings.extend(scene.path(target, PathOp.WRITE))
-    for token in dict.fromkeys(re.split(r"[\s'\"(){};,]+", program)):
-        if "/" in token or token.startswith("."):
-            findings.extend(scene.mentions(token))
-    hides = '"' in program and "/" in program and ">" in program
-    piped = re.search(r"(?<!\|)\|(?!\|)", program) is not None
-    writes = (
-        hides
-        or piped
-        or (">" in bare and ("/" in bare or any("print" in part.split(">")[0] for part in _statements(bare))))
-    )
-    if writes or _AWK_OPAQUE.search(program) or not is_static(program):
-        findings.append(unclear("opaque-code", "the awk program may do more than print"))
-    return findings
-
-
-def _statements(program: str) -> list[str]:
-    return [part for part in re.split(r"[;{}\n]", program) if ">" in part]
-
-
-_JQ_DANGER = re.compile(
-    r"\$ENV\b|(?<!(?<!\.)\.)\benv\b|\binput_filename\b|\bstrenv\b|\benvsubst\b|\bload|\binclude\b|\bimport\b|\$__prog|\bsystem\b"
+_HARM = re.compile(r"-[liWE].*|--(load|exec|include).*")
+_MAY_RUN = re.compile(
+    r"\bsystem\b|\bgetline\b|/inet[46]?/|@load|\bENVIRON\b|(?<!\|)\|(?!\|)\s*\"|\"\s*\||\|&"
+    r"|[^\w\s][gpIiMm0-9]*e[gpIiMm0-9]*\s*($|[;}\n])|(^|[^\w\s]|[\s\d])e(\s|$)"
 )
+_JQ_SECRETS = re.compile(
+    r"\$ENV\b|(?<!(?<!\.)\.)\benv\b|\binput_filename\b|\bstrenv\b|\benvsubst\b|\bload|\binclude\b|\bimport\b"
+    r"|\$__prog|\bsystem\b"
+)
+_TARGET = re.compile(r"""(?:>>?\s*\(?\s*"|(?:^|[;}\s\d$/])[wW]\s+)([^"\n;}]+)""")
+_NO_NAME = re.compile(r"[*\\^\[]")
+_OPERAND = re.compile(r"[\w./-]+")
+_FROM_FILE = re.compile(r"-\w*[fE]|--file|--exec|-f-|--from-file")
 
 
-def _jq(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    if name != "jq" and any(re.match(r"-\w*i|--inplace|--in-place|-s$|--split-exp", word) for word in words):
-        mentioned = [found for word in words for found in scene.path(word, PathOp.WRITE) if not word.startswith("-")]
-        return [Finding(Risk.WRITE, "writer", f"{name} changes files"), *mentioned]
-    pending, flat = list(words), list[str]()
-    findings: list[Finding] = []
-    while pending:
-        word = pending.pop(0)
-        if word in ("--arg", "--argjson", "--rawfile", "--slurpfile", "--argfile"):
-            values = pending[:2]
-            del pending[:2]
-            if word not in ("--arg", "--argjson") and len(values) == 2:
-                findings.extend(scene.path(values[1], PathOp.READ))
-        else:
-            flat.append(word)
-    table = read_table("""
-    -ncrjaSCMesRVhPNv -f< -L! -o: -p: -I: --null-input --compact-output --raw-output --join-output --ascii-output
-    --sort-keys --color-output --monochrome-output --exit-status --slurp --raw-input --tab --indent: --from-file<
-    --seq --stream --unbuffered --args --jsonargs --output-format: --input-format: --prettyPrint --no-colors --help
-    --version | TEXT READ*
-""")
-    arguments = read_arguments(table, flat)
-    if arguments.operands[:1] in (("eval",), ("e",), ("eval-all",), ("ea",)):
-        arguments = Arguments(arguments.given, arguments.operands[1:], arguments.strange)
-    if arguments.has("-f", "--from-file", "--args", "--jsonargs"):
-        findings.append(unclear("opaque-code", f"the {name} program or its input is not in the line"))
-    findings.extend(judge_arguments(name, table, arguments, scene))
-    if name == "yq":
-        # Where a file has the name of the expression, yq takes it for the file; a lone one is read then.
-        findings.extend(found for word in arguments.operands[:1] for found in scene.mentions(word))
-        findings.extend(
-            found
-            for word in arguments.operands
-            if len(arguments.operands) == 1
-            for found in scene.path(word, PathOp.READ)
+def _judge(name: str, words: Sequence[str], scene: Scene, language: str) -> list[Finding]:
+    plain, harmless = _PLAIN[language]
+    pending = list(words)
+    while pending and harmless.fullmatch(pending[0]):
+        pending.pop(0)
+    in_place = language == "sed" and pending[:1] == ["-i"]
+    program, *files = pending[in_place:] or [""]
+    is_plain = name != "yq" and is_static(program) and plain.fullmatch(program) is not None
+    if not is_plain or any(file.startswith("-") or "=" in file or not is_static(file[:1]) for file in files):
+        return _search(name, words, scene, language)
+    found = [found for file in files for found in scene.path(file, PathOp.READ)]
+    if not in_place:
+        return [Finding(Risk.READ, "reader", f"{name} only prints"), *found]
+    writes = [found for file in files for found in scene.path(file, PathOp.WRITE)]
+    return [Finding(Risk.WRITE, "writer", "sed -i changes files"), *found, *writes]
+
+
+def _search(name: str, words: Sequence[str], scene: Scene, language: str) -> list[Finding]:
+    """Look for danger in what is not followed: protected names, written files, and words that run something."""
+    findings = [unclear("opaque-code", f"{name} runs a program in its own language, which may do more than print")]
+    fed = scene.feed.text or ""
+    pattern = _JQ_SECRETS if language == "jq" else _MAY_RUN
+    program = next((word for word in words if not word.startswith("-")), "")
+    for text in (*words, fed):
+        if language == "awk" and _HARM.fullmatch(text):
+            findings.append(dangerous("dangerous-option", f"{name} {text} loads other code"))
+        code = text.partition("=")[2] if text.startswith("--") else text[2:] if text.startswith("-") else text
+        match = pattern.search(code)
+        if match is not None:
+            findings.append(dangerous("opaque-code", f"the {name} program contains {match.group().strip()!r}"))
+        for target in _TARGET.findall(code):
+            findings.extend(one for one in scene.path(target.strip(), PathOp.WRITE) if one.risk is Risk.CRITICAL)
+        tokens = (
+            () if name == "jq" and text == program else (text, *re.split(r"[\s'\"(){};,]+", text.replace(UNKNOWN, " ")))
         )
-    match = _JQ_DANGER.search(" ".join(arguments.operands[:1]))
-    if match is not None:
-        findings.append(dangerous("opaque-code", f"the {name} program contains {match.group()!r}"))
+        named = (one for token in dict.fromkeys(tokens) if not _NO_NAME.search(token) for one in scene.mentions(token))
+        only_read = language == "jq" or (text != program and _OPERAND.fullmatch(text) is not None)
+        findings.extend(one for one in named if one.rule == "secret-read" or not only_read)
+    if any(_FROM_FILE.fullmatch(word) for word in words) and (scene.feed.is_pipe or UNKNOWN in fed):
+        findings.append(dangerous("piped-script", f"{name} may run its input"))
+    changes = language == "sed" and any(re.match(r"-\w*[iI]|--in-place", word) for word in words)
+    op = PathOp.WRITE if changes or (name == "yq" and "-i" in words) else PathOp.READ
+    for word in words:
+        if not word.startswith("-"):
+            findings.extend(one for one in scene.path(word, op) if one.path or one.risk is Risk.CRITICAL)
     return findings
+
+
+def _for(language: str) -> Callable[[str, Sequence[str], Scene], list[Finding]]:
+    return lambda name, words, scene: _judge(name, words, scene, language)
 
 
 FILTERS: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
-    "sed": _sed,
-    "gsed": _sed,
-    "awk": _awk,
-    "gawk": _awk,
-    "mawk": _awk,
-    "nawk": _awk,
-    "jq": _jq,
-    "yq": _jq,
-    "gojq": _jq,
+    **dict.fromkeys(("sed", "gsed"), _for("sed")),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _for("awk")),
+    **dict.fromkeys(("jq", "yq", "gojq"), _for("jq")),
 }
 """Judges by program name."""

@@ -1,17 +1,15 @@
 """find: what it lists, deletes and writes, and what it runs for what it finds."""
 
-import posixpath
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_static, split_words
 from treadle.policy.operations import PathOp
-from treadle.policy.shell.listing import SEARCHES, Use, listed_by, name_like, names_no_secret
-from treadle.policy.shell.readers import CONTENT_FREE, readers
-from treadle.policy.shell.scene import Feed, Scene
+from treadle.policy.shell.readers import CONTENT_FREE
+from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
 
 _FIND_FLAGS = frozenset(
@@ -29,7 +27,6 @@ _FIND_VALUES = frozenset(
 )
 _FIND_READS = frozenset({"-newer", "-anewer", "-cnewer", "-samefile"})
 _FIND_WRITES = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
-_FIND_BRANCHES = frozenset({"-o", "-or", "!", "-not", ","})
 _FIND_PATTERNS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"})
 _FIND_DESTROYERS = frozenset({"rm", "unlink", "shred", "truncate", "dd"})
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
@@ -37,17 +34,13 @@ _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """Where find starts, and the patterns of paths and `names` it is given.
+    """Where find starts, and the patterns of paths it is given.
 
-    `is_plain`: it finds files only, no links, and only those that all the patterns fit. `is_narrow`: what it finds has
-    a name that a pattern says something of.
+    `is_narrow`: what it finds has a name that a pattern says something of.
     """
 
     starts: tuple[str, ...]
     patterns: tuple[str, ...]
-    names: tuple[str, ...] = ()
-    is_plain: bool = False
-    before: tuple[str, ...] = ()
     is_narrow: bool = False
 
 
@@ -67,19 +60,7 @@ def judge_find(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     patterns += [
         text.replace("\\", "").replace(".*", "*") for test, text in pairwise(pending) if test.endswith("regex")
     ]
-    has_files_only = ("-type", "f") in pairwise(pending)
-    branches = not _FIND_BRANCHES.isdisjoint(pending)
-    names = [name for test, name in pairwise(pending) if test in ("-name", "-iname")]
-    plain = has_files_only and not branches
-    runs = next((place for place, word in enumerate(words) if word in _FIND_RUNS), len(words))
-    search = _Search(
-        tuple(starts),
-        tuple(patterns),
-        tuple(names),
-        is_plain=plain,
-        before=tuple(words[:runs]),
-        is_narrow=_is_narrow(pending),
-    )
+    search = _Search(tuple(starts), tuple(patterns), is_narrow=_is_narrow(pending))
     while pending:
         findings.extend(_find_step(pending, search, scene))
     return findings
@@ -136,8 +117,6 @@ def _find_run(word: str, pending: list[str], search: _Search, scene: Scene) -> l
     findings = [Finding(Risk.EXECUTE, "wrapper", f"find {word} runs a command for what it finds")]
     if not inner:
         return findings
-    if word == "-exec" and (reading := _reads_found(inner, search, scene) or _reads_listed(inner, search, scene)):
-        return reading
     found = scene.command(tuple(part.replace("{}", UNKNOWN) for part in inner))
     for pattern in search.patterns:
         marked = as_glob(pattern)
@@ -150,52 +129,6 @@ def _find_run(word: str, pending: list[str], search: _Search, scene: Scene) -> l
     if any(finding.risk is Risk.CRITICAL for finding in found) or inner[0] in ("rm", "mv", "shred", "dd", "cp"):
         findings.extend(_reaches_out(search, scene))
     return findings + found
-
-
-def _reads_found(inner: list[str], search: _Search, scene: Scene) -> list[Finding]:
-    """Judge a reader of what find finds by a file that it could find; empty where more than reading is possible.
-
-    What it finds begins with where it starts, so that it is never taken for an option.
-    """
-    starts = search.starts or (".",)
-    if not (all(map(is_static, starts)) and _takes_whole_names(inner)):
-        return []
-    if inner[0] not in CONTENT_FREE:
-        if not search.is_plain or not search.names or inner[0] not in readers():
-            return []
-        if not all(map(names_no_secret, search.names)):
-            return []
-    name = name_like(search.names[0]) if search.names else "x"
-    found = [
-        finding
-        for start in starts
-        for finding in scene.command(
-            tuple(posixpath.join(start, posixpath.basename(name)) if part == "{}" else part for part in inner)
-        )
-    ]
-    return _only_reading(found)
-
-
-def _reads_listed(inner: list[str], search: _Search, scene: Scene) -> list[Finding]:
-    """Judge a reader by the files that find finds now; empty where more than reading is possible."""
-    if not _takes_whole_names(inner):
-        return []
-    feed = Feed(upstream=(("find", *search.before),), lists_in=scene.cwd)
-    use = Use.NAME if inner[0] in CONTENT_FREE else Use.SEARCH if inner[0] in SEARCHES else Use.READ
-    listing = listed_by(replace(scene, feed=feed), use)
-    if listing is None:
-        return []
-    found = scene.command(tuple(listing.sample if part == "{}" else part for part in inner))
-    return _only_reading(found)
-
-
-def _takes_whole_names(inner: Sequence[str]) -> bool:
-    """Whether a command is known, but for the names that stand in it as words of their own."""
-    return all(map(is_static, inner)) and not any("{}" in part and part != "{}" for part in inner)
-
-
-def _only_reading(found: list[Finding]) -> list[Finding]:
-    return found if all(finding.risk in (Risk.NONE, Risk.READ) for finding in found) else []
 
 
 def _reaches_out(search: _Search, scene: Scene) -> list[Finding]:

@@ -28,14 +28,10 @@ _TREES_WITH_SECRETS = frozenset({"/", "/etc", "/root", "/home", "/proc", "/Users
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """What a command reads from its standard input: `upstream` are the commands that a pipe comes from.
-
-    `lists_in` is the directory they run in, where all they do is print there.
-    """
+    """What a command reads from its standard input: `upstream` are the commands that a pipe comes from."""
 
     upstream: tuple[tuple[str, ...], ...] = ()
     text: str | None = None
-    lists_in: str = UNKNOWN
 
     @property
     def is_pipe(self) -> bool:
@@ -67,14 +63,9 @@ class Trace:
 
 @dataclass(slots=True)
 class Effort:
-    """How many more commands may be judged, so that no line takes long; `scripts` are the strings judged so far.
-
-    `files` is how many more files may be looked at.
-    """
+    """How many more commands may be judged, so that no line takes long."""
 
     left: int = 3000
-    files: int = 6000
-    scripts: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import HASH, UNKNOWN, is_static
+from treadle.policy.marks import UNKNOWN, is_static
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.assignments import judge_assignment
 from treadle.policy.shell.blocks import follow_block
@@ -161,11 +161,7 @@ class Walk:
                     self.script(script, replace(scene, feed=Feed()))
                 case segments:
                     findings.extend(judge_segments(segments, scene, self.script, gentle=gentle))
-        if (
-            words
-            and not _takes_any_words(words)
-            and any(_may_split(word, scene, of_git=words[0] == "git") for word in command.words)
-        ):
+        if words and not _takes_any_words(words) and any(_may_split(word, scene) for word in command.words):
             text = f"{words[0]}: unquoted text may become several words, even options; put it in double quotes"
             findings.append(unclear("unknown-words", text))
         if words and words[0] in self._defining:
@@ -175,9 +171,6 @@ class Walk:
         findings.extend(names_secret(command.words, "".join(words[:1]), scene))
         fed = feed or scene.feed
         own = judge_command(words, replace(scene, feed=fed))
-        if HASH in words:
-            # What names commits may also print nothing.
-            own += judge_command(tuple(word for word in words if word != HASH), replace(scene, feed=fed))
         self._add(
             JudgedCommand(
                 text=command.text,
@@ -257,11 +250,8 @@ def _takes_any_words(words: tuple[str, ...]) -> bool:
     return words[0] in _TAKES_ANY_WORDS or (words[0] == "printf" and is_static("".join(words[1:2])))
 
 
-def _may_split(word: Word, scene: Scene, *, of_git: bool) -> bool:
-    """Whether a part of a word is neither known nor quoted: the shell makes as many words of it as it has blanks.
-
-    Several names of commits are as good as one to git, whatever it reads.
-    """
+def _may_split(word: Word, scene: Scene) -> bool:
+    """Whether a part of a word is neither known nor quoted: the shell makes as many words of it as it has blanks."""
     for segment in word.segments:
         match segment:
             case Parameter(quoted=False, name=name) if name not in _NUMBERS:
@@ -271,6 +261,6 @@ def _may_split(word: Word, scene: Scene, *, of_git: bool) -> bool:
             case _:
                 continue
         text = expand_text((segment,), scene.variables, scene.cwd)
-        if UNKNOWN in text or (HASH in text and not of_git):
+        if UNKNOWN in text:
             return True
     return False

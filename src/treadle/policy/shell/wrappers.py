@@ -8,7 +8,6 @@ from itertools import pairwise
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_static, shown
 from treadle.policy.shell.assignments import judge_assignment
-from treadle.policy.shell.listing import SEARCHES, Use, listed_by
 from treadle.policy.shell.options import Arguments, Role, read_arguments, read_table
 from treadle.policy.shell.readers import CONTENT_FREE
 from treadle.policy.shell.scene import Feed, Scene
@@ -95,14 +94,6 @@ _WATCH = read_table(
     "-dtgecbprwx -n: -q: --differences? --interval: --no-title --exec --chgexit --errexit --color --beep"
 )
 _SCRIPT = read_table("-aefqt -c: -E: -I> -O> -B> -T> -m: -o: --command: --quiet --append --return --flush")
-
-
-_TAKES_WORDS = frozenset(
-    {"-0", "--null", "-r", "--no-run-if-empty", "-t", "--verbose", "-n", "--max-args", "-L", "-P", "--max-procs", "-I",
-     "-d", "--delimiter"}
-)  # fmt: skip
-_SHOWS_ITS_WORDS = frozenset({"echo", "basename", "dirname", "true"})
-"""Programs that only print their words, whatever those are."""
 
 
 def is_wrapper(name: str) -> bool:
@@ -197,15 +188,7 @@ def _xargs(words: Sequence[str], scene: Scene) -> list[Finding]:
         inner = tuple(word.replace(marks[0], UNKNOWN) for word in inner)
     if _is_safely_fed(inner[0], arguments, scene):
         return findings + scene.command((*inner, "./x"))
-    values = _known_operands(inner[0], arguments, scene)
-    if values:
-        words = arguments.operands or ("echo",)
-        runs = {tuple(word.replace(marks[0], one) for word in words) if marks else (*words, one) for one in values}
-        runs |= set() if marks else {(*words, *values), words}
-        plain = replace(scene, feed=Feed())
-        return findings + [found for run in sorted(runs) for found in plain.command(run)]
-    text = "the operands are unknown until it runs; they are known after find, git ls-files or grep -l"
-    findings.append(unclear("xargs", f"xargs {shown(inner[0])}: {text}"))
+    findings.append(unclear("xargs", f"xargs {shown(inner[0])}: the operands are unknown until it runs"))
     for word in [*(word for command in scene.feed.upstream for word in command[1:]), *(scene.feed.text or "").split()][
         :MAX_FED_WORDS
     ]:
@@ -230,39 +213,6 @@ def _finds_by_name(scene: Scene) -> bool:
 
 def _critical(findings: list[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.risk is Risk.CRITICAL]
-
-
-def _known_operands(program: str, arguments: Arguments, scene: Scene) -> tuple[str, ...]:
-    """Give operands that stand for all those that xargs adds; nothing where those are unknown."""
-    own = {option.name for option in arguments.given}
-    if arguments.strange or not own <= _TAKES_WORDS or {"\\n"} != {"\\n", *arguments.values("-d", "--delimiter")}:
-        return ()
-    if program in _SHOWS_ITS_WORDS:
-        return ("x", "y")
-    words = _printed_words(scene.feed, whole=arguments.has("-I"))
-    if words:
-        return words
-    use = Use.NAME if program in CONTENT_FREE else Use.SEARCH if program in SEARCHES else Use.READ
-    listing = listed_by(scene, use)
-    if listing is None or listing.is_nul is not arguments.has("-0", "--null"):
-        return ()
-    return (listing.sample, listing.sample)
-
-
-def _printed_words(feed: Feed, *, whole: bool) -> tuple[str, ...]:
-    """Give the words that a lone echo, printf or seq sends through the pipe; with `whole`, only if each is a line."""
-    if len(feed.upstream) != 1:
-        return ()
-    name, *words = feed.upstream[0]
-    if name == "printf" and words[:1] == ["%s\\n"]:
-        words = words[1:]
-    elif name == "seq" and all(re.fullmatch(r"\d{1,9}", word) for word in words):
-        words = ["1"]
-    elif name != "echo" or (whole and len(words) > 1):
-        return ()
-    found = tuple(one for word in words for one in word.split())
-    odd = len(found) > MAX_FED_WORDS or (whole and len(found) != len(words)) or set("'\"\\") & set("".join(found))
-    return () if odd or not all(is_static(one) and not one.startswith("-") for one in found) else found
 
 
 def _is_safely_fed(program: str, arguments: Arguments, scene: Scene) -> bool:
