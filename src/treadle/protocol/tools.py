@@ -189,40 +189,6 @@ class SandboxDenial(Record, frozen=True, kw_only=True):
     text: str = ""
 
 
-class ChangeKind(StrEnum):
-    """What became of a path in a throw-away copy."""
-
-    ADDED = "added"
-    CHANGED = "changed"
-    DELETED = "deleted"
-
-
-class CopyChange(Record, frozen=True, kw_only=True):
-    """One path that a command changed in its copy: absolute, with the lines of it (None: it is no text).
-
-    `held` says why it is never applied; empty for what can be.
-    """
-
-    path: str
-    kind: ChangeKind
-    added: int | None = None
-    removed: int | None = None
-    held: str = ""
-
-
-class CopyChanges(Record, frozen=True, kw_only=True):
-    """What a command left in its throw-away copy of the workspace; a yes is bound to `digest`, which names all of it.
-
-    `ignored` counts the files that were thrown away because git ignores them, or a tool keeps its cache there.
-    `trouble` says why the copy could not hold what the command did, so that it failed for that: empty where it could.
-    """
-
-    digest: str = ""
-    changes: tuple[CopyChange, ...] = ()
-    ignored: int = 0
-    trouble: str = ""
-
-
 class CallResult(Record, frozen=True, kw_only=True):
     """The outcome of a call: what the model reads, whose words they are, what changed, and what the sandbox stopped.
 
