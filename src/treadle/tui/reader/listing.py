@@ -84,7 +84,11 @@ def _more(listing: Listing) -> list[str]:
     more = len(_fitting(listing)) - _MOST
     if more > 0:
         return [f"{more} more."]
-    return [] if _shown(listing) else [f"Nothing fits {printable(listing.typed)}." if listing.typed else "Nothing."]
+    return (
+        []
+        if _shown(listing)
+        else [f"Nothing fits {printable(' '.join(listing.typed.split()))}." if listing.typed else "Nothing."]
+    )
 
 
 def _how(listing: Listing) -> str:
