@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,12 +28,10 @@ BYTES_PER_TOKEN = 4.2
 """Of English and JSON, about: what a request costs is told by no local figure."""
 
 
-class FirstRequest:
-    """A server that notes when the first byte of a request arrives, and how large its body is."""
+class Server(ABC):
+    """Answers the connections to a port of its own, one after another."""
 
     def __init__(self) -> None:
-        self.arrived = 0.0
-        self.size = 0
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         threading.Thread(target=self._serve, daemon=True).start()
@@ -41,22 +40,37 @@ class FirstRequest:
         while True:
             connection, _ = self._socket.accept()
             with connection:
-                head = connection.recv(65536)
-                self.arrived = self.arrived or time.perf_counter()
-                while b"\r\n\r\n" not in head:
-                    head += connection.recv(65536)
-                header, _, body = head.partition(b"\r\n\r\n")
-                size = next(
-                    int(line.split(b":")[1]) for line in header.lower().split(b"\r\n") if b"content-length" in line
-                )
-                self.size = self.size or size
-                while len(body) < size:
-                    body += connection.recv(65536)
-                connection.sendall(
-                    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
-                    + f"content-length: {len(REPLY)}\r\nconnection: close\r\n\r\n".encode()
-                    + REPLY
-                )
+                self.answer(connection)
+
+    @abstractmethod
+    def answer(self, connection: socket.socket) -> None:
+        """Read a request and answer it."""
+
+
+class FirstRequest(Server):
+    """Notes when the first byte of a request arrives, and how large its body is."""
+
+    def __init__(self) -> None:
+        self.arrived = 0.0
+        self.size = 0
+        super().__init__()
+
+    def answer(self, connection: socket.socket) -> None:
+        """Read the request whole, and answer it at once."""
+        head = connection.recv(65536)
+        self.arrived = self.arrived or time.perf_counter()
+        while b"\r\n\r\n" not in head:
+            head += connection.recv(65536)
+        header, _, body = head.partition(b"\r\n\r\n")
+        size = next(int(line.split(b":")[1]) for line in header.lower().split(b"\r\n") if b"content-length" in line)
+        self.size = self.size or size
+        while len(body) < size:
+            body += connection.recv(65536)
+        connection.sendall(
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+            + f"content-length: {len(REPLY)}\r\nconnection: close\r\n\r\n".encode()
+            + REPLY
+        )
 
 
 def wall(command: list[str]) -> float:

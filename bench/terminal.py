@@ -12,13 +12,12 @@ import subprocess
 import sys
 import tempfile
 import termios
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bench.startup import interleaved
+from bench.startup import Server, interleaved
 from treadle.protocol.notifications import TextDelta, TurnStarted
 from treadle.tui.paint import Painter
 from treadle.tui.theme import Theme
@@ -87,32 +86,18 @@ class OnTerminal:
         os.close(self._master)
 
 
-class Streams:
+class Streams(Server):
     """A model that writes Markdown, a token at a time, `PER_SECOND` of them."""
 
-    def __init__(self) -> None:
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        while True:
-            connection, _ = self._socket.accept()
-            with connection:
-                connection.recv(65536)
-                connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
-                try:
-                    for number, event in enumerate(_events()):
-                        pause = self._begun(number) - time.perf_counter()
-                        time.sleep(max(0.0, pause))
-                        connection.sendall(f"data: {json.dumps(event)}\n\n".encode())
-                except OSError:
-                    continue
-
-    def _begun(self, number: int) -> float:
-        if not number:
-            self._start = time.perf_counter()
-        return self._start + number / PER_SECOND
+    def answer(self, connection: socket.socket) -> None:
+        """Write until all is written, or nobody reads it any more."""
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
+        begun = time.perf_counter()
+        with suppress(OSError):
+            for number, event in enumerate(_events()):
+                time.sleep(max(0.0, begun + number / PER_SECOND - time.perf_counter()))
+                connection.sendall(f"data: {json.dumps(event)}\n\n".encode())
 
 
 def _events() -> Iterator[dict[str, object]]:

@@ -119,7 +119,7 @@ async def test_trust_is_asked_a_model_is_chosen_and_a_yes_has_a_comment(tmp_path
             await answers(terminal, "2")
             await reads(terminal, f"\nTrusted: {project}", READY)
             terminal.type("/model\n")
-            await reads(terminal, "Which model?", "After it may come off, low, medium, high")
+            await reads(terminal, "Which model?", "After the number you can add off, low")
             await answers(terminal, "")
             await asyncio.sleep(0.2)
             terminal.type("write it\n")

@@ -75,6 +75,31 @@ def test_half_an_answer_is_held_until_the_other_half_comes_however_late() -> Non
     assert [press.data for press in found] == ["a", "b"]
 
 
+@pytest.mark.parametrize("reply", REPLIES)
+@pytest.mark.parametrize("first", [1, 2, 3, 4])
+@pytest.mark.parametrize("second", [0, 9])
+def test_of_an_answer_that_was_taken_for_keys_at_first_the_other_part_is_no_typing(
+    reply: str, first: int, second: int
+) -> None:
+    held = ReplyFilter()
+    assert held.feed(reply[:first]) == ""
+    assert held.release() == reply[:first]
+    if second:
+        assert held.feed(reply[first:second]) == ""
+        assert held.release() == ""
+    assert held.feed(f"{reply[max(first, second) :]}hello") == "hello"
+
+
+def test_keys_after_escape_are_typing() -> None:
+    held = ReplyFilter()
+    held.feed("\x1b")
+    held.release()
+    assert "".join(held.feed(key) + held.release() for key in "]11;rgb:f/f/f") == "]11;rgb:f/f/f"
+    held.feed("\x1b")
+    held.release()
+    assert held.feed("]1 of 2") == "]1 of 2"
+
+
 def test_an_answer_that_never_ends_takes_no_later_key_with_it() -> None:
     held = ReplyFilter()
     assert held.feed("\x1b]11;rgb:1e") == ""

@@ -254,7 +254,7 @@ async def test_no_other_session_is_opened_while_treadle_works(tmp_path: Path) ->
         await rig.live.post(prompt("edit it"), SOURCE)
         await term.until("tab to answer")
         term.type(ENTER)
-        await term.until("This session waits for your answer.")
+        await term.until("Treadle is waiting for your answer to a question.")
         assert chosen == []
 
 
@@ -265,3 +265,27 @@ async def test_where_there_is_no_other_session_to_go_to_the_command_says_so(tmp_
         await asyncio.sleep(0.1)
         term.type(ENTER)
         await term.until("Another session cannot be opened from here.")
+
+
+async def test_a_terminal_without_utf_8_is_shown_ascii(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("locale.getpreferredencoding", lambda **_: "iso-8859-15")
+    await other_session(tmp_path, "Fix the cart total")
+    shown: list[str] = []
+    async with session(tmp_path, says(text("one"))) as rig, terminal(rig.live, switch=lambda _: None) as (term, _):
+        await term.until(READY)
+        for keys, wanted in (("/", "/resume"), ("?", "earlier messages"), ("@cart", "> shop/cart.py")):
+            term.type(keys)
+            await term.until(wanted)
+            shown.append(term.shown)
+            term.type("\x15")
+        for keys, wanted in (("/resume", "Resume >"), ("/model", "Model >")):
+            term.type(keys)
+            await asyncio.sleep(0.1)
+            term.type(ENTER)
+            await term.until(wanted, "esc close")
+            shown.append(term.shown)
+            term.type(ESCAPE)
+            await term.until_gone(wanted)
+        term.type(f"go{ENTER}")
+        await term.until("* Done")
+    assert [text for text in (*shown, term.shown) if not text.isascii()] == []

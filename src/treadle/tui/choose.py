@@ -21,12 +21,13 @@ from treadle.tui.ending import Left
 from treadle.tui.inline import Inline, question_keys
 from treadle.tui.lines import Line
 from treadle.tui.look import Look
-from treadle.tui.reader.before import choose_by_number
 
 
 async def choose(choosing: Choosing, look: Look, later: Awaitable[Choosing] | None = None) -> Chosen | Left:
     """Show a list until a row is taken; what `later` gives replaces it, if it comes in time."""
     if look.plain:
+        from treadle.tui.reader.before import choose_by_number
+
         return await choose_by_number(choosing, later)
     return await _List(choosing, look).run(later)
 

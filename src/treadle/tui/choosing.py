@@ -16,7 +16,6 @@ from treadle.tui.lines import Line
 from treadle.tui.look import Look
 from treadle.tui.picker import Pick, picker_lines
 from treadle.tui.picker_keys import add_picker_keys
-from treadle.tui.reader.before import choose_session_by_number
 from treadle.tui.session_picker import SessionPicker
 
 
@@ -26,6 +25,8 @@ async def choose_session(folder: Path, look: Look) -> str:
     Raises `StoreError` where the sessions cannot be read.
     """
     if look.plain:
+        from treadle.tui.reader.before import choose_session_by_number
+
         return await choose_session_by_number(folder)
     failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 

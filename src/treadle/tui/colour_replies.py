@@ -31,10 +31,12 @@ class ReplyFilter:
 
     def __init__(self) -> None:
         self._held = ""
+        self._released = ""
 
     def feed(self, data: str) -> str:
         """Give what is left of `data`."""
-        before, self._held = self._held, ""
+        before = self._released if _goes_on(self._released, data) else self._held
+        self._held = self._released = ""
         left = _REPLY.sub("", _CUT_OFF.sub("", before + data))
         if len(before) >= _SURE and left.startswith(before) and not _BEGINS.match(left):
             left = left[len(before.removesuffix("\x1b")) :]  # its end never came
@@ -49,5 +51,15 @@ class ReplyFilter:
         return held
 
     def release(self) -> str:
-        """Give what was held back if it is no reply after all, as nothing followed in time."""
-        return self.rest() if len(self._held) < _SURE else ""
+        """Give what was held back if it seems to be no reply, as nothing followed in time."""
+        if len(self._held) >= _SURE:
+            return ""
+        self._released = self.rest()
+        return self._released
+
+
+def _goes_on(released: str, data: str) -> bool:
+    """Whether a reply began with what was taken for keys, and goes on here: a person types one key at a time."""
+    whole = released + data
+    begins = _BEGINS.match(whole) and len(whole) >= _SURE
+    return bool(released) and len(data) > 1 and bool(begins or _REPLY.match(whole))

@@ -13,8 +13,13 @@ from prompt_toolkit.data_structures import Point
 from prompt_toolkit.layout import AnyContainer, DynamicContainer
 from prompt_toolkit.layout.mouse_handlers import MouseHandlers
 from prompt_toolkit.layout.screen import Char, Screen, WritePosition
-from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
+
+from treadle.tui.pasting import KeyParser, parse_keys
+from treadle.tui.theme import Theme
+
+_ESCAPE_TIMEOUT = 0.05
+_META_TIMEOUT = 0.25
 
 
 class Anchored(DynamicContainer):
@@ -49,10 +54,18 @@ class Anchored(DynamicContainer):
         screen.set_cursor_position(window, Point(x=0, y=0))
 
 
-def without_cursor_reports(output: Output) -> None:
-    """The application is as high as it needs to be: where the cursor is need not be asked, and not be waited for."""
+def set_up(application: Application[Any], theme: Theme, resized: Callable[[], None]) -> KeyParser | None:
+    """Let an application draw and read keys as Treadle does, and call `resized` when the terminal has another size."""
+    output = application.output
     if isinstance(output, Vt100_Output):
+        # The application is as high as it needs to be: where the cursor is need not be asked, and not be waited for.
         output.enable_cpr = False
+        if theme.ascii:
+            output.write = lambda data: Vt100_Output.write(output, theme.legible(data))  # type: ignore[method-assign]
+    application._on_resize = resized  # type: ignore[method-assign]  # noqa: SLF001 - there is no other way in
+    application.ttimeoutlen = _ESCAPE_TIMEOUT
+    application.timeoutlen = _META_TIMEOUT
+    return parse_keys(application.input)
 
 
 def erase(application: Application[Any]) -> None:

@@ -18,25 +18,21 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import HSplit, Layout, Window
-from prompt_toolkit.layout.controls import FormattedTextControl
 from prompt_toolkit.styles import Style
 
 from treadle.app.exits import Exit
 from treadle.tui.bindings import add_pager_keys, add_question_keys
 from treadle.tui.dialog import Key, Press
-from treadle.tui.drawn import Anchored, erase, without_cursor_reports
+from treadle.tui.drawn import Anchored, erase, set_up
 from treadle.tui.ending import Left, ends_on_signals
+from treadle.tui.lent import Lent
 from treadle.tui.lines import Line, ansi, fragments, line, text_of, wrap
 from treadle.tui.look import Look
-from treadle.tui.pager import Pager, Turn
-from treadle.tui.pasting import parse_keys
-from treadle.tui.reader.before import say
+from treadle.tui.pager import Pager
 from treadle.tui.windows import text_window
 
 T = TypeVar("T")
 
-_ESCAPE_TIMEOUT = 0.05
-_META_TIMEOUT = 0.25
 _MARGIN = 1
 """Rows of the scrollback that stay in sight."""
 
@@ -53,9 +49,8 @@ class Inline(Generic[T]):
         self._look = look
         self._draw = draw
         self._add_keys = add_keys
-        self._pager: Pager | None = None
         self._rows = text_window(self._shown, focusable=True)
-        self._pages = Window(FormattedTextControl(self._page, focusable=True, show_cursor=False))
+        self._lent = Lent(lambda: self._app, self._returned)
         self._app = self._make_application()
 
     async def run(self, beside: Awaitable[None] | None = None, *, keep_typed: bool = False) -> T | Left:
@@ -104,47 +99,32 @@ class Inline(Generic[T]):
 
     def page(self, lay_out: Callable[[int], Sequence[Line]]) -> None:
         """Show a long text on the alternate screen until it is closed."""
-        erase(self._app)
-        self._pager = Pager(lay_out, self._look.theme.signs)
-        self._app.renderer.full_screen = True
-        self._app.layout.focus(self._pages)
+        self._lent.page(Pager(lay_out, self._look.theme.signs))
         self.refresh()
 
-    def _turn(self, turn: Turn, text: str) -> None:
-        if self._pager is not None and not self._pager.press(turn, text):
-            self._pager = None
-            self._app.renderer.erase()
-            self._app.renderer.full_screen = False
-            self._app.layout.focus(self._rows)
+    def _returned(self) -> None:
+        self._app.layout.focus(self._rows)
         self.refresh()
 
     def _shown(self) -> StyleAndTextTuples:
         return fragments(self._draw(*self.size))
 
-    def _page(self) -> StyleAndTextTuples:
-        size = self._app.output.get_size()
-        return fragments(self._pager.draw(size.columns, size.rows)) if self._pager is not None else []
-
     def _make_application(self) -> "Application[T | Left]":
         rows = HSplit([self._rows, Window()])
         application: Application[T | Left] = Application(
-            layout=Layout(Anchored(lambda: rows if self._pager is None else self._pages), self._rows),
+            layout=Layout(Anchored(lambda: self._lent.pages if self._lent.paging else rows), self._rows),
             key_bindings=self._make_keys(),
             style=Style.from_dict(self._look.theme.for_prompt_toolkit()),
             erase_when_done=True,
         )
-        without_cursor_reports(application.output)
-        self._parser = parse_keys(application.input)
-        application._on_resize = self._resized  # type: ignore[method-assign]  # noqa: SLF001 - there is no other way in
-        application.ttimeoutlen = _ESCAPE_TIMEOUT
-        application.timeoutlen = _META_TIMEOUT
+        self._parser = set_up(application, self._look.theme, self._resized)
         return application
 
     def _make_keys(self) -> KeyBindings:
         keys = KeyBindings()
-        listing = Condition(lambda: self._pager is None)
+        listing = Condition(lambda: not self._lent.paging)
         self._add_keys(self, keys, listing)
-        add_pager_keys(keys, ~listing, take=self._turn)
+        add_pager_keys(keys, ~listing, take=self._lent.turn)
         keys.add("<sigint>")(lambda _: self.end(Left(Exit.INTERRUPTED)))
         keys.add("c-d", filter=listing)(lambda _: self.end(Left(Exit.DONE)))
         keys.add("c-z", filter=listing)(lambda event: event.app.suspend_to_background())
@@ -155,10 +135,8 @@ class Inline(Generic[T]):
         return self._parser is None or self._parser.keys <= 1
 
     def _resized(self) -> None:
-        if self._pager is not None:
-            self._app.output.erase_screen()
-            self._app.output.cursor_goto(0, 0)
-            self._app.renderer.reset(leave_alternate_screen=False)
+        if self._lent.paging:
+            self._lent.clear_page()
         else:
             erase(self._app)
         self._app.invalidate()
@@ -189,6 +167,8 @@ def _forget_typed(application: "Application[T]") -> None:
 def leave_line(look: Look, row: Line) -> None:
     """Print a line into the scrollback, wrapped at the width of the terminal."""
     if look.plain:
+        from treadle.tui.reader.before import say
+
         say(text_of(row).strip())
         return
     columns = get_app_session().output.get_size().columns

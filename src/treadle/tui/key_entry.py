@@ -8,7 +8,6 @@ from treadle.tui.ending import Left
 from treadle.tui.inline import Inline, question_keys
 from treadle.tui.lines import Line, cells, clip, line, wrap
 from treadle.tui.look import Look
-from treadle.tui.reader.before import read_hidden, skippable
 
 T = TypeVar("T")
 
@@ -19,6 +18,8 @@ _RUB_OUT, _CLEAR = ("\x7f", "\x08"), "\x15"
 async def read_key(title: str, text: str, look: Look, problem: str = "") -> str | Left | None:
     """Read a key that is not shown; None where the person goes back. `text` is said below the title."""
     if look.plain:
+        from treadle.tui.reader.before import read_hidden
+
         how = "Type or paste it and press Enter. Enter alone: back."
         return await read_hidden(f"{title}.", *filter(None, [problem]), text, how)
     return await _KeyEntry(title, text, look, problem).run()
@@ -27,6 +28,8 @@ async def read_key(title: str, text: str, look: Look, problem: str = "") -> str 
 async def with_skip(text: str, work: Awaitable[T], look: Look) -> T | Left | None:
     """Show what is being done until it is; None where the person does not wait for it."""
     if look.plain:
+        from treadle.tui.reader.before import skippable
+
         return await skippable(text, work)
 
     def draw(columns: int, _rows: int) -> list[Line]:
@@ -70,7 +73,7 @@ class _KeyEntry:
             above += wrap(line(("warn", f"  {self._problem}")), inner, line("  "))
         above += wrap(line(f"  {self._text}"), inner, line("  "))
         count = len(self._typed)
-        dots = min(count, _MOST_DOTS, inner // 2) * ("•" if signs.ok == "✓" else "*")
+        dots = min(count, _MOST_DOTS, inner // 2) * "•"
         said = f"  {count} characters" if count else ""
         field = clip(line(("accent", f"{signs.prompt} "), dots, ("dim", said)), inner, signs.more)
         hints = f"enter try it {signs.dot} ctrl-u clear {signs.dot} esc back"

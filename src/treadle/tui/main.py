@@ -17,7 +17,6 @@ from treadle.tui.ending import ends_on_signals
 from treadle.tui.history import open_history
 from treadle.tui.items import Problem
 from treadle.tui.look import Look
-from treadle.tui.reader.main import run_reader
 from treadle.tui.surface import Surface
 
 if TYPE_CHECKING:
@@ -37,6 +36,8 @@ async def run_interactive(
     `kept` says that the session can be resumed later. `switch` takes the session that they want to be opened instead.
     """
     if look.plain:
+        from treadle.tui.reader.main import run_reader
+
         return await run_reader(live, first_prompt=first_prompt, kept=kept, switch=switch)
     feed = live.follow()
     surface = Surface(live, open_history(data_directory() / "history"), look, switch)

@@ -50,7 +50,7 @@ class Menu(Struct, frozen=True, kw_only=True):
 def fitting(typed: str, entries: Sequence[Entry]) -> tuple[Entry, ...]:
     """Choose the entries that hold the typed characters in this order; those that begin with them first."""
     typed = typed.casefold()
-    found = [entry for entry in entries if _holds(_plain(entry.name), typed)]
+    found = [entry for entry in entries if in_order(typed, _plain(entry.name))]
     return tuple(sorted(found, key=lambda entry: not begins(entry, typed)))
 
 
@@ -59,7 +59,7 @@ def fitting_arguments(typed: str, entries: Sequence[Entry]) -> tuple[Entry, ...]
     typed = typed.casefold()
     found = [(_plain(entry.name), entry) for entry in entries]
     ranked = [(0 if typed == name else 1 if typed in name else 2, entry) for name, entry in found]
-    kept = [(rank, entry) for (rank, entry), (name, _) in zip(ranked, found, strict=True) if _holds(name, typed)]
+    kept = [(rank, entry) for (rank, entry), (name, _) in zip(ranked, found, strict=True) if in_order(typed, name)]
     return tuple(entry for _, entry in sorted(kept, key=lambda one: one[0]))
 
 
@@ -72,8 +72,9 @@ def _plain(name: str) -> str:
     return name.casefold().removeprefix("/")
 
 
-def _holds(name: str, typed: str) -> bool:
-    rest = iter(name)
+def in_order(typed: str, text: str) -> bool:
+    """Whether a text has the typed characters in this order, with others between them."""
+    rest = iter(text)
     return all(char in rest for char in typed)
 
 

@@ -48,7 +48,7 @@ class Painter:
             if lines:
                 painted += ["", *lines] if _stands_apart(self.last, item) else lines
                 self.last = item
-        return self._in_signs("".join(f"{row}\n" for row in painted))
+        return self._theme.legible("".join(f"{row}\n" for row in painted))
 
     def _paint(self, item: Item) -> list[str]:
         if isinstance(item, Prose):
@@ -59,11 +59,7 @@ class Painter:
         """Paint what still changes, at most `rows` lines of it, the end of it."""
         lines = self._answer(view.reply, rows)
         lines += ansi(self._working(view, now, blinks=blinks), self._theme)
-        return self._in_signs("\n".join(lines[-rows:] if rows > 0 else []))
-
-    def _in_signs(self, text: str) -> str:
-        """Write lines and marks that come with the text in ASCII, where the terminal has no other signs."""
-        return text.translate(_ASCII) if self._theme.signs.dot.isascii() else text
+        return self._theme.legible("\n".join(lines[-rows:] if rows > 0 else []))
 
     def _answer(self, reply: Reply, rows: int) -> list[str]:
         if not reply.text.strip():
@@ -130,8 +126,6 @@ def _console(width: int, theme: Theme) -> Console:
         highlight=False,
     )
 
-
-_ASCII = str.maketrans("│•─━·…▞▚", "|*---.##")
 
 _MARKDOWN = {
     "markdown.code": "code",

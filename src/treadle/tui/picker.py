@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.tui.lines import CURSOR, Line, apart, cells, clip, line
+from treadle.tui.menu import in_order
 from treadle.tui.theme import Signs
 
 MOST_ROWS = 8
@@ -127,10 +128,7 @@ _NOT_AT_ALL = 2
 
 def _rank(word: str, text: str) -> int:
     """0 where a text holds a word, 1 where it has its characters in order, 2 where it does not."""
-    if word in text:
-        return 0
-    rest = iter(text)
-    return 1 if all(char in rest for char in word) else _NOT_AT_ALL
+    return 0 if word in text else 1 if in_order(word, text) else _NOT_AT_ALL
 
 
 def picker_lines(picker: Picker, width: int, signs: Signs) -> list[Line]:

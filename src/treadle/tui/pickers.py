@@ -22,7 +22,7 @@ from treadle.tui.theme import Signs
 from treadle.tui.view import View
 
 _BUSY = "Treadle is still working in this session. Stop it first: esc closes this list, esc again stops."
-_WAITS = "This session waits for your answer. Give it first: tab goes to the question."
+_WAITS = "Treadle is waiting for your answer to a question. Answer it first: tab goes to it."
 
 
 class Pickers:

@@ -21,11 +21,10 @@ from treadle.protocol.errors import ConfigError
 from treadle.tui.bindings import add_draft_keys, add_pager_keys, add_question_keys, add_search_keys
 from treadle.tui.dialog import Key, Press
 from treadle.tui.draft_line import DraftLine, DrawnPieces
-from treadle.tui.drawn import Anchored, erase, without_cursor_reports
+from treadle.tui.drawn import Anchored, erase, set_up
 from treadle.tui.intents import Entered, Face, Focus, Intent, Pasted, Pressed, Wish
 from treadle.tui.lent import Lent
 from treadle.tui.pager import Pager
-from treadle.tui.pasting import parse_keys
 from treadle.tui.picker_keys import add_picker_keys
 from treadle.tui.rows import Rows
 from treadle.tui.theme import Palette, Theme
@@ -34,8 +33,6 @@ from treadle.tui.windows import MOST_INPUT_LINES, field, text_window, when
 _FIXED_LINES = 4
 """The rule, the status, the line of a search, and one of the scrollback that stays in sight."""
 
-_ESCAPE_TIMEOUT = 0.05
-_META_TIMEOUT = 0.25
 _REDRAW_PAUSE = 0.125
 _SETTLED = 0.5
 """Seconds without another size, after which everything is drawn again. What the terminal wraps of it meanwhile could
@@ -318,11 +315,7 @@ class Screen:
             erase_when_done=True,
             editing_mode=EditingMode.VI if editing is Editing.VIM else EditingMode.EMACS,
         )
-        without_cursor_reports(application.output)
-        self._parser = parse_keys(application.input)
-        application._on_resize = self._resized  # type: ignore[method-assign]  # noqa: SLF001 - there is no other way in
-        application.ttimeoutlen = _ESCAPE_TIMEOUT
-        application.timeoutlen = _META_TIMEOUT
+        self._parser = set_up(application, self._theme, self._resized)
         return application
 
     def _make_windows(self) -> dict[Focus, Window]:

@@ -120,6 +120,9 @@ ASCII_SIGNS = Signs(
 )
 
 
+_IN_ASCII = str.maketrans("│•─━·…▞▚↑↓←→⋯⚠", "|*---.##^v<>:!")
+
+
 class Theme(Struct, frozen=True, kw_only=True):
     """The look of one terminal; `true_colour` where it knows more than 256."""
 
@@ -142,6 +145,15 @@ class Theme(Struct, frozen=True, kw_only=True):
                 reverse=more.reverse or ink.reverse,
             )
         return ink
+
+    @property
+    def ascii(self) -> bool:
+        """Whether the terminal has no signs beyond ASCII."""
+        return self.signs.dot.isascii()
+
+    def legible(self, text: str) -> str:
+        """Give a text with every sign of Treadle's own as this terminal has it, as wide as it was."""
+        return text.translate(_IN_ASCII) if self.ascii else text
 
     def sgr(self, roles: str) -> str:
         """Give the control sequence that begins roles; empty where they change nothing."""

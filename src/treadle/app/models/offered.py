@@ -3,7 +3,7 @@
 from treadle.protocol.base import Record
 
 EFFORTS = {"off": 0, "low": 4_096, "medium": 16_384, "high": 32_768}
-"""How much a model may think, in tokens: the steps that providers know who take no number."""
+"""Budgets for thinking, in tokens, by the names that providers know which take no number."""
 
 
 class OfferedModel(Record, frozen=True, kw_only=True):

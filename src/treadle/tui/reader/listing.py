@@ -59,17 +59,19 @@ def listing_lines(listing: Listing) -> list[str]:
     """Write what is asked, the rows with their numbers, and how to answer."""
     choosing = listing.choosing
     title = " ".join(filter(None, (choosing.title, choosing.about)))
-    details = [detail.strip() for detail in choosing.details] if listing.opened else []
+    details = choosing.details if listing.opened else ()
     rows = [f"{number + 1}. {_row(choosing.rows[number])}" for number in _shown(listing)]
-    return [printable(one) for one in (title, *filter(None, [choosing.problem]), *choosing.text, *details)] + [
-        *rows,
-        *_more(listing),
-        _how(listing),
-    ]
+    above = [_line(one) for one in (title, *filter(None, [choosing.problem]), *choosing.text, *details)]
+    return [*above, *rows, *_more(listing), _how(listing)]
 
 
 def _row(row: ListRow) -> str:
-    return printable(f"{row.label} - {row.about}" if row.about else row.label)
+    return _line(f"{row.label} - {row.about}" if row.about else row.label)
+
+
+def _line(text: str) -> str:
+    """A text that goes on in a new line could look like a row of the list."""
+    return printable(" ".join(text.split()))
 
 
 def _fitting(listing: Listing) -> Sequence[int]:
@@ -84,11 +86,7 @@ def _more(listing: Listing) -> list[str]:
     more = len(_fitting(listing)) - _MOST
     if more > 0:
         return [f"{more} more."]
-    return (
-        []
-        if _shown(listing)
-        else [f"Nothing fits {printable(' '.join(listing.typed.split()))}." if listing.typed else "Nothing."]
-    )
+    return [] if _shown(listing) else [f"Nothing fits {_line(listing.typed)}." if listing.typed else "Nothing."]
 
 
 def _how(listing: Listing) -> str:

@@ -19,9 +19,12 @@ from treadle.tui.reader.session_list import SessionList
 from treadle.tui.view import View
 
 _DEFAULT = "default"
-_HINT = f"After it may come {', '.join(EFFORTS)} (how much it thinks), and {_DEFAULT} (for new sessions, too)."
+_HINT = (
+    f"After the number you can add {', '.join(EFFORTS)} (how much the model thinks) and {_DEFAULT} (use it in new "
+    "sessions too), as in: 2 high."
+)
 _BUSY = "Treadle is still working in this session. Stop it first: Ctrl-C."
-_WAITS = "This session waits for your answer. Give it first."
+_WAITS = "Treadle is waiting for your answer to a question. Answer it first."
 
 
 class NumberedLists:
