@@ -22,11 +22,13 @@ class Focus(Enum):
 
 
 class Face(Struct, frozen=True, kw_only=True):
-    """What is shown below the scrollback; `living` has ANSI colours.
+    """What is shown below the scrollback, and the lines that are printed into it first: `above`.
 
+    `above` and `living` have ANSI colours.
     `question` is what is asked; where it asks for a line of words, `field` begins that line and `under` is below it.
     """
 
+    above: str = ""
     living: Sequence[str] = ()
     question: StyleAndTextTuples = []
     field: StyleAndTextTuples = []

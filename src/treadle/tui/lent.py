@@ -1,4 +1,4 @@
-"""What else has the terminal for a while: the pager, or the person's editor. What is printed meanwhile waits."""
+"""What else has the terminal for a while: the pager, or the person's editor."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.layout import Window
 from prompt_toolkit.layout.controls import FormattedTextControl
 
-from treadle.tui.drawn import erase, write_above
+from treadle.tui.drawn import erase
 from treadle.tui.editor import edit_text
 from treadle.tui.lines import fragments
 from treadle.tui.pager import Pager, Turn
@@ -22,7 +22,6 @@ class Lent:
         self._returned = returned
         self._editing = False
         self._pager: Pager | None = None
-        self._held: list[str] = []
         self.pages = Window(FormattedTextControl(self._page, focusable=True, show_cursor=False))
 
     @property
@@ -34,17 +33,6 @@ class Lent:
     def lent(self) -> bool:
         """Whether the terminal is lent."""
         return self._editing or self.paging
-
-    def print(self, text: str) -> None:
-        """Write whole lines above the application, or when the terminal is given back."""
-        application = self._application()
-        if self.lent:
-            self._held.append(text)
-        elif application.is_running:
-            write_above(application, text)
-        else:
-            application.output.write_raw(text.replace("\n", "\r\n"))
-            application.output.flush()
 
     def page(self, pager: Pager) -> None:
         """Show a pager on the alternate screen, and give it every key until it is closed."""
@@ -62,18 +50,10 @@ class Lent:
             application.renderer.erase()
             application.renderer.full_screen = False
             self._returned()
-            self.print_held()
 
     def end(self) -> None:
         """Close the pager with the application."""
         self._pager = None
-        self.print_held()
-
-    def print_held(self) -> None:
-        """Print what has waited."""
-        held, self._held = self._held, []
-        if held:
-            self.print("".join(held))
 
     async def edit(self, text: str, suffix: str) -> str:
         """Lend the terminal to the person's editor; gives what became of the text. Raises as `edit_text` does."""
@@ -82,7 +62,6 @@ class Lent:
             return await edit_text(text, suffix)
         finally:
             self._editing = False
-            self.print_held()
 
     def clear_page(self) -> None:
         """Erase what the pager drew, at another size."""

@@ -61,10 +61,13 @@ async def _run(live: LiveSession, feed: AsyncIterator[Notification], surface: Su
             group.create_task(_tick(surface), name="tick"),
             group.create_task(surface.own.run(), name="own commands"),
         ]
-        with ends_on_signals(surface.screen.leave), _callbacks(surface):
-            code = await surface.screen.run()
-        sys.stdout.write(surface.finish(kept=kept and code == Exit.DONE))
-        sys.stdout.flush()
+        code = int(Exit.FAILED)
+        try:
+            with ends_on_signals(surface.screen.leave), _callbacks(surface):
+                code = await surface.screen.run()
+        finally:
+            sys.stdout.write(surface.finish(kept=kept and code == Exit.DONE))
+            sys.stdout.flush()
         for task in work:
             task.cancel()
     return code

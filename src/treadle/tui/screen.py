@@ -21,7 +21,7 @@ from treadle.protocol.errors import ConfigError
 from treadle.tui.bindings import add_draft_keys, add_pager_keys, add_question_keys, add_search_keys
 from treadle.tui.dialog import Key, Press
 from treadle.tui.draft_line import DraftLine, DrawnPieces
-from treadle.tui.drawn import Anchored, erase, set_up
+from treadle.tui.drawn import Anchored, erase, set_up, write_above
 from treadle.tui.intents import Entered, Face, Focus, Intent, Pasted, Pressed, Wish
 from treadle.tui.lent import Lent
 from treadle.tui.pager import Pager
@@ -51,7 +51,7 @@ _SEARCH_STYLE = {"search": "noinherit underline", "search-toolbar": "noinherit",
 
 
 class Screen:
-    """An inline application: printing goes above it into the scrollback, which stays.
+    """An inline application: what a face has above it is printed into the scrollback, and stays there.
 
     `can` says whether a key means a wish now, `touched` hears of every key, `typed` of every change of the draft, and
     whether it was made by hand.
@@ -208,14 +208,6 @@ class Screen:
         self.focus(Focus.PROMPT)
         self._app.key_processor.feed_multiple(keys, first=True)
 
-    def print(self, text: str) -> None:
-        """Write whole lines above the application; while an editor or the pager has the terminal, they wait."""
-        self._lent.print(text)
-        if self._refreshing is not None:
-            self._refreshing.cancel()
-            self._refreshing = None
-        self.refresh_now()
-
     def _resized(self) -> None:
         """Draw anew at another width, where the terminal has wrapped what was drawn before."""
         if self._lent.paging:
@@ -306,6 +298,8 @@ class Screen:
         if self._focus is Focus.WORDS:
             taken += sum(2 + get_cwidth(line) // size.columns for line in self._words.document.lines)
         self._shown = self._face(size.columns, size.rows - min(taken, MOST_INPUT_LINES) - _FIXED_LINES)
+        if self._shown.above:
+            write_above(self._app, self._shown.above)
 
     def _make_application(self, editing: Editing) -> Application[int]:
         application: Application[int] = Application(

@@ -17,6 +17,7 @@ from treadle.protocol.notifications import (
     ModelChanged,
     Notification,
     QuestionAsked,
+    TextDelta,
     TurnEnded,
 )
 from treadle.tui.bottom import FRAMES_PER_SECOND, Around, above_rule, clock_runs, placeholder, rule, status
@@ -152,7 +153,9 @@ class Surface:
             self._branch = branch_of(self._live.workspace)
         if isinstance(told, QuestionAsked | TurnEnded):
             self._call_for_attention(told, before, now)
-        self.show(*self.requests.as_written(told, items))
+        self._unprinted += self.requests.as_written(told, items)
+        if self._unprinted and not isinstance(told, TextDelta):
+            self.screen.refresh_now()
         self._questions.follow()
         self._set_title()
         self._own_changed()
@@ -178,20 +181,23 @@ class Surface:
     def show(self, *items: Item) -> None:
         """Print items into the scrollback, as soon as they can be painted."""
         self._unprinted += items
-        if self._painter is None or not self._unprinted:
-            return
-        painter = self._painter(self.screen.columns, self._theme, self._last)
-        self.screen.print(painter.items(self._unprinted))
-        self._last = painter.last
-        self._unprinted.clear()
+        self.screen.refresh_now()
 
     def finish(self, *, kept: bool) -> str:
         """Give what is printed last: what was held back, and what the session was where it is `kept`."""
-        self.show(*held_back(self._view))
-        if self._painter is None or not self._turns or not kept:
+        self._unprinted += held_back(self._view)
+        if self._turns and kept:
+            self._unprinted.append(Notice(kept_line(self._live, self._view, self._turns)))
+        return self._painted(self.screen.columns)
+
+    def _painted(self, columns: int) -> str:
+        if self._painter is None or not self._unprinted:
             return ""
-        text = kept_line(self._live, self._view, self._turns)
-        return self._painter(self.screen.columns, self._theme, self._last).items([Notice(text)])
+        painter = self._painter(columns, self._theme, self._last)
+        text = painter.items(self._unprinted)
+        self._last = painter.last
+        self._unprinted.clear()
+        return text
 
     @property
     def tick_pause(self) -> float:
@@ -212,6 +218,7 @@ class Surface:
         if self._painter is not None:
             living = self._painter(columns, self._theme).living(self._view, rows, now, blinks=self._animated)
         return Face(
+            above=self._painted(columns),
             living=living.split("\n") if living else (),
             question=fragments(asked.above),
             field=fragments([asked.field]),
