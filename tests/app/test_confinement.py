@@ -13,7 +13,7 @@ from treadle.protocol.permissions import Mode, Standing
 from treadle.protocol.tools import Confinement, Right, Rights, SandboxDenial
 from treadle.workspace.confinement import OPEN, Setup
 from treadle.workspace.sandbox import Backend, SandboxState
-from treadle.workspace.variables import HARDENED_GIT
+from treadle.workspace.variables import HARDENED_GIT, path_outside
 from treadle.workspace.workspace import open_workspace
 
 NO_SANDBOX = SandboxState(backend=None, reason="for this test")
@@ -62,7 +62,8 @@ def git(folder: str, *arguments: str) -> None:
 )
 def test_lines_that_only_read_are_hardened(place: Place, line: str, reads: bool) -> None:
     found = confine(line, OPEN, place, context(place, Mode.ASK))
-    assert found == Setup(variables=HARDENED_GIT if reads else {})
+    hardened = {**HARDENED_GIT, "PATH": path_outside(os.environ["PATH"], place.root)}
+    assert found == Setup(variables=hardened if reads else {})
 
 
 HOSTILE = {

@@ -73,7 +73,7 @@ async def test_a_line_that_is_no_valid_shell_is_a_mistake_and_no_denial(folder: 
 
 
 async def test_shell_that_only_treadle_cannot_follow_still_asks(folder: Path) -> None:
-    seen = await rehearse(folder, [run("coproc cat; echo ok")], mode=Mode.FULL)
+    seen = await rehearse(folder, [run("coproc X { cat; }; echo ok")], mode=Mode.FULL)
     assert seen.results[0].outcome is Outcome.DENIED
 
 

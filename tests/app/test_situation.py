@@ -54,8 +54,8 @@ async def test_the_first_block_says_that_nobody_is_there_and_what_the_mode_lets_
     assert first.splitlines()[:2] == [
         NOBODY,
         (
-            "Mode: edits. Reading and file edits are allowed. The network and commands that run code, such as tests, "
-            "need approval."
+            "Mode: edits. Reading, edits and plain file commands are allowed. Others run in a throw-away copy; keeping "
+            "changes and the network need approval."
         ),
     ]
     assert len(later) == 3
@@ -65,7 +65,7 @@ async def test_the_first_block_says_that_nobody_is_there_and_what_the_mode_lets_
 async def test_with_a_person_there_the_mode_alone_is_told(folder: Path) -> None:
     first, *_ = blocks(await rehearse(folder, LOOKS, mode=Mode.ASK, present=True))
     assert first.startswith(
-        "Mode: ask. Reading in the workspace is allowed. Edits, the network and commands that run code"
+        "Mode: ask. Reading is allowed. Other commands run in a throw-away copy; keeping their changes, edits and"
     )
     assert "here and can answer" not in first
 
@@ -76,7 +76,7 @@ async def test_a_change_of_mode_or_presence_is_told_in_the_next_block(folder: Pa
     first, second, third, fourth = blocks(await rehearse(folder, calls, mode=Mode.ASK, present=True, later=later))
     assert "Mode: ask." in first
     assert "Mode:" not in second
-    assert third.startswith("The user is here and can answer.\nMode: edits. Reading and file edits are allowed.")
+    assert third.startswith("The user is here and can answer.\nMode: edits. Reading, edits and plain file commands")
     assert "Mode:" not in fourth
 
 

@@ -15,7 +15,7 @@ from treadle.providers.scripted.server import ScriptedServer
 
 HELLO = Script(turns=(Turn(items=(SayText(text="Hello to you."),)),))
 SLOW = Script(turns=(Turn(items=(SayText(text="word " * 200),), pace=Pace(chunk=5, delay=0.05)),))
-ASKS = Script(turns=(Turn(items=(MakeCall(name="execute_command", arguments={"command": "./deploy"}),)),))
+ASKS = Script(turns=(Turn(items=(MakeCall(name="execute_command", arguments={"command": "git push"}),)),))
 
 
 async def listed(program: Program, folder: Path) -> list[dict[str, Any]]:
@@ -74,7 +74,7 @@ async def test_what_goes_on_elsewhere_is_listed_as_it_stands(tmp_path: Path) -> 
         (session,) = await listed(program, tmp_path)
         assert (session["state"], session["ended"]) == ("stopped", "unfinished")
     async with ScriptedServer(ASKS) as server, on_terminal(program, *model(server), "deploy it") as terminal:
-        await terminal.until_shown("./deploy")
+        await terminal.until_shown("git push")
         while (await listed(program, tmp_path))[0]["state"] != "waiting":
             await asyncio.sleep(0.1)
     sessions = await listed(program, tmp_path)

@@ -469,11 +469,11 @@ def test_changes_that_were_being_applied_are_taken_up_again_after_a_restart() ->
     assert runs_of(world)[-1].keep == MADE.digest
 
 
-def test_a_question_about_changes_is_asked_again_after_a_restart_and_gone_with_the_user() -> None:
+@pytest.mark.parametrize("present", [True, False])
+def test_a_question_about_changes_ends_with_the_program_that_has_them(present: bool) -> None:
     world, _ = copied_world()
-    world.take(Resumed(user_present=True))
-    assert world.state.questions[0].copy == MADE
-    world.take(Resumed(user_present=False))
+    world.take(Resumed(user_present=present))
+    assert world.state.questions == ()
     assert "discarded: /made" in result_of(world)[1]
 
 

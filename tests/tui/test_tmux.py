@@ -61,6 +61,12 @@ class Tmux:
         self.run("new-session", "-d", "-c", str(self._folder), "-x", "90", "-y", "30", "-s", "t", command)
         self.until("? for keys")
 
+    def ask_first(self) -> None:
+        """Have commands asked about before they run."""
+        home = Path(self._environment["TREADLE_HOME"])
+        home.mkdir()
+        (home / "config.toml").write_text("try_first = false\n")
+
     @property
     def shown(self) -> str:
         return self.run("capture-pane", "-p", "-S", "-", "-t", "t")
@@ -128,6 +134,7 @@ def test_the_pager_shows_a_long_command_and_gives_the_screen_back(tmux: Tmux, tm
     line = "\n".join([*(f": line {number}" for number in range(100)), "touch made"])
     call = {"type": "call", "name": "execute_command", "arguments": {"command": line}}
     script.write_text(json.dumps({"turns": [{"items": [{"type": "text", "text": "I run **it**.\n"}, call]}]}))
+    tmux.ask_first()
     command = f"{sys.executable} -m treadle -C ws --model scripted/script.json; sleep 1000"
     tmux.run("new-session", "-d", "-c", str(tmp_path), "-x", "90", "-y", "30", "-s", "t", command)
     tmux.until("? for keys")

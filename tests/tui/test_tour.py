@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.tui.test_tmux import Tmux, pytestmark, tmux
+from tests.workspace.copies.copied import skip_without_copies
 
 __all__ = ["pytestmark", "tmux"]
 
@@ -65,7 +66,9 @@ TOUR = (
         text("`total()` ignores the count.\n"),
         call("replace_in_file", path="shop/cart.py", diff=EDIT, task_progress=progress(1)),
     ),
-    says(call("execute_command", command="python3 -c 'print(\"Ran 3 tests\")'", task_progress=progress(2))),
+    says(
+        call("execute_command", command="python3 -c 'print(\"Ran 3 tests\")' | tee report", task_progress=progress(2))
+    ),
     says(call("execute_command", command="ls nosuchdir")),
     says(text("Now I write the summary. "), {"type": "wait", "seconds": 1000}),
     says(call("attempt_completion", result="The total counts every item now, and the changelog says so.")),
@@ -83,10 +86,11 @@ def start(tmux: Tmux, folder: Path, turns: tuple[dict[str, Any], ...], *, size: 
 
 
 def test_the_tour_of_work_leaves_few_lines(tmux: Tmux, tmp_path: Path) -> None:
+    skip_without_copies(tmp_path)
     start(tmux, tmp_path, TOUR, size=(80, 24))
     tmux.keys("Fix the total of the cart, it ignores the count", "Enter")
-    for shown in ("Apply this edit to shop/cart.py?", "Run this command?"):
-        tmux.until(shown, "❯ Yes")
+    for question, yes in (("Apply this edit to shop/cart.py?", "❯ Yes"), ("Keep these changes?", "❯ Apply")):
+        tmux.until(question, yes)
         time.sleep(1.2)
         tmux.keys("Enter")
     tmux.until("✗ Run ls nosuchdir", "Now I write the summary.")
@@ -102,7 +106,7 @@ def test_the_tour_of_work_leaves_few_lines(tmux: Tmux, tmp_path: Path) -> None:
     for once in ("✓ Read", "✓ Search", "✓ Edit shop/cart.py", "✓ Run python3", "✗ Run ls", "■ Stopped", "■ Done"):
         assert shown.count(once) == 1, shown
     assert "Apply this edit" not in shown
-    assert "Run this command?" not in shown
+    assert "Keep these changes?" not in shown
     assert len(lines) <= MOST_LINES, shown
 
 
@@ -139,6 +143,7 @@ TURNS = {"streams": (streams, "esc to stop"), "asks": (asks, "ctrl-o details")}
 def check_sizes(tmux: Tmux, folder: Path, kind: str, before: int, pauses: Iterator[float]) -> None:
     """Change the size of the window while something is drawn: in the end every line is there, once."""
     make, begun = TURNS[kind]
+    tmux.ask_first()
     start(tmux, folder, make(before), size=(90, 30))
     tmux.keys("go", "Enter")
     tmux.until(f"Line {before - 1}.", begun)

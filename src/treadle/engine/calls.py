@@ -325,7 +325,7 @@ def finished(state: State, data: CallFinished) -> Moved:
     if call.keep:
         return finish(state, call, kept(call, data.result))
     can_ask = state.user_present and not state.cancelling
-    if copy := _real_changes(data.result):
+    if copy := real_changes(data.result):
         if can_ask and state.mode is not Mode.PLAN:
             shown = Preview(title=texts.KEEP_CHANGES, text=copy.diff, is_diff=True)
             return _ask_about(state, call, data.result, texts.KEEP_CHANGES, options=_KEEP, copy=copy, preview=shown)
@@ -336,7 +336,7 @@ def finished(state: State, data: CallFinished) -> Moved:
     return _ask_about(state, call, data.result, texts.stopped_by_sandbox(denial), options=_ONCE, denial=denial)
 
 
-def _real_changes(result: CallResult) -> CopyChanges | None:
+def real_changes(result: CallResult) -> CopyChanges | None:
     """Give what a command changed in its copy; None where that is nothing."""
     return result.copy if result.copy is not None and result.copy.changes else None
 
@@ -354,12 +354,12 @@ def leave_first_run(state: State, call: CallState, result: CallResult) -> Moved:
     """Leave a call at what came of its first run, with no second one and nothing kept."""
     if state.user_present:
         return finish(state, call, discarded(result, texts.BEFORE_KEPT))
-    return _discard(state, call, result) if _real_changes(result) else finish(state, call, result)
+    return _discard(state, call, result) if real_changes(result) else finish(state, call, result)
 
 
 def discarded(result: CallResult, why: str) -> CallResult:
     """Say in a result that what the command changed in its copy is gone; as it is where that is nothing."""
-    copy = _real_changes(result)
+    copy = real_changes(result)
     return result if copy is None else with_note(result, texts.discarded(why, copy))
 
 

@@ -1,7 +1,17 @@
 """What becomes of open calls when a reply breaks, the user interrupts, the program restarts or the user is gone."""
 
 from treadle.engine import texts
-from treadle.engine.calls import Moved, close_questions, deny_for_no_user, finish, leave_first_run, put, run_of, start
+from treadle.engine.calls import (
+    Moved,
+    close_questions,
+    deny_for_no_user,
+    finish,
+    leave_first_run,
+    put,
+    real_changes,
+    run_of,
+    start,
+)
 from treadle.engine.effects import Cancel, Effect, JudgeCall, Notify, call_work
 from treadle.engine.state import CallState, State, replace
 from treadle.protocol.notifications import CallStatus, QuestionAsked
@@ -60,6 +70,10 @@ def resume(state: State) -> Moved:
         match call.status:
             case CallStatus.JUDGING:
                 effects.append(JudgeCall(call=call.call))
+            case CallStatus.ASKING if call.result is not None and real_changes(call.result):
+                # A copy does not outlive the program that made it.
+                state, more = leave_first_run(state, call, call.result)
+                effects += more
             case CallStatus.ASKING if _can_be_judged_again(state, call):
                 state, more = judge_again(state, call)
                 effects += more

@@ -95,11 +95,12 @@ def _note(kind: ToolKind, result: CallResult, known: OpenCall | None) -> str:
 def _said(result: CallResult, known: OpenCall | None, *, executes: bool) -> str:
     """Say what the person said of a call, last where they were asked twice."""
     answer = None if known is None else known.answer
+    discarded = result.copy is not None and bool(result.copy.changes)
     if answer is None:
-        return ""
+        return "its changes were discarded" if discarded else ""
     if answer.option in (OptionKind.REJECT_ONCE, OptionKind.REJECT_ALWAYS):
         words = " ".join(answer.text.split())
-        no = "you discarded its changes" if result.copy is not None and result.copy.changes else "you said no"
+        no = "you discarded its changes" if discarded else "you said no"
         return f"{no}: {printable(words)}" if words else no
     if answer.option is OptionKind.RUN_FOR_REAL:
         return "you ran it for real"

@@ -13,16 +13,16 @@ _MODES = {
         "plan_mode_respond."
     ),
     Mode.ASK: (
-        "Reading is allowed. Commands that may change something run in a throw-away copy, and keeping their changes "
-        "needs approval; so do edits and the network."
+        "Reading is allowed. Other commands run in a throw-away copy; keeping their changes, edits and the network "
+        "need approval."
     ),
     Mode.EDITS: (
-        "Reading, edits and plain file commands are allowed. Other commands, such as tests, run in a throw-away copy, "
-        "and keeping their changes needs approval; so does the network."
+        "Reading, edits and plain file commands are allowed. Others run in a throw-away copy; keeping changes and "
+        "the network need approval."
     ),
     Mode.AUTO: (
-        "Edits and commands are allowed. Commands run in a sandbox: no network, writes only here and in $TMPDIR, and "
-        "to git's data only in lines of plain git commands."
+        "Edits and commands are allowed. Commands have no network, write only here and in $TMPDIR, and to git's data "
+        "only in plain git lines."
     ),
     Mode.FULL: ("All is allowed, but destroying data, reading secrets and changing control files need approval."),
 }

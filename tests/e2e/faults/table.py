@@ -7,6 +7,7 @@ _EDITS = "tests/tools/test_edits.py"
 _SAVING = "tests/workspace/test_saving.py"
 _FETCH = "tests/tools/test_web_fetch.py"
 _BOX = "tests/workspace/sandbox/test_bubblewrap.py"
+_BOUNDS = "tests/workspace/sandbox/test_bounds.py"
 _ESCALATION = "tests/app/test_escalation.py"
 _COMMANDS = "tests/workspace/test_process.py"
 
@@ -55,7 +56,7 @@ PROVED: dict[str, tuple[str, ...]] = {
         f"{_EDITS}::test_the_second_of_two_edits_prepared_on_the_same_text_is_refused",
     ),
     "f-056": (f"{_TOOLS}::test_a_rejected_call_is_a_result_and_is_not_repeated_nor_are_the_calls_after_it_run",),
-    "f-057": ("tests/e2e/test_tasks.py::test_edits_mode_denies_the_commands_and_says_so",),
+    "f-057": ("tests/e2e/test_tasks.py::test_edits_mode_keeps_the_edits_and_nothing_of_what_commands_changed",),
     "f-058": (
         f"{_TERMINAL}::test_a_call_that_is_asked_about_when_the_program_is_killed_is_asked_about_again",
         f"{_TOOLS}::test_a_call_that_waited_for_an_answer_when_the_program_ended_is_asked_again",
@@ -113,11 +114,11 @@ PROVED: dict[str, tuple[str, ...]] = {
     ),
     "f-113": (
         f"{_PROCESSES}::test_a_fork_bomb_stops_at_the_bound_and_is_ended",
-        f"{_BOX}::test_a_fork_bomb_stops_at_the_bound",
+        f"{_BOUNDS}::test_the_number_of_processes_is_bounded_also_for_root",
     ),
     "f-114": (
         f"{_PROCESSES}::test_memory_that_runs_out_costs_the_command_and_not_the_program",
-        f"{_BOX}::test_limits_hold",
+        f"{_BOUNDS}::test_memory_is_bounded_over_all_processes",
     ),
     "f-115": (f"{_PROCESSES}::test_a_killed_program_takes_all_its_commands_along",),
     "f-116": (
@@ -132,7 +133,7 @@ PROVED: dict[str, tuple[str, ...]] = {
         f"{_ESCALATION}::test_a_no_leaves_it_at_the_failure",
         f"{_ESCALATION}::test_nobody_there_means_no_question_and_no_right",
     ),
-    "f-118": (f"{_BOX}::test_protected_paths_that_are_missing_cannot_come_into_being",),
+    "f-118": ("tests/workspace/sandbox/test_made.py::test_what_was_made_is_moved_and_said",),
     "f-119": (f"{_PROCESSES}::test_death_by_a_signal_is_told_from_a_status",),
     "f-120": (
         f"{_PROCESSES}::test_a_folder_that_a_command_removed_below_itself_is_left_for_the_root",

@@ -16,6 +16,7 @@ from tests.e2e.pseudo_terminal import COLUMNS, ROWS, Terminal, on_terminal
 from tests.e2e.running import PATIENCE, log_of, model, running
 from tests.orphans import command_line
 from tests.person import CTRL_D, CTRL_O, CTRL_Z, ENTER, ESCAPE, TAB
+from tests.workspace.copies.copied import skip_without_copies
 from treadle.app.exits import Exit
 from treadle.protocol.events import CallFinished, CallStarted, Prompt
 from treadle.protocol.messages import Text
@@ -193,6 +194,7 @@ async def test_a_command_with_characters_that_hide_is_shown_escaped_and_escape_i
 
 
 async def test_a_command_of_400_lines_shows_its_end_and_all_of_it_in_the_pager_and_escape_is_no(tmp_path: Path) -> None:
+    skip_without_copies(tmp_path)
     lines = [f": line {number}" for number in range(399)]
     async with session(tmp_path, script(run("\n".join([*lines, "touch made-at-the-end"])))) as terminal:
         terminal.type(f"go{ENTER}")
@@ -205,28 +207,45 @@ async def test_a_command_of_400_lines_shows_its_end_and_all_of_it_in_the_pager_a
             await terminal.until_shown(f": line {number}\n")
         terminal.type("y")
         terminal.type("q")
-        await terminal.until_shown("❯ Yes", "more lines, ctrl-o shows all")
+        await terminal.until_shown("❯ Apply", "more lines, ctrl-o shows all")
         await asyncio.sleep(0.3)
         terminal.type(ESCAPE)
-        await terminal.until_shown("you said no", "■ Done")
+        await terminal.until_shown("you discarded its changes", "■ Done")
     assert list((tmp_path / "ws").iterdir()) == []
 
 
 async def test_a_call_that_is_asked_about_when_the_program_is_killed_is_asked_about_again(tmp_path: Path) -> None:
-    async with session(tmp_path, script(run("touch made"))) as terminal:
+    write = script(make("write_to_file", path="made", content="x\n"))
+    async with session(tmp_path, write) as terminal:
         terminal.type(f"go{ENTER}")
-        await terminal.until_shown("touch made", KEYS)
+        await terminal.until_shown("Create made?", KEYS)
         terminal.process.kill()
         assert await terminal.ended() == -signal.SIGKILL
     assert not (tmp_path / "ws" / "made").exists()
-    async with session(tmp_path, script(run("touch made")), "--continue", ready=KEYS) as terminal:
-        await terminal.until_shown("touch made", KEYS)
+    async with session(tmp_path, write, "--continue", ready=KEYS) as terminal:
+        await terminal.until_shown("Create made?", KEYS)
         assert not (tmp_path / "ws" / "made").exists()
         await terminal.confirm()
         await terminal.until_shown("■ Done")
     assert (tmp_path / "ws" / "made").exists()
     finished = [event.data for event in log_of(tmp_path / "home") if isinstance(event.data, CallFinished)]
     assert finished[0].result.outcome is Outcome.OK
+
+
+async def test_changes_that_were_not_kept_when_the_program_is_killed_are_gone_and_the_model_is_told(
+    tmp_path: Path,
+) -> None:
+    skip_without_copies(tmp_path)
+    async with session(tmp_path, script(run("touch made"))) as terminal:
+        terminal.type(f"go{ENTER}")
+        await terminal.until_shown("Keep these changes?", "❯ Apply")
+        terminal.process.kill()
+        assert await terminal.ended() == -signal.SIGKILL
+    async with session(tmp_path, script(run("touch made")), "--continue", ready="■ Done") as terminal:
+        await terminal.until_shown("✓ Run touch made", "its changes were discarded")
+    assert list((tmp_path / "ws").iterdir()) == []
+    finished = [event.data for event in log_of(tmp_path / "home") if isinstance(event.data, CallFinished)]
+    assert finished[0].result.copy is not None
 
 
 async def test_keys_typed_before_the_question_do_not_answer_it(tmp_path: Path) -> None:

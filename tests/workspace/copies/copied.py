@@ -18,6 +18,13 @@ from treadle.workspace.sandbox import Profile
 from treadle.workspace.variables import child_variables
 
 
+def skip_without_copies(folder: Path) -> None:
+    """Skip where no copy of a folder can be made, trying it out in a new one in `folder`."""
+    bench = Bench(folder.resolve() / "tried")
+    bench.root.mkdir(parents=True)
+    bench.needs_copies()
+
+
 @dataclass(frozen=True)
 class Ran:
     """A command that has ended, with its copy."""
