@@ -38,7 +38,7 @@ def nothing_left_behind() -> Iterator[None]:
         left = _left(before)
     finally:
         prctl(_SUBREAPER, 0)
-    assert left == {}, "these processes were left behind"
+    assert not left, f"these processes were left behind: {left}"
 
 
 def _left(before: set[int]) -> dict[int, str]:

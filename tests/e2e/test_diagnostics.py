@@ -136,9 +136,10 @@ async def test_a_server_ends_when_treadle_is_killed(tmp_path: Path) -> None:
     marker = f"gate={tmp_path}"
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "config.toml").write_text(
-        f'[diagnostics.s]\nserver = ["{sys.executable}", "{servers.__file__}", "{marker}"]\nfiles = ["*.py"]\n'
+        f'[diagnostics.s]\nserver = ["{PYTHON}", "servers.py", "{marker}"]\nfiles = ["*.py"]\nseconds = 60\n'
     )
     (tmp_path / "ws").mkdir()
+    (tmp_path / "ws" / "servers.py").write_text(Path(servers.__file__).read_text())
     trust(tmp_path)
     script = Script(turns=(write("a.py", "bad\n"), Turn(items=(Wait(seconds=60),))))
     async with ScriptedServer(script) as server:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from tests.workspace.processes import lasting, living
@@ -75,9 +76,14 @@ async def test_the_number_of_processes_is_bounded_also_for_root(box: Box) -> Non
     assert living(sleep) == 0
 
 
-async def test_a_command_that_fills_the_disk_is_ended(box: Box) -> None:
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="there is no /dev/shm")
+@pytest.mark.parametrize("state", [bubblewrap, landlock])
+async def test_a_command_that_fills_the_disk_is_ended(state: Callable[[], SandboxState]) -> None:
     line = "head -c 150000000 /dev/zero > large; sync; sleep 60"
-    said = await ended(box, line, Limits(disk=50 * MIB))
+    with TemporaryDirectory(dir="/dev/shm") as folder:
+        box = Box(Path(folder), state())
+        (box.folder / "work").mkdir()
+        said = await ended(box, line, Limits(disk=50 * MIB))
     assert said.startswith("Stopped: the free disk space fell by more than 0.049 GiB while it ran.")
 
 
