@@ -86,7 +86,7 @@ def marker() -> str:
 @pytest.mark.parametrize(
     ("phase", "wire"),
     [(phase, "anthropic") for phase in ("streams", "waits to retry", *FOR_EVER)]
-    + [("streams", "chat"), ("keeps the pipe open", "chat")],
+    + [pytest.param("streams", "chat", marks=pytest.mark.soak), ("keeps the pipe open", "chat")],
 )
 async def test_an_interrupt_ends_the_turn_at_once_and_the_session_goes_on(
     tmp_path: Path, phase: str, wire: str, marker: str

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -42,9 +43,16 @@ def calls(script: Script) -> list[MakeCall]:
     return [item for turn in script.turns for item in turn.items if isinstance(item, MakeCall)]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize("name", NAMES)
+COMBINATIONS = list(
+    zip(NAMES, ("anthropic", "chat", "anthropic", "chat"), ("native", "native", "xml", "xml"), strict=True)
+)
+ALL = [
+    pytest.param(*combination, marks=() if combination in COMBINATIONS else pytest.mark.soak)
+    for combination in product(NAMES, WIRES, PROTOCOLS)
+]
+
+
+@pytest.mark.parametrize(("name", "wire", "protocol"), ALL)
 async def test_a_task_is_done_with_exactly_these_changes(tmp_path: Path, name: str, wire: str, protocol: str) -> None:
     task = sample(name)
     ended = await work(task, task.script, tmp_path, "--mode", "full", wire=wire, protocol=protocol)
@@ -58,11 +66,6 @@ async def test_a_task_is_done_with_exactly_these_changes(tmp_path: Path, name: s
     assert (shown.code, shown.err) == (Exit.DONE, "")
     assert shown.out.count("\n### ") == len(calls(task.script))
     assert f"**end_turn** after {len(task.script.turns)} steps" in shown.out
-
-
-COMBINATIONS = list(
-    zip(NAMES, ("anthropic", "chat", "anthropic", "chat"), ("native", "native", "xml", "xml"), strict=True)
-)
 
 
 @pytest.mark.parametrize(("name", "wire", "protocol"), COMBINATIONS)

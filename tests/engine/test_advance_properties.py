@@ -133,7 +133,7 @@ def helpful(options: Sequence[T], /) -> T:
     return options[0]
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.data(), st.sampled_from(list(ToolProtocol)), st.sampled_from(LIMITS), st.integers(0, 60))
 def test_any_order_of_events_keeps_the_machine_consistent(
     data: st.DataObject, protocol: ToolProtocol, limits: Limits, moves: int

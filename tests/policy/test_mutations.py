@@ -68,7 +68,7 @@ def _assign(line: str, chooser: random.Random) -> str:
 
 def _many_parts(line: str, chooser: random.Random) -> str:
     joint = chooser.choice(["; ", " && ", " | ", "\n", " || "])
-    return joint.join(["true"] * chooser.choice([1, 30, 600])) + joint + line
+    return joint.join(["true"] * chooser.choice([1, 30, 200])) + joint + line
 
 
 def _redirect_first(line: str, chooser: random.Random) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,8 @@ async def test_a_recorded_reply_gives_the_same_right_stream_however_it_is_split(
 async def test_a_recorded_reply_that_is_cut_is_a_failure_that_can_be_retried(recording: Recording) -> None:
     ends = boundaries(recording)[:-2]
     step = max(1, len(ends) // 3)
-    for cut in [0, *ends[::step], *(end + 9 for end in ends[::step])]:
+    for number, end in enumerate([0, *ends[::step]]):
+        cut = end + 9 * (number % 2)
         events = await play(recording, cut=cut)
         last = events[-1]
         assert isinstance(last, StreamFailure)
@@ -128,6 +130,7 @@ def decoder_of(recording: Recording) -> EventDecoder:
     return APIS[recording.api][0](PLACE).framing.decoder(1 << 24)
 
 
+@cache
 def boundaries(recording: Recording) -> list[int]:
     """After how many bytes an event is whole, for each event, found by feeding one byte after the other."""
     decoder = decoder_of(recording)

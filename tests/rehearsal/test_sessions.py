@@ -27,11 +27,11 @@ def check(wanted: Sequence[Plan | LoopPlan], folder: Path) -> None:
 
 
 def test_healthy_work_is_done(tmp_path: Path) -> None:
-    check([*plans(SEED, 24)], tmp_path)
+    check([*plans(SEED, 14)], tmp_path)
 
 
 def test_healthy_work_is_done_over_every_wire_api(tmp_path: Path) -> None:
-    check([*plans(SEED + 1, 2 * len(WIRES), wires=WIRES)], tmp_path)
+    check([*plans(SEED + 1, len(WIRES), wires=WIRES)], tmp_path)
 
 
 def test_a_loop_is_ended_within_twelve_steps(tmp_path: Path) -> None:

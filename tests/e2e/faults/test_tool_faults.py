@@ -230,8 +230,7 @@ async def test_a_call_that_fails_the_same_way_again_and_again_ends_the_turn_or_a
     assert (question.kind, outcomes(tmp_path / "attended" / "home")) == (QuestionKind.GUIDANCE, [Outcome.FAILED] * 5)
 
 
-@pytest.mark.parametrize("changed", [False, True])
-@pytest.mark.parametrize("wrote", [False, True])
+@pytest.mark.parametrize(("changed", "wrote"), [(False, True), (True, False)])
 async def test_after_a_resume_a_file_is_stale_only_if_somebody_changed_it(
     tmp_path: Path, *, changed: bool, wrote: bool
 ) -> None:
