@@ -12,7 +12,7 @@ from treadle.protocol.base import SHORTEST_SECRET
 
 
 def forms(value: str) -> tuple[str, ...]:
-    """Give a value as tools print it: as it is, for a shell, in URLs, JSON, HTML, hexadecimal, UTF-16 and base64."""
+    """Give a value as tools print it: as it is, for a shell, in URLs, JSON, HTML, as bytes, base64 and base32."""
     quoted = json.dumps(value)[1:-1]
     plain = json.dumps(value, ensure_ascii=False)[1:-1]
     encoded = value.encode(errors="surrogatepass")
@@ -23,7 +23,9 @@ def forms(value: str) -> tuple[str, ...]:
         *(html.escape(value), html.escape(value, quote=False), *_with_other_quotes(html.escape(value))),
         *(quoted.replace("/", "\\/"), *_for_a_shell(value)),
         *(hexadecimal, hexadecimal.upper(), "\\x00".join(value)),
+        *(form for byte in ("%{:02x}", "%{:02X}", "\\x{:02x}", "\\{:03o}") for form in [_each(byte, encoded)]),
         *chain.from_iterable(_base64(encoded)),
+        *chain.from_iterable(_base32(encoded)),
     )
     return tuple(dict.fromkeys(form for form in found if len(form) >= SHORTEST_SECRET))
 
@@ -52,6 +54,18 @@ def _base64(value: bytes) -> Iterator[tuple[str, str]]:
         first, last = (before * 8 + 5) // 6, (before + len(value)) * 8 // 6
         digits = base64.b64encode(bytes(before) + value + bytes(2)).decode()[first:last]
         yield digits, digits.replace("+", "-").replace("/", "_")
+
+
+def _base32(value: bytes) -> Iterator[tuple[str, str]]:
+    """The same of base32, where there are five places."""
+    for before in range(5):
+        first, last = (before * 8 + 4) // 5, (before + len(value)) * 8 // 5
+        digits = base64.b32encode(bytes(before) + value + bytes(4)).decode()[first:last]
+        yield digits, digits.lower()
+
+
+def _each(shape: str, value: bytes) -> str:
+    return "".join(map(shape.format, value))
 
 
 def find_all(text: str, literals: Iterable[str]) -> Iterator[int]:

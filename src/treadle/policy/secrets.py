@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
+from treadle.policy.secret_disguises import disguised
 from treadle.policy.secret_formats import (
     ASSIGNED,
     BLOCK_END,
@@ -66,8 +67,9 @@ class Redactor:
     values: tuple[tuple[str, str], ...] = ()
 
     def redact(self, text: str) -> str:
-        """Hide every secret in a whole text."""
-        return _replaced(text, self.matches(text))
+        """Hide every secret in a whole text, known values also in disguise."""
+        hidden = ((start, start, end, name) for start, end, name in disguised(text, self.values))
+        return _replaced(text, chain(self.matches(text), hidden))
 
     def matches(self, text: str) -> list[Match]:
         """Find the secrets of a text; they may overlap."""

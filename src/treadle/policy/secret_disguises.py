@@ -1,0 +1,130 @@
+"""Known values in disguise: in another case, spread out, or in what programs print that show bytes."""
+
+import re
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+_LEAST = 12
+"""Letters and digits that a value has at least which is looked for when nothing else of it is left."""
+
+_DROPPED = bytes(byte for byte in range(256) if byte >= 128 or not chr(byte).isalnum())
+_KEPT = re.compile(rb"[0-9A-Za-z]")
+_OFFSET = re.compile(rb"^[ \t]*[0-9A-Fa-f]{6,16}:?(?=[ \t])", re.MULTILINE)
+_DUMPED = re.compile(
+    rb"^(?:[0-9A-Fa-f]{6,8}:?[ \t]+)?[ \t]*([0-9A-Fa-f]{1,16}(?:[ \t]{1,8}[0-9A-Fa-f]{1,16})*)(?=[ \t\r]|$)[^\n]*$",
+    re.MULTILINE,
+)
+"""A line of a dump: an offset, groups of digits, and perhaps the same as text."""
+
+_LISTED = re.compile(rb"(?:0x[0-9A-Fa-f]{2}|[0-9]{1,3})(?:,\s*(?:0x[0-9A-Fa-f]{2}|[0-9]{1,3})){7,}")
+_BYTES_A_LINE = 16
+_NUMBER = re.compile(rb"0x[0-9A-Fa-f]{2}|[1-9][0-9]*|0")
+_BYTE = 256
+
+_MOST = 256 * 1024
+"""Characters of a text that is looked through so: several times what the result of one call may hold."""
+
+Place = tuple[int, int, str]
+"""Begin and end of what is to be hidden, and the name that is shown instead."""
+
+
+def disguised(text: str, values: Sequence[tuple[str, str]]) -> Iterator[Place]:
+    """Find known values that are not spelled as they are; of a dump the whole lines. Not in a very long text."""
+    if not values or len(text) > _MOST:
+        return
+    data = text.encode("ascii", "replace")
+    bare = _OFFSET.sub(lambda found: b" " * len(found[0]), data) if _OFFSET.search(data) else data
+    yield from _spread(bare, values)
+    for run in _runs(_DUMPED.finditer(data)):
+        yield from _dumped(run, values)
+    for numbers in _LISTED.finditer(data):
+        shown = bytes(value for value in (int(one, 0) for one in _NUMBER.findall(numbers[0])) if value < _BYTE)
+        yield from ((*numbers.span(), name) for value, name in values if value.encode(errors="replace") in shown)
+
+
+@lru_cache(maxsize=4096)
+def _skeleton(value: str) -> bytes:
+    """Give the letters and digits of a value in small letters; empty where they are too few to tell it by."""
+    found = value.encode(errors="replace").translate(None, _DROPPED).lower()
+    told = len(found) >= _LEAST and not found.isdigit() and (value != value.lower() or not found.isalpha())
+    return found if told else b""
+
+
+def _spread(data: bytes, values: Iterable[tuple[str, str]]) -> Iterator[Place]:
+    """Find values in other letters, or with something between their characters."""
+    bones = data.translate(None, _DROPPED).lower()
+    places: list[int] = []
+    for value, name in values:
+        wanted = _skeleton(value)
+        at = bones.find(wanted) if wanted else -1
+        while at >= 0:
+            places = places or [found.start() for found in _KEPT.finditer(data)]
+            yield places[at], places[at + len(wanted) - 1] + 1, name
+            at = bones.find(wanted, at + len(wanted))
+
+
+def _runs(lines: Iterator[re.Match[bytes]]) -> Iterator[list[re.Match[bytes]]]:
+    """Put lines of dumps together that follow each other."""
+    run: list[re.Match[bytes]] = []
+    for line in lines:
+        if run and line.start() != run[-1].end() + 1:
+            yield run
+            run = []
+        run.append(line)
+    if run:
+        yield run
+
+
+def _dumped(run: Sequence[re.Match[bytes]], values: Iterable[tuple[str, str]]) -> Iterator[Place]:
+    for read in _READINGS:
+        lines = [read(line[1].split()) for line in run]
+        begins = [0]
+        for line in lines:
+            begins.append(begins[-1] + len(line))
+        shown = b"".join(lines)
+        for value, name in values:
+            wanted = value.encode(errors="replace")
+            at = shown.find(wanted)
+            while at >= 0:
+                touched = [
+                    line
+                    for line, (begin, end) in zip(run, pairwise(begins), strict=True)
+                    if begin < at + len(wanted) and end > at
+                ]
+                yield touched[0].start(1), touched[-1].end(), name
+                at = shown.find(wanted, at + len(wanted))
+
+
+def _hexadecimal(groups: Sequence[bytes]) -> bytes:
+    """Read bytes as two digits each; all groups but the last are of one size."""
+    found = b""
+    for place, group in enumerate(groups):
+        if len(group) % 2 or len(group) > len(groups[0]) or (place and len(groups[place - 1]) < len(groups[0])):
+            break
+        found += bytes.fromhex(group.decode())
+    return found[:_BYTES_A_LINE]
+
+
+def _swapped(groups: Sequence[bytes]) -> bytes:
+    """Read numbers of several bytes as machines store them, the last digits first."""
+    return b"".join(_hexadecimal([group])[::-1] for group in groups)[:_BYTES_A_LINE]
+
+
+def _numbers(base: int, sizes: Mapping[int, str]) -> Callable[[Sequence[bytes]], bytes]:
+    """Read numbers; how many digits they have says how many bytes they stand for."""
+
+    def read(groups: Sequence[bytes]) -> bytes:
+        found = b""
+        for group in groups:
+            try:
+                found += struct.pack(sizes[len(group)], int(group, base))
+            except (ValueError, KeyError, struct.error):
+                break
+        return found[:_BYTES_A_LINE]
+
+    return read
+
+
+_READINGS = (_hexadecimal, _swapped, _numbers(8, {3: "B", 6: "<H", 11: "<I"}), _numbers(10, {1: "B", 2: "B", 3: "B"}))
