@@ -156,6 +156,7 @@ VARIABLES_SECRET = re.compile(
 CODE = re.compile(
     r"""
     rm\s+-\w*[rf]|rmtree|\bunlink|os\.remove|os\.rmdir|removedirs|shutil|rimraf|rmSync|rmdirSync|unlinkSync|FileUtils|remove_tree
+    |os\.(rename|replace)|renameSync|File\.rename|Path\([^)]*\)\.(rename|replace)
     |os\.system|subprocess|popen|child_process|\bexec|\bspawn|\beval\b|__import__|importlib|compile\(|\bfork\b|\bpty\b
     |\bsystem\b|\bdelete\b|\bremove\b|shell_exec|passthru|proc_open|\bqx\b|`|os\.exec|execSync|Runtime\.getRuntime
     |ProcessBuilder|Deno\.run

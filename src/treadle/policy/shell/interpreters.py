@@ -10,6 +10,7 @@ from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_static, split_wor
 from treadle.policy.shell.danger_forms import DESTRUCTIVE_VERBS
 from treadle.policy.shell.dangers import CODE, SQL, SQL_CLIENTS
 from treadle.policy.shell.expand import Variables
+from treadle.policy.shell.reach import judge_inner_text, judge_named_places, judge_reach
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
 
@@ -118,6 +119,7 @@ def judge_interpreter(name: str, words: Sequence[str], scene: Scene) -> list[Fin
         )
     if any(posixpath.basename(word) == "setup.py" for word in words) and not {"upload", "register"}.isdisjoint(words):
         findings.append(dangerous("dangerous-form", "setup.py publishes a package"))
+    findings.extend(judge_reach(name, words, scene))
     has_program = False
     for place, word in enumerate(words):
         findings.extend(scene.mentions(word))
@@ -149,6 +151,7 @@ def scan_code(text: str, scene: Scene) -> list[Finding]:
     match = CODE.search(text)
     if match is not None:
         findings.append(dangerous("opaque-code", f"program text contains {match.group().strip()!r}"))
+    findings.extend([*judge_named_places(text, scene), *judge_inner_text(text, scene)])
     if UNKNOWN in text:
         findings.append(dangerous("unknown-script", "runs a program that is unknown until it runs"))
     cleaned = text.translate({ord(mark): " " for mark in (UNKNOWN, STAR, ANY, SPLIT)})

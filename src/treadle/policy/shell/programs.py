@@ -32,10 +32,12 @@ from treadle.policy.shell.interpreters import (
     judge_shell,
 )
 from treadle.policy.shell.machine import judge_date, judge_ps
+from treadle.policy.shell.many import judge_whole
 from treadle.policy.shell.network import NETWORK
 from treadle.policy.shell.options import Arguments, judge_arguments, read_arguments
 from treadle.policy.shell.outputs import judge_outputs
 from treadle.policy.shell.outside import brings_text
+from treadle.policy.shell.reach import judge_inner_text, judge_reach
 from treadle.policy.shell.readers import CAPITAL_V, GO_SETTINGS, NEEDS_ONE_OF, PLAIN_FORMS, VERSION_BANNERS, readers
 from treadle.policy.shell.scene import Scene
 from treadle.policy.shell.unknown import why_unknown
@@ -64,6 +66,7 @@ _SMALL_V = frozenset(
 
 _MESSAGE_PROGRAMS = frozenset({"gh", "glab", "docker", "kubectl"})
 _LOADER = re.compile(r"ld(-linux|-musl|-lsb|\.so).*|ld64\.so.*")
+_JUDGES_ITS_OWN = frozenset({"git", "find", "gfind"})
 _READS_NAMES = frozenset({"cpio", "pax", "zip", "7z", "7za", "7zz", "afio"})
 _SENDS_ITS_INPUT = frozenset({"ssh", "sftp", "mosh"})
 _TELLS_OF_SECRETS = re.compile(r"token|secret|pass|key|cred|auth|api", re.IGNORECASE)
@@ -90,11 +93,17 @@ def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
         scene.brings_text(argv[0])
     name, findings = _program(argv[0], scene)
     found = [*findings, *_by_name(name, argv[1:], scene)]
+    if not (scene.is_search or name in _JUDGES_ITS_OWN or _is_plain(found)):
+        found.extend(judge_whole(name, argv[1:], scene))
     folded = name.casefold()
     if folded != name:
         # A file system that ignores case runs the same program: look for danger, allow nothing.
         found.extend(finding for finding in _by_name(folded, argv[1:], scene) if finding.risk is Risk.CRITICAL)
     return found
+
+
+def _is_plain(findings: Sequence[Finding]) -> bool:
+    return all(finding.risk in (Risk.NONE, Risk.READ) for finding in findings)
 
 
 def _judge_long(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
@@ -284,6 +293,10 @@ def _judge_unknown(name: str, words: tuple[str, ...], scene: Scene) -> list[Find
         findings.append(dangerous("piped-script", f"{name} runs what comes through the pipe"))
     if name not in _MESSAGE_PROGRAMS:
         findings.extend(suffixes(words, scene))
+    if name not in _MESSAGE_PROGRAMS | _SENDS_ITS_INPUT and not scene.is_search:
+        findings.extend(judge_reach(name, words, scene))
+        for text in (*words, scene.feed.text or ""):
+            findings.extend(judge_inner_text(text, scene) if " " in text else [])
     if re.fullmatch(r"kill", name):
         findings.extend(_kill(words))
     return findings

@@ -4,6 +4,7 @@ import posixpath
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from itertools import islice
 
 from treadle.policy.context import MAX_NAMES, PolicyContext
@@ -24,6 +25,13 @@ FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 
 _ODD_IN_NAMES = re.compile(r"[^\w./@%+=:,-]")
 _TREES_WITH_SECRETS = frozenset({"/", "/etc", "/root", "/home", "/proc", "/Users", "/var"})
+
+
+class Breadth(StrEnum):
+    """How much of a folder a list names: what has a certain name or content, or whatever there is."""
+
+    NARROW = "narrow"
+    WHOLE = "whole"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +81,8 @@ class Scene:
     """The surroundings of one command.
 
     `cwds` are all the directories it may run in, `is_search` marks a guess at a command, `is_guess` text of
-    which only the danger counts, as it may never be run; `depth` counts nesting.
+    which only the danger counts, as it may never be run; `depth` counts nesting. `each` are the variables that a loop
+    sets to each file of a list.
     """
 
     context: PolicyContext
@@ -85,6 +94,7 @@ class Scene:
     depth: int = 0
     is_search: bool = False
     is_guess: bool = False
+    each: tuple[tuple[str, Breadth], ...] = ()
     trace: Trace = field(default_factory=Trace)
     effort: Effort = field(default_factory=Effort)
 

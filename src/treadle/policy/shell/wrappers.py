@@ -8,6 +8,7 @@ from itertools import pairwise
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_static, shown
 from treadle.policy.shell.assignments import judge_assignment
+from treadle.policy.shell.many import breadth_of, judge_each
 from treadle.policy.shell.options import Arguments, Role, read_arguments, read_table
 from treadle.policy.shell.readers import CONTENT_FREE
 from treadle.policy.shell.scene import Feed, Scene
@@ -189,11 +190,15 @@ def _xargs(words: Sequence[str], scene: Scene) -> list[Finding]:
     if _is_safely_fed(inner[0], arguments, scene):
         return findings + scene.command((*inner, "./x"))
     findings.append(unclear("xargs", f"xargs {shown(inner[0])}: the operands are unknown until it runs"))
+    breadth = breadth_of(scene.feed.upstream)
+    if breadth is not None:
+        findings.extend(judge_each(inner, breadth, replace(scene, feed=Feed())))
     for word in [*(word for command in scene.feed.upstream for word in command[1:]), *(scene.feed.text or "").split()][
         :MAX_FED_WORDS
     ]:
         findings.extend(scene.mentions(word))
-        findings.extend(_critical(scene.command((*inner, word))))
+        named = _critical(scene.command((*inner, word)))
+        findings.extend(one for one in named if breadth is None or one.rule != "delete-all")
     if inner[0] in _DELETERS and not _finds_by_name(scene):
         findings.append(dangerous("delete-unknown", f"xargs {inner[0]} deletes files that are unknown until it runs"))
     without_input = replace(scene, feed=Feed())
