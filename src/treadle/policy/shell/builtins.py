@@ -31,6 +31,12 @@ def judge_subscripts(texts: Iterable[str], scene: Scene) -> list[Finding]:
     return [found for text in texts if _SUBSCRIPT.search(text) for found in judge_evaluated(text, scene)]
 
 
+def _given(scene: Scene) -> list[Finding]:
+    """Judge what a command that sets variables reads."""
+    fed = (word for command in scene.feed.upstream for word in command[1:])
+    return judge_subscripts((scene.feed.text or "", *fed), scene)
+
+
 def _eval(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     text = " ".join(word for word in words if word != "--")
     if not is_static(text):
@@ -54,6 +60,7 @@ def _trap(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 
 def _state(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     findings = [unclear("shell-state", f"{name} changes the state of the shell")]
+    findings.extend(_given(scene) if name in _ASSIGNING else [])
     for word in words:
         findings.extend(judge_evaluated(word, scene))
         if name in _ASSIGNING and VARIABLES_DANGEROUS.fullmatch(word):
@@ -78,7 +85,7 @@ def _read(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     if not all(_VARIABLE.fullmatch(word) for word in pending):
         return _state(name, words, scene)
     found = [Finding(Risk.READ, "reader", "read reads a line of its input")]
-    found.extend(judge_subscripts((scene.feed.text or "",), scene))
+    found.extend(_given(scene))
     return found + [finding for word in pending for finding in judge_assignment(word, "", alone=True)]
 
 

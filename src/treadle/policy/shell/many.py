@@ -24,6 +24,9 @@ _REMOVES = frozenset({"rm", "unlink", "rmdir", "rimraf", "mv", "git-rm"}) | _EMP
 _REPLACES = _REMOVES | frozenset(split_words("gzip gunzip bzip2 bunzip2 xz unxz zstd lzma lz4 compress pigz"))
 _BIN = re.compile(r"trash.*|rip|gomi|recycle|wastebasket|clean|clear|empty|del|erase|discard", re.IGNORECASE)
 _TAKES_READING = re.compile(r"0*[0-3]?[0-3][0-7]{2}|0+|([ugoa]*-\w*r\w*|[ugoa]*=[wx]*)(,.*)?")
+_POSITIONS = ("0", "1", "2", "@", "*")
+"""Where a script finds the names that it is given."""
+
 _OWN_STATE = frozenset({"git-settings", "untrusted"})
 """Rules that speak of the repository, not of what the command does."""
 
@@ -64,7 +67,8 @@ def judge_each(inner: Sequence[str], breadth: Breadth, scene: Scene) -> list[Fin
     text = f"{name} gets a list of files that another command prints, and may empty, move or remove them all"
     if _empties(name, inner[1:]) or (breadth is Breadth.WHOLE and not _only_reads(inner, scene)):
         return [dangerous("delete-list", text)]
-    return []
+    each = replace(scene, trace=Trace(), is_guess=True, each=tuple((name, breadth) for name in _POSITIONS))
+    return [one for one in each.command(tuple(inner)) if one.rule == "delete-list"] if "-c" in inner else []
 
 
 def judge_in_loop(words: Sequence[str], breadth: Breadth) -> list[Finding]:

@@ -290,6 +290,9 @@ def _parallel(words: Sequence[str], scene: Scene) -> list[Finding]:
         findings.extend(scene.command(tuple(command)))
         if is_static("".join(command)):
             findings.extend(scene.script(" ".join(command)))
+    breadth = None if places else breadth_of(scene.feed.upstream)
+    if breadth is not None:
+        findings.extend(judge_each(arguments.operands, breadth, replace(scene, feed=Feed())))
     return findings + suffixes(inner, scene)
 
 
