@@ -22,6 +22,7 @@ from treadle.policy.shell.git_tables import (
 from treadle.policy.shell.many import judge_whole
 from treadle.policy.shell.options import Arguments, Given, Role, read_arguments, read_table
 from treadle.policy.shell.outputs import judge_outputs
+from treadle.policy.shell.publishing import PUBLISHES
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
 
@@ -269,12 +270,16 @@ def _restore(words: Sequence[str], _scene: Scene) -> list[Finding]:
 
 
 def _push(words: Sequence[str], _scene: Scene) -> list[Finding]:
-    findings = [Finding(Risk.REMOTE, "network", "git push publishes commits")]
+    findings = [Finding(Risk.REMOTE, PUBLISHES, "git push publishes commits")]
     if any("://" in word or re.match(r"[\w.-]+@[\w.-]+:|[/~.]", word) for word in words):
         findings.append(dangerous("git", "git push publishes to an address that is not a remote of the repository"))
     if any(word.startswith(("+", ":")) for word in words) or any(not is_static(word) for word in words):
         findings.append(dangerous("git", "git push rewrites or deletes what is published"))
     return findings
+
+
+def _push_part(words: Sequence[str], scene: Scene) -> list[Finding]:
+    return _push(words[1:], scene) if words[:1] and words[0] == "push" else []
 
 
 def _over_network(words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -378,6 +383,7 @@ _SPECIAL: dict[str, Callable[[Sequence[str], Scene], list[Finding]]] = {
     "checkout": _checkout,
     "restore": _restore,
     "push": _push,
+    **dict.fromkeys(("lfs", "subtree"), _push_part),
     "mv": _remove_files,
     "rm": _remove_files,
     "worktree": _worktree,

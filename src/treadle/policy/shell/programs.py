@@ -37,6 +37,7 @@ from treadle.policy.shell.network import NETWORK
 from treadle.policy.shell.options import Arguments, judge_arguments, read_arguments
 from treadle.policy.shell.outputs import judge_outputs
 from treadle.policy.shell.outside import brings_text
+from treadle.policy.shell.publishing import judge_publishing
 from treadle.policy.shell.reach import judge_inner_text, judge_reach
 from treadle.policy.shell.readers import CAPITAL_V, GO_SETTINGS, NEEDS_ONE_OF, PLAIN_FORMS, VERSION_BANNERS, readers
 from treadle.policy.shell.scene import Scene
@@ -94,7 +95,7 @@ def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
     name, findings = _program(argv[0], scene)
     found = [*findings, *_by_name(name, argv[1:], scene)]
     if not (scene.is_search or name in _JUDGES_ITS_OWN or _is_plain(found)):
-        found.extend(judge_whole(name, argv[1:], scene))
+        found.extend([*judge_whole(name, argv[1:], scene), *judge_publishing(name, argv[1:])])
     folded = name.casefold()
     if folded != name:
         # A file system that ignores case runs the same program: look for danger, allow nothing.
