@@ -197,11 +197,14 @@ SQL_CLIENTS = frozenset(
 PRINTS_SECRETS = frozenset({"env", "printenv", "set", "export", "declare", "typeset", "readonly", "local"})
 
 
+_ALWAYS_PATTERNS = tuple((pattern, why) for pattern, why in ALWAYS.items() if "*" in pattern)
+
+
 def always(name: str) -> str | None:
     """Say why a program is dangerous whatever its arguments, or None."""
     if name in ALWAYS:
         return ALWAYS[name]
-    return next((why for pattern, why in ALWAYS.items() if "*" in pattern and fnmatchcase(name, pattern)), None)
+    return next((why for pattern, why in _ALWAYS_PATTERNS if fnmatchcase(name, pattern)), None)
 
 
 def only_tells(name: str, arguments: Sequence[str]) -> bool:

@@ -49,6 +49,8 @@ MAX_NESTING = 12
 MAX_WORDS = 1000
 """Words of a command; of a longer one only the beginning and the end are looked at, and it is asked."""
 
+WORDS_A_STEP = 20
+
 _SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
 _TAKES_WORDS_FROM_FILES = frozenset({"strings", "nm", "objdump", "readelf", "size"})
 _HARMLESS_OPTIONS = frozenset(
@@ -78,9 +80,9 @@ Judge = Callable[[str, Sequence[str], Scene], list[Finding]]
 
 def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
     """Judge one command with its words already expanded."""
-    scene.effort.left -= 1
-    if scene.depth > MAX_NESTING or scene.effort.left < 0:
-        return [unfollowed("budget", "the line holds too many or too deeply nested commands to follow")]
+    scene.effort.spend(1 + len(argv) // WORDS_A_STEP)
+    if scene.depth > MAX_NESTING:
+        return [unfollowed("budget", "the line holds too deeply nested commands to follow")]
     if not argv:
         return []
     if len(argv) > MAX_WORDS:
@@ -110,7 +112,9 @@ def _is_plain(findings: Sequence[Finding]) -> bool:
 def _judge_long(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
     findings = [unfollowed("budget", f"the command has more than {MAX_WORDS} words")]
     half = MAX_WORDS // 2
-    for word in dict.fromkeys(argv[half:-half]):
+    between = dict.fromkeys(argv[half:-half])
+    scene.effort.spend(len(between) // 4)
+    for word in between:
         name = secret_name(word) or control_name(word)
         if name is not None:
             findings.append(dangerous("secret-read", f"names {name}, which is protected"))

@@ -3,10 +3,11 @@
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from treadle.policy.findings import Finding, dangerous
-from treadle.policy.marks import is_static
-from treadle.policy.shell.scene import Scene
+from treadle.policy.marks import from_both_ends, is_static
+from treadle.policy.shell.scene import Feed, Scene
 
 MAX_PIECES = 40
 
@@ -31,10 +32,11 @@ def judge_reach(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 
 def judge_inner_text(text: str, scene: Scene) -> list[Finding]:
     """Find in text of another language a command that destroys, wherever a shell's or that language's words end."""
-    if not is_static(text):
+    if scene.is_guess or not is_static(text):
         return []
-    pieces = dict.fromkeys(" ".join(_BLANKS.split(piece)).strip() for piece in _CUTS.split(text))
-    found = (one for piece in list(pieces)[:MAX_PIECES] for one in scene.command(tuple(piece.split()[:20])))
+    scene = replace(scene, feed=Feed(), is_guess=True)
+    pieces = from_both_ends(_CUTS.split(text))[:MAX_PIECES]
+    found = (one for piece in pieces for one in scene.command(tuple(_BLANKS.sub(" ", piece).split()[:20])))
     return [one for one in dict.fromkeys(found) if one.rule in _DESTROYS]
 
 

@@ -124,9 +124,10 @@ class Walk:
         if len(pipeline.commands) == 1:
             return self._command(pipeline.commands[0], scene)
         feed = scene.feed
-        for place, command in enumerate(pipeline.commands):
+        for command in pipeline.commands:
             self._command(command, replace(scene, feed=feed))
-            feed = feed_of(pipeline.commands[: place + 1], scene)
+            upstream = () if command is pipeline.commands[0] else feed.upstream
+            feed = Feed(upstream=(*upstream, *feed_of((command,), scene).upstream))
         return scene
 
     def _command(self, command: Command, scene: Scene) -> Scene:
