@@ -46,3 +46,8 @@ def test_what_destroys_much_is_dangerous_whatever_the_program(family: str, lines
 @pytest.mark.parametrize(("family", "lines"), _families("spares.txt").items())
 def test_what_spares_the_rest_is_not_dangerous(family: str, lines: list[str]) -> None:
     assert (family, [line for line in lines if _class(line) is CommandClass.DANGEROUS]) == (family, [])
+
+
+def test_everyday_lines_are_not_dangerous() -> None:
+    lines = (_LINES / "everyday.txt").read_text().splitlines()
+    assert [line for line in lines if _class(line) is CommandClass.DANGEROUS] == []

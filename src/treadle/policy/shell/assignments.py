@@ -21,6 +21,10 @@ _READ_BY_PROGRAMS = frozenset(
 """Names in small letters that mean something after all: to programs, or to a shell (the last ones to zsh)."""
 
 
+_SEARCH_PATHS = frozenset({"PYTHONPATH", "NODE_PATH"})
+_OWN_FOLDERS = re.compile(r"(\./)?\w[\w-]*(/\w[\w-]*)*/?(:(\./)?\w[\w-]*(/\w[\w-]*)*/?)*")
+"""Named folders below the directory that the line runs in: the code of the project."""
+
 _OWN_WORDS = frozenset(
     split_words("""
     A B C D E F G H I J K L M N O P Q R S T U V W X Y Z AFTER ARCHIVE ARG ARGS AUTHOR BACKEND BASE BEFORE BRANCH
@@ -57,6 +61,10 @@ def judge_assignment(name: str, value: str, *, alone: bool = False) -> list[Find
         if is_static(value) and _PLAIN_VALUE.fullmatch(value):
             return [Finding(Risk.READ, "variable", f"{name} is harmless")]
         return [unclear("variable", f"{name} is set to something unknown or to a path")]
+    if name.endswith("PAGER") and value in ("", "cat"):
+        return [unclear("variable", f"{name} lets nothing page; leave it out, since no pager is started here")]
+    if name in _SEARCH_PATHS and _OWN_FOLDERS.fullmatch(value):
+        return [unclear("variable", f"{name} lets the code of {value} be loaded")]
     if VARIABLES_DANGEROUS.fullmatch(name):
         pager = "; leave it out, since no pager is started here" if name.endswith("PAGER") else ""
         return [dangerous("variable", f"{name} changes what later programs run or read{pager}")]

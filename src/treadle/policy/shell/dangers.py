@@ -160,7 +160,7 @@ CODE = re.compile(
     |os\.system|subprocess|popen|child_process|\bexec|\bspawn|\beval\b|__import__|importlib|compile\(|\bfork\b|\bpty\b
     |\bsystem\b|\bdelete\b|\bremove\b|shell_exec|passthru|proc_open|\bqx\b|`|os\.exec|execSync|Runtime\.getRuntime
     |ProcessBuilder|Deno\.run
-    |socket|urllib|requests|http\.client|httpx|aiohttp|\bfetch\(|https?://|net/http|net\.connect|LWP|open-uri
+    |socket|urllib|requests\.\w+\(|requests\s+as|from\s+requests|requests[\"']|http\.client|httpx|aiohttp|\bfetch\(|https?://|net/http|net\.connect|LWP|open-uri
     |TCPSocket|ftplib
     |smtplib|paramiko|base64|fromhex|b64decode|unpack|fromCharCode|atob|codecs|ctypes|\bffi\b|dlopen|pickle|marshal
     |\bzlib\b
