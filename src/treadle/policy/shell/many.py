@@ -24,6 +24,9 @@ _REMOVES = frozenset({"rm", "unlink", "rmdir", "rimraf", "mv", "git-rm"}) | _EMP
 _REPLACES = _REMOVES | frozenset(split_words("gzip gunzip bzip2 bunzip2 xz unxz zstd lzma lz4 compress pigz"))
 _BIN = re.compile(r"trash.*|rip|gomi|recycle|wastebasket|clean|clear|empty|del|erase|discard", re.IGNORECASE)
 _TAKES_READING = re.compile(r"0*[0-3]?[0-3][0-7]{2}|0+|([ugoa]*-\w*r\w*|[ugoa]*=[wx]*)(,.*)?")
+_TOUCHES_NO_FILE = frozenset(
+    split_words("[ test echo printf : true false set export local declare read shift return exit")
+)
 _POSITIONS = ("0", "1", "2", "@", "*")
 """Where a script finds the names that it is given."""
 
@@ -61,7 +64,7 @@ def _is_verb(word: str) -> bool:
 
 def judge_each(inner: Sequence[str], breadth: Breadth, scene: Scene) -> list[Finding]:
     """Judge a command that runs with what another one lists: of a whole list only a reader may make something."""
-    if not inner or not is_static(inner[0]):
+    if not inner or not is_static(inner[0]) or inner[0] in _TOUCHES_NO_FILE:
         return []
     name = posixpath.basename(inner[0])
     text = f"{name} gets a list of files that another command prints, and may empty, move or remove them all"
@@ -94,7 +97,7 @@ def _only_reads(inner: Sequence[str], scene: Scene) -> bool:
 
 def breadth_of(upstream: Sequence[Sequence[str]]) -> Breadth | None:
     """Say how much the list of files names that commands of a pipeline print; None where it is no such list."""
-    if not upstream:
+    if not upstream or any(command[0] == "wc" for command in upstream):
         return None
     name, *words = upstream[0]
     breadth = _listed(posixpath.basename(name), words)
