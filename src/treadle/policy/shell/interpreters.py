@@ -37,10 +37,6 @@ def is_interpreter(name: str) -> bool:
 
 def judge_shell(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge a shell: its script is judged as a line of its own."""
-    return _reads_only(name, words, scene) or _judge_shell(name, words, scene)
-
-
-def _judge_shell(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a script")]
     if name in _POWERSHELL:
         findings.extend(scan_code(" ".join(words), scene))
@@ -65,14 +61,6 @@ def _judge_shell(name: str, words: Sequence[str], scene: Scene) -> list[Finding]
     if pending and not reads_input:
         return findings + _judge_script_file(name, pending, scene)
     return findings + _judge_input(name, scene)
-
-
-def _reads_only(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    """Judge `bash -c TEXT` where the text only reads: no file runs first, and it is read as that of the line is."""
-    if name != "bash" or len(words) != 2 or words[0] != "-c" or not is_static(words[1]):
-        return []
-    found = scene.script(words[1], feed=scene.feed)
-    return found if all(one.risk in (Risk.NONE, Risk.READ) and not one.always_asks for one in found) else []
 
 
 def _has_letter(option: str, letter: str) -> bool:

@@ -39,7 +39,7 @@ from treadle.policy.shell.outputs import judge_outputs
 from treadle.policy.shell.outside import brings_text
 from treadle.policy.shell.publishing import judge_publishing
 from treadle.policy.shell.reach import judge_inner_text, judge_reach
-from treadle.policy.shell.readers import CAPITAL_V, GO_SETTINGS, NEEDS_ONE_OF, PLAIN_FORMS, VERSION_BANNERS, readers
+from treadle.policy.shell.readers import CAPITAL_V, NEEDS_ONE_OF, VERSION_BANNERS, readers
 from treadle.policy.shell.scene import Scene
 from treadle.policy.shell.unknown import why_unknown
 from treadle.policy.shell.wrappers import is_wrapper, suffixes, unwrap
@@ -141,10 +141,6 @@ def _is_of_the_system(word: str, scene: Scene) -> bool:
 def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
     if name in VERSION_BANNERS and len(words) == 1 and words[0] in _VERSION_WORDS:
         return _version(name, words[0], scene)
-    if name == "go" and words[:1] == ("env",) and GO_SETTINGS.issuperset(words[1:]) and words[1:] and scene.is_trusted:
-        return [Finding(Risk.READ, "reader", "go env prints settings")]
-    if (name, *words) in PLAIN_FORMS:
-        return [Finding(Risk.READ, "reader", f"{' '.join((name, *words))} only prints information")]
     findings: list[Finding] = []
     why = always(name)
     if why is not None:
