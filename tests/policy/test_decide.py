@@ -213,7 +213,7 @@ def test_what_is_published_is_denied_where_nobody_is_there_and_the_reason_says_w
             "this needs approval, and nobody is there to ask",
             "git push publishes commits",
             "this use of git push is not known to be read-only",
-            "what is published or deployed is asked in every mode",
+            "publishing and deploying ask in every mode",
         ],
     )
 

@@ -37,7 +37,7 @@ def verdict_for(
     if risk in context.approved and risk is not Risk.CRITICAL:
         return Verdict.ALLOW, f"your setting approve lets {risk} run"
     if publishes and risk in _ALLOWED[mode]:
-        return Verdict.REQUIRE_USER_CONFIRMATION, "what is published or deployed is asked in every mode"
+        return Verdict.REQUIRE_USER_CONFIRMATION, "publishing and deploying ask in every mode"
     if risk in _ALLOWED[mode]:
         return Verdict.ALLOW, f"mode {mode} allows it"
     return Verdict.REQUIRE_USER_CONFIRMATION, f"mode {mode} asks{_way_out(risk, mode)}"

@@ -40,7 +40,7 @@ def judge_publishing(name: str, words: Sequence[str]) -> list[Finding]:
     what = _published(name, words)
     if what is None:
         return []
-    return [Finding(Risk.REMOTE, PUBLISHES, f"{what} publishes or deploys, and others see that at once")]
+    return [Finding(Risk.REMOTE, PUBLISHES, f"{what} publishes or deploys, which others see immediately")]
 
 
 def _published(name: str, words: Sequence[str]) -> str | None:

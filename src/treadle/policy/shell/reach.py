@@ -26,7 +26,7 @@ def judge_reach(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     for text in dict.fromkeys(text for word in words for text in (word, *word.partition("=")[2:])):
         what = _place(text, scene) if is_static(text) and text else None
         if what is not None:
-            return [dangerous("reach", f"{name} is told of {text}, {what}, and may do anything with it")]
+            return [dangerous("reach", f"{name} is given {text}, {what}, and may do anything with it")]
     return []
 
 
