@@ -69,7 +69,7 @@ def test_a_decision_explains_each_part() -> None:
         (Mode.ASK, (ALLOW, ASK, ASK, ASK, ASK, ASK)),
         (Mode.EDITS, (ALLOW, ASK, ALLOW, ASK, ASK, ASK)),
         (Mode.AUTO, (ALLOW, ASK, ALLOW, ASK, ASK, ASK)),
-        (Mode.FULL, (ALLOW, ALLOW, ALLOW, ALLOW, ALLOW, ASK)),
+        (Mode.FULL, (ALLOW, ALLOW, ALLOW, ALLOW, ASK, ASK)),
     ],
 )
 def test_each_mode_lets_more_run_and_none_lets_danger_run(mode: Mode, expected: tuple[Verdict, ...]) -> None:
@@ -174,7 +174,54 @@ def test_nobody_to_ask_changes_nothing_where_nothing_is_asked() -> None:
 
 
 def test_text_from_outside_makes_network_changes_ask_in_full_mode() -> None:
-    assert (_run("git push", Mode.FULL), _run("git push", Mode.FULL, tainted=True)) == (ALLOW, ASK)
+    assert (_run("git fetch", Mode.FULL), _run("git fetch", Mode.FULL, tainted=True)) == (ALLOW, ASK)
+
+
+_PUBLISHING = (
+    "git push", "git push -u origin feature", "npm test && git push", "sh -c 'git push'", "git -C sub push",
+    "git lfs push origin main", "npm publish", "npm run deploy", "npm run deploy:prod", "npm run docs:deploy",
+    "yarn deploy", "make deploy", "make -C infra deploy-staging", "just publish", "./gradlew publish", "cargo publish",
+    "uv publish", "python3 -m twine upload dist/*", "uvx twine upload dist/x.whl", "gem push x.gem", "docker push x",
+    "docker image push x", "gh release create v1", "kubectl apply -f x.yml", "kubectl delete pod x", "terraform apply",
+    "terraform destroy", "fly deploy", "vercel", "vercel --yes", "npx vercel", "npx gh-pages -d dist", "dvc push",
+    "hg push", "svn commit -m x", "flyctl --app x deploy", "foo deploy", "foo upload a.txt", "./deploy.sh prod",
+    "bash scripts/deploy.sh", "python3 deploy.py", "timeout 60 make deploy", "for s in a b; do make deploy; done",
+)  # fmt: skip
+_NOT_PUBLISHING = (
+    "git stash push", "git fetch", "npm run build", "npm test", "make", "make build", "cargo build --release",
+    "pytest -k push", "pytest tests/test_deploy.py", "ruff check deploy", "vercel dev", "vercel ls", "git log push",
+    "bash -n deploy.sh", "python3 -m py_compile deploy.py", "cat deploy.sh", "echo git push", "ls deploy",
+    "git commit -m 'deploy and git push'", "docker build -t x .", "terraform plan", "npx tsc", "chmod +x deploy.sh",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.EDITS, Mode.AUTO, Mode.FULL])
+def test_what_is_published_or_deployed_is_asked_in_every_mode(mode: Mode) -> None:
+    verdicts = {line: _run(line, mode, confines=mode is not Mode.FULL) for line in _PUBLISHING}
+    assert [line for line, verdict in verdicts.items() if verdict is not ASK] == []
+
+
+def test_what_only_sounds_like_publishing_runs_in_full_mode() -> None:
+    assert [line for line in _NOT_PUBLISHING if _run(line, Mode.FULL) is not ALLOW] == []
+
+
+def test_what_is_published_is_denied_where_nobody_is_there_and_the_reason_says_why() -> None:
+    refused = without_user(_decide(RunCommand(command="git push", cwd=ROOT), Mode.FULL))
+    assert (refused.verdict, [reason.text for reason in refused.reasons]) == (
+        DENY,
+        [
+            "this needs approval, and nobody is there to ask",
+            "git push publishes commits",
+            "this use of git push is not known to be read-only",
+            "publishing and deploying ask in every mode",
+        ],
+    )
+
+
+def test_a_rule_or_the_setting_may_let_publishing_run() -> None:
+    allows = _rules('[[rule]]\nid="p"\nverdict="allow"\nargv=["git","push"]\nmatch=["git push"]')
+    assert _run("git push", Mode.FULL, rules=allows) is ALLOW
+    assert _run("git push", Mode.FULL, approved=frozenset({Risk.REMOTE})) is ALLOW
 
 
 def test_the_digest_names_the_call_the_files_and_what_judged_it() -> None:

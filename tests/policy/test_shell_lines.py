@@ -7,10 +7,18 @@ import pytest
 from tests.policy.views import HOME, ROOT, MemoryView, context
 from treadle.policy.classify import classify_command
 from treadle.policy.context import FileFacts, FileKind
+from treadle.policy.decide import decide
 from treadle.policy.findings import CommandClass
+from treadle.policy.shell.cursor import MAX_READ, MAX_TRIED, Cursor
+from treadle.policy.shell.parse import script_until
 from treadle.policy.shell.readers import readers
+from treadle.policy.shell.scene import MAX_EFFORT, Effort
+from treadle.policy.shell.syntax import TooLongError
+from treadle.protocol.permissions import Mode, Verdict
+from treadle.protocol.tools import Risk, RunCommand, ToolSpec, ToolTraits
 
 _LINES = Path(__file__).parent / "lines"
+_SHELL = ToolSpec(name="execute_command", description="", parameters={}, traits=ToolTraits(), risk=Risk.EXECUTE)
 
 
 def _class(line: str, files: MemoryView | None = None) -> CommandClass:
@@ -79,9 +87,78 @@ def test_danger_behind_more_commands_than_are_followed_is_seen(joint: str) -> No
 
 
 def test_of_very_many_redirections_both_ends_are_followed() -> None:
-    judged = classify_command("echo a" + " >x" * 20_000, ROOT, context())
+    judged = classify_command("echo a" + " >x" * 2000, ROOT, context())
     assert [found.rule for part in judged.parts for found in part.findings if found.always_asks] == ["budget"]
     assert _class("echo a" + " >x" * 500 + " >.git/config") is CommandClass.DANGEROUS
+
+
+def _counted(line: str) -> tuple[bool, Cursor]:
+    """Parse a line; whether that stopped at the bound, and how far it came."""
+    cursor = Cursor(line, script_until)
+    try:
+        script_until(cursor, "")
+    except TooLongError:
+        return True, cursor
+    return False, cursor
+
+
+@pytest.mark.parametrize(
+    "piece", ["a;", "a|b;", "a&&", "ls\n", ">x ", "b ", "x=a ", "$(a) ", "`a` ", "{ a; }; ", "f() { a; }; ", "<<<a "]
+)
+def test_the_parser_stops_at_its_bound_whatever_a_line_is_made_of(piece: str) -> None:
+    stopped, cursor = _counted(piece * 20_000)
+    assert stopped
+    assert cursor.spent.read <= MAX_READ + 3
+    assert cursor.pos < len(piece) * 20_000
+
+
+def test_what_is_tried_as_arithmetic_in_vain_is_bounded() -> None:
+    stopped, cursor = _counted("(" * 30 + "b " * 25_000 + "))")
+    assert stopped
+    assert cursor.spent.tried <= MAX_TRIED + 60_000
+
+
+_MEGABYTE = 1_000_000
+
+
+def _of_size(piece: str, size: int) -> str:
+    return (piece * (size // len(piece) + 1))[:size]
+
+
+_LONG = (
+    "a;", "a|b;", "a&&", "ls\n", ">x ", "echo <x ", "b1 ", "x=a ", "x=$x$x; ", "$(a) ", "`a` ", "{ ", "(", "$((",
+    '"$(', "${x:-", "{a,b}", "*a? ", "*a?", "a=b:c@d,", "x", "../", "cd a; cd ..; ", "f() { a; }; ", "if true; then ",
+    "for i in a; do ", "case a in a) ", "timeout 1 ", "| xargs rm ", "cat <<A\nb\nA\n", "'a b' ", "-exec rm {} ; ",
+    "--x='a;b' ", "[[ a == b ]] && ", "((i=i+1)); ", "${a[1]}", "eval ", "sudo a; ", "éß", "# a\n",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [60_000, _MEGABYTE])
+@pytest.mark.parametrize("piece", _LONG)
+def test_a_line_of_any_length_takes_a_bounded_number_of_steps(
+    piece: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps, spend = 0, Effort.spend
+
+    def counted(effort: Effort, more: int = 1) -> None:
+        nonlocal steps
+        steps += more > 0
+        spend(effort, more)
+
+    monkeypatch.setattr(Effort, "spend", counted)
+    line = _of_size(piece, size)
+    decision = decide(_SHELL, {}, (RunCommand(command=line, cwd=ROOT),), context(mode=Mode.FULL))
+    assert steps <= 2 * MAX_EFFORT
+    assert size < _MEGABYTE or decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION
+
+
+def test_what_is_too_long_to_be_judged_is_asked_in_every_mode_and_says_so() -> None:
+    for line, why in (("a; " * 3000, "the line is too long to be judged"), ("b" * 70_000, "the line is longer than")):
+        for mode in (Mode.ASK, Mode.EDITS, Mode.AUTO, Mode.FULL):
+            access = (RunCommand(command=line, cwd=ROOT),)
+            decision = decide(_SHELL, {}, access, context(mode=mode, confines=True))
+            assert decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION
+            assert any(reason.text.startswith(why) for reason in decision.reasons)
 
 
 def test_a_secret_among_very_many_words_is_seen() -> None:

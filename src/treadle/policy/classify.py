@@ -14,10 +14,10 @@ from treadle.policy.shell.outside import may_bring_text
 from treadle.policy.shell.parse import parse
 from treadle.policy.shell.precheck import has_lookalikes, hidden_characters
 from treadle.policy.shell.programs import MAX_NESTING, judge_command
-from treadle.policy.shell.scene import Effort, Scene, Trace
+from treadle.policy.shell.scene import Effort, EffortError, Scene, Trace
 from treadle.policy.shell.sequences import judge_sequence
-from treadle.policy.shell.sweep import sweep
-from treadle.policy.shell.syntax import Script, ShellSyntaxError
+from treadle.policy.shell.sweep import SWEEP_EFFORT, sweep
+from treadle.policy.shell.syntax import Script, ShellSyntaxError, TooLongError
 from treadle.policy.shell.walk import JudgedCommand, PartsBudgetError, Walk
 from treadle.protocol.tools import Risk
 
@@ -53,7 +53,7 @@ def _unjudged(command: str, cwd: str, context: PolicyContext, error: Exception) 
     scene = _scene(cwd, context)
     found: list[Finding] = []
     with suppress(Exception):
-        found = sweep(command[:MAX_LINE_BYTES], scene)
+        found = sweep(_ends(command), scene)
     failed = dangerous("error", f"the analysis of this line failed ({type(error).__name__}): it may do anything")
     return CommandJudgement(
         command_class=CommandClass.DANGEROUS, parts=(), findings=(failed, *found), trace=scene.trace, outside=True
@@ -76,12 +76,10 @@ def _classified(command: str, cwd: str, context: PolicyContext) -> CommandJudgem
     parts: list[JudgedCommand] = []
     if len(command.encode(errors="replace")) > MAX_LINE_BYTES:
         findings.append(unfollowed("budget", f"the line is longer than {MAX_LINE_BYTES} bytes"))
-        findings += [*sweep(command[:MAX_LINE_BYTES], scene), *sweep(command[-MAX_LINE_BYTES:], scene)]
+        findings += sweep(_ends(command), scene)
     else:
         parts, more = _walk(command, scene)
         findings += more
-    if scene.effort.left < 0:
-        findings += sweep(command[:MAX_LINE_BYTES], scene)
     return CommandJudgement(
         command_class=_class(parts, findings),
         parts=tuple(parts),
@@ -141,7 +139,7 @@ class _WithoutSettings:
 def _brings_text(command: str, parts: Sequence[JudgedCommand], findings: Sequence[Finding], scene: Scene) -> bool:
     if any(part.trace.outside for part in parts) or scene.trace.outside:
         return True
-    return any(found.always_asks for found in findings) and may_bring_text(command)
+    return any(found.always_asks for found in findings) and may_bring_text(_ends(command))
 
 
 def _class(parts: Sequence[JudgedCommand], findings: Sequence[Finding]) -> CommandClass:
@@ -153,7 +151,7 @@ def _precheck(command: str, cwd: str, context: PolicyContext) -> list[Finding]:
     findings: list[Finding] = []
     if hidden:
         findings.append(dangerous("hidden-characters", f"the line contains {', '.join(hidden)}"))
-    if has_lookalikes(command):
+    if len(command) <= MAX_LINE_BYTES and has_lookalikes(command):
         findings.append(unfollowed("look-alikes", "a word mixes look-alike letters"))
     if check_path(cwd, PathOp.LIST, "/", context).where is not Where.INSIDE:
         findings.append(Finding(Risk.READ_OUTSIDE, "outside", f"runs in {cwd}, outside the workspace"))
@@ -162,18 +160,30 @@ def _precheck(command: str, cwd: str, context: PolicyContext) -> list[Finding]:
     return findings
 
 
+_TOO_LONG = unfollowed("budget", "the line is too long to be judged: it has too many commands or words")
+
+
+def _ends(command: str) -> str:
+    """Give a line, or the beginning and the end of one that is too long to look through."""
+    half = MAX_LINE_BYTES // 2
+    return command if len(command) <= MAX_LINE_BYTES else f"{command[:half]}\n{command[-half:]}"
+
+
 def _walk(command: str, scene: Scene) -> tuple[list[JudgedCommand], list[Finding]]:
     walk = Walk()
     try:
         script, joined = parse(command)
     except ShellSyntaxError as failure:
         return walk.parts, [unfollowed("syntax", f"the line is not understood: {failure}"), *sweep(command, scene)]
+    except TooLongError:
+        return walk.parts, [_TOO_LONG, *sweep(_ends(command), scene)]
     try:
         walk.script(script, scene)
-    except (PartsBudgetError, ExpansionBudgetError):
-        found = [*_end(script, scene), *sweep(command, scene)]
-        return walk.parts, [unfollowed("budget", "the line has too many commands or words"), *found]
-    together = judge_sequence(walk.parts, scene)
+        together = judge_sequence(walk.parts, scene)
+    except (PartsBudgetError, ExpansionBudgetError, EffortError) as error:
+        if scene.depth and isinstance(error, EffortError):
+            raise
+        return walk.parts, [_TOO_LONG, *_end(script, scene), *sweep(_ends(command), scene)]
     if not joined:
         return walk.parts, together
     # The shell takes the break out before it looks at words, so what stands around it may be one word.
@@ -188,8 +198,9 @@ def _end(script: Script, scene: Scene) -> list[Finding]:
         for pipeline in script.pipelines[-MAX_LAST_COMMANDS:]
     )
     walk = Walk()
-    with suppress(PartsBudgetError, ExpansionBudgetError):
-        walk.script(replace(script, pipelines=last), replace(scene, is_guess=True, effort=Effort()))
+    effort = scene.effort if scene.depth else Effort(SWEEP_EFFORT)
+    with suppress(PartsBudgetError, ExpansionBudgetError, EffortError):
+        walk.script(replace(script, pipelines=last), replace(scene, is_guess=True, effort=effort))
     return [found for part in walk.parts for found in part.findings if found.risk is Risk.CRITICAL]
 
 

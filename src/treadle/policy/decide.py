@@ -15,6 +15,7 @@ from treadle.policy.modes import verdict_for
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path, refusal
 from treadle.policy.rules import Places, Rule, Scope, Subject, apply_rules, reason_of
+from treadle.policy.shell.publishing import PUBLISHES
 from treadle.policy.shell.scene import Trace
 from treadle.policy.shell.walk import JudgedCommand
 from treadle.policy.urls import HostKind, check_url
@@ -264,13 +265,14 @@ def _answer(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _ByMode:
-    """What the mode says of a risk in one part."""
+    """What the mode says of what was found in one part."""
 
     context: PolicyContext
     can_try: bool
 
-    def verdict_for(self, risk: Risk) -> tuple[Verdict, str]:
-        return verdict_for(risk, self.context, can_try=self.can_try)
+    def verdict_for(self, findings: Sequence[Finding]) -> tuple[Verdict, str]:
+        publishes = any(finding.rule == PUBLISHES for finding in findings)
+        return verdict_for(worst(findings), self.context, can_try=self.can_try, publishes=publishes)
 
 
 def _deciding_rule(subject: Subject, context: PolicyContext) -> Rule | None:
@@ -283,7 +285,7 @@ def _verdict(
 ) -> tuple[Verdict, tuple[Reason, ...]]:
     """Answer for one part; of the reasons the first one decides."""
     risk, context = worst(every), by_mode.context
-    verdict, why = by_mode.verdict_for(risk)
+    verdict, why = by_mode.verdict_for(every)
     found = tuple(Reason(rule=finding.rule, text=finding.text) for finding in _telling(every))
     ruled = () if rule is None else (reason_of(rule),)
     mode = (Reason(rule="mode", text=why),)
@@ -302,7 +304,7 @@ def _verdict(
         return Verdict.REQUIRE_USER_CONFIRMATION, (problem, *ruled, *found)
     if rule is None:
         return verdict, (*found, *mode)
-    verdict, why = by_mode.verdict_for(worst(around))
+    verdict, why = by_mode.verdict_for(around)
     if verdict is Verdict.ALLOW:
         return verdict, (*ruled, *found)
     return verdict, (*found, *ruled, Reason(rule="mode", text=why))

@@ -5,6 +5,8 @@ where an unquoted value falls apart, `PIPE` the name of a pipe that `<(…)` mak
 A shell line cannot hold them: the pre-check refuses control characters.
 """
 
+from collections.abc import Iterable
+
 UNKNOWN = "\0"
 STAR = "\1"
 ANY = "\2"
@@ -55,3 +57,11 @@ def shown(text: str) -> str:
 def split_words(text: str) -> list[str]:
     """Split a table that is written as running text into its words."""
     return text.split()
+
+
+def from_both_ends(texts: Iterable[str]) -> list[str]:
+    """Give each text once, from both ends inwards: what is to be hidden stands at an end."""
+    listed = list(dict.fromkeys(texts))
+    half = (len(listed) + 1) // 2
+    ends = zip(listed[:half], reversed(listed), strict=False)
+    return list(dict.fromkeys(text for pair in ends for text in pair))

@@ -19,10 +19,13 @@ _ALLOWED: Mapping[Mode, frozenset[Risk]] = {
 }
 
 
-def verdict_for(risk: Risk, context: PolicyContext, *, can_try: bool = False) -> tuple[Verdict, str]:
+def verdict_for(
+    risk: Risk, context: PolicyContext, *, can_try: bool = False, publishes: bool = False
+) -> tuple[Verdict, str]:
     """Give the mode's answer to a risk, and that answer in words.
 
     `can_try`: it is a command that runs confined, in a throw-away copy where the mode lets it change nothing.
+    `publishes`: others see what it does, which a rule or the setting `approve` may allow, but no mode.
     """
     mode = context.mode
     if can_try and risk in _IN_A_COPY and (context.try_first or mode in (Mode.PLAN, Mode.AUTO)):
@@ -33,6 +36,8 @@ def verdict_for(risk: Risk, context: PolicyContext, *, can_try: bool = False) ->
         return Verdict.REQUIRE_USER_CONFIRMATION, "text from outside was read in this turn, so network changes ask"
     if risk in context.approved and risk is not Risk.CRITICAL:
         return Verdict.ALLOW, f"your setting approve lets {risk} run"
+    if publishes and risk in _ALLOWED[mode]:
+        return Verdict.REQUIRE_USER_CONFIRMATION, "publishing and deploying ask in every mode"
     if risk in _ALLOWED[mode]:
         return Verdict.ALLOW, f"mode {mode} allows it"
     return Verdict.REQUIRE_USER_CONFIRMATION, f"mode {mode} asks{_way_out(risk, mode)}"

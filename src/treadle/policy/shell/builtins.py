@@ -1,10 +1,10 @@
 """Commands of the shell itself that change its state or run text."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import is_static
+from treadle.policy.marks import is_glob, is_static
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.assignments import judge_assignment
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS, VARIABLES_HARMLESS, VARIABLES_SECRET
@@ -13,6 +13,8 @@ from treadle.protocol.tools import Risk
 
 _ASSIGNING = frozenset({"read", "mapfile", "readarray", "getopts"})
 _EVALUATED = re.compile(r"\$\(|`|\$\{")
+_CALCULATES = re.compile(r"-\w*[in]")
+_SUBSCRIPT = re.compile(r"\[[^\]\n]*(\$\(|`)")
 
 
 def judge_evaluated(text: str, scene: Scene) -> list[Finding]:
@@ -22,6 +24,17 @@ def judge_evaluated(text: str, scene: Scene) -> list[Finding]:
     if "[" in text or not is_static(text):
         return [unclear("evaluated-text", "the text may be evaluated a second time")]
     return []
+
+
+def judge_subscripts(texts: Iterable[str], scene: Scene) -> list[Finding]:
+    """Judge values that a calculation would evaluate wherever the line uses them as a number."""
+    return [found for text in texts if _SUBSCRIPT.search(text) for found in judge_evaluated(text, scene)]
+
+
+def _given(scene: Scene) -> list[Finding]:
+    """Judge what a command that sets variables reads."""
+    fed = (word for command in scene.feed.upstream for word in command[1:])
+    return judge_subscripts((scene.feed.text or "", *fed), scene)
 
 
 def _eval(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -47,6 +60,7 @@ def _trap(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 
 def _state(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     findings = [unclear("shell-state", f"{name} changes the state of the shell")]
+    findings.extend(_given(scene) if name in _ASSIGNING else [])
     for word in words:
         findings.extend(judge_evaluated(word, scene))
         if name in _ASSIGNING and VARIABLES_DANGEROUS.fullmatch(word):
@@ -71,6 +85,7 @@ def _read(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     if not all(_VARIABLE.fullmatch(word) for word in pending):
         return _state(name, words, scene)
     found = [Finding(Risk.READ, "reader", "read reads a line of its input")]
+    found.extend(_given(scene))
     return found + [finding for word in pending for finding in judge_assignment(word, "", alone=True)]
 
 
@@ -100,7 +115,10 @@ def _declare(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         variable, is_set, value = word.partition("=")
         if is_set:
             findings.extend(judge_assignment(variable.rstrip("+"), value))
-            if value.startswith("("):
+            if is_glob(value) and any(_CALCULATES.match(option) for option in words):
+                findings.append(dangerous("evaluated-text", "a value in brackets is evaluated a second time"))
+            if value.startswith("(") or _EVALUATED.search(value):
+                # An integer is calculated, and a name of a name is looked up: now, or where it is used.
                 findings.extend(judge_evaluated(value, scene))
         if "-n" in words and VARIABLES_DANGEROUS.fullmatch(value if is_set else word):
             findings.extend(judge_assignment(value or word, ""))

@@ -3,9 +3,22 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from treadle.policy.shell.syntax import HereDocument, Script, ShellSyntaxError
+from treadle.policy.shell.syntax import HereDocument, Script, ShellSyntaxError, TooLongError
 
 MAX_DEPTH = 40
+MAX_READ = 6000
+"""Words that are read of one line, a command counting as three; of more than that not all would be judged."""
+
+MAX_TRIED = 50_000
+"""Characters that may be read as arithmetic before they turn out to be something else."""
+
+
+@dataclass(slots=True)
+class Spent:
+    """How much of a line was read, and how much of that in vain; the texts inside it count too."""
+
+    read: int = 0
+    tried: int = 0
 
 
 @dataclass(slots=True)
@@ -22,6 +35,7 @@ class Cursor:
     joined: bool = False
     pending: list[HereDocument] = field(default_factory=list)
     not_arithmetic: set[int] = field(default_factory=set)
+    spent: Spent = field(default_factory=Spent)
 
     def peek(self, offset: int = 0) -> str:
         """Give the character ahead, or an empty string at the end."""
@@ -43,6 +57,12 @@ class Cursor:
         """Step over `text`; raises `ShellSyntaxError` when something else stands here."""
         if not self.take(text):
             raise ShellSyntaxError(f"{text!r} is missing at character {self.pos}")
+
+    def count(self, words: int) -> None:
+        """Count what is read; raises `TooLongError` beyond the budget."""
+        self.spent.read += words
+        if self.spent.read > MAX_READ:
+            raise TooLongError
 
     def enter(self) -> None:
         """Go one level deeper; raises `ShellSyntaxError` beyond the depth budget."""

@@ -156,10 +156,11 @@ VARIABLES_SECRET = re.compile(
 CODE = re.compile(
     r"""
     rm\s+-\w*[rf]|rmtree|\bunlink|os\.remove|os\.rmdir|removedirs|shutil|rimraf|rmSync|rmdirSync|unlinkSync|FileUtils|remove_tree
+    |os\.(rename|replace)|renameSync|File\.rename|Path\([^)]*\)\.(rename|replace)
     |os\.system|subprocess|popen|child_process|\bexec|\bspawn|\beval\b|__import__|importlib|compile\(|\bfork\b|\bpty\b
     |\bsystem\b|\bdelete\b|\bremove\b|shell_exec|passthru|proc_open|\bqx\b|`|os\.exec|execSync|Runtime\.getRuntime
     |ProcessBuilder|Deno\.run
-    |socket|urllib|requests|http\.client|httpx|aiohttp|\bfetch\(|https?://|net/http|net\.connect|LWP|open-uri
+    |socket|urllib|requests\.\w+\(|requests\s+as|from\s+requests|requests[\"']|http\.client|httpx|aiohttp|\bfetch\(|https?://|net/http|net\.connect|LWP|open-uri
     |TCPSocket|ftplib
     |smtplib|paramiko|base64|fromhex|b64decode|unpack|fromCharCode|atob|codecs|ctypes|\bffi\b|dlopen|pickle|marshal
     |\bzlib\b
@@ -196,11 +197,14 @@ SQL_CLIENTS = frozenset(
 PRINTS_SECRETS = frozenset({"env", "printenv", "set", "export", "declare", "typeset", "readonly", "local"})
 
 
+_ALWAYS_PATTERNS = tuple((pattern, why) for pattern, why in ALWAYS.items() if "*" in pattern)
+
+
 def always(name: str) -> str | None:
     """Say why a program is dangerous whatever its arguments, or None."""
     if name in ALWAYS:
         return ALWAYS[name]
-    return next((why for pattern, why in ALWAYS.items() if "*" in pattern and fnmatchcase(name, pattern)), None)
+    return next((why for pattern, why in _ALWAYS_PATTERNS if fnmatchcase(name, pattern)), None)
 
 
 def only_tells(name: str, arguments: Sequence[str]) -> bool:

@@ -23,6 +23,8 @@ from treadle.policy.shell.trimming import trimmed
 MAX_FIELDS = 256
 MAX_BRACES = 32
 MAX_VALUE = 4096
+MAX_BARE = 8192
+"""Characters of a word outside quotes; nobody writes more."""
 
 _CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f]")
 _RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?")
@@ -88,6 +90,8 @@ def _atoms(segments: Sequence[Segment]) -> list[_Atom]:
     atoms: list[_Atom] = []
     for segment in segments:
         if isinstance(segment, Literal) and not segment.quoted:
+            if len(segment.text) > MAX_BARE:
+                raise ExpansionBudgetError
             atoms.extend(segment.text)
         else:
             atoms.append(segment)
@@ -151,6 +155,8 @@ def _range(atoms: list[_Atom]) -> list[list[_Atom]]:
 def _fields(atoms: list[_Atom], variables: Variables, cwd: str) -> list[str]:
     has_quotes = any(isinstance(atom, Literal) for atom in atoms)
     text = "".join(_globbed(atom, variables) for atom in _tilde(atoms, variables, cwd, tilde=True))
+    if len(text) > MAX_VALUE and any(mark in text for mark in (STAR, ANY, _OPEN)):
+        raise ExpansionBudgetError
     if _OPEN in text:
         text = _ODD_SET.sub(STAR, _SET.sub(ANY, text)).replace(_OPEN, "[")
     text = text.replace(_SHUT, "]")

@@ -70,6 +70,7 @@ _REMOVE = read_table("""
     -fiIrRdvPx --force --interactive? --recursive --dir --verbose --one-file-system --no-preserve-root!
     --preserve-root?
 """)
+_SCRATCH = re.compile(r"(/private)?/tmp/.")
 _NUMERIC_MODE = re.compile(r"[0-7]{3,4}")
 _SYMBOLIC_MODE = re.compile(r"([ugoa]*)[+=]([rwxXst]*)")
 
@@ -84,6 +85,8 @@ def judge_files(name: str, words: Sequence[str], scene: Scene) -> list[Finding] 
         return None
     table = read_table(options)
     findings = [Finding(Risk.WRITE, "writer", f"{name} changes files"), *_judge(name, table, words, scene)]
+    if name == "mkdir":
+        findings = [unclear("scratch", one.text) if _SCRATCH.match(one.path) else one for one in findings]
     if name in _OBEYS:
         findings.append(unclear("unknown-writes", f"{name} {_OBEYS[name]}"))
     if name in ("ed", "ex") and (scene.feed.is_pipe or "!" in (scene.feed.text or "")):

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, as_glob, is_static, split_words
+from treadle.policy.marks import UNKNOWN, as_glob, split_words
 from treadle.policy.operations import PathOp
+from treadle.policy.shell.many import is_narrow, judge_each
 from treadle.policy.shell.readers import CONTENT_FREE
-from treadle.policy.shell.scene import Scene
+from treadle.policy.shell.scene import Breadth, Scene
 from treadle.protocol.tools import Risk
 
 _FIND_FLAGS = frozenset(
@@ -28,7 +29,6 @@ _FIND_VALUES = frozenset(
 _FIND_READS = frozenset({"-newer", "-anewer", "-cnewer", "-samefile"})
 _FIND_WRITES = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
 _FIND_PATTERNS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"})
-_FIND_DESTROYERS = frozenset({"rm", "unlink", "shred", "truncate", "dd"})
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
@@ -60,7 +60,7 @@ def judge_find(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     patterns += [
         text.replace("\\", "").replace(".*", "*") for test, text in pairwise(pending) if test.endswith("regex")
     ]
-    search = _Search(tuple(starts), tuple(patterns), is_narrow=_is_narrow(pending))
+    search = _Search(tuple(starts), tuple(patterns), is_narrow=is_narrow(pending))
     while pending:
         findings.extend(_find_step(pending, search, scene))
     return findings
@@ -88,18 +88,6 @@ def _find_step(pending: list[str], search: _Search, scene: Scene) -> list[Findin
     return [unclear("unknown-option", f"find: {word!r} is not a known test or action"), *scene.mentions(word)]
 
 
-def _is_narrow(tests: Sequence[str]) -> bool:
-    depth, negated, narrow = 0, False, False
-    for test, text in pairwise((*tests, "")):
-        depth += {"(": 1, ")": -1}.get(test, 0)
-        if test in ("-o", "-or", ",") and depth == 0:
-            return False
-        if test in _FIND_PATTERNS and not negated:
-            narrow |= is_static(text) and text.strip("*?./") != ""
-        negated = test in ("!", "-not")
-    return narrow
-
-
 def _find_delete(search: _Search, scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.EXECUTE, "delete", "find -delete deletes files")]
     if not search.is_narrow:
@@ -124,11 +112,14 @@ def _find_run(word: str, pending: list[str], search: _Search, scene: Scene) -> l
         found.extend(finding for finding in scene.command(command) if finding.risk is Risk.CRITICAL)
     if inner[0] not in CONTENT_FREE:
         found.extend(one for start in search.starts for one in scene.mentions(start) if one.rule == "secret-read")
-    if inner[0] in _FIND_DESTROYERS and not search.is_narrow:
-        found.append(dangerous("delete-tree", f"{inner[0]} destroys everything below the directory, whatever its name"))
+    found.extend(judge_each(tuple(part.replace("{}", UNKNOWN) for part in inner), _breadth(search), scene))
     if any(finding.risk is Risk.CRITICAL for finding in found) or inner[0] in ("rm", "mv", "shred", "dd", "cp"):
         findings.extend(_reaches_out(search, scene))
     return findings + found
+
+
+def _breadth(search: _Search) -> Breadth:
+    return Breadth.NARROW if search.is_narrow else Breadth.WHOLE
 
 
 def _reaches_out(search: _Search, scene: Scene) -> list[Finding]:

@@ -6,19 +6,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, is_static, shown
+from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown
 from treadle.policy.operations import PathOp
 from treadle.policy.repository import hooks, surprising_settings
 from treadle.policy.shell.git_tables import (
     DANGEROUS,
+    HARMLESS_KEYS,
     LISTING,
     READING_FORMS,
+    SHOWING_KEYS,
     STANDING_ALONE,
     harmful_options,
     reader_table,
 )
+from treadle.policy.shell.many import judge_whole
 from treadle.policy.shell.options import Arguments, Given, Role, read_arguments, read_table
 from treadle.policy.shell.outputs import judge_outputs
+from treadle.policy.shell.publishing import PUBLISHES
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
 
@@ -37,21 +41,6 @@ _NAMES_ONLY = frozenset({"check-ignore", "check-attr", "ls-files", "status"})
 """Subcommands that show that a file is there, never what it holds."""
 
 _CREDENTIAL = re.compile(r"token|passw|credential|extraheader", re.IGNORECASE)
-_HARMLESS_KEYS = re.compile(
-    r"(user|color|advice|branch|column|pull|init\.defaultbranch|log|status|core\.(quotepath|abbrev|autocrlf|filemode|ignorecase"
-    r"|safecrlf|precomposeunicode|eol)|push\.(default|autosetupremote)|fetch\.prune|rerere|merge\.conflictstyle|diff\.(algorithm"
-    r"|renames|context|mnemonicprefix|colormoved))(\..*)?",
-    re.IGNORECASE,
-)
-
-
-_SHOWING_KEYS = re.compile(
-    r"color\..*|core\.(quotepath|abbrev)|column\.ui|advice\..*|log\.(date|decorate|abbrevcommit)"
-    r"|diff\.(algorithm|renames|context|mnemonicprefix|noprefix|colormoved)",
-    re.IGNORECASE,
-)
-"""Settings that change how something looks and nothing else, whatever they are set to."""
-
 _HARDENED = frozenset({"core.pager=cat", "core.pager=", "core.fsmonitor=false", "core.hooksPath=/dev/null"})
 
 
@@ -104,9 +93,9 @@ def _judge_global(outer: Arguments, scene: Scene) -> list[Finding]:
 
 def _judge_setting(setting: str) -> list[Finding]:
     key = setting.partition("=")[0]
-    if is_static(setting) and (setting in _HARDENED or _SHOWING_KEYS.fullmatch(key)):
+    if is_static(setting) and (setting in _HARDENED or SHOWING_KEYS.fullmatch(key)):
         return []
-    if is_static(setting) and _HARMLESS_KEYS.fullmatch(key):
+    if is_static(setting) and HARMLESS_KEYS.fullmatch(key):
         return [unclear("git-option", f"git -c {key} overrides a setting")]
     return [dangerous("git-option", f"git -c {key} can make git run something")]
 
@@ -256,12 +245,21 @@ def _clean(words: Sequence[str], _scene: Scene) -> list[Finding]:
     return [dangerous("git", "git clean deletes untracked files")]
 
 
-def _checkout(words: Sequence[str], _scene: Scene) -> list[Finding]:
-    paths = "--" in words or any(word == "." or word.startswith(("./", ":/", "*")) for word in words)
+def _checkout(words: Sequence[str], scene: Scene) -> list[Finding]:
+    paths = "--" in words or any(word == "." or word.startswith(("./", ":", "--pathspec-from")) for word in words)
     plain = [word for word in words if not word.startswith("-")]
-    if paths or (len(plain) > 1 and "-b" not in words and "--orphan" not in words and "-t" not in words):
+    makes = not {"-b", "--orphan", "-t"}.isdisjoint(words)
+    if paths or (not makes and (len(plain) > 1 or any(_is_there(word, scene) for word in plain))):
         return [dangerous("git", "git checkout of paths discards uncommitted changes")]
     return []
+
+
+def _is_there(word: str, scene: Scene) -> bool:
+    """Whether a word names files that are there; a pattern may always do."""
+    if is_glob(word) or "*" in word:
+        return True
+    files, known = scene.context.files, [cwd for cwd in scene.cwds if cwd != UNKNOWN]
+    return is_static(word) and any(files.facts(posixpath.join(cwd, word)) is not None for cwd in known)
 
 
 def _restore(words: Sequence[str], _scene: Scene) -> list[Finding]:
@@ -272,12 +270,16 @@ def _restore(words: Sequence[str], _scene: Scene) -> list[Finding]:
 
 
 def _push(words: Sequence[str], _scene: Scene) -> list[Finding]:
-    findings = [Finding(Risk.REMOTE, "network", "git push publishes commits")]
+    findings = [Finding(Risk.REMOTE, PUBLISHES, "git push publishes commits")]
     if any("://" in word or re.match(r"[\w.-]+@[\w.-]+:|[/~.]", word) for word in words):
         findings.append(dangerous("git", "git push publishes to an address that is not a remote of the repository"))
     if any(word.startswith(("+", ":")) for word in words) or any(not is_static(word) for word in words):
         findings.append(dangerous("git", "git push rewrites or deletes what is published"))
     return findings
+
+
+def _push_part(words: Sequence[str], scene: Scene) -> list[Finding]:
+    return _push(words[1:], scene) if words[:1] and words[0] == "push" else []
 
 
 def _over_network(words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -322,7 +324,7 @@ def _config(words: Sequence[str], scene: Scene) -> list[Finding]:
     if flags & {"--global", "--system", "--worktree"}:
         return [dangerous("git-config", "changes the settings of every repository")]
     key = next((word for word in plain if "." in word), "")
-    if not _HARMLESS_KEYS.fullmatch(key):
+    if not HARMLESS_KEYS.fullmatch(key):
         return [dangerous("git-config", f"the setting {key} can make git run something")]
     return []
 
@@ -371,13 +373,19 @@ def _change_files(words: Sequence[str], scene: Scene) -> list[Finding]:
     return [found for word in words if not word.startswith("-") for found in scene.path(word, PathOp.WRITE)]
 
 
+def _remove_files(words: Sequence[str], scene: Scene) -> list[Finding]:
+    whole = [] if "--cached" in words else judge_whole("rm", words, scene)
+    return [*whole, *_change_files(words, scene)]
+
+
 _SPECIAL: dict[str, Callable[[Sequence[str], Scene], list[Finding]]] = {
     "clean": _clean,
     "checkout": _checkout,
     "restore": _restore,
     "push": _push,
-    "mv": _change_files,
-    "rm": _change_files,
+    **dict.fromkeys(("lfs", "subtree"), _push_part),
+    "mv": _remove_files,
+    "rm": _remove_files,
     "worktree": _worktree,
     "config": _config,
     "submodule": _foreach,

@@ -1,5 +1,6 @@
 """What git's subcommands know: options that only read, and options that destroy, leak or run something."""
 
+import re
 from functools import lru_cache
 
 from treadle.policy.shell.options import Table, read_table
@@ -120,6 +121,19 @@ config = -e --edit
 log = --show-signature
 show = --show-signature
 """
+
+HARMLESS_KEYS = re.compile(
+    r"(user|color|advice|branch|column|pull|init\.defaultbranch|log|status|core\.(quotepath|abbrev|autocrlf|filemode|ignorecase"
+    r"|safecrlf|precomposeunicode|eol)|push\.(default|autosetupremote)|fetch\.prune|rerere|merge\.conflictstyle|diff\.(algorithm"
+    r"|renames|context|mnemonicprefix|colormoved))(\..*)?",
+    re.IGNORECASE,
+)
+SHOWING_KEYS = re.compile(
+    r"color\..*|core\.(quotepath|abbrev)|column\.ui|advice\..*|log\.(date|decorate|abbrevcommit)"
+    r"|diff\.(algorithm|renames|context|mnemonicprefix|noprefix|colormoved)",
+    re.IGNORECASE,
+)
+"""Settings that change how something looks and nothing else, whatever they are set to."""
 
 
 def _lines(text: str) -> dict[str, str]:

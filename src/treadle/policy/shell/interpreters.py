@@ -10,6 +10,7 @@ from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_static, split_wor
 from treadle.policy.shell.danger_forms import DESTRUCTIVE_VERBS
 from treadle.policy.shell.dangers import CODE, SQL, SQL_CLIENTS
 from treadle.policy.shell.expand import Variables
+from treadle.policy.shell.reach import judge_inner_text, judge_named_places, judge_reach
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
 
@@ -36,10 +37,6 @@ def is_interpreter(name: str) -> bool:
 
 def judge_shell(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge a shell: its script is judged as a line of its own."""
-    return _reads_only(name, words, scene) or _judge_shell(name, words, scene)
-
-
-def _judge_shell(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a script")]
     if name in _POWERSHELL:
         findings.extend(scan_code(" ".join(words), scene))
@@ -64,14 +61,6 @@ def _judge_shell(name: str, words: Sequence[str], scene: Scene) -> list[Finding]
     if pending and not reads_input:
         return findings + _judge_script_file(name, pending, scene)
     return findings + _judge_input(name, scene)
-
-
-def _reads_only(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    """Judge `bash -c TEXT` where the text only reads: no file runs first, and it is read as that of the line is."""
-    if name != "bash" or len(words) != 2 or words[0] != "-c" or not is_static(words[1]):
-        return []
-    found = scene.script(words[1], feed=scene.feed)
-    return found if all(one.risk in (Risk.NONE, Risk.READ) and not one.always_asks for one in found) else []
 
 
 def _has_letter(option: str, letter: str) -> bool:
@@ -118,6 +107,7 @@ def judge_interpreter(name: str, words: Sequence[str], scene: Scene) -> list[Fin
         )
     if any(posixpath.basename(word) == "setup.py" for word in words) and not {"upload", "register"}.isdisjoint(words):
         findings.append(dangerous("dangerous-form", "setup.py publishes a package"))
+    findings.extend(judge_reach(name, words, scene))
     has_program = False
     for place, word in enumerate(words):
         findings.extend(scene.mentions(word))
@@ -149,6 +139,7 @@ def scan_code(text: str, scene: Scene) -> list[Finding]:
     match = CODE.search(text)
     if match is not None:
         findings.append(dangerous("opaque-code", f"program text contains {match.group().strip()!r}"))
+    findings.extend([*judge_named_places(text, scene), *judge_inner_text(text, scene)])
     if UNKNOWN in text:
         findings.append(dangerous("unknown-script", "runs a program that is unknown until it runs"))
     cleaned = text.translate({ord(mark): " " for mark in (UNKNOWN, STAR, ANY, SPLIT)})

@@ -151,6 +151,7 @@ def _is_loopback(url: str) -> bool:
 def _judge_url(url: str, scene: Scene) -> list[Finding]:
     if not is_static(url):
         return [dangerous("unknown-url", "sends something unknown to the network")]
+    scene.effort.spend(2)
     check = check_url(_with_scheme(url))
     scene.trace.hosts.append(check.host)
     if check.kind in (HostKind.PRIVATE, HostKind.METADATA):

@@ -39,14 +39,14 @@ _PATTERN_OPERATORS = frozenset({"=~", "==", "!=", "="})
 
 def parse(text: str) -> tuple[Script, bool]:
     """Parse a whole line. The flag says that a line continuation stood inside a word. Raises `ShellSyntaxError`."""
-    cursor = Cursor(text, _script_until)
-    script = _script_until(cursor, "")
+    cursor = Cursor(text, script_until)
+    script = script_until(cursor, "")
     if cursor.pending:
         raise ShellSyntaxError("a here-document has no body")
     return script, cursor.joined
 
 
-def _script_until(cursor: Cursor, close: str) -> Script:
+def script_until(cursor: Cursor, close: str) -> Script:
     """Parse up to `close` (left standing), or to the end of the text when `close` is empty."""
     script = _read_list(cursor)
     if cursor.pos < len(cursor.text) and not (close and cursor.looking_at(close)):
@@ -123,6 +123,7 @@ def _take_time(cursor: Cursor) -> bool:
 
 
 def _read_command(cursor: Cursor) -> Command:
+    cursor.count(3)
     skip_blanks(cursor)
     start = cursor.pos
     cursor.enter()

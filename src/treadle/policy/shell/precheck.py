@@ -9,7 +9,7 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co"})
 
 def hidden_characters(text: str) -> list[str]:
     """Name the characters that are invisible, change direction, look like blanks, or control the terminal."""
-    found = {char for char in text if not char.isascii() or not char.isprintable()} - _ALLOWED_CONTROLS
+    found = {char for char in set(text) if not char.isascii() or not char.isprintable()} - _ALLOWED_CONTROLS
     return sorted(
         f"U+{ord(char):04X}"
         for char in found
@@ -21,11 +21,9 @@ def hidden_characters(text: str) -> list[str]:
 
 def has_lookalikes(text: str) -> bool:
     """Whether a word mixes ASCII letters with letters of another script, as look-alike names do."""
-    return any(_mixes(word) for word in text.split())
+    return not text.isascii() and any(_mixes(word) for word in set(text.split()) if not word.isascii())
 
 
 def _mixes(word: str) -> bool:
-    if word.isascii():
-        return False
-    scripts = {unicodedata.name(char, "?").split()[0] for char in word if char.isalpha()}
+    scripts = {unicodedata.name(char, "?").split()[0] for char in set(word) if char.isalpha()}
     return "LATIN" in scripts and bool(scripts & {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "FULLWIDTH"})

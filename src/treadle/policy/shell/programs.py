@@ -32,11 +32,14 @@ from treadle.policy.shell.interpreters import (
     judge_shell,
 )
 from treadle.policy.shell.machine import judge_date, judge_ps
+from treadle.policy.shell.many import judge_whole
 from treadle.policy.shell.network import NETWORK
 from treadle.policy.shell.options import Arguments, judge_arguments, read_arguments
 from treadle.policy.shell.outputs import judge_outputs
 from treadle.policy.shell.outside import brings_text
-from treadle.policy.shell.readers import CAPITAL_V, GO_SETTINGS, NEEDS_ONE_OF, PLAIN_FORMS, VERSION_BANNERS, readers
+from treadle.policy.shell.publishing import judge_publishing
+from treadle.policy.shell.reach import judge_inner_text, judge_reach
+from treadle.policy.shell.readers import CAPITAL_V, NEEDS_ONE_OF, VERSION_BANNERS, readers
 from treadle.policy.shell.scene import Scene
 from treadle.policy.shell.unknown import why_unknown
 from treadle.policy.shell.wrappers import is_wrapper, suffixes, unwrap
@@ -45,6 +48,8 @@ from treadle.protocol.tools import Risk
 MAX_NESTING = 12
 MAX_WORDS = 1000
 """Words of a command; of a longer one only the beginning and the end are looked at, and it is asked."""
+
+WORDS_A_STEP = 20
 
 _SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
 _TAKES_WORDS_FROM_FILES = frozenset({"strings", "nm", "objdump", "readelf", "size"})
@@ -64,6 +69,7 @@ _SMALL_V = frozenset(
 
 _MESSAGE_PROGRAMS = frozenset({"gh", "glab", "docker", "kubectl"})
 _LOADER = re.compile(r"ld(-linux|-musl|-lsb|\.so).*|ld64\.so.*")
+_JUDGES_ITS_OWN = frozenset({"git", "find", "gfind"})
 _READS_NAMES = frozenset({"cpio", "pax", "zip", "7z", "7za", "7zz", "afio"})
 _SENDS_ITS_INPUT = frozenset({"ssh", "sftp", "mosh"})
 _TELLS_OF_SECRETS = re.compile(r"token|secret|pass|key|cred|auth|api", re.IGNORECASE)
@@ -74,9 +80,9 @@ Judge = Callable[[str, Sequence[str], Scene], list[Finding]]
 
 def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
     """Judge one command with its words already expanded."""
-    scene.effort.left -= 1
-    if scene.depth > MAX_NESTING or scene.effort.left < 0:
-        return [unfollowed("budget", "the line holds too many or too deeply nested commands to follow")]
+    scene.effort.spend(1 + len(argv) // WORDS_A_STEP)
+    if scene.depth > MAX_NESTING:
+        return [unfollowed("budget", "the line holds too deeply nested commands to follow")]
     if not argv:
         return []
     if len(argv) > MAX_WORDS:
@@ -90,6 +96,8 @@ def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
         scene.brings_text(argv[0])
     name, findings = _program(argv[0], scene)
     found = [*findings, *_by_name(name, argv[1:], scene)]
+    if not (scene.is_search or name in _JUDGES_ITS_OWN or _is_plain(found)):
+        found.extend([*judge_whole(name, argv[1:], scene), *judge_publishing(name, argv[1:])])
     folded = name.casefold()
     if folded != name:
         # A file system that ignores case runs the same program: look for danger, allow nothing.
@@ -97,10 +105,16 @@ def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
     return found
 
 
+def _is_plain(findings: Sequence[Finding]) -> bool:
+    return all(finding.risk in (Risk.NONE, Risk.READ) for finding in findings)
+
+
 def _judge_long(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
     findings = [unfollowed("budget", f"the command has more than {MAX_WORDS} words")]
     half = MAX_WORDS // 2
-    for word in dict.fromkeys(argv[half:-half]):
+    between = dict.fromkeys(argv[half:-half])
+    scene.effort.spend(len(between) // 4)
+    for word in between:
         name = secret_name(word) or control_name(word)
         if name is not None:
             findings.append(dangerous("secret-read", f"names {name}, which is protected"))
@@ -127,10 +141,6 @@ def _is_of_the_system(word: str, scene: Scene) -> bool:
 def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
     if name in VERSION_BANNERS and len(words) == 1 and words[0] in _VERSION_WORDS:
         return _version(name, words[0], scene)
-    if name == "go" and words[:1] == ("env",) and GO_SETTINGS.issuperset(words[1:]) and words[1:] and scene.is_trusted:
-        return [Finding(Risk.READ, "reader", "go env prints settings")]
-    if (name, *words) in PLAIN_FORMS:
-        return [Finding(Risk.READ, "reader", f"{' '.join((name, *words))} only prints information")]
     findings: list[Finding] = []
     why = always(name)
     if why is not None:
@@ -284,6 +294,10 @@ def _judge_unknown(name: str, words: tuple[str, ...], scene: Scene) -> list[Find
         findings.append(dangerous("piped-script", f"{name} runs what comes through the pipe"))
     if name not in _MESSAGE_PROGRAMS:
         findings.extend(suffixes(words, scene))
+    if name not in _MESSAGE_PROGRAMS | _SENDS_ITS_INPUT and not scene.is_search:
+        findings.extend(judge_reach(name, words, scene))
+        for text in (*words, scene.feed.text or ""):
+            findings.extend(judge_inner_text(text, scene) if " " in text else [])
     if re.fullmatch(r"kill", name):
         findings.extend(_kill(words))
     return findings

@@ -25,8 +25,6 @@ ls dir vdir = -aAbBcCdfFgGhHiklmnNopqQrRsStuUvxXZ1 -I: -T: -w: --all --almost-al
     --kibibytes --numeric-uid-gid --literal --hide-control-chars --show-control-chars --quote-name
     --quoting-style:
     --reverse --recursive --size --sort: --time: --time-style: --tabsize: --width: --context --zero | LIST*
-eza exa lsd = -1aAlLrRsTdDhHgGimuUSFx --all --long --tree --level: -L: --git --icons? --header --sort: --reverse
-    --group-directories-first --color? --no-permissions --no-user --no-time --oneline --recurse --grid | LIST*
 tree = -adfpiugshDFQNqrtUvcnCASxJX1 -L: -P: -I: -H: -T: --dirsfirst --filesfirst --noreport --du --prune --si --inodes
     --device --matchdirs --ignore-case --gitignore --sort: --charset: --timefmt: --filelimit: -o> --output>
     --fromfile! | LIST*
@@ -44,7 +42,6 @@ realpath = -eLmPqsz --canonicalize-existing --canonicalize-missing --logical --p
     --no-symlinks --relative-to: --relative-base: | LIST*
 readlink = -efmnqsvz --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --quiet --verbose
     --zero | LIST*
-namei = -lmnox --long --modes --owners | LIST*
 cat = -AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs
     --show-nonprinting | READ*
 bat batcat = -AnpPu -l: -H: -r: --plain --number --language: --style: --color: --decorations: --line-range:
@@ -71,34 +68,20 @@ join = -iz -a: -e: -o: -t: -v: -1: -2: -j: --ignore-case --check-order --nocheck
     | READ READ
 comm = -123z --check-order --nocheck-order --output-delimiter: --total --zero-terminated | READ READ
 fold = -bs -w: --bytes --spaces --width: | READ*
-fmt = -cstu -w: -g: -p: --width: --split-only --uniform-spacing --crown-margin | READ*
-expand = -i -t: --initial --tabs: | READ*
-unexpand = -a -t: --all --first-only --tabs: | READ*
 column = -txeJLnm -s: -c: -o: -N: -R: -H: -l: --table --separator: --output-separator: --columns: --json
     --table-columns: --table-right: | READ*
-pr = -dFfJmrtT0123456789 -h: -l: -o: -w: -W: --header: --length: --width: --omit-header | READ*
-tsort = | READ
-shuf = -erz -i: -n: -o> --echo --input-range: --head-count: --output> --random-source< --repeat --zero-terminated
-    | READ*
 bc = -lqsw --mathlib --quiet --standard | READ*
-stty = -ag | NONE
-look = -bdf -t: | TEXT READ
 diff = -abBcdefHiElnNpqstTuwyZ0123456789 -C: -U: -I: -W: -x: -X< --brief --report-identical-files --context?
     --unified? --ed --normal --rcs --side-by-side --width: --left-column --suppress-common-lines --show-c-function
     --show-function-line: --label: --expand-tabs --initial-tab --no-dereference --new-file --exclude:
     --exclude-from< --ignore-case --ignore-all-space --ignore-space-change --ignore-trailing-space --ignore-blank-lines
     --ignore-matching-lines: --strip-trailing-cr --text --minimal --color? --from-file< --to-file< | READ READ
-diff3 = -aAeEiTxX3m --text --merge --show-all | READ READ READ
 cmp = -bls -i: -n: --print-bytes --verbose --silent --quiet --ignore-initial: --bytes: | READ READ TEXT TEXT
-sdiff = -abBdEilstWZ -w: --ignore-case --width: --suppress-common-lines | READ READ
-colordiff = -uNwbBiq -U: --unified? | READ READ
 md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum = -bctwz -l: --binary --check --tag --text --zero
     --ignore-missing --quiet --status --strict --warn --length: | READ*
 shasum = -bctUp0 -a: --algorithm: --binary --check --text --quiet --status | READ*
-md5 = -qr -s: | READ*
 cksum sum = -rsz -a: --algorithm: --sysv --untagged --tag --base64 --raw | READ*
 base64 base32 = -di -w: --decode --ignore-garbage --wrap: | READ
-basenc = -di -w: --base64 --base64url --base32 --base32hex --base16 --decode --wrap: | READ
 od = -abcdfhilosvx -A: -j: -N: -S: -t: -w? --address-radix: --skip-bytes: --read-bytes: --format: --output-duplicates
     --width? --strings? | READ*
 hexdump hd = -bcCdovx -e: -f< -n: -s: --canonical --length: --skip: --no-squeezing | READ*
@@ -124,74 +107,28 @@ rg = -abcFhHiIlNnoPpqsSuUvwxV.0123456789 -A: -B: -C: -d: -E: -e: -f< -g% -j: -m:
     --with-filename --word-regexp --pre! --pre-glob: --hostname-bin! | PATTERN READ*
 ag ack = -abcFhHiIlLnoQrsSuvw0123456789 -A: -B: -C: -G% -m: -g: --ignore: --ignore-dir: --nocolor --color --nogroup
     --hidden --literal --depth: --pager! | PATTERN READ*
-zgrep zegrep zfgrep = -acEFhHiIlLnoqsvwx0123456789 -A: -B: -C: -e: -m: | PATTERN READ*
 zcat gzcat bzcat xzcat zstdcat lz4cat = -fqv --force --quiet --verbose | READ*
 gzip gunzip pigz = -cdfklnNqrtv --stdout --to-stdout --decompress --uncompress --list --test --quiet --verbose --keep
     | READ*
 bzip2 bunzip2 xz unxz lzma unlzma zstd unzstd lz4 = -cdfkqtlv --stdout --decompress --list --test --quiet --verbose
     --keep | READ*
 unzip = -cClLpqtvzZ1hMjn | READ PICK*
-zipinfo = -12hlmMstTvz | READ TEXT*
-iconv = -cls -f: -t: -o> --from-code: --to-code: --list --silent --output> | READ*
-dos2unix = -i? --info? | READ*
-objdump = -adDfgGhHpPrRstTwxzC -b: -j: -m: -M: --all-headers --disassemble? --disassemble-all --syms --section:
-    --headers --demangle? --no-show-raw-insn --start-address: --stop-address: --archive-headers --file-headers
-    --private-headers --full-contents --reloc --dynamic-syms --wide --section-headers --line-numbers | READ*
-readelf = -ahlSgteswnrudVDAIWcTC -x: -p: -R: --all --file-header --program-headers --sections --section-headers
-    --symbols --syms --dyn-syms --notes --relocs --dynamic --version-info --wide --segments --headers --demangle?
-    --string-dump: --hex-dump: | READ*
-nm = -aABCDefgnopPrsSuv -t: --debug-syms --demangle? --dynamic --extern-only --numeric-sort --no-sort --size-sort
-    --print-size --undefined-only --defined-only --print-file-name --reverse-sort --radix: --format: | READ*
-size = -ABdotx -F: --format: --radix: --totals --common | READ*
 which = -as --all --skip-alias --skip-functions --skip-dot --skip-tilde --show-dot --show-tilde | TEXT*
-whereis = -bmsul | TEXT*
 type = -aftpP | TEXT*
-hash = -lt | NONE
-help = -dms | TEXT*
-apropos whatis = -e | TEXT*
-dirs = -lpv | NONE
-jobs = -lnprs | NONE
-umask = -pS | NONE
-ulimit = -aHScdefilmnpqrstuvx | NONE
 ss = -altunpsxwoemiHO046 --all --listening --tcp --udp --unix --numeric --processes --summary --options --extended
     --memory --info --no-header --oneline --ipv4 --ipv6 | TEXT*
-netstat = -altunprsix46 --all --listening --tcp --udp --numeric --program --route --statistics --interfaces | NONE
-lsof = -nPtaUlR -i? -s? -p: -c: -u: | TEXT*
-vmstat iostat = -swd | NONE
 alias shopt = -p | NONE
-locale = -akcm --all-locales --charmaps --category-name --keyword-name | TEXT*
-getconf = -a | TEXT LIST
 seq = -w -f: -s: --equal-width --format: --separator: | TEXT TEXT TEXT
-sleep = | NUMBER
 expr = | RAW
-factor = | TEXT*
-numfmt = -z -d: --delimiter: --field: --format: --from: --to: --header? --padding: --round: --suffix: --grouping | TEXT*
-cal ncal = -13jmswyhbeJN -A: -B: -d: -m: --monday --sunday --year --three --one | TEXT TEXT TEXT
-who w = -abdHhiqrstTuwlmpfos --all --boot --count --heading --users --short --no-header | NONE
-last = -adFiRwx0123456789 -n: --limit: | TEXT*
 free = -bghklmtvw --bytes --kibi --mebi --gibi --kilo --mega --giga --human --wide --total --si | NONE
-lscpu lsmem lsusb lspci lsmod lsns = -abceJpstvnkm --all --extended? --json --parse? --output: --summary? --verbose
-    | NONE
 lsblk = -abdDfilmnoOpPrsStxzJ --all --fs --json --list --paths --output: --noheadings | LIST*
 pgrep = -acfilnovwx -d: -g: -G: -P: -s: -t: -u: -U: --list-name --list-full --full --exact --newest --oldest
     --count | TEXT*
-pidof = -sqx -o: | TEXT*
-pstree = -acglnpsuATUZ -H: | TEXT*
-tokei = -f -l -e: -o: -s: -t: --files --languages --exclude: --output: --sort: --types: --hidden --no-ignore --compact
-    | READ*
-cloc scc sloccount = --json --csv --yaml --quiet --by-file --exclude-dir: --include-lang: --files --no-complexity
-    --no-cocomo --wide | READ*
 fd fdfind = -HIupaLl0iFgs1qV -t: -e: -d: -E: -S: -c: -j: -o: -x! -X! --hidden --no-ignore --unrestricted
     --absolute-path --list-details --print0 --ignore-case --case-sensitive --fixed-strings --glob --regex --type:
     --extension: --max-depth: --min-depth: --exact-depth: --exclude: --size: --changed-within: --changed-before:
     --color: --full-path --max-results: --quiet --owner: --threads: --no-ignore-vcs --and: --prune --exec! --exec-batch!
     --search-path< --base-directory< --ignore-file< | PATTERN LIST*
-locate plocate mlocate = --version | NONE
-plutil = -lps | READ*
-sw_vers = | NONE
-lsb_release = -acdirsv --all --codename --description --id --release --short | NONE
-infocmp tput = -T: | TEXT*
-xmllint = --noout --format --xpath: --html --recover --nowarning --nonet | READ*
 """
 
 CONTENT_FREE = frozenset({"wc", "ls", "stat", "du", "basename", "dirname", "echo", "file", "md5sum", "sha256sum"})
@@ -203,10 +140,6 @@ NEEDS_ONE_OF: dict[str, frozenset[str]] = {
         frozenset({"-c", "-l", "-t", "--stdout", "--to-stdout", "--list", "--test"}),
     ),
     "unzip": frozenset({"-l", "-p", "-c", "-t", "-v", "-Z", "-z"}),
-    "dos2unix": frozenset({"-i", "--info"}),
-    # Without it they look the names of addresses up in the network.
-    "lsof": frozenset({"-n"}),
-    "netstat": frozenset({"-n", "--numeric"}),
 }
 """Programs that do more than read unless one of these options is given."""
 
@@ -228,20 +161,6 @@ CAPITAL_V = frozenset(
 """)
 )
 """Programs whose `-V` prints the version or is refused; a shell may go on and run its input."""
-
-
-GO_SETTINGS = frozenset({"GOPATH", "GOROOT", "GOBIN", "GOCACHE", "GOMODCACHE", "GOMOD", "GOOS", "GOARCH", "GOVERSION"})
-"""Settings of go that neither run a compiler to be known nor hold an address with a password."""
-
-_PLAIN_FORMS_TEXT = """
-        rustc --version --verbose ; rustc -vV ; rustc -Vv ; kubectl version --client ; docker compose version ;
-        helm version --short ; stty size ; stty speed ; ip addr ; ip a ; ip address ; ip route ; ip r ; ip link ;
-        ip -br a ; ip -br addr ; ip -br link ; ip -4 addr ; ip -6 addr ; ip -4 a ; ip addr show ; ip a show ; ip a s ;
-        ip route show ; ip link show ; ip neigh ; top -bn1 ; top -bn 1 ; top -b -n1 ; top -b -n 1 ; top -n 1 -b ;
-        top -n1 -b ; top -l 1
-"""
-PLAIN_FORMS = frozenset(tuple(form.split()) for form in _PLAIN_FORMS_TEXT.split(";"))
-"""Whole command lines of programs that can do harm, that only tell something."""
 
 
 @lru_cache(maxsize=1)

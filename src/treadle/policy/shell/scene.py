@@ -4,6 +4,7 @@ import posixpath
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from itertools import islice
 
 from treadle.policy.context import MAX_NAMES, PolicyContext
@@ -11,19 +12,28 @@ from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import ANY, PIPE, STAR, UNKNOWN, as_glob, fits, is_glob, is_static, shown
 from treadle.policy.names import control_name, could_be_secret, pattern_hits, secret_name
 from treadle.policy.operations import PathOp
-from treadle.policy.paths import LISTED, Where, check_path
+from treadle.policy.paths import LISTED, MAX_PATH_BYTES, Where, check_path
 from treadle.policy.shell.expand import Variables
 from treadle.policy.shell.syntax import Script
 from treadle.protocol.tools import Risk
 
 MAX_GLOB_MATCHES = 200
 MAX_ENDS = 16
+MAX_EFFORT = 2000
+CHARACTERS_A_STEP = 100
 
 FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 """What may be written to wherever a command runs."""
 
 _ODD_IN_NAMES = re.compile(r"[^\w./@%+=:,-]")
 _TREES_WITH_SECRETS = frozenset({"/", "/etc", "/root", "/home", "/proc", "/Users", "/var"})
+
+
+class Breadth(StrEnum):
+    """How much of a folder a list names: what has a certain name or content, or whatever there is."""
+
+    NARROW = "narrow"
+    WHOLE = "whole"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +71,21 @@ class Trace:
         self.places.extend(other.places)
 
 
+class EffortError(Exception):
+    """Judging a line took as many steps as it may."""
+
+
 @dataclass(slots=True)
 class Effort:
-    """How many more commands may be judged, so that no line takes long."""
+    """How many more steps judging may take, so that no line takes long; a step is one command, path or short text."""
 
-    left: int = 3000
+    left: int = MAX_EFFORT
+
+    def spend(self, steps: int = 1) -> None:
+        """Count steps. Raises `EffortError` when none are left."""
+        self.left -= steps
+        if self.left < 0:
+            raise EffortError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +93,8 @@ class Scene:
     """The surroundings of one command.
 
     `cwds` are all the directories it may run in, `is_search` marks a guess at a command, `is_guess` text of
-    which only the danger counts, as it may never be run; `depth` counts nesting.
+    which only the danger counts, as it may never be run; `depth` counts nesting. `each` are the variables that a loop
+    sets to each file of a list.
     """
 
     context: PolicyContext
@@ -85,6 +106,7 @@ class Scene:
     depth: int = 0
     is_search: bool = False
     is_guess: bool = False
+    each: tuple[tuple[str, Breadth], ...] = ()
     trace: Trace = field(default_factory=Trace)
     effort: Effort = field(default_factory=Effort)
 
@@ -100,6 +122,7 @@ class Scene:
 
     def script(self, text: str, *, feed: Feed | None = None) -> list[Finding]:
         """Judge a string that a shell would run."""
+        self.effort.spend(len(text) // CHARACTERS_A_STEP)
         return self.judge_script(text, replace(self, depth=self.depth + 1, feed=feed or Feed(), is_search=False))
 
     def command(self, argv: tuple[str, ...]) -> list[Finding]:
@@ -113,6 +136,7 @@ class Scene:
 
     def path(self, text: str, op: PathOp) -> list[Finding]:
         """Judge an operand that names a file, from every directory the command may run in."""
+        self.effort.spend(len(self.cwds) + len(text) // CHARACTERS_A_STEP)
         return [finding for cwd in self.cwds for finding in _judge_path(text, op, cwd, self)]
 
     def expands_plainly(self, text: str) -> bool:
@@ -133,6 +157,9 @@ class Scene:
         """Judge a word of a program whose options are not known: does any part of it name a protected file?"""
         findings: list[Finding] = []
         for piece in _pieces(text):
+            if len(piece) > MAX_PATH_BYTES:
+                continue
+            self.effort.spend(1 + len(piece) // CHARACTERS_A_STEP)
             # A quoted pattern is one for the program that gets it.
             pattern = as_glob(piece)
             name = secret_name(piece) or pattern_hits(pattern, writing=False)
@@ -236,6 +263,7 @@ def _judge_glob(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:
     changes = found.rule == "write-inside"
     findings = [Finding(found.risk, found.rule, f"changes {shown(text)}") if changes else found]
     matches, whole = _matches(posixpath.join(cwd, base), parts[first:], scene)
+    scene.effort.spend(len(matches))
     says_something = parts[-1].strip(STAR + ANY + ".") != ""
     is_seen = whole and says_something and (bool(matches) or base.startswith(".github/"))
     if op is PathOp.READ and could_be_secret(text) and not is_seen:

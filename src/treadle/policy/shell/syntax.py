@@ -8,6 +8,10 @@ class ShellSyntaxError(Exception):
     """The text is not shell, or not the part of shell that is understood."""
 
 
+class TooLongError(Exception):
+    """The text is shell, perhaps, but reading all of it would take too long."""
+
+
 @dataclass(frozen=True, slots=True)
 class Literal:
     """Text that stands for itself. `quoted` text is never split, globbed or brace-expanded."""

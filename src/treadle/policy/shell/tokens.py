@@ -20,7 +20,7 @@ def read_assignment(cursor: Cursor) -> Assignment | None:
     subscript: tuple[Segment, ...] = ()
     if match.group(2):
         # A subscript is evaluated as arithmetic: read it as a word so that what it runs is seen.
-        inside = Cursor(match.group(2)[1:-1], cursor.nested, depth=cursor.depth)
+        inside = Cursor(match.group(2)[1:-1], cursor.nested, depth=cursor.depth, spent=cursor.spent)
         subscript = read_word(inside, " \t\n;&|()<>").segments
     cursor.pos = match.end()
     appends = match.group(3) != ""

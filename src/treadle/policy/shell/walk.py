@@ -10,7 +10,7 @@ from treadle.policy.marks import UNKNOWN, is_static
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.assignments import judge_assignment
 from treadle.policy.shell.blocks import follow_block
-from treadle.policy.shell.builtins import judge_evaluated
+from treadle.policy.shell.builtins import judge_evaluated, judge_subscripts
 from treadle.policy.shell.changes import assigned_names, reads_its_input, runs_read
 from treadle.policy.shell.computed import names_secret
 from treadle.policy.shell.conditions import FILE_TESTS
@@ -18,6 +18,7 @@ from treadle.policy.shell.dangers import VARIABLES_DANGEROUS
 from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words, only_calculates
 from treadle.policy.shell.expansions import judge_arithmetic, judge_second_reading, judge_segments
 from treadle.policy.shell.feeds import feed_of
+from treadle.policy.shell.lists import judge_lists, listed_in_loop
 from treadle.policy.shell.programs import judge_command
 from treadle.policy.shell.redirections import judge_redirects
 from treadle.policy.shell.scene import Feed, Scene, Trace
@@ -123,9 +124,10 @@ class Walk:
         if len(pipeline.commands) == 1:
             return self._command(pipeline.commands[0], scene)
         feed = scene.feed
-        for place, command in enumerate(pipeline.commands):
+        for command in pipeline.commands:
             self._command(command, replace(scene, feed=feed))
-            feed = feed_of(pipeline.commands[: place + 1], scene)
+            upstream = () if command is pipeline.commands[0] else feed.upstream
+            feed = Feed(upstream=(*upstream, *feed_of((command,), scene).upstream))
         return scene
 
     def _command(self, command: Command, scene: Scene) -> Scene:
@@ -168,6 +170,8 @@ class Walk:
             findings.append(dangerous("fork-bomb", f"{words[0]} calls itself"))
         if words and words[0] in self._functions:
             findings.append(unclear("function", f"{words[0]} is a function of this line"))
+            findings.extend(judge_subscripts(words[1:], scene))
+        findings.extend(judge_lists(command, words, scene))
         findings.extend(names_secret(command.words, "".join(words[:1]), scene))
         fed = feed or scene.feed
         own = judge_command(words, replace(scene, feed=fed))
@@ -210,6 +214,7 @@ class Walk:
             findings.append(unclear("syntax", f"a {block.kind} block is not analysed"))
         for word in block.words:
             findings.extend(judge_segments(word.segments, scene, self.script))
+            findings.extend(judge_subscripts(expand_word(word, scene.variables, scene.cwd), scene))
         redirected, feed = judge_redirects(block.redirects, scene, self.script, takes_pipe=reads_lines)
         findings.extend(redirected)
         if findings:
@@ -217,10 +222,11 @@ class Walk:
         if block.kind in ("for", "select") and VARIABLES_DANGEROUS.fullmatch(block.name):
             self._note(block.kind, judge_assignment(block.name, UNKNOWN))
         inner = replace(scene, feed=feed or scene.feed)
+        inner = replace(inner, each=(*scene.each, *listed_in_loop(block, inner.feed, scene)))
         if block.kind == "function":
             return self._function(block, inner)
         after = follow_block(block, inner, self.script)
-        return scene if block.kind in ("subshell", "coproc") else replace(after, feed=scene.feed)
+        return scene if block.kind in ("subshell", "coproc") else replace(after, feed=scene.feed, each=scene.each)
 
     def _function(self, block: Block, scene: Scene) -> Scene:
         self._defining.append(block.name)

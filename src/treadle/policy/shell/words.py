@@ -2,7 +2,7 @@
 
 import re
 
-from treadle.policy.shell.cursor import Cursor
+from treadle.policy.shell.cursor import MAX_TRIED, Cursor
 from treadle.policy.shell.escapes import read_escaped
 from treadle.policy.shell.syntax import (
     Arithmetic,
@@ -13,10 +13,14 @@ from treadle.policy.shell.syntax import (
     Segment,
     ShellSyntaxError,
     Substitution,
+    TooLongError,
     Word,
 )
 
 _METACHARACTERS = frozenset(" \t\n;&|()<>")
+
+_PLAIN = re.compile(r"[\w./,:=@%+-]+")
+"""Characters that mean nothing to the shell inside a word."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
@@ -53,6 +57,7 @@ class _Builder:
 
 def read_word(cursor: Cursor, extra: str = "") -> Word:
     """Read one word at the cursor; `extra` are metacharacters that belong to it here. It may be empty."""
+    cursor.count(1)
     start = cursor.pos
     builder = _Builder()
     while cursor.pos < len(cursor.text):
@@ -82,8 +87,10 @@ def _read_piece(cursor: Cursor, builder: _Builder) -> None:
     elif char in "$`":
         _read_expansion(cursor, builder, quoted=False)
     else:
-        builder.add_text(char, quoted=False)
-        cursor.pos += 1
+        run = _PLAIN.match(cursor.text, cursor.pos)
+        text = run.group() if run else char
+        builder.add_text(text, quoted=False)
+        cursor.pos += len(text)
 
 
 def _read_escape(cursor: Cursor, builder: _Builder) -> None:
@@ -199,7 +206,7 @@ def _backticks(cursor: Cursor) -> Script:
     inner = re.sub(r"\\([$`\\])", r"\1", cursor.text[cursor.pos + 1 : end])
     cursor.pos = end + 1
     cursor.enter()
-    inside = Cursor(inner, cursor.nested, depth=cursor.depth)
+    inside = Cursor(inner, cursor.nested, depth=cursor.depth, spent=cursor.spent)
     script = inside.nested(inside, "")
     cursor.joined |= inside.joined
     cursor.leave()
@@ -218,11 +225,14 @@ def _arithmetic_or_script(cursor: Cursor, *, quoted: bool) -> Segment:
 def try_arithmetic(cursor: Cursor) -> Arithmetic | None:
     """Read the rest of `((…))`, the opening already consumed; None, with the cursor left alone, when it is none."""
     start, depth = cursor.pos, cursor.depth
-    if start in cursor.not_arithmetic:
+    if start in cursor.not_arithmetic or "))" not in cursor.text[start:]:
         return None
+    if cursor.spent.tried > MAX_TRIED:
+        raise TooLongError
     try:
         return _arithmetic(cursor, "))")
     except ShellSyntaxError:
+        cursor.spent.tried += cursor.pos - start
         cursor.pos, cursor.depth = start, depth
         cursor.not_arithmetic.add(start)
         return None
@@ -304,7 +314,7 @@ def read_here_documents(cursor: Cursor) -> None:
 def _here_body(text: str, cursor: Cursor, *, expands: bool) -> tuple[Segment, ...]:
     if not expands:
         return (Literal(text, quoted=True),)
-    inside = Cursor(text, cursor.nested, depth=cursor.depth)
+    inside = Cursor(text, cursor.nested, depth=cursor.depth, spent=cursor.spent)
     builder = _Builder()
     while inside.pos < len(text):
         _read_quoted_piece(inside, builder)

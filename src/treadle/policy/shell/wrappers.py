@@ -8,8 +8,8 @@ from itertools import pairwise
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_static, shown
 from treadle.policy.shell.assignments import judge_assignment
+from treadle.policy.shell.many import breadth_of, judge_each
 from treadle.policy.shell.options import Arguments, Role, read_arguments, read_table
-from treadle.policy.shell.readers import CONTENT_FREE
 from treadle.policy.shell.scene import Feed, Scene
 from treadle.protocol.tools import Risk
 
@@ -186,14 +186,16 @@ def _xargs(words: Sequence[str], scene: Scene) -> list[Finding]:
     marks = arguments.values("-I", "-J") or (["{}"] if arguments.has("-i", "--replace") else [])
     if marks:
         inner = tuple(word.replace(marks[0], UNKNOWN) for word in inner)
-    if _is_safely_fed(inner[0], arguments, scene):
-        return findings + scene.command((*inner, "./x"))
     findings.append(unclear("xargs", f"xargs {shown(inner[0])}: the operands are unknown until it runs"))
+    breadth = breadth_of(scene.feed.upstream)
+    if breadth is not None:
+        findings.extend(judge_each(inner, breadth, replace(scene, feed=Feed())))
     for word in [*(word for command in scene.feed.upstream for word in command[1:]), *(scene.feed.text or "").split()][
         :MAX_FED_WORDS
     ]:
         findings.extend(scene.mentions(word))
-        findings.extend(_critical(scene.command((*inner, word))))
+        named = _critical(scene.command((*inner, word)))
+        findings.extend(one for one in named if breadth is None or one.rule != "delete-all")
     if inner[0] in _DELETERS and not _finds_by_name(scene):
         findings.append(dangerous("delete-unknown", f"xargs {inner[0]} deletes files that are unknown until it runs"))
     without_input = replace(scene, feed=Feed())
@@ -213,14 +215,6 @@ def _finds_by_name(scene: Scene) -> bool:
 
 def _critical(findings: list[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.risk is Risk.CRITICAL]
-
-
-def _is_safely_fed(program: str, arguments: Arguments, scene: Scene) -> bool:
-    """Whether the names come from `find` and what is shown says nothing of what the files hold."""
-    upstream = scene.feed.upstream
-    if len(upstream) != 1 or upstream[0][0] != "find" or arguments.has("-a", "--arg-file", "-I", "-J", "-i"):
-        return False
-    return program in CONTENT_FREE and _is_plain_find(upstream[0][1:])
 
 
 def _is_plain_find(words: Sequence[str]) -> bool:
@@ -285,6 +279,9 @@ def _parallel(words: Sequence[str], scene: Scene) -> list[Finding]:
         findings.extend(scene.command(tuple(command)))
         if is_static("".join(command)):
             findings.extend(scene.script(" ".join(command)))
+    breadth = None if places else breadth_of(scene.feed.upstream)
+    if breadth is not None:
+        findings.extend(judge_each(arguments.operands, breadth, replace(scene, feed=Feed())))
     return findings + suffixes(inner, scene)
 
 
