@@ -86,7 +86,7 @@ def marker() -> str:
 @pytest.mark.parametrize(
     ("phase", "wire"),
     [(phase, "anthropic") for phase in ("streams", "waits to retry", *FOR_EVER)]
-    + [pytest.param("streams", "chat", marks=pytest.mark.soak), ("keeps the pipe open", "chat")],
+    + [pytest.param(phase, "chat", marks=pytest.mark.soak) for phase in ("streams", "keeps the pipe open")],
 )
 async def test_an_interrupt_ends_the_turn_at_once_and_the_session_goes_on(
     tmp_path: Path, phase: str, wire: str, marker: str
@@ -108,7 +108,9 @@ async def test_an_interrupt_ends_the_turn_at_once_and_the_session_goes_on(
     assert server.violations == []
 
 
-@pytest.mark.parametrize("phase", ["streams", "waits to retry", "keeps the pipe open"])
+@pytest.mark.parametrize(
+    "phase", ["streams", pytest.param("waits to retry", marks=pytest.mark.soak), "keeps the pipe open"]
+)
 async def test_a_terminated_program_leaves_nothing_running_and_a_session_that_goes_on(
     tmp_path: Path, phase: str, marker: str
 ) -> None:

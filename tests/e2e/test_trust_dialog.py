@@ -126,7 +126,13 @@ async def test_what_the_folder_would_let_run_unasked_is_listed_and_many_files_do
 
 
 @pytest.mark.parametrize(
-    "keys", [ENTER, f"{DOWN}{ENTER}", f"y{ENTER}y{ENTER}", f"2{ENTER}", f"\x1b[200~2{ENTER}\x1b[201~"]
+    "keys",
+    [
+        ENTER,
+        f"{DOWN}{ENTER}",
+        *(pytest.param(keys, marks=pytest.mark.soak) for keys in (f"y{ENTER}y{ENTER}", f"2{ENTER}")),
+        f"\x1b[200~2{ENTER}\x1b[201~",
+    ],
 )
 async def test_keys_from_before_the_question_and_in_one_piece_answer_nothing(place: Place, keys: str) -> None:
     async with place.start() as terminal:

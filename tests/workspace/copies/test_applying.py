@@ -236,7 +236,7 @@ async def check_kill(bench: Bench, ran: Ran, step: int) -> bool:
     return killed
 
 
-@pytest.mark.parametrize("step", [1, 4, 7, 11, 16, 22, 27])
+@pytest.mark.parametrize("step", [1, 7, 16, 27])
 async def test_an_apply_that_was_killed_is_taken_back(bench: Bench, ran: Ran, step: int) -> None:
     await check_kill(bench, ran, step)
 
@@ -260,7 +260,7 @@ async def test_what_somebody_changed_after_a_kill_is_left_and_named(bench: Bench
     before = snapshot(bench.root)
     step = 0
     while not (bench.root / "single").exists():
-        step += 1
+        step += 3
         assert await kill_at(ran, step)
         if not (bench.root / "single").exists():
             abandon(ran, bench.data)
