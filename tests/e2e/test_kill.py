@@ -102,7 +102,7 @@ async def kill_and_resume(folder: Path, when: str, number: int) -> bool:
 
 @pytest.mark.parametrize(
     "first",
-    [pytest.param(shard, marks=() if shard in (4, 7) else pytest.mark.soak) for shard in range(1, SHARDS + 1)],
+    [pytest.param(shard, marks=() if shard == 7 else pytest.mark.soak) for shard in range(1, SHARDS + 1)],
 )
 async def test_a_kill_at_any_boundary_loses_nothing_and_repeats_nothing_unsaid(tmp_path: Path, first: int) -> None:
     for number in itertools.count(first, SHARDS):

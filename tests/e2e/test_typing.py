@@ -58,7 +58,7 @@ async def typing_in_the_program(folder: Path, seed: int) -> None:
     assert bool(list(project.iterdir())) <= bool(yes)
 
 
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", [3, pytest.param(4, marks=pytest.mark.soak)])
 async def test_typing_over_a_question_of_the_program_approves_nothing(tmp_path: Path, seed: int) -> None:
     await typing_in_the_program(tmp_path, seed)
 

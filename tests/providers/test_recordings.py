@@ -44,7 +44,7 @@ SHARED_CASES = pytest.mark.skipif(not ALL, reason=f"there are no recordings in {
 ENDS_WITH_AN_ERROR = ("error_streaming.yaml#0.0", "streaming_with_text.yaml#0.0", "stream_error.yaml#0.0")
 
 
-SHORT = 4_000
+SHORT = 2_000
 
 
 def by_name(items: list[Recording]) -> pytest.MarkDecorator:

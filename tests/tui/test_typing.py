@@ -162,7 +162,9 @@ def test_typing_answers_nothing_and_loses_nothing(first: int) -> None:
     run_at_once(typings(range(first, first + AT_ONCE)), outside=True)
 
 
-@pytest.mark.parametrize("first", range(0, 2 * 84, 42))
+@pytest.mark.parametrize(
+    "first", [pytest.param(first, marks=pytest.mark.soak if first > 42 else ()) for first in range(0, 2 * 84, 42)]
+)
 def test_typing_in_a_list_answers_nothing_and_loses_nothing(first: int, tmp_path: Path) -> None:
     run_at_once(typings_in_lists(range(first, first + 42), tmp_path), outside=True)
 

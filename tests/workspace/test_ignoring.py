@@ -69,7 +69,7 @@ def _grow(root: Path, tree: Mapping[str, Sequence[str]]) -> tuple[list[str], lis
     return [path for path in found if (root / path).is_dir()], [path for path in found if (root / path).is_file()]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_TREE)
 def test_nested_ignore_files_hide_what_git_would(tree: Mapping[str, Sequence[str]]) -> None:
     with tempfile.TemporaryDirectory() as root:
