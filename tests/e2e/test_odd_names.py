@@ -43,7 +43,7 @@ def _folder(base: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("after", [0, 9, 12])
+@pytest.mark.parametrize("after", [9, *(pytest.param(after, marks=pytest.mark.soak) for after in (0, 12))])
 async def test_a_session_among_odd_names_is_killed_and_goes_on(tmp_path: Path, after: int) -> None:
     folder, program = _folder(tmp_path), Program(tmp_path / "home")
     async with ScriptedServer(SCRIPT) as server:

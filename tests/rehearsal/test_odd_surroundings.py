@@ -190,7 +190,9 @@ def odd_value(chance: Random, depth: int) -> object:
     return {name: odd_value(chance, depth - 1) for name in chance.sample(names, 5)}
 
 
-@pytest.mark.parametrize("wire", WIRE_APIS)
+@pytest.mark.parametrize(
+    "wire", [pytest.param(wire, marks=pytest.mark.soak if number % 2 else ()) for number, wire in enumerate(WIRE_APIS)]
+)
 async def test_a_provider_that_answers_garbage_is_a_named_failure(tmp_path: Path, wire: str) -> None:
     chance = Random(f"{SEED}-{wire}")
     bodies = [garbage(wire, chance) for _ in range(4)]

@@ -27,7 +27,7 @@ def check(wanted: Sequence[Plan | LoopPlan], folder: Path) -> None:
 
 
 def test_healthy_work_is_done(tmp_path: Path) -> None:
-    check([*plans(SEED, 14)], tmp_path)
+    check([*plans(SEED, 10)], tmp_path)
 
 
 def test_healthy_work_is_done_over_every_wire_api(tmp_path: Path) -> None:
