@@ -62,7 +62,7 @@ async def test_without_apply_the_folder_stays_as_it_is(folder: Path) -> None:
     assert {one["path"]: (one["kind"], one["held"] is not None) for one in found["changes"]} == CHANGES
     assert (sorted(found), found["applied"]) == (["applied", "changes"], False)
     assert "  M code.py  +1 -0\n" in ended.err
-    assert "2 files in caches or ignored by git: thrown away.\n" in ended.err
+    assert "Thrown away: 2 files that git ignores or a tool caches\n" in ended.err
     assert "treadle try --apply" in ended.err
     assert snapshot(folder) == before
 
@@ -121,7 +121,7 @@ async def test_a_name_that_is_no_text_is_shown_escaped(folder: Path) -> None:
 async def test_a_name_cannot_be_taken_for_other_lines(folder: Path) -> None:
     (folder / "make.py").write_text("open('x\\n  M other\\x1b[2J', 'w')\n")
     ended = await attempt(folder, "--", "python3 make.py")
-    assert "  A x\\n  M other\\x1b[2J" in ended.err
+    assert "  Not applied: x\\x0a  M other\\x1b[2J, the path has control characters\n" in ended.err
 
 
 async def test_an_interrupt_ends_the_command_and_throws_the_copy_away(folder: Path) -> None:

@@ -9,8 +9,9 @@ import pytest
 from tests.workspace.copies.copied import Bench, Ran, snapshot
 from tests.workspace.sandbox.running import bubblewrap
 
+from treadle.app.presentation.copies import changes_of
 from treadle.protocol.tools import CopyChanges
-from treadle.workspace.copies import apply_changes, make_copy, nothing_is_held, summarize
+from treadle.workspace.copies import apply_changes, make_copy, nothing_is_held
 
 REPOSITORY = "it also changed the repository; run it in git"
 
@@ -234,12 +235,12 @@ async def test_the_limits_of_a_copy_are_told(bench: Bench, line: str, words: str
 
 async def test_a_long_list_is_summarized_by_folder(bench: Bench) -> None:
     ran = await bench.run("mkdir a b; for n in $(seq 30); do echo > a/$n; done; echo > b/x; mkfifo p")
-    changes = ran.changes().changes
-    assert summarize(changes[:1], (str(bench.root),)) == ["  A a/1  +1 -0"]
-    assert summarize(changes, (str(bench.root),)) == [
-        "  30 added  a/",
-        "  1 added  b/",
-        "  A p  (not applied: a pipe, socket or device is never applied)",
+    changes = ran.changes()
+    assert list(changes_of(CopyChanges(changes=changes.changes[:1]), (str(bench.root),))) == ["A a/1  +1 -0"]
+    assert list(changes_of(changes, (str(bench.root),))) == [
+        "a/  30 files  +30 -0",
+        "b/  1 file  +1 -0",
+        "Not applied: p, a pipe, socket or device is never applied",
     ]
 
 

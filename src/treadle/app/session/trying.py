@@ -9,6 +9,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from treadle.app.places import data_directory, outputs
+from treadle.app.presentation.copies import changes_of
+from treadle.app.presentation.words import counted
 from treadle.app.security.confinement import Place, profile_of, why_held
 from treadle.app.session.judging import policy_context
 from treadle.protocol.errors import ConfigError, ToolError
@@ -22,7 +24,6 @@ from treadle.workspace.copies import (
     read_changes,
     recover,
     run_on_copy,
-    summarize,
     throw_away,
     why_no_copy,
 )
@@ -127,21 +128,15 @@ def describe_tried(tried: Tried, folder: Path, *, apply: bool) -> Iterator[str]:
     free = [change for change in changes if not change.held]
     held = [change for change in changes if change.held]
     if changes:
-        yield f"The command made {_counted(len(changes), 'change')} in its copy:"
-        yield from summarize(changes, (str(folder),))
+        yield f"The command made {counted(len(changes), 'change')} in its copy:"
     elif not tried.changes.trouble:
         yield "The command changed nothing."
-    if tried.changes.ignored:
-        yield f"{_counted(tried.changes.ignored, 'file')} in caches or ignored by git: thrown away."
-    if tried.problem:
+    yield from (f"  {line}" for line in changes_of(tried.changes, (str(folder),)))
+    if tried.problem and tried.problem != tried.changes.trouble:
         yield tried.problem
     if tried.applied:
-        yield f"Applied {_counted(len(free), 'change')}." + (f" Not applied: {len(held):,}." if held else "")
+        yield f"Applied {counted(len(free), 'change')}." + (f" Not applied: {len(held):,}." if held else "")
     elif apply and held and not free:
         yield "Nothing was applied."
     elif free and not apply:
         yield "Nothing was applied. To keep such changes: treadle try --apply -- COMMAND"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

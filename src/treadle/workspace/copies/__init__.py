@@ -8,7 +8,6 @@ from treadle.workspace.copies.outcome import (
     read_changes,
     recover,
     show_difference,
-    summarize,
     throw_away,
 )
 from treadle.workspace.copies.probing import why_no_copy
@@ -25,7 +24,6 @@ __all__ = [
     "recover",
     "run_on_copy",
     "show_difference",
-    "summarize",
     "throw_away",
     "why_no_copy",
 ]

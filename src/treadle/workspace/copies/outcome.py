@@ -319,39 +319,3 @@ def recover(data: Path) -> tuple[TakenBack, ...]:
         if not (folder / "journal").exists():
             remove_folder(folder)
     return tuple(found)
-
-
-def summarize(changes: Sequence[CopyChange], roots: Sequence[str], *, most: int = 20) -> list[str]:
-    """List changes for a person, a line each; above `most` by folder, but for those that are held."""
-    if len(changes) <= most:
-        return [_line(change, roots) for change in changes]
-    folders: dict[str, list[CopyChange]] = {}
-    for change in changes:
-        if not change.held:
-            folders.setdefault(posixpath.dirname(_relative(change.path, roots)) or ".", []).append(change)
-    counts = [f"  {_counted(found)}  {folder}/" for folder, found in sorted(folders.items())]
-    held = [_line(change, roots) for change in changes if change.held]
-    return [*_first(counts, most, "folders"), *_first(held, most, "that are not applied")]
-
-
-def _first(lines: list[str], most: int, what: str) -> list[str]:
-    more = len(lines) - most
-    return lines if more <= 0 else [*lines[:most], f"  and {more:,} more {what}"]
-
-
-def _counted(changes: Sequence[CopyChange]) -> str:
-    counts = [(kind, sum(change.kind is kind for change in changes)) for kind in ChangeKind]
-    return ", ".join(f"{count:,} {kind.value}" for kind, count in counts if count)
-
-
-def _line(change: CopyChange, roots: Sequence[str]) -> str:
-    mark = {ChangeKind.ADDED: "A", ChangeKind.CHANGED: "M", ChangeKind.DELETED: "D"}[change.kind]
-    counts = f"  +{change.added} -{change.removed}" if change.added is not None else ""
-    held = f"  (not applied: {change.held})" if change.held else ""
-    return f"  {mark} {_relative(change.path, roots)}{counts}{held}"
-
-
-def _relative(path: str, roots: Sequence[str]) -> str:
-    root = roots[0]
-    inside = path == root or path.startswith(f"{root.rstrip('/')}/")
-    return visible_name(posixpath.relpath(path, root) if inside else path)
