@@ -1,6 +1,6 @@
 """The throw-away copy of a session's last command: what was changed in it waits here until somebody has decided."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -24,17 +24,14 @@ _MOST_SHOWN = 100_000
 
 
 @dataclass(slots=True)
-class _Waiting:
-    copy: Copy
-    hold: Hold
-
-
-@dataclass(slots=True)
 class Copies:
-    """At most one copy at a time: the next one throws the last one away."""
+    """At most one copy at a time: the next one throws the last one away.
+
+    `waiting` is the digest of its changes and what may not change, once the command has ended.
+    """
 
     last: Copy | None = None
-    waiting: dict[str, _Waiting] = field(default_factory=dict)
+    waiting: tuple[str, Hold] | None = None
 
     def make(self, profile: Profile, state: SandboxState, data: Path) -> Copy:
         """Prepare a copy for the next command. Raises `ToolError` or `OSError`."""
@@ -52,22 +49,21 @@ class Copies:
         if not found.changes:
             self.throw_away()
             return found
-        self.waiting[found.digest] = _Waiting(copy, hold)
+        self.waiting = (found.digest, hold)
         return replace(found, diff=_differences(copy, found))
 
     def keep(self, digest: str) -> CallResult:
         """Apply the changes that a digest names, or nothing. Raises `ToolError`."""
-        waiting = self.waiting.get(digest)
-        if waiting is None:
+        if self.last is None or self.waiting is None or self.waiting[0] != digest:
             raise ToolError("Nothing was applied: the changes are not there any more. Make the call again.")
-        changes = apply_changes(waiting.copy, digest, waiting.hold)
+        changes = apply_changes(self.last, digest, self.waiting[1])
         self.throw_away()
         said = Text(text=f"\n[The user kept its changes: {len(changes):,} changed files are in the workspace now.]")
         return CallResult(outcome=Outcome.OK, content=(said,), changes=changes)
 
     def throw_away(self) -> None:
         """Forget the last copy."""
-        self.waiting.clear()
+        self.waiting = None
         if self.last is not None:
             throw_away(self.last)
             self.last = None
