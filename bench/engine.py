@@ -20,6 +20,7 @@ from treadle.policy.secrets import known_secrets
 from treadle.protocol.events import Limits, Prompt, SessionStarted, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.models import (
+    ModelChoice,
     ModelRequest,
     ModelSpec,
     ReplyStop,
@@ -155,10 +156,9 @@ async def work(folder: Path, steps: int) -> Steady:
     running = asyncio.create_task(session.run())
     await session.post(
         SessionStarted(
+            choice=ModelChoice(model="b/m", tool_protocol=ToolProtocol.NATIVE),
             session_id="bench",
             workspace="/",
-            model="b/m",
-            tool_protocol=ToolProtocol.NATIVE,
             mode=Mode.ASK,
             limits=Limits(max_repeats=10**9),
         )

@@ -19,6 +19,7 @@ from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.events import Event, EventData, Prompt, Resumed, SessionStarted, SetModel, SetPresence
 from treadle.protocol.messages import Text
 from treadle.protocol.models import (
+    ModelChoice,
     ModelRequest,
     ModelSpec,
     Prices,
@@ -161,7 +162,7 @@ OFFERED = (
 def _choose(ref: str, thinking: int | None) -> SetModel:
     if ref != "fake/two":
         raise ConfigError("model-name", f"{ref!r} is not known.", why="There is one other model.", fix="Take it.")
-    return SetModel(model=ref, tool_protocol=ToolProtocol.XML, thinking_budget=thinking)
+    return SetModel(choice=ModelChoice(model=ref, tool_protocol=ToolProtocol.XML, thinking_budget=thinking))
 
 
 def _judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing) -> Decision:
@@ -241,10 +242,9 @@ async def session(
         )
         await store.create(row)
         started = SessionStarted(
+            choice=ModelChoice(model=MODEL.ref, tool_protocol=ToolProtocol.NATIVE),
             session_id=SESSION,
             workspace=str(folder),
-            model=MODEL.ref,
-            tool_protocol=ToolProtocol.NATIVE,
             mode=Mode.ASK,
         )
         first = (started, SetPresence(user_present=True))

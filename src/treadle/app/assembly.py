@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from treadle.app.config.settings import SandboxUse, Settings
-from treadle.app.models.choosing import Choice, Models
+from treadle.app.models.choosing import Models
 from treadle.app.models.offered import OfferedModel
 from treadle.app.models.searching import with_searches
 from treadle.app.places import data_directory, outputs
@@ -44,7 +44,7 @@ from treadle.protocol.events import (
     SetModel,
     Source,
 )
-from treadle.protocol.models import Spent, ToolProtocol
+from treadle.protocol.models import ModelChoice, Spent, ToolProtocol
 from treadle.protocol.permissions import Allowance, Decision, Mode, Situation, Standing
 from treadle.protocol.tools import Access, Confinement, ToolSpec
 from treadle.store.sqlite import SessionLog, SessionRow, Store
@@ -72,20 +72,16 @@ def require_sandbox(mode: Mode, settings: Settings) -> None:
 
 def set_model(models: Models, ref: str = "", thinking: int | None = None) -> SetModel:
     """Choose a model, by default that of the settings, and how much it thinks. Raises `ConfigError`."""
-    return _use(models.choose(ref, thinking=thinking))
+    return SetModel(choice=models.choose(ref, thinking=thinking).use)
 
 
-async def model_for(models: Models, settings: Settings, mode: Mode) -> SetModel | None:
+async def model_for(models: Models, settings: Settings, mode: Mode) -> ModelChoice | None:
     """Find the model that a mode has of its own; raises `ConfigError` for a mode that cannot be here."""
     require_sandbox(mode, settings)
     if not models.differ_by_mode:
         return None
     await models.ask_local(mode=mode)
-    return _use(models.choose(mode=mode))
-
-
-def _use(choice: Choice) -> SetModel:
-    return SetModel(model=choice.spec.ref, tool_protocol=choice.tool_protocol, thinking_budget=choice.thinking_budget)
+    return models.choose(mode=mode).use
 
 
 class Parts(Struct, frozen=True, kw_only=True):
@@ -120,7 +116,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     def room() -> int:
         # What a tool says below its lines must fit too.
         state = running[0].state
-        return most_of_one_result(in_force(parts.models.spec(state.model), state)) * 9 // 10
+        return most_of_one_result(in_force(parts.models.spec(state.choice.model), state)) * 9 // 10
 
     redactor = _redactor(parts)
     conversation = Conversation(room=room, holds=lambda text: running[0].transcript.holds(redactor().redact(text)))
@@ -149,7 +145,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             approved=tuple(frozenset(parts.settings.approve).difference(parts.trust.unapproved)),
         ),
         log=LedgerLog(SessionLog(parts.store, parts.row.id), parts.store, parts.history),
-        checklist=lambda: running[0].state.checklist,
+        checklist=lambda: running[0].state.checklist.text,
         post=lambda edit: running[0].post(edit, Source(kind="files")),
     )
     browser = BrowserSession(open_chromium)

@@ -3,13 +3,15 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 
+from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import Transcript
 from treadle.engine.advance import advance
-from treadle.engine.effects import Effect, Notify, Respond
-from treadle.engine.history import Past, record
+from treadle.engine.effects import Effect, Notify, Respond, Seal
+from treadle.engine.history import Past
 from treadle.engine.perform import Performer
 from treadle.engine.ports import OutputHandler, Ports
 from treadle.engine.state import State
@@ -76,7 +78,7 @@ class Session:
     def __init__(self, ports: Ports, past: Past | None = None) -> None:
         self._ports = ports
         self._state = State() if past is None else past.state
-        self._transcript = Transcript() if past is None else past.transcript
+        self._reader = TranscriptReader() if past is None else past.reader
         self._past = () if past is None else past.told
         self._inbox: deque[_Posted] = deque()
         self._arrived = asyncio.Event()
@@ -93,7 +95,12 @@ class Session:
     @property
     def transcript(self) -> Transcript:
         """The conversation so far."""
-        return self._transcript
+        return self._reader.transcript
+
+    @property
+    def reader(self) -> TranscriptReader:
+        """The conversation so far, as the log tells it."""
+        return self._reader
 
     @property
     def closed(self) -> bool:
@@ -171,13 +178,12 @@ class Session:
         accepted: list[_Posted] = []
         while self._inbox:
             posted = self._inbox.popleft()
-            event = self._stamp(posted)
+            event = self._stamp(posted.data, posted.source)
             try:
-                effects += self._take(event)
+                effects += self._take(event, events)
             except RefusedError as refusal:
                 posted.refuse(refusal)
                 continue
-            events.append(event)
             accepted.append(posted)
         if not events:
             return
@@ -191,15 +197,18 @@ class Session:
         for effect in effects:
             self._act(effect, performer)
 
-    def _stamp(self, posted: _Posted) -> Event:
+    def _stamp(self, data: EventData, source: Source) -> Event:
         # Whatever made the text, what is said now is what a resumed session reads.
-        data = encodable(posted.data)
-        return Event(seq=self._state.seq + 1, at=self._ports.clock(), source=posted.source, data=data)
+        return Event(seq=self._state.seq + 1, at=self._ports.clock(), source=source, data=encodable(data))
 
-    def _take(self, event: Event) -> tuple[Effect, ...]:
-        state, effects = advance(self._state, event)
-        record(self._transcript, self._state, event)
-        self._state = state
+    def _take(self, event: Event, events: list[Event]) -> tuple[Effect, ...]:
+        """Take an event and what the machine says because of it; adds all of them to `events`."""
+        self._state, effects = advance(self._state, event)
+        self._reader.take(event)
+        events.append(event)
+        for effect in effects:
+            if isinstance(effect, Seal):
+                self._take(self._stamp(effect.data, ENGINE), events)
         return effects
 
     def _act(self, effect: Effect, performer: Performer) -> None:
@@ -211,6 +220,8 @@ class Session:
                     handler = self._handlers.get(source)
                     if handler is not None:
                         handler(outcome)
+            case Seal():
+                pass
             case _:
                 performer.perform(effect)
 
@@ -227,14 +238,10 @@ class Session:
 
     async def _keep_last_outcomes(self) -> None:
         """Log the outcomes of tools that were ended by `close`, so that nothing known is lost."""
-        events = []
+        events: list[Event] = []
         for posted in [posted for posted in self._inbox if isinstance(posted.data, CallFinished)]:
-            event = self._stamp(posted)
-            try:
-                self._take(event)
-            except RefusedError:
-                continue
-            events.append(event)
+            with suppress(RefusedError):
+                self._take(self._stamp(posted.data, posted.source), events)
         if events:
             await self._ports.log.append(events, durable=True)
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 
 from treadle.app.compose import open_store
-from treadle.engine.advance import replay
-from treadle.engine.effects import Notify
-from treadle.engine.state import State, Turn
+from treadle.engine.history import last_state
+from treadle.engine.state import Turn
 from treadle.protocol.base import Record
 from treadle.protocol.errors import StoreError, TreadleError
 from treadle.protocol.events import Event, Prompt
 from treadle.protocol.messages import text_of
-from treadle.protocol.notifications import TurnEnded, TurnOutcome, TurnStop
+from treadle.protocol.notifications import TurnOutcome, TurnStop
+from treadle.protocol.sealed import TurnSettled
 from treadle.store.sqlite import SessionRow, Store
 
 
@@ -126,20 +126,15 @@ def _read(store: Store, session_id: str) -> _Digest:
     """Follow a log to its end; one that this version cannot follow does not keep the others from being listed."""
     try:
         return _followed(store.read(session_id))
-    except (TreadleError, AssertionError, LookupError, StopIteration):
+    except TreadleError:
         return _Digest(steps=0, stop=UNREADABLE, cost=None)
 
 
 def _followed(events: Sequence[Event]) -> _Digest:
-    state = State()
-    first = ""
-    ended: list[TurnOutcome] = []
-    for event in events:
-        if not first and isinstance(event.data, Prompt):
-            first = " ".join(text_of(event.data.content)[: 4 * _FIRST].split())[:_FIRST]
-        state, effects = replay(state, event)
-        notified = (effect.notification for effect in effects if isinstance(effect, Notify))
-        ended += [told.outcome for told in notified if isinstance(told, TurnEnded)]
+    prompts = (event.data for event in events if isinstance(event.data, Prompt))
+    first = next((" ".join(text_of(one.content)[: 4 * _FIRST].split())[:_FIRST] for one in prompts), "")
+    ended = [event.data.outcome for event in events if isinstance(event.data, TurnSettled)]
+    state = last_state(events)
     turns: list[TurnOutcome | Turn] = [*ended, *([] if state.turn is None else [state.turn])]
     known = [turn.cost for turn in turns if turn.cost is not None]
     changes = [change for turn in turns for change in turn.changes]

@@ -9,7 +9,8 @@ from msgspec import Struct, field
 
 from treadle.engine.ports import EventLog
 from treadle.protocol.base import Record
-from treadle.protocol.events import CallFinished, Event, ReplyFinished, SessionStarted, SetModel
+from treadle.protocol.events import CallFinished, Event, ReplyFinished, SessionStarted, SetMode, SetModel
+from treadle.protocol.models import ModelChoice
 from treadle.protocol.tools import EditReport
 from treadle.store.spending import day_of
 from treadle.store.sqlite import EditCount, Store
@@ -166,8 +167,8 @@ class Ledger(Struct):
     def take(self, event: Event) -> Iterator[EditCount]:
         """Read one event; yields what it adds to the ledger."""
         match event.data:
-            case SessionStarted(model=model) | SetModel(model=model):
-                self.model = model
+            case SessionStarted(choice=choice) | SetModel(choice=choice) | SetMode(choice=ModelChoice() as choice):
+                self.model = choice.model
             case ReplyFinished(usage=usage):
                 self.tokens = usage.output_tokens
             case CallFinished(result=result):
