@@ -16,6 +16,7 @@ from treadle.__main__ import LOOK_FOR_CYCLES
 from treadle.engine.history import read_past
 from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.session import Session
+from treadle.engine.track import Track
 from treadle.policy.secrets import known_secrets
 from treadle.protocol.events import Limits, Prompt, SessionStarted, Source
 from treadle.protocol.messages import Text
@@ -184,7 +185,7 @@ def resume(folder: Path) -> tuple[int, float]:
     store = Store(folder / "bench.db")
     begun = time.perf_counter()
     events = store.read("bench")
-    Session(make_ports(store, Steady(1)), read_past(events))
+    Session(make_ports(store, Steady(1)), Track(read_past(events)))
     taken = time.perf_counter() - begun
     store.close()
     return len(events), taken

@@ -22,7 +22,7 @@ from treadle.app.security.policy_files import PolicyFiles, usual_places
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.checklist_file import ChecklistFile
 from treadle.app.session.confined_commands import ConfinedCommands
-from treadle.app.session.ledger import LedgerLog
+from treadle.app.session.ledger import LedgerObserver
 from treadle.app.session.live import LiveSession, ModelFinder
 from treadle.app.session.offering import offering
 from treadle.app.session.own_shell import OwnShell
@@ -30,19 +30,18 @@ from treadle.app.session.own_tools import own_tools
 from treadle.app.session.recall import recall
 from treadle.app.session.roots import Roots
 from treadle.app.session.rules import load_rules
-from treadle.app.session.traced_tool import TracedTool
 from treadle.context.system import system_prompt
 from treadle.engine.history import Past
 from treadle.engine.ports import Judge, Ports, Tool
 from treadle.engine.session import Session
 from treadle.engine.state import standing
+from treadle.engine.track import Track
 from treadle.engine.window import in_force, most_of_one_result
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import (
     Event,
     EventData,
     SetModel,
-    Source,
 )
 from treadle.protocol.models import ModelChoice, Spent, ToolProtocol
 from treadle.protocol.permissions import Allowance, Decision, Mode, Situation, Standing
@@ -102,24 +101,25 @@ class Parts(Struct, frozen=True, kw_only=True):
 def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     """Put a session together: its first events are posted when it is entered."""
     private = outputs() / parts.row.id
-    running: list[Session] = []
+    track = Track(parts.past)
+    policy_files = PolicyFiles(usual_places(parts.trust.workspace))
 
     commands = ConfinedCommands(
         root=str(parts.trust.workspace),
         roots=parts.roots,
         private=private,
         trusted=parts.trust.lets_code_run,
-        standing=lambda: standing(running[0].state),
-        rules=lambda: policy_files.ruleset(),  # noqa: PLW0108 - they are read below
+        standing=lambda: standing(track.state),
+        rules=policy_files.ruleset,
     )
 
     def room() -> int:
         # What a tool says below its lines must fit too.
-        state = running[0].state
+        state = track.state
         return most_of_one_result(in_force(parts.models.spec(state.choice.model), state)) * 9 // 10
 
     redactor = _redactor(parts)
-    conversation = Conversation(room=room, holds=lambda text: running[0].transcript.holds(redactor().redact(text)))
+    conversation = Conversation(room=room, holds=lambda text: track.transcript.holds(redactor().redact(text)))
     strays = Strays(str(data_directory() / "saving"), saved=_allow_saved)
     strays.sweep()
     taken_back = _take_back()
@@ -136,36 +136,32 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         conversation=conversation,
     )
     recall(parts.history, workspace.seen)
-    policy_files = PolicyFiles(usual_places(parts.trust.workspace))
     checklist = ChecklistFile(
-        file=data_directory() / "checklists" / f"{parts.row.id}.md",
-        environment=Surroundings(
-            workspace=workspace,
-            repository=partial(_repository, parts),
-            approved=tuple(frozenset(parts.settings.approve).difference(parts.trust.unapproved)),
-        ),
-        log=LedgerLog(SessionLog(parts.store, parts.row.id), parts.store, parts.history),
-        checklist=lambda: running[0].state.checklist.text,
-        post=lambda edit: running[0].post(edit, Source(kind="files")),
+        file=data_directory() / "checklists" / f"{parts.row.id}.md", checklist=lambda: track.state.checklist.text
     )
     browser = BrowserSession(open_chromium)
     built_in = builtin_tools(workspace, browser)
     own = own_tools([tool.spec.name for tool in built_in], parts.tools)
-    trace = partial(_trace, redactor)
     tools: Mapping[str, Tool] = {tool.spec.name: tool for tool in (*built_in, *own.tools)}
     diagnostics: Diagnostics | None = None
     if parts.settings.diagnostics and parts.trust.trusted:
         from treadle.app.session.diagnostics import Around, diagnosed, open_diagnostics
 
-        around = Around(workspace=workspace, private=private, mode=lambda: running[0].state.mode)
+        around = Around(workspace=workspace, private=private, mode=lambda: track.state.mode)
         diagnostics = open_diagnostics(parts.settings.diagnostics, around)
         tools = diagnosed(tools, diagnostics, workspace)
-    tools = {name: TracedTool(tool, trace) for name, tool in tools.items()}
     specs = with_searches(parts.models) if parts.settings.web_search else parts.models.spec
     left_out = offering(parts.store, specs)
     ports = Ports(
-        log=checklist,
-        environment=checklist,
+        log=SessionLog(parts.store, parts.row.id),
+        observers=(LedgerObserver(parts.store, parts.history), checklist.observe),
+        before_step=(checklist.before_step,),
+        environment=Surroundings(
+            workspace=workspace,
+            repository=partial(_repository, parts),
+            approved=tuple(frozenset(parts.settings.approve).difference(parts.trust.unapproved)),
+        ),
+        trace=partial(_trace, redactor),
         judge=_judge(parts, policy_files, redactor, workspace.shell),
         redactor=redactor,
         tools=tools,
@@ -191,10 +187,10 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         with suppress(StoreError):
             await asyncio.to_thread(tidy_now, outputs(), parts.store.leased())
 
-    running.append(Session(ports, parts.past))
     live = LiveSession(
         session_id=parts.row.id,
-        engine=running[0],
+        engine=Session(ports, track),
+        past=() if parts.past is None else parts.past.told,
         store=parts.store,
         first=first,
         trust=parts.trust,

@@ -238,6 +238,10 @@ _SESSIONS = {
         "The session log is damaged. The disk or another program changed it.",
         "The file is kept. Restore it from a backup, or move it away to start with an empty one.",
     ),
+    "log-drift": Explanation(
+        "An event of the session's log does not fit the events before it: one is missing, or was changed.",
+        "`treadle audit ID` says where. `treadle show ID` shows what can be read. Start a new session to go on.",
+    ),
     "log-unreadable": Explanation("The session log cannot be opened.", "Check the permissions of its folder."),
     "log-unwritable": Explanation("The session log cannot be written.", "Check free space and permissions."),
     "log-newer": Explanation("A newer Treadle wrote this session.", "Update Treadle."),

@@ -48,12 +48,15 @@ from treadle.engine.window import (
 )
 from treadle.protocol.errors import RefusedError, StoreError, ToolError
 from treadle.protocol.events import (
+    ENGINE,
+    FILES,
     Budget,
     CallFinished,
     CallStarted,
     ContextExceeded,
     EventData,
     ReplyFailed,
+    Source,
     Terms,
     TimerFired,
 )
@@ -83,8 +86,8 @@ class SessionPort(Protocol):
         """Queue an event of the engine; a refusal is of no interest any more."""
         ...
 
-    async def post(self, data: EventData) -> None:
-        """Queue an event of the engine and wait until it is in the log; raises `RefusedError`."""
+    async def post(self, data: EventData, source: Source = ENGINE, /) -> None:
+        """Queue an event and wait until it is in the log; raises `RefusedError`."""
         ...
 
     def publish(self, notification: Notification) -> None:
@@ -194,6 +197,9 @@ class Performer:
 
     async def _assemble(self, step: int) -> None:
         session = self._session
+        for look in self._ports.before_step:
+            if (op := await look()) is not None:
+                await session.post(op, FILES)
         situation = situation_of(session.state)
         described = await self._ports.environment.describe(
             first=session.reader.transcript.is_empty, situation=None if situation == self._told else situation
@@ -328,7 +334,7 @@ class Performer:
         redactor = self._ports.redactor()
         output = _Live(self._session, effect.call.id, redactor.stream())
         try:
-            result = await tool_call.run_call(prepared, effect, output)
+            result = await tool_call.run_call(prepared, effect, output, self._ports.trace)
         except asyncio.CancelledError:
             output.finish()
             self._session.post_soon(CallFinished(call_id=effect.call.id, result=tool_call.interrupted(output)))

@@ -9,16 +9,15 @@ from msgspec import Struct
 
 from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import Transcript
-from treadle.engine.advance import advance
 from treadle.engine.effects import Effect, Notify, Respond, Seal
-from treadle.engine.history import Past
 from treadle.engine.perform import Performer
 from treadle.engine.ports import OutputHandler, Ports
 from treadle.engine.state import State
+from treadle.engine.track import Track
 from treadle.protocol.codec import encodable
-from treadle.protocol.errors import RefusedError, StoreError
+from treadle.protocol.errors import RefusedError, StoreError, TreadleError
 from treadle.protocol.events import ENGINE, CallFinished, CallStarted, Event, EventData, Prompt, Source
-from treadle.protocol.notifications import Notification
+from treadle.protocol.notifications import Notice, Notification
 from treadle.protocol.tools import ToolEffect
 
 
@@ -75,11 +74,9 @@ class Feed:
 class Session:
     """Takes events from any source, one at a time: append to the log, advance, perform the effects."""
 
-    def __init__(self, ports: Ports, past: Past | None = None) -> None:
+    def __init__(self, ports: Ports, track: Track | None = None) -> None:
         self._ports = ports
-        self._state = State() if past is None else past.state
-        self._reader = TranscriptReader() if past is None else past.reader
-        self._past = () if past is None else past.told
+        self._track = Track() if track is None else track
         self._inbox: deque[_Posted] = deque()
         self._arrived = asyncio.Event()
         self._closing = False
@@ -90,27 +87,22 @@ class Session:
     @property
     def state(self) -> State:
         """The state after the last event."""
-        return self._state
+        return self._track.state
 
     @property
     def transcript(self) -> Transcript:
         """The conversation so far."""
-        return self._reader.transcript
+        return self._track.transcript
 
     @property
     def reader(self) -> TranscriptReader:
         """The conversation so far, as the log tells it."""
-        return self._reader
+        return self._track.reader
 
     @property
     def closed(self) -> bool:
         """Whether `run` has ended: nothing is taken any more."""
         return self._closed.is_set()
-
-    @property
-    def past(self) -> Sequence[Notification]:
-        """What surfaces were told before this process took the session up, as the log gives it."""
-        return self._past
 
     def follow(self) -> Feed:
         """Listen from now on."""
@@ -196,15 +188,22 @@ class Session:
             posted.accept()
         for effect in effects:
             self._act(effect, performer)
+        await self._observe(events)
+
+    async def _observe(self, events: Sequence[Event]) -> None:
+        for observer in self._ports.observers:
+            try:
+                await observer(events)
+            except TreadleError as error:
+                self.publish(Notice(text=f"{error.what} {error.why}".strip()))
 
     def _stamp(self, data: EventData, source: Source) -> Event:
         # Whatever made the text, what is said now is what a resumed session reads.
-        return Event(seq=self._state.seq + 1, at=self._ports.clock(), source=source, data=encodable(data))
+        return Event(seq=self.state.seq + 1, at=self._ports.clock(), source=source, data=encodable(data))
 
     def _take(self, event: Event, events: list[Event]) -> tuple[Effect, ...]:
         """Take an event and what the machine says because of it; adds all of them to `events`."""
-        self._state, effects = advance(self._state, event)
-        self._reader.take(event)
+        effects = self._track.take(event)
         events.append(event)
         for effect in effects:
             if isinstance(effect, Seal):
@@ -231,7 +230,7 @@ class Session:
             case Prompt():
                 return True
             case CallStarted(call_id=call_id) | CallFinished(call_id=call_id):
-                call = next((call for call in self._state.calls if call.call.id == call_id), None)
+                call = next((call for call in self.state.calls if call.call.id == call_id), None)
                 return call is not None and call.traits.effect is not ToolEffect.PURE
             case _:
                 return False
@@ -244,6 +243,7 @@ class Session:
                 self._take(self._stamp(posted.data, posted.source), events)
         if events:
             await self._ports.log.append(events, durable=True)
+            await self._observe(events)
 
     def _refuse_rest(self) -> None:
         for posted in self._inbox:

@@ -37,6 +37,8 @@ class Source(Record, frozen=True, kw_only=True):
 
 
 ENGINE = Source(kind="engine")
+FILES = Source(kind="files")
+"""What the user wrote into a file that the session keeps."""
 
 
 class Delivery(StrEnum):

@@ -7,7 +7,6 @@ from types import MappingProxyType
 
 from msgspec import Struct, field
 
-from treadle.engine.ports import EventLog
 from treadle.protocol.base import Record
 from treadle.protocol.events import CallFinished, Event, ReplyFinished, SessionStarted, SetMode, SetModel
 from treadle.protocol.models import ModelChoice
@@ -187,20 +186,18 @@ class Ledger(Struct):
         )
 
 
-class LedgerLog:
-    """An event log that keeps the ledger on the side."""
+class LedgerObserver:
+    """Keeps the ledger as events are logged."""
 
-    def __init__(self, log: EventLog, store: Store, history: Sequence[Event]) -> None:
-        self._log = log
+    def __init__(self, store: Store, history: Sequence[Event]) -> None:
         self._store = store
         self._ledger = Ledger()
         for event in history:
             for _ in self._ledger.take(event):
                 pass
 
-    async def append(self, events: Sequence[Event], *, durable: bool) -> None:
-        """Append, then count."""
-        await self._log.append(events, durable=durable)
+    async def __call__(self, events: Sequence[Event], /) -> None:
+        """Count the edits among them."""
         counts = [count for event in events for count in self._ledger.take(event)]
         if counts:
             await self._store.count_edits(counts)

@@ -68,6 +68,7 @@ class LiveSession:
         checklist_file: Path,
         own_shell: OwnShell,
         roots: Sequence[str] = (),
+        past: Sequence[Notification] = (),
         clean_up: Callable[[], Awaitable[None]],
     ) -> None:
         self.id = session_id
@@ -81,6 +82,7 @@ class LiveSession:
         self._models = models
         self.checklist_file = checklist_file
         self.own_shell = own_shell
+        self._past = past
         self._clean_up = clean_up
         self._tasks: list[asyncio.Task[None]] = []
         self._failure_told = False
@@ -90,7 +92,7 @@ class LiveSession:
     @property
     def past(self) -> Sequence[Notification]:
         """What surfaces were told before this process took the session up."""
-        return self._engine.past
+        return self._past
 
     @property
     def opening(self) -> Sequence[Notification]:
