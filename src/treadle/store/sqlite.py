@@ -345,7 +345,7 @@ def _acquire(connection: sqlite3.Connection, session_id: str, owner: str) -> Non
             "session-busy",
             f"Session {session_id} is busy.",
             why=f"It is open in another process ({row[0].rsplit(':', 1)[0]}).",
-            fix="Close it there, or start a new session.",
+            fix=f"Join it with `treadle --attach {session_id}`, or close it there.",
         )
     connection.execute(
         "INSERT INTO leases (session_id, owner, beat) VALUES (?, ?, ?) "
