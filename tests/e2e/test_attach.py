@@ -49,7 +49,7 @@ async def test_a_second_terminal_joins_answers_leaves_and_comes_back(tmp_path: P
 async def test_joining_says_what_is_wrong(tmp_path: Path) -> None:
     program = Program(tmp_path / "home")
     nothing = await program.run("--attach", "--directory", str(tmp_path))
-    assert nothing.code == 2
+    assert nothing.code == 78
     assert "needs a terminal" in nothing.err
     task = await program.run("--attach", "-p", "do it")
     assert "--attach takes no task" in task.err

@@ -46,6 +46,7 @@ from treadle.protocol.events import (
     EditQueued,
     Event,
     Interrupt,
+    OfferChanged,
     Prompt,
     ReplyFailed,
     ReplyFinished,
@@ -181,7 +182,7 @@ def _handle(state: State, event: Event) -> Moved:  # noqa: C901, PLR0911, PLR091
             return calls.finished(state, data)
         case ResultMade() | QuestionPut() | ChecklistUpdated():
             return _as_sealed(state, event.data), []
-        case PromptsDelivered() | RetryPlanned() | ModelReplaced() | TurnSettled():
+        case OfferChanged() | PromptsDelivered() | RetryPlanned() | ModelReplaced() | TurnSettled():
             return state, []
         case TimerFired(timer=timer):
             return _time_is_up(state) if _bounds_turn(state, timer) else replies.retry_now(state)

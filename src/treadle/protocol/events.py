@@ -24,7 +24,7 @@ from treadle.protocol.sealed import (
     SealedResult,
     TurnSettled,
 )
-from treadle.protocol.tools import Access, CallResult, Preview, ToolCall, ToolTraits
+from treadle.protocol.tools import Access, CallResult, Preview, ToolCall, ToolSpec, ToolTraits
 
 SCHEMA_VERSION = 2
 
@@ -234,6 +234,17 @@ class ContextReady(Tagged, frozen=True, kw_only=True, tag="context_ready"):
     terms: Terms | None = None
 
 
+class OfferChanged(Tagged, frozen=True, kw_only=True, tag="offer_changed"):
+    """From this step on the model is sent this system prompt, and these tools in native calls.
+
+    As long as they stay the same, so does the beginning of each request, which providers keep in a cache.
+    """
+
+    step: int
+    system: str
+    tools: tuple[ToolSpec, ...] = ()
+
+
 class ContextExceeded(Tagged, frozen=True, kw_only=True, tag="context_exceeded"):
     """The conversation, with the room kept for the reply, is larger than the model's window (tokens)."""
 
@@ -350,6 +361,7 @@ EventData: TypeAlias = (
     | EditChecklist
     | SessionStarted
     | Resumed
+    | OfferChanged
     | ContextReady
     | ContextExceeded
     | Compacted
