@@ -105,7 +105,12 @@ class NotificationReader:
             case EditQueued(prompt_id=prompt_id, content=content) if content:
                 self._prompts[prompt_id] = content
             case CallProposed() as proposed:
-                changed = CallChanged(call=proposed.call, kind=proposed.traits.kind, status=CallStatus.PROPOSED)
+                changed = CallChanged(
+                    call=proposed.call,
+                    kind=proposed.traits.kind,
+                    flow=proposed.traits.flow,
+                    status=CallStatus.PROPOSED,
+                )
                 self._calls[proposed.call.id] = _Call(changed=changed, traits=proposed.traits)
                 yield changed
             case CallJudged() as judged:

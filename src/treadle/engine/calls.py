@@ -61,6 +61,7 @@ def tell(call: CallState) -> Notify:
         notification=CallChanged(
             call=call.call,
             kind=call.traits.kind,
+            flow=call.traits.flow,
             status=call.status,
             decision=call.decision,
             preview=call.preview,

@@ -41,14 +41,11 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.notifications import Notice as Told
 from treadle.protocol.permissions import Allowance, AllowScope, Mode, OptionKind, Question, QuestionKind
-from treadle.protocol.tools import CallResult, Outcome
+from treadle.protocol.tools import CallResult, Flow, Outcome
 from treadle.tui.calls import Calls, are_reads, find_call, finished, moved_on, printed
 from treadle.tui.items import CallDone, Diff, Item, Notice, Problem, Prose, Reads, Said, Thought, Todos, Tone, TurnDone
 from treadle.tui.prose import Growing, grow
 from treadle.tui.reply import Reply, Thinking, came, think, write
-
-SAYS_ITS_TEXT_OTHERWISE = frozenset({"ask_followup_question", "attempt_completion", "plan_mode_respond"})
-"""Tools whose text comes as a question or as the answer of the turn: a line for the call would say it twice."""
 
 
 class Retry(Struct, frozen=True):
@@ -284,7 +281,7 @@ def _call_done(view: View, told: CallChanged, result: CallResult, at: float | No
     known = find_call(view.calls, told.call.id)
     view = replace(view, calls=tuple(call for call in view.calls if call is not known))
     view = replace(view, reply=replace(view.reply, writing=None))
-    if told.call.name in SAYS_ITS_TEXT_OTHERWISE and result.outcome in (Outcome.OK, Outcome.INTERRUPTED):
+    if told.flow is not Flow.RUN and result.outcome in (Outcome.OK, Outcome.INTERRUPTED):
         was_asked = known is not None and known.asked and result.outcome is Outcome.OK
         return view, (Said(plain(result.content)),) if was_asked else ()
     allowed = {allowance.id for allowance in view.allowances}

@@ -20,6 +20,7 @@ from treadle.protocol.notifications import (
     TurnEnded,
 )
 from treadle.protocol.permissions import Mode, QuestionKind
+from treadle.protocol.tools import Flow
 from treadle.tui.aside import Aside
 from treadle.tui.asking import Asking, Given, ShowWhole, no
 from treadle.tui.cards import item_lines
@@ -38,7 +39,7 @@ from treadle.tui.reader.numbered import QUIET, NotUnderstood, asked_lines, openi
 from treadle.tui.requests import Requests
 from treadle.tui.slash import Commands
 from treadle.tui.theme import Signs
-from treadle.tui.view import SAYS_ITS_TEXT_OTHERWISE, answered, held_back, update
+from treadle.tui.view import answered, held_back, update
 
 _WIDTH = 100_000
 _AGAIN_WITHIN = 3.0
@@ -139,7 +140,7 @@ class Reader:
         before = self._view
         self._view, items = update(before, told, self._loop.time())
         match told:
-            case CallChanged(status=CallStatus.RUNNING) if told.call.name not in SAYS_ITS_TEXT_OTHERWISE:
+            case CallChanged(status=CallStatus.RUNNING) if told.flow is Flow.RUN:
                 name = name_of(told)
                 self._say(f"Running: {name.verb} {name.about}".rstrip())
             case ModeChanged(mode=mode):
