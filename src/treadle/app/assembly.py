@@ -22,24 +22,22 @@ from treadle.app.security.policy_files import PolicyFiles, usual_places
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.checklist_file import ChecklistFile
 from treadle.app.session.confined_commands import ConfinedCommands
-from treadle.app.session.ledger import LedgerLog
+from treadle.app.session.ledger import Ledger, LedgerLog
 from treadle.app.session.live import LiveSession, ModelFinder
 from treadle.app.session.offering import offering
 from treadle.app.session.own_shell import OwnShell
 from treadle.app.session.own_tools import own_tools
-from treadle.app.session.recall import recall
+from treadle.app.session.recall import Recalled
 from treadle.app.session.roots import Roots
 from treadle.app.session.rules import load_rules
 from treadle.app.session.traced_tool import TracedTool
 from treadle.context.system import system_prompt
-from treadle.engine.history import Past
 from treadle.engine.ports import Judge, Ports, Tool
 from treadle.engine.session import Session
 from treadle.engine.state import standing
 from treadle.engine.window import in_force, most_of_one_result
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import (
-    Event,
     EventData,
     SetModel,
     Source,
@@ -89,7 +87,7 @@ def _use(choice: Choice) -> SetModel:
 
 
 class Parts(Struct, frozen=True, kw_only=True):
-    """What a session is put together from: `past` is what its `history` tells; `notices` come before anything else."""
+    """What a session is put together from, with what its log says if it goes on; `notices` come before the rest."""
 
     row: SessionRow
     trust: SessionTrust
@@ -98,8 +96,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     store: Store
     tools: tuple[Tool, ...]
     roots: Roots
-    history: Sequence[Event] = ()
-    past: Past | None = None
+    recalled: Recalled | None = None
     notices: Sequence[str] = ()
 
 
@@ -139,7 +136,10 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         is_secret=_is_secret,
         conversation=conversation,
     )
-    recall(parts.history, workspace.seen)
+    recalled, ledger = parts.recalled, Ledger()
+    if recalled is not None:
+        recalled.files.note(workspace.seen)
+        ledger = recalled.ledger
     policy_files = PolicyFiles(usual_places(parts.trust.workspace))
     checklist = ChecklistFile(
         file=data_directory() / "checklists" / f"{parts.row.id}.md",
@@ -148,7 +148,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             repository=partial(_repository, parts),
             approved=tuple(frozenset(parts.settings.approve).difference(parts.trust.unapproved)),
         ),
-        log=LedgerLog(SessionLog(parts.store, parts.row.id), parts.store, parts.history),
+        log=LedgerLog(SessionLog(parts.store, parts.row.id), parts.store, ledger),
         checklist=lambda: running[0].state.checklist,
         post=lambda edit: running[0].post(edit, Source(kind="files")),
     )
@@ -195,7 +195,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         with suppress(StoreError):
             await asyncio.to_thread(tidy_now, outputs(), parts.store.leased())
 
-    running.append(Session(ports, parts.past))
+    running.append(Session(ports, None if recalled is None else recalled.past))
     live = LiveSession(
         session_id=parts.row.id,
         engine=running[0],

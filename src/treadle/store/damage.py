@@ -38,6 +38,13 @@ def unwritten(path: Path, error: sqlite3.Error) -> StoreError:
     """Explain why the log cannot be written; where the file is broken, the next opening looks through it."""
     if is_broken(error):
         return unread(path, error)
+    if isinstance(error, sqlite3.IntegrityError):
+        return StoreError(
+            "log-conflict",
+            f"The session log {path} does not take what happened here.",
+            why=f"Another Treadle has written it since. {error}",
+            fix="Quit, and resume the session. Nothing that was logged is lost.",
+        )
     return StoreError(
         "log-unwritable",
         f"The session log {path} cannot be written.",

@@ -4,7 +4,7 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from treadle.store.damage import is_broken, suspicion, unopened, unreadable_message
 from treadle.store.recovery import recover
-from treadle.store.schema import migrate
+from treadle.store.schema import is_current, migrate, version_of
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER = 100
@@ -103,14 +103,14 @@ def _mend(path: Path) -> Mended | None:
             _side(path, "-wal").rename(_side(aside, "-wal"))
         path.rename(aside)
         suspicion(path).unlink(missing_ok=True)
-        with closing(_connect(path)) as fresh:
+        with closing(_connect(path, alone=True)) as fresh:
             recovered = recover(aside, fresh)
         return Mended(why=why, aside=aside, whole=recovered.whole, shortened=recovered.shortened)
 
 
 def _try_to_connect(path: Path) -> str:
     try:
-        _connect(path).close()
+        _connect(path, alone=True).close()
     except sqlite3.Error as error:
         if not is_broken(error):
             raise
@@ -118,13 +118,16 @@ def _try_to_connect(path: Path) -> str:
     return ""
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, *, alone: bool = False) -> sqlite3.Connection:
+    """Connect to the database; only one process converts an old one, `alone` or after waiting for the others."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
     try:
         path.chmod(0o600)
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA foreign_keys=ON")
-        migrate(connection, path)
+        if not is_current(connection, path):
+            with nullcontext() if alone or version_of(connection) == 0 else _alone(path):
+                migrate(connection, path)
     except UnicodeDecodeError as error:
         connection.close()
         raise unreadable_message(error) from error

@@ -13,6 +13,7 @@ from treadle.protocol.codec import decode_data, decode_source
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import SessionStarted
 from treadle.store.chain import Row, beginning, link
+from treadle.store.schema import type_of
 from treadle.store.titles import first_title
 
 _CHAINED = 3
@@ -117,7 +118,11 @@ def _write(fresh: sqlite3.Connection, session_id: str, rows: list[_Kept], known:
             (session_id, started.workspace, started.model, title, first.at, updated_at, last.seq),
         )
         fresh.executemany(
-            "INSERT INTO events (session_id, seq, at, source, version, data, chain) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [(session_id, row.seq, row.at, row.source, number, row.data, row.chain) for row, number in rows],
+            "INSERT INTO events (session_id, seq, at, type, version, source, chain, data) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (session_id, row.seq, row.at, type_of(row.data), number, row.source, row.chain, row.data)
+                for row, number in rows
+            ],
         )
     return True

@@ -1,11 +1,12 @@
 """The sessions as they are listed: their state, cost, and why they stopped."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from treadle.app.compose import open_store
 from treadle.engine.advance import replay
@@ -33,6 +34,9 @@ UNFINISHED = "unfinished"
 
 UNREADABLE = "unreadable"
 """Why a session counts as stopped whose log cannot be followed."""
+
+DAMAGED = "damaged"
+"""Why a session counts as stopped of whose log a part is missing or cannot be read."""
 
 
 class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -125,12 +129,14 @@ def _decoded(data: bytes) -> _Digest | None:
 def _read(store: Store, session_id: str) -> _Digest:
     """Follow a log to its end; one that this version cannot follow does not keep the others from being listed."""
     try:
-        return _followed(store.read(session_id))
+        log = store.read(session_id)
+        digest = _followed(log)
+        return digest if log.damage is None else replace(digest, active=False, stop=DAMAGED)
     except (TreadleError, AssertionError, LookupError, StopIteration):
         return _Digest(steps=0, stop=UNREADABLE, cost=None)
 
 
-def _followed(events: Sequence[Event]) -> _Digest:
+def _followed(events: Iterable[Event]) -> _Digest:
     state = State()
     first = ""
     ended: list[TurnOutcome] = []

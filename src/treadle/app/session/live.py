@@ -19,7 +19,8 @@ from treadle.protocol.events import EventData, Op, Resumed, SetMode, SetModel, S
 from treadle.protocol.models import ModelSpec, ToolProtocol
 from treadle.protocol.notifications import Notification, Phase, QueuedPrompt, TurnOutcome
 from treadle.protocol.permissions import Mode, Question
-from treadle.store.sqlite import LEASE_SECONDS, Store
+from treadle.store.leases import LEASE_SECONDS
+from treadle.store.sqlite import Store
 
 
 class Status(Struct, frozen=True, kw_only=True):
