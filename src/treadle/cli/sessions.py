@@ -22,12 +22,16 @@ _ENDED: Mapping[str, str] = MappingProxyType(
 """Plainer words for why a session stopped."""
 
 _LEAST_TITLE = 20
+_MOST_FOUND = 50
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     parser.add_argument("--directory", "-C", type=Path, default=Path(), metavar="DIR", help="the folder to list")
     parser.add_argument("--all", action="store_true", help="list the sessions of every folder")
+    parser.add_argument(
+        "--search", default="", metavar="TEXT", help="find what was asked or answered, the newest first"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
 
 
@@ -36,7 +40,10 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.app.reports.session_list import listed_sessions
     from treadle.protocol.codec import encode
 
-    rows = listed_sessions(None if arguments.all else arguments.directory.expanduser().resolve())
+    folder = None if arguments.all else arguments.directory.expanduser().resolve()
+    if arguments.search:
+        return _search(arguments.search, folder, json=arguments.json)
+    rows = listed_sessions(folder)
     if arguments.json:
         sys.stdout.writelines(f"{encode(row).decode()}\n" for row in rows)
     elif rows:
@@ -44,6 +51,33 @@ def execute(arguments: argparse.Namespace) -> int:
     else:
         sys.stderr.write("No sessions here yet.\n")
     return 0
+
+
+def _search(text: str, folder: Path | None, *, json: bool) -> int:
+    """Print the places that fit, below the session that each is in."""
+    from treadle.app.report import harmless
+    from treadle.app.reports.session_search import found_places
+    from treadle.protocol.codec import encode
+
+    places = found_places(text, folder, _MOST_FOUND)
+    last = ""
+    for place in places:
+        if json:
+            sys.stdout.write(f"{encode(place).decode()}\n")
+            continue
+        if place.session != last:
+            sys.stdout.write(f"{place.session}  {_minute(place.updated_at)}  {harmless(place.title)}\n")
+            last = place.session
+        sys.stdout.write(f"  {place.event:>5}  {harmless(place.snippet)}\n")
+    if not places and not json:
+        sys.stderr.write(
+            f"Nothing found.{'' if folder is None else ' --all searches in the sessions of every folder.'}\n"
+        )
+    return 0
+
+
+def _minute(at: int) -> str:
+    return f"{datetime.fromtimestamp(at / 1000, UTC).astimezone():%Y-%m-%d %H:%M}"
 
 
 def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
@@ -54,8 +88,9 @@ def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
     width = screen_width(sys.stdout)
     states, costs = [_state(row) for row in rows], [_money(row.cost) for row in rows]
     for row, state, cost in zip(rows, states, costs, strict=True):
-        used = datetime.fromtimestamp(row.updated_at / 1000, UTC).astimezone()
-        before = f"{row.id}  {used:%Y-%m-%d %H:%M}  {state:<{max(map(len, states))}}  {cost:>{max(map(len, costs))}}  "
+        before = (
+            f"{row.id}  {_minute(row.updated_at)}  {state:<{max(map(len, states))}}  {cost:>{max(map(len, costs))}}  "
+        )
         title = harmless(row.title)
         if width is not None:
             title = shortened(title, max(width - len(before), _LEAST_TITLE))

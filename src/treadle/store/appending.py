@@ -3,6 +3,8 @@
 import sqlite3
 from collections.abc import Sequence
 
+from msgspec import StructMeta
+
 from treadle.protocol.events import SCHEMA_VERSION, EventData
 from treadle.store.anchors import Anchor
 from treadle.store.chain import Row, beginning, link
@@ -11,8 +13,8 @@ Head = tuple[int, bytes]
 """The number and the hash of a session's last row."""
 
 
-def tag_of(data: EventData) -> str:
-    """Give the type of an event, as it is logged."""
+def tag_of(data: EventData | StructMeta) -> str:
+    """Give the type of an event as it is logged, of its data or their class."""
     return str(data.__struct_config__.tag)
 
 

@@ -1,19 +1,25 @@
 """Reading a log a piece at a time: its events up to the first that is missing or damaged, and what is wrong there."""
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from msgspec import Struct
 
 from treadle.protocol.codec import decode_data, decode_source
 from treadle.protocol.errors import StoreError
-from treadle.protocol.events import SCHEMA_VERSION, Event
-from treadle.store.chain import Row
+from treadle.protocol.events import SCHEMA_VERSION, Event, Source
 
-AT_ONCE = 256
+AT_ONCE = 1024
 """Rows that are fetched together: no reader keeps a transaction open while its events are used."""
 
-Fetch = Callable[[int], list[tuple[Row, object]]]
-"""Gives the next rows after the one of that number, each with the version of its data; none at the end."""
+Stored = tuple[Any, ...]
+"""A row as it comes from the file: its number, then time, source, data, and the version of the data."""
+
+Fetch = Callable[[int], list[Stored]]
+"""Gives the next rows after the one of that number; none at the end."""
+
+
+_BAD_ROW = "Its row in the log is damaged."
 
 
 class Damage(Struct, frozen=True, kw_only=True):
@@ -47,15 +53,14 @@ class Reading:
     that was. Raises `StoreError` for a log of a newer Treadle, and when the file itself is broken.
     """
 
-    def __init__(
-        self, session_id: str, rows: Iterable[tuple[Row, object]], *, after: int, last: int, go_on: bool = False
-    ) -> None:
+    def __init__(self, session_id: str, rows: Iterable[Stored], *, after: int, last: int, go_on: bool = False) -> None:
         self.damages: list[Damage] = []
         self._session_id = session_id
         self._rows = rows
         self._expected = after + 1
         self._last = last
         self._go_on = go_on
+        self._sources: dict[bytes, Source] = {}
 
     @property
     def damage(self) -> Damage | None:
@@ -63,55 +68,69 @@ class Reading:
         return self.damages[0] if self.damages else None
 
     def __iter__(self) -> Iterator[Event]:
-        for row, version in self._rows:
-            event = self._read(row, version)
-            if event is not None:
-                yield event
-            elif not self._go_on:
-                return
+        for row in self._rows:
+            if row[0] != self._expected:
+                self._note_gap(row[0])
+                if not self._go_on:
+                    return
+                if row[0] != self._expected:
+                    continue
+            try:
+                event = self._decoded(row)
+            except _DamagedError as error:
+                self._note(self._expected, str(error))
+                if not self._go_on:
+                    return
+                continue
+            yield event
+            self._expected += 1
         if self._expected <= self._last:
-            self._found(self._last, "The log ends before it.")
+            self._note(self._last, "The log ends before it.")
 
-    def _read(self, row: Row, version: object) -> Event | None:
-        if row.well_formed and row.seq > self._expected:
-            self._found(row.seq - 1, "It is not in the log.")
-            if not self._go_on:
-                return None
+    def _decoded(self, row: Stored) -> Event:
+        seq, at, source, data, version = row
+        if type(at) is not int:
+            raise _DamagedError(_BAD_ROW)
         try:
-            event = _decoded(row, version, self._expected)
-        except _DamagedError as error:
-            self._found(self._expected, str(error))
-            return None
-        self._expected += 1
-        return event
+            origin = self._sources.get(source) or self._source(source)
+            return Event(seq=seq, at=at, source=origin, data=decode_data(data, version))
+        except StoreError as error:
+            if version > SCHEMA_VERSION:
+                raise
+            raise _DamagedError(error.why) from error
+        except (TypeError, LookupError) as error:  # a column of another kind, a version that never was
+            raise _DamagedError(_BAD_ROW) from error
 
-    def _found(self, last: int, why: str) -> None:
-        self.damages.append(Damage(session_id=self._session_id, first=self._expected, last=last, why=why))
+    def _source(self, raw: bytes) -> Source:
+        """Decode where events came from; most come from the same few."""
+        self._sources[raw] = decode_source(raw)
+        return self._sources[raw]
+
+    def _note_gap(self, number: Any) -> None:
+        if type(number) is not int:
+            self._add(self._expected, self._expected, _BAD_ROW)
+        elif number > self._expected:
+            self._note(number - 1, "It is not in the log.")
+        else:
+            self._add(number, number, "It is in the log more than once.")
+
+    def _note(self, last: int, why: str) -> None:
+        """Note the events from the next one to that number as damaged, and go on after them."""
+        self._add(self._expected, last, why)
         self._expected = last + 1
+
+    def _add(self, first: int, last: int, why: str) -> None:
+        self.damages.append(Damage(session_id=self._session_id, first=first, last=last, why=why))
 
 
 class _DamagedError(Exception):
     """A row that gives no event."""
 
 
-def _decoded(row: Row, version: object, expected: int) -> Event:
-    if not row.well_formed or row.seq != expected:
-        raise _DamagedError("Its row in the log is damaged.")
-    if not isinstance(version, int) or version < 1:
-        raise _DamagedError("The version of its data is unknown.")
-    try:
-        return Event(seq=row.seq, at=row.at, source=decode_source(row.source), data=decode_data(row.data, version))
-    except StoreError as error:
-        if version > SCHEMA_VERSION:
-            raise
-        raise _DamagedError(error.why) from error
-
-
-def rows_after(fetch: Fetch, after: int) -> Iterator[tuple[Row, object]]:
-    """Give the rows of a log, some at once; ends at one whose number does not lead on."""
+def rows_after(fetch: Fetch, after: int) -> Iterator[Stored]:
+    """Give the rows of a log, some at once."""
     while rows := fetch(after):
         yield from rows
-        last = rows[-1][0]
-        if len(rows) < AT_ONCE or not last.well_formed or last.seq <= after:
+        if len(rows) < AT_ONCE:
             return
-        after = last.seq
+        after = rows[-1][0]

@@ -56,7 +56,7 @@ class Store:
     mended: Mended | None
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._connection, self.mended = open_database(path)
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treadle-log")
         self._owner = leases.new_owner()
@@ -85,7 +85,7 @@ class Store:
                     self._connection.execute("ROLLBACK")
                 raise
         except sqlite3.Error as error:
-            raise unwritten(self._path, error) from error
+            raise unwritten(self.path, error) from error
         return result
 
     def _set_durable(self, *, durable: bool) -> None:
@@ -116,12 +116,12 @@ class Store:
         try:
             await asyncio.get_running_loop().run_in_executor(self._writer, commit)
         except sqlite3.Error as error:
-            raise unwritten(self._path, error) from error
+            raise unwritten(self.path, error) from error
 
     def _require_own_schema(self, connection: sqlite3.Connection) -> None:
         """Refuse to write what a newer Treadle has converted since this one opened it."""
         if (version := version_of(connection)) != len(STEPS):
-            raise newer(self._path, version)
+            raise newer(self.path, version)
 
     def _anchor(self, session_id: str) -> None:
         """Note the newest hash of a log outside of the database; older notes that it does not bear out stay with it."""
@@ -136,16 +136,14 @@ class Store:
         """Read the events of a session between two numbers, as they are asked for; `go_on` leaves out damaged ones."""
         rows = self.query("SELECT last_seq FROM sessions WHERE id = ?", (session_id,))
         last = min(rows[0][0] if rows else 0, before - 1)
-        found = rows_after(partial(self._rows, session_id, before), after)
-        return Reading(session_id, found, after=after, last=last, go_on=go_on)
+        fetch = partial(self._fetch, "seq, at, source, data, version", session_id, before)
+        return Reading(session_id, rows_after(fetch, after), after=after, last=last, go_on=go_on)
 
-    def _rows(self, session_id: str, before: int, after: int) -> list[tuple[Row, object]]:
-        rows = self.query(
-            "SELECT seq, at, source, data, chain, version FROM events WHERE session_id = ? AND seq > ? AND seq < ? "
-            "ORDER BY seq LIMIT ?",
+    def _fetch(self, columns: str, session_id: str, before: int, after: int) -> list[Any]:
+        return self.query(
+            f"SELECT {columns} FROM events WHERE session_id = ? AND seq > ? AND seq < ? ORDER BY seq LIMIT ?",  # noqa: S608
             (session_id, after, before, AT_ONCE),
         )
-        return [(Row(*columns), version) for *columns, version in rows]
 
     def last(self, session_id: str, tag: str) -> Event | None:
         """Give the last event of a type, such as `prompt`, that can be read; None when there is none."""
@@ -193,8 +191,8 @@ class Store:
     def verify(self, session_id: str) -> int | None:
         """Check the chain of a session; gives the number of the first event that is not as it was written, or None."""
         last = self.query("SELECT last_seq FROM sessions WHERE id = ?", (session_id,))
-        rows = (row for row, _ in rows_after(partial(self._rows, session_id, _NO_END), 0))
-        return first_break(session_id, rows, last[0][0] if last else 0)
+        fetch = partial(self._fetch, "seq, at, source, data, chain", session_id, _NO_END)
+        return first_break(session_id, (Row(*row) for row in rows_after(fetch, 0)), last[0][0] if last else 0)
 
     def missing(self, session_id: str) -> tuple[int | None, bool]:
         """Compare a log with what was noted outside of the database.
@@ -206,7 +204,7 @@ class Store:
         try:
             gone = [one.seq for one in anchors if not holds(self._to_read(), session_id, one)]
         except sqlite3.Error as error:
-            raise unread(self._path, error) from error
+            raise unread(self.path, error) from error
         return max(gone, default=None), bool(anchors)
 
     def anchored(self) -> list[str]:
@@ -360,11 +358,11 @@ class Store:
         try:
             return self._to_read().execute(statement, values).fetchall()
         except sqlite3.Error as error:
-            raise unread(self._path, error) from error
+            raise unread(self.path, error) from error
 
     def _to_read(self) -> sqlite3.Connection:
         if self._reader is None:
-            self._reader = sqlite3.connect(self._path, isolation_level=None, timeout=10.0)
+            self._reader = sqlite3.connect(self.path, isolation_level=None, timeout=10.0)
         return self._reader
 
 
