@@ -41,7 +41,7 @@ def search(store: Store, text: str, limit: int = 20, workspace: str | None = Non
 
     Case does not matter. `workspace` keeps to the sessions of one folder. Raises `StoreError`.
     """
-    wanted = text.split()
+    wanted = encodable(text).split()
     if not wanted or limit < 1:
         return []
     folder = encodable(workspace or "")
