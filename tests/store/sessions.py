@@ -4,7 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from treadle.protocol.codec import encode
-from treadle.protocol.events import ENGINE, Event, EventData, Prompt, SessionStarted
+from treadle.protocol.events import ENGINE, SCHEMA_VERSION, Event, EventData, Prompt, SessionStarted
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode
@@ -58,7 +58,7 @@ def make_old(path: Path, steps: int, *, sessions: int = 2, events: int = 3, titl
         for one in log:
             row = Row(one.seq, one.at, encode(one.source), encode(one.data))
             chain = link(chain, row)
-            values = (name, row.seq, row.at, row.source, 1, row.data, *([chain] if steps >= 3 else []))
+            values = (name, row.seq, row.at, row.source, SCHEMA_VERSION, row.data, *([chain] if steps >= 3 else []))
             connection.execute(f"INSERT INTO events VALUES ({', '.join('?' * len(values))})", values)
     connection.execute("COMMIT")
     connection.close()
