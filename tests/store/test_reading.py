@@ -32,6 +32,10 @@ FAULTS = {
     "not JSON": (f"UPDATE events SET data = x'7b22'{ONE}",),
     "no UTF-8": (f"UPDATE events SET data = x'22ff22'{ONE}",),
     "another type": ('UPDATE events SET data = CAST(\'{{"type":"unheard_of"}}\' AS BLOB)' + ONE,),
+    "endless": (
+        "UPDATE events SET data = CAST('{{\"type\":\"prompt\",\"z\":' || replace(hex(zeroblob(90000)), '00', '[') "
+        f"AS BLOB){ONE}",
+    ),
     "empty": (f"UPDATE events SET data = x''{ONE}",),
     "no source": (f"UPDATE events SET source = x''{ONE}",),
     "no version": (f"UPDATE events SET version = 0{ONE}",),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from treadle.app.reports.session_list import ListedSession
+    from treadle.app.reports.session_search import FoundPlace
 
 _ENDED: Mapping[str, str] = MappingProxyType(
     {
@@ -55,25 +56,37 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _search(text: str, folder: Path | None, *, json: bool) -> int:
     """Print the places that fit, below the session that each is in."""
-    from treadle.app.report import harmless
     from treadle.app.reports.session_search import found_places
     from treadle.protocol.codec import encode
 
     places = found_places(text, folder, _MOST_FOUND)
-    last = ""
-    for place in places:
-        if json:
-            sys.stdout.write(f"{encode(place).decode()}\n")
-            continue
-        if place.session != last:
-            sys.stdout.write(f"{place.session}  {_minute(place.updated_at)}  {harmless(place.title)}\n")
-            last = place.session
-        sys.stdout.write(f"  {place.event:>5}  {harmless(place.snippet)}\n")
-    if not places and not json:
-        sys.stderr.write(
-            f"Nothing found.{'' if folder is None else ' --all searches in the sessions of every folder.'}\n"
-        )
+    if json:
+        sys.stdout.writelines(f"{encode(place).decode()}\n" for place in places)
+    elif places:
+        _print_places(places, folders=folder is None)
+    else:
+        hint = "" if folder is None else " --all searches in the sessions of every folder."
+        sys.stderr.write(f"Nothing found.{hint}\n")
     return 0
+
+
+def _print_places(places: "list[FoundPlace]", *, folders: bool) -> None:
+    from treadle.app.report import harmless
+    from treadle.app.wrapping import screen_width, shortened
+
+    width = screen_width(sys.stdout)
+    by_session: dict[str, list[FoundPlace]] = {}
+    for place in places:
+        by_session.setdefault(place.session, []).append(place)
+    for session, found in by_session.items():
+        first = found[0]
+        lines = [
+            f"{session}  {_minute(first.updated_at)}  {first.title}",
+            *([f"  {first.workspace}"] if folders else []),
+        ]
+        lines += [f"  {place.event:>5}  {place.snippet}" for place in found]
+        for line in map(harmless, lines):
+            sys.stdout.write(f"{line if width is None else shortened(line, width)}\n")
 
 
 def _minute(at: int) -> str:

@@ -5,9 +5,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from treadle.protocol.codec import decode_data, decode_source
+from treadle.protocol.codec import decode_source
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import SCHEMA_VERSION, Event, Source
+from treadle.store.damage import event_data
 
 AT_ONCE = 1024
 """Rows that are fetched together: no reader keeps a transaction open while its events are used."""
@@ -89,17 +90,15 @@ class Reading:
 
     def _decoded(self, row: Stored) -> Event:
         seq, at, source, data, version = row
-        if type(at) is not int:
+        if type(at) is not int or type(source) is not bytes:
             raise _DamagedError(_BAD_ROW)
         try:
             origin = self._sources.get(source) or self._source(source)
-            return Event(seq=seq, at=at, source=origin, data=decode_data(data, version))
+            return Event(seq=seq, at=at, source=origin, data=event_data(data, version))
         except StoreError as error:
-            if version > SCHEMA_VERSION:
+            if isinstance(version, int) and version > SCHEMA_VERSION:
                 raise
             raise _DamagedError(error.why) from error
-        except (TypeError, LookupError) as error:  # a column of another kind, a version that never was
-            raise _DamagedError(_BAD_ROW) from error
 
     def _source(self, raw: bytes) -> Source:
         """Decode where events came from; most come from the same few."""

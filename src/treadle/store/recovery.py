@@ -9,10 +9,11 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.protocol.codec import decode_data, decode_source
+from treadle.protocol.codec import decode_source
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import SessionStarted
 from treadle.store.chain import Row, beginning, link
+from treadle.store.damage import event_data
 from treadle.store.schema import type_of
 from treadle.store.titles import first_title
 
@@ -94,7 +95,7 @@ def _decodes(row: Row, version: object) -> bool:
         return False
     try:
         decode_source(row.source)
-        decode_data(row.data, version)
+        event_data(row.data, version)
     except StoreError:
         return False
     return True
@@ -105,11 +106,11 @@ def _write(fresh: sqlite3.Connection, session_id: str, rows: list[_Kept], known:
     if not rows:
         return False
     (first, version), last = rows[0], rows[-1][0]
-    started = decode_data(first.data, version)
+    started = event_data(first.data, version)
     if not isinstance(started, SessionStarted):
         return False
     updated_at = known.updated_at if known else last.at
-    title = (known.title if known else "") or first_title(decode_data(row.data, number) for row, number in rows)
+    title = (known.title if known else "") or first_title(event_data(row.data, number) for row, number in rows)
     with fresh:
         fresh.execute("BEGIN IMMEDIATE")
         fresh.execute(

@@ -41,7 +41,7 @@ def type_of(data: object) -> str:
     """Give the type of an event from its encoded data; empty where that is damaged."""
     try:
         return _tags.decode(data).type if isinstance(data, bytes) else ""
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return ""
 
 

@@ -13,11 +13,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from treadle.protocol.codec import decode_data, encodable
+from treadle.protocol.codec import encodable
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import EditQueued, EventData, Prompt, ReplyFinished
 from treadle.protocol.messages import Text, text_of, without_own_commands
 from treadle.store.appending import tag_of
+from treadle.store.damage import event_data
 from treadle.store.sqlite import Store
 
 _TAGS = (tag_of(Prompt), tag_of(EditQueued), tag_of(ReplyFinished))
@@ -145,8 +146,8 @@ def _query_of(wanted: Sequence[str]) -> str:
 def _words_of(data: Any, version: Any) -> str:
     """Give the words of an event; none of one that is damaged."""
     try:
-        return words_in(decode_data(data, version))
-    except (StoreError, TypeError, LookupError):
+        return words_in(event_data(data, version))
+    except StoreError:
         return ""
 
 
