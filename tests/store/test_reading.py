@@ -33,8 +33,8 @@ FAULTS = {
     "no UTF-8": (f"UPDATE events SET data = x'22ff22'{ONE}",),
     "another type": ('UPDATE events SET data = CAST(\'{{"type":"unheard_of"}}\' AS BLOB)' + ONE,),
     "endless": (
-        "UPDATE events SET data = CAST('{{\"type\":\"prompt\",\"z\":' || replace(hex(zeroblob(90000)), '00', '[') "
-        f"AS BLOB){ONE}",
+        'UPDATE events SET data = CAST(\'{{"type":"prompt","z":\' '
+        "|| replace(hex(zeroblob(90000)), '00', '[') AS BLOB)" + ONE,
     ),
     "empty": (f"UPDATE events SET data = x''{ONE}",),
     "no source": (f"UPDATE events SET source = x''{ONE}",),
