@@ -138,6 +138,16 @@ async def test_a_name_that_is_a_path_gets_no_anchor(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["a"]
 
 
+async def test_an_anchor_that_was_deleted_while_the_session_works_is_there_when_it_is_closed(tmp_path: Path) -> None:
+    store = Store(tmp_path / "db")
+    await add(store, "s", 1)
+    await store.append("s", [event("s", 2)], durable=True)
+    shutil.rmtree(tmp_path / "db-anchors")
+    await store.append("s", [event("s", 3)], durable=True)
+    store.close()
+    assert missing(tmp_path / "db", "s") == (None, True)
+
+
 async def test_a_session_that_is_not_kept_leaves_no_anchor(tmp_path: Path) -> None:
     path = tmp_path / "db"
     store = Store(path)
@@ -159,8 +169,10 @@ def test_a_torn_line_is_never_taken_for_an_anchor(
     assert anchors.read("s") == tuple(first)
     file = tmp_path_factory.getbasetemp() / "torn-anchors" / "s"
     old = file.read_bytes()
+    anchors.close()  # as another process
     anchors.write("s", second)
     assert anchors.read("s") == tuple(second)
+    anchors.close()
     new = file.read_bytes()
     cut = data.draw(st.integers(0, len(new)))
     file.write_bytes(new[:cut] + old[cut:])

@@ -345,9 +345,11 @@ class Store:
 
     def close(self) -> None:
         """Wait for what is being written and close the file."""
+        self._writer.submit(self._anchors.close)  # a file that was deleted meanwhile is made again
         for session_id in tuple(self._heads):
             self._writer.submit(self._anchor, session_id)
         self._writer.shutdown(wait=True)
+        self._anchors.close()
         if self._reader is not None:
             self._reader.close()
         with suppress(sqlite3.Error):

@@ -111,7 +111,8 @@ def _digests(store: Store, rows: Sequence[SessionRow], *, read: bool) -> dict[st
             digest = _Digest(steps=None, cost=None)
         elif digest is None:
             digest = _read(store, row.id)
-            new[row.id] = (row.events, msgspec.json.encode(digest))
+            if digest.stop not in (UNREADABLE, DAMAGED):  # another version, or a backup, may have more to say
+                new[row.id] = (row.events, msgspec.json.encode(digest))
         found[row.id] = digest
     if new:
         with suppress(StoreError):  # a full disk keeps nobody from reading the list
