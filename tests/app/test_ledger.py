@@ -10,7 +10,7 @@ from tests.store.sessions import change, make_old
 from treadle.app.session.ledger import FirstTries, Ledger, LedgerRow, choose_edit_tool, first_tries, ledger_rows
 from treadle.protocol.events import CallFinished, Event, EventData, ReplyFinished, SetModel, Source
 from treadle.protocol.messages import Message, Role
-from treadle.protocol.models import ReplyStop, ToolProtocol, Usage
+from treadle.protocol.models import ModelChoice, ReplyStop, ToolProtocol, Usage
 from treadle.protocol.tools import CallResult, EditReport, Outcome
 from treadle.store.edits import EditCount
 from treadle.store.sqlite import Store
@@ -53,7 +53,7 @@ def replied(tokens: int) -> Event:
 
 def test_an_edit_after_a_refusal_of_the_same_file_is_a_repair_and_costs_its_reply() -> None:
     ledger = Ledger()
-    model = event(SetModel(model="p/m", tool_protocol=ToolProtocol.NATIVE))
+    model = event(SetModel(choice=ModelChoice(model="p/m", tool_protocol=ToolProtocol.NATIVE)))
     told = [model, replied(10), edited("not_found"), replied(25), edited("ok"), replied(5), edited("ok")]
     assert [one for each in told for one in ledger.take(each)] == [
         count("search_replace", "not_found", 1, tokens=10),

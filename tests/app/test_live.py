@@ -10,7 +10,7 @@ from treadle.app.compose import Opening, check_workspace, open_session
 from treadle.app.config.settings import ModeSettings, Settings
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import SetMode, SetModel, Source
-from treadle.protocol.models import ToolProtocol
+from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.permissions import Mode
 
 
@@ -23,7 +23,9 @@ async def test_another_model_is_chosen_under_the_settings_of_the_session(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     settings = Settings(model="openai/one", base_url="http://localhost:1/v1", tool_protocol=ToolProtocol.XML)
     async with await open_session(Opening(workspace=workspace, settings=settings, user_present=True)) as live:
-        assert live.choose("openai/two") == SetModel(model="openai/two", tool_protocol=ToolProtocol.XML)
+        assert live.choose("openai/two") == SetModel(
+            choice=ModelChoice(model="openai/two", tool_protocol=ToolProtocol.XML)
+        )
         with pytest.raises(ConfigError):
             live.choose("two")
 

@@ -32,6 +32,7 @@ from treadle.protocol.events import (
 )
 from treadle.protocol.messages import Message, Text
 from treadle.protocol.models import (
+    ModelChoice,
     ToolProtocol,
 )
 from treadle.protocol.notifications import QuestionAsked, TurnEnded
@@ -87,7 +88,7 @@ class Attempt:
         others: list[EventData] = [
             Interrupt(),
             SetMode(mode=self.chance.choice(list(Mode))),
-            SetModel(model="fake/two", tool_protocol=ToolProtocol.XML),
+            SetModel(choice=ModelChoice(model="fake/two", tool_protocol=ToolProtocol.XML)),
             SetPresence(user_present=self.chance.random() < 0.5),
             SetLimits(limits=Limits(max_steps=5)),
             Prompt(id="steered", content=(Text(text="also"),), delivery=Delivery.STEER),

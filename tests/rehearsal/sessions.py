@@ -31,7 +31,7 @@ from treadle.protocol.events import (
     Source,
 )
 from treadle.protocol.messages import Role, Text
-from treadle.protocol.models import ToolProtocol
+from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.notifications import Notification, TurnEnded, TurnOutcome
 from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.provider import ScriptedProvider
@@ -176,10 +176,9 @@ async def _open_in_process(run: Run, said: Settings, provider: ScriptedProvider,
         )
         await store.create(row)
         started = SessionStarted(
+            choice=ModelChoice(model=row.model, tool_protocol=run.protocol),
             session_id=row.id,
             workspace=row.workspace,
-            model=row.model,
-            tool_protocol=run.protocol,
             mode=said.mode,
             limits=limits_of(said),
         )

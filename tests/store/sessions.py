@@ -6,7 +6,7 @@ from pathlib import Path
 from treadle.protocol.codec import encode
 from treadle.protocol.events import ENGINE, SCHEMA_VERSION, Event, EventData, Prompt, SessionStarted
 from treadle.protocol.messages import Text
-from treadle.protocol.models import ToolProtocol
+from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.permissions import Mode
 from treadle.store.chain import Row, beginning, link
 from treadle.store.schema import STEPS
@@ -18,7 +18,10 @@ def event(session_id: str, seq: int) -> Event:
     data: EventData = Prompt(id=f"p{seq}", content=(Text(text=f"{session_id} {seq} " + "word " * 40),))
     if seq == 1:
         data = SessionStarted(
-            session_id=session_id, workspace="/w", model="p/m", tool_protocol=ToolProtocol.NATIVE, mode=Mode.ASK
+            choice=ModelChoice(model="p/m", tool_protocol=ToolProtocol.NATIVE),
+            session_id=session_id,
+            workspace="/w",
+            mode=Mode.ASK,
         )
     return Event(seq=seq, at=1000 + seq, source=ENGINE, data=data)
 

@@ -130,11 +130,9 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
         session_id=session_id,
         workspace=str(workspace),
         roots=roots.folders,
-        model=choice.spec.ref,
-        tool_protocol=choice.tool_protocol,
+        choice=choice.use,
         mode=mode,
         limits=limits_of(opening.settings),
-        thinking_budget=choice.thinking_budget,
         fallback=models.fallback(),
     )
     first = (started, SetPresence(user_present=opening.user_present))
@@ -165,20 +163,20 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     if log.damage is not None:
         lost.append(await _leave_out(store, row, log.damage))
     state = recalled.past.state
-    settings = bind_base_url(opening.settings, opening.settings.model or state.model)
+    settings = bind_base_url(opening.settings, opening.settings.model or state.choice.model)
     models = Models(settings, circuits=process_circuits())
-    await models.ask_local("" if "model" in opening.given else state.model)
+    await models.ask_local("" if "model" in opening.given else state.choice.model)
     mode, trust = _begin(opening, workspace, opening.settings.mode if "mode" in opening.given else state.mode)
     roots = past_roots(
         workspace, store.read(row.id, before=2), opening.settings.add_dirs if "add_dirs" in opening.given else None
     )
     first = [*_changed_settings(opening, models, state)]
-    if mode is not state.mode or "mode" in opening.given:
-        first.append(SetMode(mode=mode))
     own = None
     if mode is not state.mode and not _MODEL_FLAGS & opening.given:
         own = await model_for(models, settings, mode)
-    first += [*([own] if own is not None else []), Resumed(user_present=opening.user_present)]
+    if mode is not state.mode or "mode" in opening.given:
+        first.append(SetMode(mode=mode, choice=own))
+    first.append(Resumed(user_present=opening.user_present))
     parts = Parts(
         row=row,
         trust=trust,
@@ -188,7 +186,7 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
         tools=opening.tools,
         roots=roots,
         recalled=recalled,
-        notices=(*lost, *_of_another_provider(opening, state.model)),
+        notices=(*lost, *_of_another_provider(opening, state.choice.model)),
     )
     return assemble(parts, first)
 
@@ -237,11 +235,11 @@ def _changed_settings(opening: Opening, models: Models, state: State) -> Iterato
     if _MODEL_FLAGS & given:
         yield _changed_model(given, models, state)
     else:
-        models.provider(state.model)
+        models.provider(state.choice.model)
     limits = limits_of(opening.settings, given, state.limits)
     if limits != state.limits:
         yield SetLimits(limits=limits)
-    if opening.settings.fallback and (fallback := models.fallback()) != state.fallback:
+    if opening.settings.fallback and (fallback := models.fallback()) != state.model.fallback:
         yield SetFallback(choice=fallback)
 
 
@@ -249,8 +247,9 @@ def _changed_model(given: Collection[str], models: Models, state: State) -> SetM
     """Choose the model that the command line names; without a name the session's own, used as it says."""
     if "model" in given:
         return set_model(models)
-    kept = {name: getattr(state, name) for name in ("tool_protocol", "thinking_budget") if name not in given}
-    return replace(set_model(models, state.model), **kept)
+    own = state.choice
+    kept = {name: getattr(own, name) for name in ("tool_protocol", "thinking_budget") if name not in given}
+    return SetModel(choice=replace(set_model(models, own.model).choice, **kept))
 
 
 def check_workspace(path: Path) -> Path:

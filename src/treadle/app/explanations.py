@@ -246,6 +246,10 @@ _SESSIONS = {
         "Another Treadle wrote this session in the meantime, or converted the log.",
         "Quit, and resume the session. Nothing that was logged is lost.",
     ),
+    "log-drift": Explanation(
+        "An event of the session's log does not fit the events before it: one is missing, or was changed.",
+        "`treadle audit ID` says where. `treadle show ID` shows what can be read. Start a new session to go on.",
+    ),
     "log-unreadable": Explanation("The session log cannot be opened.", "Check the permissions of its folder."),
     "log-unwritable": Explanation("The session log cannot be written.", "Check free space and permissions."),
     "log-newer": Explanation("A newer Treadle wrote this session.", "Update Treadle."),

@@ -93,21 +93,21 @@ def _budgets(state: State, terms: Terms) -> Iterator[tuple[str, Budget, Spent]]:
     turn = state.turn
     if turn is not None:
         yield "turn", _raised("turn", state.limits.turn, state), spent_by(turn.usage, turn.cost)
-    yield "session", _raised("session", state.limits.session, state), state.spent
+    yield "session", _raised("session", state.limits.session, state), state.money.spent
     yield "day", state.limits.day, terms.day
 
 
 def _unpriced(state: State, terms: Terms) -> Ask | None:
     """Ask once for each price that is not known, as no budget in money can hold without it."""
-    if (terms.input_price is None or terms.output_price is None) and f"price:{state.model}" not in state.asked:
-        text = f"The price of {state.model} is not known, so a budget in money cannot limit it. Continue?"
-        return Ask(f"price:{state.model}", text)
-    if terms.search_cost is None and f"searches:{state.model}" not in state.asked:
-        text = (
-            f"The cost of web searches with {state.model} has no known limit, so a budget in money cannot limit it. "
-            "Continue?"
-        )
-        return Ask(f"searches:{state.model}", text)
+    if (
+        terms.input_price is None or terms.output_price is None
+    ) and f"price:{state.choice.model}" not in state.money.agreed:
+        text = f"The price of {state.choice.model} is not known, so a budget in money cannot limit it. Continue?"
+        return Ask(f"price:{state.choice.model}", text)
+    if terms.search_cost is None and f"searches:{state.choice.model}" not in state.money.agreed:
+        text = f"The cost of web searches with {state.choice.model} has no known limit, so a budget in money "
+        text += "cannot limit it. Continue?"
+        return Ask(f"searches:{state.choice.model}", text)
     return None
 
 
@@ -115,7 +115,7 @@ def _soft(name: str, budget: Budget, spent: Spent, state: State) -> Ask | None:
     """Ask once when a good part of a budget is gone; where nobody is there, the budget itself is the bound."""
     turn = state.turn.number if state.turn is not None else 0
     about = f"soft:{name}:{turn if name == 'turn' else 0}:{budget.cost}:{budget.tokens}"
-    if not state.user_present or about in state.asked:
+    if not state.user_present or about in state.money.agreed:
         return None
     if budget.cost is not None and spent.cost >= budget.cost * state.limits.soft:
         return Ask(about, _go_on(name, dollars(spent.cost), dollars(budget.cost)), f"up to {dollars(budget.cost)}")
@@ -155,7 +155,7 @@ def _raised(name: str, budget: Budget, state: State) -> Budget:
 
 
 def _agreed(begin: str, state: State) -> int:
-    return sum(one.startswith(begin) for one in state.asked)
+    return sum(one.startswith(begin) for one in state.money.agreed)
 
 
 def _more(name: str, about: str, first: Budget, state: State) -> str:

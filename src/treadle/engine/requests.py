@@ -26,15 +26,15 @@ Tools = Mapping[str, ToolSpec]
 
 def build_request(ports: Ports, state: State, transcript: Transcript, tools: Tools) -> ModelRequest:
     """Build the request of the present step. The id is the same for every attempt of a step."""
-    spec = ports.model(state.model)
-    native = state.tool_protocol is ToolProtocol.NATIVE
+    spec = ports.model(state.choice.model)
+    native = state.choice.tool_protocol is ToolProtocol.NATIVE
     limit = reply_limit(state, in_force(spec, state), transcript)
     return ModelRequest(
         id=f"{state.session_id}-{state.step}",
         model=spec.name,
-        system=ports.system(state.model, state.tool_protocol, situation_of(state)),
+        system=ports.system(state.choice.model, state.choice.tool_protocol, situation_of(state)),
         messages=transcript.messages(
-            state.tool_protocol, images=spec.images is not False, documents=spec.documents is not False
+            state.choice.tool_protocol, images=spec.images is not False, documents=spec.documents is not False
         ),
         tools=tuple(tools.values()) if native else (),
         max_tokens=limit,
@@ -45,7 +45,7 @@ def build_request(ports: Ports, state: State, transcript: Transcript, tools: Too
 
 def _thinking(state: State, limit: int | None) -> int | None:
     """Give the thinking budget, with room left for the reply itself; None where too little is left to think."""
-    wanted = state.thinking_budget
+    wanted = state.choice.thinking_budget
     if not wanted or limit is None:
         return wanted or None
     left = min(wanted, limit - _LEAST_ANSWER)
@@ -54,7 +54,7 @@ def _thinking(state: State, limit: int | None) -> int | None:
 
 def terms_of(ports: Ports, state: State, transcript: Transcript, new_bytes: int) -> Terms:
     """Say what the next model call can cost at worst; `new_bytes` are those that no provider has counted yet."""
-    spec = ports.model(state.model)
+    spec = ports.model(state.choice.model)
     tokens = transcript.most_tokens + int(new_bytes / LEAST_BYTES_PER_TOKEN)
     prices = spec.prices
     return Terms(
@@ -78,8 +78,8 @@ def _most_for_searches(spec: ModelSpec) -> float | None:
 
 def prompt_bytes(ports: Ports, state: State, tools: Tools) -> int:
     """Count the bytes of the system prompt, and of the tools where they are no part of it."""
-    system = len(ports.system(state.model, state.tool_protocol, situation_of(state)).encode())
-    if state.tool_protocol is ToolProtocol.XML:
+    system = len(ports.system(state.choice.model, state.choice.tool_protocol, situation_of(state)).encode())
+    if state.choice.tool_protocol is ToolProtocol.XML:
         return system
     return system + len(msgspec.json.encode(list(tools.values())))
 

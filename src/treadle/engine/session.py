@@ -3,20 +3,21 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 
+from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import Transcript
-from treadle.engine.advance import advance
-from treadle.engine.effects import Effect, Notify, Respond
-from treadle.engine.history import Past, record
+from treadle.engine.effects import Effect, Notify, Respond, Seal
 from treadle.engine.perform import Performer
 from treadle.engine.ports import OutputHandler, Ports
 from treadle.engine.state import State
+from treadle.engine.track import Track
 from treadle.protocol.codec import encodable
-from treadle.protocol.errors import RefusedError, StoreError
+from treadle.protocol.errors import RefusedError, StoreError, TreadleError
 from treadle.protocol.events import ENGINE, CallFinished, CallStarted, Event, EventData, Prompt, Source
-from treadle.protocol.notifications import Notification
+from treadle.protocol.notifications import Notice, Notification
 from treadle.protocol.tools import ToolEffect
 
 
@@ -73,11 +74,9 @@ class Feed:
 class Session:
     """Takes events from any source, one at a time: append to the log, advance, perform the effects."""
 
-    def __init__(self, ports: Ports, past: Past | None = None) -> None:
+    def __init__(self, ports: Ports, track: Track | None = None) -> None:
         self._ports = ports
-        self._state = State() if past is None else past.state
-        self._transcript = Transcript() if past is None else past.transcript
-        self._past = () if past is None else past.told
+        self._track = Track() if track is None else track
         self._inbox: deque[_Posted] = deque()
         self._arrived = asyncio.Event()
         self._closing = False
@@ -88,22 +87,22 @@ class Session:
     @property
     def state(self) -> State:
         """The state after the last event."""
-        return self._state
+        return self._track.state
 
     @property
     def transcript(self) -> Transcript:
         """The conversation so far."""
-        return self._transcript
+        return self._track.transcript
+
+    @property
+    def reader(self) -> TranscriptReader:
+        """The conversation so far, as the log tells it."""
+        return self._track.reader
 
     @property
     def closed(self) -> bool:
         """Whether `run` has ended: nothing is taken any more."""
         return self._closed.is_set()
-
-    @property
-    def past(self) -> Sequence[Notification]:
-        """What surfaces were told before this process took the session up, as the log gives it."""
-        return self._past
 
     def follow(self) -> Feed:
         """Listen from now on."""
@@ -171,13 +170,12 @@ class Session:
         accepted: list[_Posted] = []
         while self._inbox:
             posted = self._inbox.popleft()
-            event = self._stamp(posted)
+            event = self._stamp(posted.data, posted.source)
             try:
-                effects += self._take(event)
+                effects += self._take(event, events)
             except RefusedError as refusal:
                 posted.refuse(refusal)
                 continue
-            events.append(event)
             accepted.append(posted)
         if not events:
             return
@@ -190,16 +188,26 @@ class Session:
             posted.accept()
         for effect in effects:
             self._act(effect, performer)
+        await self._observe(events)
 
-    def _stamp(self, posted: _Posted) -> Event:
+    async def _observe(self, events: Sequence[Event]) -> None:
+        for observer in self._ports.observers:
+            try:
+                await observer(events)
+            except TreadleError as error:
+                self.publish(Notice(text=f"{error.what} {error.why}".strip()))
+
+    def _stamp(self, data: EventData, source: Source) -> Event:
         # Whatever made the text, what is said now is what a resumed session reads.
-        data = encodable(posted.data)
-        return Event(seq=self._state.seq + 1, at=self._ports.clock(), source=posted.source, data=data)
+        return Event(seq=self.state.seq + 1, at=self._ports.clock(), source=source, data=encodable(data))
 
-    def _take(self, event: Event) -> tuple[Effect, ...]:
-        state, effects = advance(self._state, event)
-        record(self._transcript, self._state, event)
-        self._state = state
+    def _take(self, event: Event, events: list[Event]) -> tuple[Effect, ...]:
+        """Take an event and what the machine says because of it; adds all of them to `events`."""
+        effects = self._track.take(event)
+        events.append(event)
+        for effect in effects:
+            if isinstance(effect, Seal):
+                self._take(self._stamp(effect.data, ENGINE), events)
         return effects
 
     def _act(self, effect: Effect, performer: Performer) -> None:
@@ -211,6 +219,8 @@ class Session:
                     handler = self._handlers.get(source)
                     if handler is not None:
                         handler(outcome)
+            case Seal():
+                pass
             case _:
                 performer.perform(effect)
 
@@ -220,23 +230,20 @@ class Session:
             case Prompt():
                 return True
             case CallStarted(call_id=call_id) | CallFinished(call_id=call_id):
-                call = next((call for call in self._state.calls if call.call.id == call_id), None)
+                call = next((call for call in self.state.calls if call.call.id == call_id), None)
                 return call is not None and call.traits.effect is not ToolEffect.PURE
             case _:
                 return False
 
     async def _keep_last_outcomes(self) -> None:
         """Log the outcomes of tools that were ended by `close`, so that nothing known is lost."""
-        events = []
+        events: list[Event] = []
         for posted in [posted for posted in self._inbox if isinstance(posted.data, CallFinished)]:
-            event = self._stamp(posted)
-            try:
-                self._take(event)
-            except RefusedError:
-                continue
-            events.append(event)
+            with suppress(RefusedError):
+                self._take(self._stamp(posted.data, posted.source), events)
         if events:
             await self._ports.log.append(events, durable=True)
+            await self._observe(events)
 
     def _refuse_rest(self) -> None:
         for posted in self._inbox:

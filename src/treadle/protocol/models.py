@@ -98,7 +98,7 @@ class ModelSpec(Record, frozen=True, kw_only=True):
         return f"{self.provider}/{self.name}"
 
 
-class ModelChoice(Record, frozen=True, kw_only=True):
+class ModelChoice(Record, frozen=True, kw_only=True, omit_defaults=False):
     """A model to call, `provider/name`, how its calls are written, and how many tokens it may think."""
 
     model: str

@@ -116,7 +116,7 @@ def _write(fresh: sqlite3.Connection, session_id: str, rows: list[_Kept], known:
         fresh.execute(
             "INSERT INTO sessions (id, workspace, model, title, created_at, updated_at, last_seq) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (session_id, started.workspace, started.model, title, first.at, updated_at, last.seq),
+            (session_id, started.workspace, started.choice.model, title, first.at, updated_at, last.seq),
         )
         fresh.executemany(
             "INSERT INTO events (session_id, seq, at, type, version, source, chain, data) "

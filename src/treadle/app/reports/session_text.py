@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from treadle.app.presentation.words import counted, money
-from treadle.engine.advance import replay
-from treadle.engine.effects import Notify
-from treadle.engine.state import State
+from treadle.context.notified import notifications
 from treadle.protocol.events import Event
 from treadle.protocol.messages import Text, ToolUse, UserContent
 from treadle.protocol.notifications import (
@@ -23,14 +21,6 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.tools import CallResult
 from treadle.store.sqlite import SessionRow
-
-
-def notifications(events: Iterable[Event]) -> Iterator[Notification]:
-    """Give again what surfaces were notified of, as the log says it."""
-    state = State()
-    for event in events:
-        state, effects = replay(state, event)
-        yield from (effect.notification for effect in effects if isinstance(effect, Notify))
 
 
 def session_lines(row: SessionRow, events: Iterable[Event]) -> Iterator[str]:

@@ -7,9 +7,9 @@ from types import MappingProxyType
 
 from msgspec import Struct, field
 
-from treadle.engine.ports import EventLog
 from treadle.protocol.base import Record
-from treadle.protocol.events import CallFinished, Event, ReplyFinished, SessionStarted, SetModel
+from treadle.protocol.events import CallFinished, Event, ReplyFinished, SessionStarted, SetMode, SetModel
+from treadle.protocol.models import ModelChoice
 from treadle.protocol.tools import EditReport
 from treadle.store.edits import EditCount
 from treadle.store.spending import day_of
@@ -167,8 +167,8 @@ class Ledger(Struct):
     def take(self, event: Event) -> Iterator[EditCount]:
         """Read one event; yields what it adds to the ledger."""
         match event.data:
-            case SessionStarted(model=model) | SetModel(model=model):
-                self.model = model
+            case SessionStarted(choice=choice) | SetModel(choice=choice) | SetMode(choice=ModelChoice() as choice):
+                self.model = choice.model
             case ReplyFinished(usage=usage):
                 self.tokens = usage.output_tokens
             case CallFinished(result=result):
@@ -192,17 +192,15 @@ class Ledger(Struct):
         )
 
 
-class LedgerLog:
-    """An event log that keeps the ledger on the side."""
+class LedgerObserver:
+    """Keeps the ledger as events are logged."""
 
-    def __init__(self, log: EventLog, store: Store, ledger: Ledger) -> None:
-        self._log = log
+    def __init__(self, store: Store, ledger: Ledger) -> None:
         self._store = store
         self._ledger = ledger
 
-    async def append(self, events: Sequence[Event], *, durable: bool) -> None:
-        """Append, then count."""
-        await self._log.append(events, durable=durable)
+    async def __call__(self, events: Sequence[Event], /) -> None:
+        """Count the edits among them."""
         counts = [count for event in events for count in self._ledger.take(event)]
         if counts:
             await self._store.count_edits(counts)

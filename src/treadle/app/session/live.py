@@ -16,7 +16,7 @@ from treadle.engine.session import Session
 from treadle.engine.state import phase
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError
 from treadle.protocol.events import EventData, Op, Resumed, SetMode, SetModel, Source
-from treadle.protocol.models import ModelSpec, ToolProtocol
+from treadle.protocol.models import ModelChoice, ModelSpec, ToolProtocol
 from treadle.protocol.notifications import Notification, Phase, QueuedPrompt, TurnOutcome
 from treadle.protocol.permissions import Mode, Question
 from treadle.store.leases import LEASE_SECONDS
@@ -46,7 +46,7 @@ class ModelFinder(Struct, frozen=True, kw_only=True):
 
     spec: Callable[[str], ModelSpec]
     choose: Callable[[str, int | None], SetModel]
-    for_mode: Callable[[Mode], Awaitable[SetModel | None]]
+    for_mode: Callable[[Mode], Awaitable[ModelChoice | None]]
     offered: Callable[[], Sequence[OfferedModel]] = tuple
 
 
@@ -69,6 +69,7 @@ class LiveSession:
         checklist_file: Path,
         own_shell: OwnShell,
         roots: Sequence[str] = (),
+        past: Sequence[Notification] = (),
         clean_up: Callable[[], Awaitable[None]],
     ) -> None:
         self.id = session_id
@@ -82,6 +83,7 @@ class LiveSession:
         self._models = models
         self.checklist_file = checklist_file
         self.own_shell = own_shell
+        self._past = past
         self._clean_up = clean_up
         self._tasks: list[asyncio.Task[None]] = []
         self._failure_told = False
@@ -91,7 +93,7 @@ class LiveSession:
     @property
     def past(self) -> Sequence[Notification]:
         """What surfaces were told before this process took the session up."""
-        return self._engine.past
+        return self._past
 
     @property
     def opening(self) -> Sequence[Notification]:
@@ -136,19 +138,19 @@ class LiveSession:
         return Status(
             phase=phase(state),
             mode=state.mode,
-            model=state.model,
-            tool_protocol=state.tool_protocol,
+            model=state.choice.model,
+            tool_protocol=state.choice.tool_protocol,
             turn_active=state.turn is not None,
             questions=state.questions,
             queue=tuple(QueuedPrompt(id=one.prompt.id, content=one.prompt.content) for one in state.queue),
             tokens=self._engine.transcript.tokens,
-            window=self._models.spec(state.model).context_window,
+            window=self._models.spec(state.choice.model).context_window,
         )
 
     @property
     def sees_images(self) -> bool:
         """Whether the model is shown images."""
-        return self._models.spec(self._engine.state.model).images is not False
+        return self._models.spec(self._engine.state.choice.model).images is not False
 
     def choose(self, ref: str, thinking: int | None = None) -> SetModel:
         """Find another model under the settings of this session, which say how much it thinks unless `thinking` does.
@@ -172,11 +174,9 @@ class LiveSession:
             await self._engine.post(op, source)
             return
         wanted = await self._models.for_mode(op.mode)
+        if wanted is not None and wanted != self._engine.state.choice:
+            op = SetMode(mode=op.mode, choice=wanted)
         await self._engine.post(op, source)
-        state = self._engine.state
-        now = SetModel(model=state.model, tool_protocol=state.tool_protocol, thinking_budget=state.thinking_budget)
-        if wanted is not None and wanted != now:
-            await self._engine.post(wanted, source)
 
     def follow(self) -> AsyncIterator[Notification]:
         """Listen from now on (a session that is not started yet: from its start); ends when the session is closed."""
