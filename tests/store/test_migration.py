@@ -240,3 +240,17 @@ async def test_any_name_of_the_file_is_a_name(tmp_path: Path, name: str) -> None
     written = make_old(folder / name, 6)
     check_whole(folder / name, written)
     assert {entry.name.removesuffix("-mending") for entry in folder.iterdir()} == {name}
+
+
+def test_a_conversion_that_takes_long_is_announced_once(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    written = make_old(path, 6)
+    said: list[str] = []
+    Store(path, said.append).close()
+    assert said == []
+    make_old(tmp_path / "large", 6)
+    change(tmp_path / "large", "INSERT INTO summaries VALUES ('s0', 1, zeroblob(40 * 1024 * 1024))")
+    for _ in range(2):
+        Store(tmp_path / "large", said.append).close()
+    assert said == ["The session log (40 MB) is converted for this version. This happens once."]
+    check_whole(tmp_path / "large", written)

@@ -62,7 +62,7 @@ class Opening(Struct, frozen=True, kw_only=True):
 
 def open_store() -> Store:
     """Open the log; what had to be done about a damaged one is told on standard error and in the program's log."""
-    store = Store(database())
+    store = Store(database(), tell)
     if store.mended is not None:
         tell(describe_mended(store.mended))
     return store

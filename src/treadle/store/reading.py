@@ -10,7 +10,7 @@ from treadle.protocol.errors import StoreError
 from treadle.protocol.events import SCHEMA_VERSION, Event, Source
 from treadle.store.damage import event_data
 
-AT_ONCE = 1024
+AT_ONCE = 256
 """Rows that are fetched together: no reader keeps a transaction open while its events are used."""
 
 Stored = tuple[Any, ...]
@@ -18,7 +18,6 @@ Stored = tuple[Any, ...]
 
 Fetch = Callable[[int], list[Stored]]
 """Gives the next rows after the one of that number; none at the end."""
-
 
 _BAD_ROW = "Its row in the log is damaged."
 

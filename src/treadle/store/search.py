@@ -26,8 +26,6 @@ _AT_ONCE = 500
 _BEFORE, _AFTER = 30, 90
 """Characters of a snippet around the beginning of what was found."""
 
-_WORDS = re.compile(r"\w+")
-
 
 class Found(Struct, frozen=True, kw_only=True):
     """An event that fits: its session and number, and the text around the place, on one line."""

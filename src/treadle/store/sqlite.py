@@ -22,7 +22,7 @@ from treadle.store.appending import Head, holds, insert, tag_of
 from treadle.store.chain import Row, first_break
 from treadle.store.damage import unread, unwritten
 from treadle.store.edits import EditCount
-from treadle.store.opening import Mended, open_database
+from treadle.store.opening import Mended, Notice, no_notice, open_database
 from treadle.store.reading import AT_ONCE, Reading, rows_after
 from treadle.store.schema import STEPS, newer, version_of
 from treadle.store.titles import give_title
@@ -55,9 +55,9 @@ class Store:
 
     mended: Mended | None
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, notice: Notice = no_notice) -> None:
         self.path = path
-        self._connection, self.mended = open_database(path)
+        self._connection, self.mended = open_database(path, notice)
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treadle-log")
         self._owner = leases.new_owner()
         self._durable: bool | None = None
