@@ -10,7 +10,8 @@ from tests.engine.world import check_messages
 from tests.fakes.engine import SPEC, STARTED, ports
 from tests.fakes.slow import TRAITS, Delay, SlowEnvironment, SlowLog, SlowProvider, SlowPurse, SlowTool, judge_by
 from treadle.engine.advance import fold
-from treadle.engine.session import Feed, Session
+from treadle.engine.feeds import Feed
+from treadle.engine.session import Session
 from treadle.engine.state import replace
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (

@@ -198,7 +198,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             spec=parts.models.spec,
             choose=partial(set_model, parts.models),
             for_mode=partial(model_for, parts.models, parts.settings),
-            offered=partial(_offered, parts.models),
+            offered=partial(offered, parts.models),
         ),
         checklist_file=checklist.file,
         own_shell=OwnShell(
@@ -222,7 +222,7 @@ def _take_back() -> list[str]:
     return [one.text for one in recover(data)]
 
 
-def _offered(models: Models) -> Sequence[OfferedModel]:
+def offered(models: Models) -> Sequence[OfferedModel]:
     """List the models to choose from; what reads them is loaded when somebody wants to choose."""
     from treadle.app.models.listing import offered_models
 

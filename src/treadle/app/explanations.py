@@ -227,7 +227,22 @@ _SESSIONS = {
         "No command in the background has this id.", "`treadle jobs --all` lists them with their ids."
     ),
     "session-busy": Explanation(
-        "The session is open in another process, and two would disturb each other.", "Close it there."
+        "The session is open in another process, and two would disturb each other.",
+        "Join it with `treadle --attach ID`, or close it there.",
+    ),
+    "session-not-live": Explanation(
+        "Nothing answers where the session should be open: it was closed, or began a moment ago.",
+        "Continue it with `treadle --resume ID`.",
+    ),
+    "session-unclear": Explanation(
+        "Several sessions of this folder are open, and --attach joins one.", "Name it: `treadle --attach ID`."
+    ),
+    "attach-task": Explanation(
+        "--attach joins a session that has a task already.", "Type the next task there, or use --resume ID -p TASK."
+    ),
+    "attach-key": Explanation("The key of an open session did not fit, or was missing.", "Attach once more."),
+    "attach-version": Explanation(
+        "The session runs in another version of Treadle.", "Use the same version in both terminals."
     ),
     "session-closed": Explanation("The session ended before its task was done.", "Continue with `treadle --continue`."),
     "event-refused": Explanation(

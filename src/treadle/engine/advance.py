@@ -57,6 +57,7 @@ from treadle.protocol.events import (
     SetMode,
     SetModel,
     SetPresence,
+    Source,
     TimerFired,
 )
 from treadle.protocol.models import ModelChoice
@@ -69,7 +70,7 @@ from treadle.protocol.notifications import (
     QuestionClosed,
     TurnStop,
 )
-from treadle.protocol.permissions import QuestionKind
+from treadle.protocol.permissions import OptionKind, QuestionKind
 from treadle.protocol.sealed import (
     ChecklistUpdated,
     ModelReplaced,
@@ -136,7 +137,8 @@ def _handle(state: State, event: Event) -> Moved:  # noqa: C901, PLR0911, PLR091
         case EditQueued() as data:
             return _edit_queue(state, data)
         case Answer() as data:
-            return _answer(state, data)
+            state, effects = _answer(state, data)
+            return state, [_by(event.source, effect) for effect in effects]
         case Interrupt():
             return _interrupt(state)
         case SetMode() as data:
@@ -258,6 +260,15 @@ def _answer(state: State, data: Answer) -> Moved:
         case _:
             state, effects = turns.guided(state, data.text)
     return state, [Notify(notification=QuestionClosed(question_id=question.id, option=data.option)), *effects]
+
+
+def _by(source: Source, effect: Effect) -> Effect:
+    """Say with the end of a question where it was answered."""
+    match effect:
+        case Notify(notification=QuestionClosed(option=OptionKind()) as closed):
+            return Notify(notification=replace(closed, by=source.name))
+        case _:
+            return effect
 
 
 def _interrupt(state: State) -> Moved:

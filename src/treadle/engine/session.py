@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from msgspec import Struct
@@ -10,10 +10,12 @@ from msgspec import Struct
 from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import Transcript
 from treadle.engine.effects import Effect, Notify, Respond, Seal
+from treadle.engine.feeds import Feed, Feeds
 from treadle.engine.perform import Performer
 from treadle.engine.ports import OutputHandler, Ports
 from treadle.engine.state import State
 from treadle.engine.track import Track
+from treadle.protocol.attach import Snapshot
 from treadle.protocol.codec import encodable
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError
 from treadle.protocol.events import ENGINE, CallFinished, CallStarted, Event, EventData, Prompt, Source
@@ -37,38 +39,12 @@ class _Posted(Struct, frozen=True):
             self.accepted.set_exception(refusal)
 
 
-class Feed:
-    """What one surface has not read yet."""
+class Attachment(Struct, frozen=True):
+    """A surface on a live session: `feed` brings what comes. Without a `snapshot` that goes on where it left off."""
 
-    def __init__(self) -> None:
-        self._waiting: deque[Notification] = deque()
-        self._arrived = asyncio.Event()
-        self._closed = False
-
-    def put(self, notification: Notification) -> None:
-        """Add a notification."""
-        self._waiting.append(notification)
-        self._arrived.set()
-
-    def close(self) -> None:
-        """End the feed after what waits in it."""
-        self._closed = True
-        self._arrived.set()
-
-    def taken(self) -> tuple[Notification, ...]:
-        """Take what waits in it now."""
-        waiting = tuple(self._waiting)
-        self._waiting.clear()
-        return waiting
-
-    async def __aiter__(self) -> AsyncIterator[Notification]:
-        while True:
-            while self._waiting:
-                yield self._waiting.popleft()
-            if self._closed:
-                return
-            self._arrived.clear()
-            await self._arrived.wait()
+    feed: Feed
+    number: int
+    snapshot: Snapshot | None
 
 
 class Session:
@@ -80,7 +56,8 @@ class Session:
         self._inbox: deque[_Posted] = deque()
         self._arrived = asyncio.Event()
         self._closing = False
-        self._feeds: list[Feed] = []
+        self._feeds = Feeds()
+        self._published = self.state.seq
         self._handlers: dict[Source, OutputHandler] = {}
         self._closed = asyncio.Event()
 
@@ -106,14 +83,21 @@ class Session:
 
     def follow(self) -> Feed:
         """Listen from now on."""
-        feed = Feed()
-        self._feeds.append(feed)
-        return feed
+        return self._feeds.follow()
 
     def unfollow(self, feed: Feed) -> None:
         """Stop listening."""
-        feed.close()
-        self._feeds.remove(feed)
+        self._feeds.unfollow(feed)
+
+    def attach(self, after: int | None = None, *, most: int = 4_000_000) -> Attachment:
+        """Listen from after this number on where that is remembered; otherwise a snapshot comes first.
+
+        A surface that lets more than `most` bytes wait is cut off, and attaches anew.
+        """
+        if after is not None and self._feeds.has(after):
+            return Attachment(self._feeds.follow(most=most, after=after), after, None)
+        snapshot = Snapshot(seq=self._published, calls=self._feeds.calls(), live=tuple(self._feeds.live()))
+        return Attachment(self._feeds.follow(most=most), self._feeds.number, snapshot)
 
     def answer_to(self, source: Source, handler: OutputHandler) -> None:
         """Bring the ends of turns that this source asked for to `handler`."""
@@ -137,8 +121,7 @@ class Session:
 
     def publish(self, notification: Notification) -> None:
         """Tell every surface."""
-        for feed in self._feeds:
-            feed.put(notification)
+        self._feeds.publish(notification)
 
     async def run(self) -> None:
         """Work until `close`. Raises `StoreError` when the log cannot be written; what was logged stays."""
@@ -154,8 +137,7 @@ class Session:
         finally:
             self._closed.set()
             self._refuse_rest()
-            for feed in self._feeds:
-                feed.close()
+            self._feeds.close()
 
     async def close(self) -> None:
         """Stop all work as a crash would, but with the tools ended properly; the session can be resumed."""
@@ -188,6 +170,7 @@ class Session:
             posted.accept()
         for effect in effects:
             self._act(effect, performer)
+        self._published = events[-1].seq
         await self._observe(events)
 
     async def _observe(self, events: Sequence[Event]) -> None:

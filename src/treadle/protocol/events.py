@@ -35,6 +35,11 @@ class Source(Record, frozen=True, kw_only=True):
     kind: str
     id: str = ""
 
+    @property
+    def name(self) -> str:
+        """Both in one word, `kind:id`."""
+        return f"{self.kind}:{self.id}"
+
 
 ENGINE = Source(kind="engine")
 FILES = Source(kind="files")

@@ -158,11 +158,15 @@ class QuestionAsked(Tagged, frozen=True, kw_only=True, tag="question_asked"):
 
 
 class QuestionClosed(Tagged, frozen=True, kw_only=True, tag="question_closed"):
-    """A question is answered, or no longer matters (`option` None); `scope` says how long `allow_always` holds."""
+    """A question is answered, or no longer matters (`option` None); `scope` says how long `allow_always` holds.
+
+    `by` names the surface on which it was answered: the event's source, as `kind:id`.
+    """
 
     question_id: str
     option: OptionKind | None = None
     scope: AllowScope = AllowScope.SESSION
+    by: str = ""
 
 
 class ResultPresented(Tagged, frozen=True, kw_only=True, tag="result_presented"):

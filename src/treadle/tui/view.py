@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.presentation.questions import grants_of
-from treadle.app.presentation.words import advice, failed, plain, said_of, seen_from
+from treadle.app.presentation.words import ANSWERS, advice, elsewhere, failed, plain, said_of, seen_from
 from treadle.app.report import facts_of
 from treadle.app.session.checklist_file import todo_of
 from treadle.protocol.events import Answer
@@ -76,14 +76,15 @@ class Spending(Struct, frozen=True, kw_only=True):
 class View(Struct, frozen=True, kw_only=True):
     """Everything that is shown besides the scrollback and the input line.
 
-    `started` is when the turn began, `since` when it came to what it does now, `asking` since when the person is asked,
-    `waited` how long they were asked before that in this turn. `received` are the tokens of the turn's replies so far,
-    `speed` how many of the last one came in a second (0 where that is not known).
-    `reads` are not in the scrollback yet: more may follow. Files are shown as seen from the first of the workspace's
-    `roots`. `checklist` is Markdown, `progress` its summary. `presented` is the result of the task that was shown
-    already. `added` and `removed` count the changed lines of the session.
+    `own` names the source as which this terminal posts. `started` is when the turn began, `since` when
+    it came to what it does now, `asking` since when the person is asked, `waited` how long they were asked before that
+    in this turn. `received` are the tokens of the turn's replies so far, `speed` how many of the last one came in a
+    second (0 where that is not known). `reads` are not in the scrollback yet: more may follow. Files are shown as seen
+    from the first of the workspace's `roots`. `checklist` is Markdown, `progress` its summary. `presented` is the
+    result of the task that was shown already. `added` and `removed` count the changed lines of the session.
     """
 
+    own: str = ""
     roots: tuple[str, ...] = ()
     phase: Phase = Phase.WAITING_FOR_EVENT
     mode: Mode = Mode.ASK
@@ -319,6 +320,8 @@ def _closed(view: View, told: QuestionClosed, at: float | None) -> Changed:
         saved = told.scope is AllowScope.USER
         text = f"Rule saved, {grants.where}: {grants.always} · treadle policy show"
         items.append(Notice(text if saved else f"Allowed this session: {grants.session} · /approvals"))
+    if told.by and view.own and told.by != view.own and told.option is not None:
+        items.append(Notice(f"Answered {elsewhere(told.by)}: {ANSWERS[told.option]}."))
     if gone.kind is QuestionKind.FOLLOWUP and told.option is not None:
         items.append(Prose(gone.text))
     if was_first and left:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import name_of
-from treadle.app.session.live import LiveSession
+from treadle.app.session.access import SessionAccess
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
 from treadle.protocol.notifications import (
@@ -30,7 +30,7 @@ from treadle.tui.items import Diff, Item, Notice, OwnDone, Problem, Prose, Said,
 from treadle.tui.lines import text_of
 from treadle.tui.outbox import Outbox
 from treadle.tui.own_commands import OwnCommands
-from treadle.tui.past import first_view
+from treadle.tui.past import first_view, new_view
 from treadle.tui.pieces import Pieces
 from treadle.tui.question_lines import whole_question
 from treadle.tui.reader.lists import NumberedLists
@@ -65,7 +65,7 @@ class Reader:
 
     def __init__(
         self,
-        live: LiveSession,
+        live: SessionAccess,
         *,
         write: Callable[[str], None],
         begun: Callable[[], str],
@@ -75,7 +75,7 @@ class Reader:
         self._write = write
         self._begun = begun
         self._loop = asyncio.get_running_loop()
-        self._view, past = first_view(live.past, live.opening, live.status, (str(live.workspace), *live.roots))
+        self._view, past = first_view(new_view(live), live.past, live.opening, live.status)
         self._draft = ""
         self._kept = False
         self._turns = 0
