@@ -20,6 +20,8 @@ from treadle.store.sqlite import Store
 DRIVER = (sys.executable, str(Path(__file__).parents[1] / "e2e" / "kill_driver.py"))
 LAST_COMMIT = "12"
 POSITIONS = 40
+SOCKETS = shutil.ignore_patterns("live")
+"""What a killed program leaves besides: sockets that nobody listens at."""
 
 SOCKETS = shutil.ignore_patterns("live")
 """Where a killed process listened."""

@@ -22,16 +22,15 @@ from treadle.app.security.policy_files import PolicyFiles, usual_places
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.checklist_file import ChecklistFile
 from treadle.app.session.confined_commands import ConfinedCommands
-from treadle.app.session.ledger import LedgerObserver
+from treadle.app.session.ledger import Ledger, LedgerObserver
 from treadle.app.session.live import LiveSession, ModelFinder
 from treadle.app.session.offering import offering
 from treadle.app.session.own_shell import OwnShell
 from treadle.app.session.own_tools import own_tools
-from treadle.app.session.recall import recall
+from treadle.app.session.recall import Recalled
 from treadle.app.session.roots import Roots
 from treadle.app.session.rules import load_rules
 from treadle.context.system import system_prompt
-from treadle.engine.history import Past
 from treadle.engine.ports import Judge, Ports, Tool
 from treadle.engine.session import Session
 from treadle.engine.state import standing
@@ -39,7 +38,6 @@ from treadle.engine.track import Track
 from treadle.engine.window import in_force, most_of_one_result
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import (
-    Event,
     EventData,
     SetModel,
 )
@@ -84,7 +82,7 @@ async def model_for(models: Models, settings: Settings, mode: Mode) -> ModelChoi
 
 
 class Parts(Struct, frozen=True, kw_only=True):
-    """What a session is put together from: `past` is what its `history` tells; `notices` come before anything else."""
+    """What a session is put together from, with what its log says if it goes on; `notices` come before the rest."""
 
     row: SessionRow
     trust: SessionTrust
@@ -93,15 +91,14 @@ class Parts(Struct, frozen=True, kw_only=True):
     store: Store
     tools: tuple[Tool, ...]
     roots: Roots
-    history: Sequence[Event] = ()
-    past: Past | None = None
+    recalled: Recalled | None = None
     notices: Sequence[str] = ()
 
 
 def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     """Put a session together: its first events are posted when it is entered."""
     private = outputs() / parts.row.id
-    track = Track(parts.past)
+    track = Track(None if parts.recalled is None else parts.recalled.past)
     policy_files = PolicyFiles(usual_places(parts.trust.workspace))
 
     commands = ConfinedCommands(
@@ -135,7 +132,10 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         is_secret=_is_secret,
         conversation=conversation,
     )
-    recall(parts.history, workspace.seen)
+    recalled, ledger = parts.recalled, Ledger()
+    if recalled is not None:
+        recalled.files.note(workspace.seen)
+        ledger = recalled.ledger
     checklist = ChecklistFile(
         file=data_directory() / "checklists" / f"{parts.row.id}.md", checklist=lambda: track.state.checklist.text
     )
@@ -154,7 +154,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     left_out = offering(parts.store, specs)
     ports = Ports(
         log=SessionLog(parts.store, parts.row.id),
-        observers=(LedgerObserver(parts.store, parts.history), checklist.observe),
+        observers=(LedgerObserver(parts.store, ledger), checklist.observe),
         before_step=(checklist.before_step,),
         environment=Surroundings(
             workspace=workspace,
@@ -190,7 +190,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     live = LiveSession(
         session_id=parts.row.id,
         engine=Session(ports, track),
-        past=() if parts.past is None else parts.past.told,
+        past=() if recalled is None else recalled.past.told,
         store=parts.store,
         first=first,
         trust=parts.trust,

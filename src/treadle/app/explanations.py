@@ -253,6 +253,14 @@ _SESSIONS = {
         "The session log is damaged. The disk or another program changed it.",
         "The file is kept. Restore it from a backup, or move it away to start with an empty one.",
     ),
+    "event-damaged": Explanation(
+        "A part of a session's log is missing or damaged. Everything before it can be read.",
+        "Resume the session: it continues after its last event before the damage. What is damaged is kept.",
+    ),
+    "log-conflict": Explanation(
+        "Another Treadle wrote this session in the meantime, or converted the log.",
+        "Quit, and resume the session. Nothing that was logged is lost.",
+    ),
     "log-drift": Explanation(
         "An event of the session's log does not fit the events before it: one is missing, or was changed.",
         "`treadle audit ID` says where. `treadle show ID` shows what can be read. Start a new session to go on.",
@@ -260,6 +268,10 @@ _SESSIONS = {
     "log-unreadable": Explanation("The session log cannot be opened.", "Check the permissions of its folder."),
     "log-unwritable": Explanation("The session log cannot be written.", "Check free space and permissions."),
     "log-newer": Explanation("A newer Treadle wrote this session.", "Update Treadle."),
+    "store-in-use": Explanation(
+        "The log has to be converted for this version, but an older Treadle is using it.",
+        "Quit the older one, then start again.",
+    ),
     "store-newer": Explanation("A newer Treadle wrote the log.", "Update Treadle, or set TREADLE_HOME elsewhere."),
 }
 

@@ -11,8 +11,9 @@ from treadle.protocol.base import Record
 from treadle.protocol.events import CallFinished, Event, ReplyFinished, SessionStarted, SetMode, SetModel
 from treadle.protocol.models import ModelChoice
 from treadle.protocol.tools import EditReport
+from treadle.store.edits import EditCount
 from treadle.store.spending import day_of
-from treadle.store.sqlite import EditCount, Store
+from treadle.store.sqlite import Store
 
 OK = "ok"
 EDIT_TOOLS = frozenset({"replace_in_file", "apply_patch"})
@@ -175,6 +176,11 @@ class Ledger(Struct):
             case _:
                 return
 
+    def follow(self, event: Event) -> None:
+        """Read one event that was counted when it happened."""
+        for _ in self.take(event):
+            pass
+
     def _count(self, report: EditReport, day: str) -> EditCount:
         repair = report.path in self.refused
         if report.code == OK:
@@ -189,12 +195,9 @@ class Ledger(Struct):
 class LedgerObserver:
     """Keeps the ledger as events are logged."""
 
-    def __init__(self, store: Store, history: Sequence[Event]) -> None:
+    def __init__(self, store: Store, ledger: Ledger) -> None:
         self._store = store
-        self._ledger = Ledger()
-        for event in history:
-            for _ in self._ledger.take(event):
-                pass
+        self._ledger = ledger
 
     async def __call__(self, events: Sequence[Event], /) -> None:
         """Count the edits among them."""

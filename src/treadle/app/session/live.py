@@ -21,7 +21,8 @@ from treadle.protocol.events import EventData, Op, Resumed, SetMode, SetModel, S
 from treadle.protocol.models import ModelChoice, ModelSpec
 from treadle.protocol.notifications import Notification, QueuedPrompt, TurnOutcome
 from treadle.protocol.permissions import Mode
-from treadle.store.sqlite import LEASE_SECONDS, Store
+from treadle.store.leases import LEASE_SECONDS
+from treadle.store.sqlite import Store
 
 
 class ModelFinder(Struct, frozen=True, kw_only=True):
