@@ -13,6 +13,7 @@ from treadle.protocol.errors import ToolError
 from treadle.workspace import guard
 from treadle.workspace.confinement import Setup
 from treadle.workspace.hiding import Hide, as_it_is
+from treadle.workspace.meter import remove_group
 from treadle.workspace.process import Bounds, Command, Guard
 from treadle.workspace.wrapping import PLAIN, Wrapping
 
@@ -162,5 +163,6 @@ def _write(to: Guard, order: bytes) -> None:
 def _discard(unused: Guard) -> None:
     unused.process.kill()
     unused.process.wait()
+    remove_group(unused.process.pid)
     for pipe in (unused.orders, unused.report, unused.output):
         pipe.close()
