@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "treadle"
 DRIVER = (sys.executable, str(Path(__file__).with_name("modules_driver.py")))
 SURFACES = ("prompt_toolkit", "rich", "textual", "pygments")
-LIBRARIES = ("anthropic", "openai", "google", "botocore", "mcp", "tree_sitter", "playwright", "keyring", "rapidfuzz")
+LIBRARIES = ("httpx2", "anthropic", "openai", "google", "botocore", "mcp", "tree_sitter", "playwright", "keyring", "rapidfuzz")
 SETTINGS = ("tomllib", "tomlkit", "configparser", "platformdirs")
 WHILE_WORKING = ("sqlite3.dump", "charset_normalizer", "treadle.policy.decide", "treadle.editing")
 LATE = (*SURFACES, *LIBRARIES, *SETTINGS, *WHILE_WORKING)
@@ -46,7 +46,7 @@ async def start(request: pytest.FixtureRequest, tmp_path: Path) -> Start:
 
 
 async def test_the_first_request_needs_little(start: Start) -> None:
-    assert "httpx2" in start.modules
+    assert "httpcore2" in start.modules
     late = [name for name in start.modules if any(f"{name}.".startswith(f"{one}.") for one in LATE)]
     assert sorted(late) == []
     assert [name for name in start.programs if name != "rg"] == []  # the list of files is part of it

@@ -6,7 +6,6 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, suppress
 
-import httpx2
 import msgspec
 
 from treadle.protocol.models import (
@@ -19,11 +18,12 @@ from treadle.protocol.models import (
     StreamStop,
 )
 from treadle.providers.certificates import named_certificates, system_certificates
+from treadle.providers.connections import HTTP_ERRORS, Connections, Response, open_connections
 from treadle.providers.endpoint import MEBIBYTE, Endpoint
 from treadle.providers.event_stream import DamagedFrameError
 from treadle.providers.failures import CallFailedError, clean, failure, from_problem, from_response, is_html
 from treadle.providers.framing import SSE
-from treadle.providers.http_failures import HTTP_ERRORS, from_exception
+from treadle.providers.http_failures import from_exception
 from treadle.providers.pace import Pace
 from treadle.providers.pieces import Pieces
 from treadle.providers.problems import problem_in
@@ -48,7 +48,7 @@ class HttpProvider:
         self._endpoint = endpoint
         self._api = api
         self._authorizer = authorizer
-        self._client: httpx2.AsyncClient | None = None
+        self._connections: Connections | None = None
         self._here = endpoint.host in LOOPBACK and not endpoint.proxy
         self._needs_system = endpoint.scheme == "https" and not endpoint.ca_file
         if self._needs_system:
@@ -116,9 +116,9 @@ class HttpProvider:
 
     async def close(self) -> None:
         """Give back connections."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
+        connections, self._connections = self._connections, None
+        if connections is not None:
+            await connections.close()
 
     async def _events(self, call: HttpCall, pace: Pace) -> AsyncGenerator[SseEvent, None]:
         """Send the request and give the events of the reply, as long as `pace` is content with it."""
@@ -126,7 +126,7 @@ class HttpProvider:
         async with asyncio.timeout(limits.connect + limits.first_byte):
             response = await self._send(call)
         try:
-            if response.status_code != 200 or not self._may_be_events(response):
+            if response.status != 200 or not self._may_be_events(response):
                 raise CallFailedError(await self._refusal(response, pace))
             decoder = self._api.framing.decoder(limits.event)
             start = bytearray()
@@ -147,9 +147,9 @@ class HttpProvider:
         except DamagedFrameError as error:
             raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, str(error))) from error
         finally:
-            await response.aclose()
+            await response.close()
 
-    async def _send(self, call: HttpCall) -> httpx2.Response:
+    async def _send(self, call: HttpCall) -> Response:
         headers = {
             "content-type": "application/json",
             "accept": self._api.framing.accept,
@@ -163,32 +163,23 @@ class HttpProvider:
             if not (value.isascii() and value.isprintable()):
                 why = "the API key, or another header, holds characters that cannot be sent"
                 raise CallFailedError(failure(self._endpoint, ErrorKind.AUTHENTICATION, why))
-        client = self._client or await self._connect()
-        return await client.send(
-            client.build_request("POST", call.url, headers=headers, content=call.body), stream=True
-        )
+        connections = self._connections or await self._connect()
+        return await connections.post(call.url, headers, call.body)
 
-    async def _connect(self) -> httpx2.AsyncClient:
-        """Build the client. The time of each read is bounded by whoever reads."""
+    async def _connect(self) -> Connections:
+        """Make the connections; the first request opens one."""
         endpoint = self._endpoint
-        verify = await self._certificates()
+        certificates = await self._certificates()
         try:
-            self._client = httpx2.AsyncClient(
-                verify=verify,
-                proxy=endpoint.proxy or None,
-                trust_env=not self._here,
-                timeout=httpx2.Timeout(None, connect=endpoint.limits.connect),
-                limits=httpx2.Limits(keepalive_expiry=60.0),
-                follow_redirects=False,
-            )
-        except (OSError, ValueError, httpx2.InvalidURL) as error:
+            self._connections = open_connections(endpoint, certificates, here=self._here)
+        except (*HTTP_ERRORS, ValueError) as error:
             fix = f"Check proxy under [providers.{endpoint.name}] in your settings, and HTTPS_PROXY in the environment."
             why = "its proxy cannot be used"
             raise CallFailedError(failure(endpoint, ErrorKind.BAD_REQUEST, why, fix=fix)) from error
-        return self._client
+        return self._connections
 
-    async def _certificates(self) -> ssl.SSLContext | bool:
-        """Give what certificates are checked with: always checked, but not even read for plain HTTP to this machine."""
+    async def _certificates(self) -> ssl.SSLContext | None:
+        """Give what certificates are checked with: always checked, but not even read for plain HTTP."""
         endpoint = self._endpoint
         try:
             if endpoint.ca_file:
@@ -202,12 +193,12 @@ class HttpProvider:
                 f"Correct ca_file under [providers.{endpoint.name}] in your settings, or SSL_CERT_FILE or SSL_CERT_DIR."
             )
             raise CallFailedError(failure(endpoint, ErrorKind.BAD_REQUEST, why, fix=fix)) from error
-        return not self._here or endpoint.scheme == "https"
+        return None
 
-    async def _chunks(self, response: httpx2.Response, pace: Pace) -> AsyncGenerator[bytes, None]:
+    async def _chunks(self, response: Response, pace: Pace) -> AsyncGenerator[bytes, None]:
         """Give the body as it arrives, within the limits of time and size."""
         limits = self._endpoint.limits
-        async with aclosing(response.aiter_bytes()) as body:
+        async with aclosing(response.chunks()) as body:
             async with asyncio.timeout(limits.first_byte):
                 first = await anext(body, b"")
             if is_html("", first):
@@ -231,7 +222,7 @@ class HttpProvider:
             why = f"nothing arrived for {idle:g} s (idle_timeout)" if silent < pace.deadline else pace.complaint
             raise CallFailedError(failure(self._endpoint, ErrorKind.TIMEOUT, why)) from late
 
-    async def _refusal(self, response: httpx2.Response, pace: Pace) -> ModelError:
+    async def _refusal(self, response: Response, pace: Pace) -> ModelError:
         """Read the body of a response that is no stream, as far as it is worth reading."""
         body = bytearray()
         with suppress(*HTTP_ERRORS):
@@ -245,7 +236,7 @@ class HttpProvider:
                         break
         return self._map_refusal(response, bytes(body))
 
-    def _raise_if_told(self, response: httpx2.Response, start: bytes) -> None:
+    def _raise_if_told(self, response: Response, start: bytes) -> None:
         """Raise `CallFailedError` where a body without any event says itself what is wrong."""
         start = start.strip()
         problem = problem_in(start)
@@ -256,23 +247,22 @@ class HttpProvider:
             why = f"its body is compressed ({packed}), which was not requested"
             raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, why))
 
-    def _may_be_events(self, response: httpx2.Response) -> bool:
+    def _may_be_events(self, response: Response) -> bool:
         """Whether the body can hold the events of this API: some servers call them JSON, which they contain."""
         return self._is_named(response) or (self._api.framing is SSE and _type_of(response) == "application/json")
 
-    def _is_named(self, response: httpx2.Response) -> bool:
+    def _is_named(self, response: Response) -> bool:
         """Whether the content type is one of the events of this API."""
         return _type_of(response) in self._api.framing.types
 
-    def _map_refusal(self, response: httpx2.Response, body: bytes) -> ModelError:
-        headers = {name.lower(): value for name, value in response.headers.items()}
-        return from_response(self._endpoint, response.status_code, headers, body, now=time.time())
+    def _map_refusal(self, response: Response, body: bytes) -> ModelError:
+        return from_response(self._endpoint, response.status, response.headers, body, now=time.time())
 
     def _too_large(self, what: str, limit: int) -> ModelError:
         return failure(self._endpoint, ErrorKind.MALFORMED_STREAM, f"{what} is larger than {limit / MEBIBYTE:g} MiB")
 
 
-def _type_of(response: httpx2.Response) -> str:
+def _type_of(response: Response) -> str:
     return response.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
