@@ -20,6 +20,7 @@ from treadle.protocol.messages import (
     ToolUse,
 )
 from treadle.protocol.models import ModelRequest
+from treadle.protocol.patterns import regex
 from treadle.protocol.tools import ToolSpec
 from treadle.providers.anthropic_reader import API, AnthropicReader
 from treadle.providers.endpoint import Endpoint
@@ -37,8 +38,8 @@ MARKED_MESSAGES = 2
 _UNSETTLED = 8
 """Messages at the end that are written anew for each request: they may be merged or marked."""
 
-_VERSION = re.compile(r"claude-[a-z]+-(\d+)(?:[-.](\d{1,2})(?!\d))?")
-_CALL_ID = re.compile(r"[A-Za-z0-9_-]+")
+_VERSION = regex(r"claude-[a-z]+-(\d+)(?:[-.](\d{1,2})(?!\d))?")
+_CALL_ID = regex(r"[A-Za-z0-9_-]+")
 
 
 class _Encoded(NamedTuple):

@@ -1,7 +1,6 @@
 """The OpenAI Chat Completions API, as OpenAI and the many who copy it speak it."""
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
@@ -29,6 +28,7 @@ from treadle.protocol.models import (
     StreamText,
     Usage,
 )
+from treadle.protocol.patterns import regex
 from treadle.protocol.tools import ToolSpec
 from treadle.providers.chat_pieces import DETAILS, FIELD, CallReader, Delta, ReasoningReader, texts_of
 from treadle.providers.endpoint import CallIds, Endpoint, ThinkingField
@@ -54,7 +54,7 @@ from treadle.providers.wire import (
 API = "openai_chat"
 DONE = b"[DONE]"
 
-_NINE = re.compile(r"[A-Za-z0-9]{9}")
+_NINE = regex(r"[A-Za-z0-9]{9}")
 _STOPS = {
     "stop": ReplyStop.END_TURN,
     "eos": ReplyStop.END_TURN,

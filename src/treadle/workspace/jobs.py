@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import signal
 import time
 from collections.abc import Callable
@@ -10,11 +9,12 @@ from pathlib import Path
 
 import msgspec
 
+from treadle.protocol.patterns import regex
 from treadle.workspace.meter import descendants, name_of
 from treadle.workspace.owners import Owner, lives, owner_of
 from treadle.workspace.process import Command
 
-_NAME = re.compile(r"job-(\d{1,9})\.json")
+_NAME = regex(r"job-(\d{1,9})\.json")
 _GUARD = "/workspace/guard.py"
 _SANDBOX = "bwrap"
 _TICK = 0.02

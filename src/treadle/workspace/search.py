@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.protocol.errors import ToolError
+from treadle.protocol.patterns import regex
 from treadle.workspace import scan
 from treadle.workspace.access_lists import AccessLists
 from treadle.workspace.ignoring import Ignoring, ignore_files
@@ -196,8 +197,8 @@ class _Ended:
         self.unread: tuple[str, ...] = ()
 
 
-_UNREAD = re.compile(r"^rg: (.+): .+ \(os error \d+\)$", re.MULTILINE)
-_GLOB_SIGN = re.compile(r"[*?\[\]{}\\!]")
+_UNREAD = regex(r"^rg: (.+): .+ \(os error \d+\)$", re.MULTILINE)
+_GLOB_SIGN = regex(r"[*?\[\]{}\\!]")
 _ESCAPED = r"\\\g<0>"
 
 

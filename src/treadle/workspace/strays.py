@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import secrets
 import stat
 from collections.abc import Callable, Iterator
@@ -10,10 +9,11 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
+from treadle.protocol.patterns import regex
 from treadle.workspace.owners import Owner, lives, owner_of
 
-_TEMPORARY = re.compile(r"\.treadle-[0-9a-f]{16}\.tmp")
-_NOTE = re.compile(r"(\d{1,10})-(\d{1,20})-[0-9a-f]{8}")
+_TEMPORARY = regex(r"\.treadle-[0-9a-f]{16}\.tmp")
+_NOTE = regex(r"(\d{1,10})-(\d{1,20})-[0-9a-f]{8}")
 
 
 def temporary_name() -> str:

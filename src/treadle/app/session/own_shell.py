@@ -10,12 +10,13 @@ from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import OWN_COMMAND, Text
+from treadle.protocol.patterns import regex
 from treadle.workspace.hiding import Hide, as_it_is
 from treadle.workspace.launcher import Launcher
 from treadle.workspace.process import Command
 from treadle.workspace.text import erased
 
-_FENCE = re.compile(r"^ {0,3}(`{3,})", re.MULTILINE)
+_FENCE = regex(r"^ {0,3}(`{3,})", re.MULTILINE)
 _BYTES = 16_000
 _FOREVER = 1e9
 _RUNNING_AT_MOST = 16
