@@ -17,7 +17,18 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "treadle"
 DRIVER = (sys.executable, str(Path(__file__).with_name("modules_driver.py")))
 SURFACES = ("prompt_toolkit", "rich", "textual", "pygments")
-LIBRARIES = ("httpx2", "anthropic", "openai", "google", "botocore", "mcp", "tree_sitter", "playwright", "keyring", "rapidfuzz")
+LIBRARIES = (
+    "httpx2",
+    "anthropic",
+    "openai",
+    "google",
+    "botocore",
+    "mcp",
+    "tree_sitter",
+    "playwright",
+    "keyring",
+    "rapidfuzz",
+)
 SETTINGS = ("tomllib", "tomlkit", "configparser", "platformdirs")
 WHILE_WORKING = ("sqlite3.dump", "charset_normalizer", "treadle.policy.decide", "treadle.editing")
 LATE = (*SURFACES, *LIBRARIES, *SETTINGS, *WHILE_WORKING)

@@ -48,8 +48,7 @@ from treadle.protocol.models import Spent, ToolProtocol
 from treadle.protocol.permissions import Allowance, Decision, Mode, Situation, Standing
 from treadle.protocol.tools import Access, Confinement, ToolSpec
 from treadle.store.sqlite import SessionLog, SessionRow, Store
-from treadle.tools.browser_action import BrowserSession, open_chromium
-from treadle.tools.catalogue import builtin_tools
+from treadle.tools.catalogue import builtin_tools, open_browser
 from treadle.workspace.conversation import Conversation
 from treadle.workspace.environment import Surroundings
 from treadle.workspace.jobs import JobBook
@@ -152,7 +151,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         checklist=lambda: running[0].state.checklist,
         post=lambda edit: running[0].post(edit, Source(kind="files")),
     )
-    browser = BrowserSession(open_chromium)
+    browser = cache(open_browser)
     built_in = builtin_tools(workspace, browser)
     own = own_tools([tool.spec.name for tool in built_in], parts.tools)
     trace = partial(_trace, redactor)
@@ -186,7 +185,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     )
 
     async def clean_up() -> None:
-        await browser.close()
+        if browser.cache_info().currsize:
+            await browser().close()
         if diagnostics is not None:
             await diagnostics.close()
         await workspace.close()
