@@ -27,7 +27,6 @@ from treadle.app.session.live import LiveSession, ModelFinder
 from treadle.app.session.offering import offering
 from treadle.app.session.own_shell import OwnShell
 from treadle.app.session.own_tools import own_tools
-from treadle.app.session.recall import recall
 from treadle.app.session.roots import Roots
 from treadle.app.session.rules import load_rules
 from treadle.app.session.traced_tool import TracedTool
@@ -52,7 +51,6 @@ from treadle.tools.catalogue import builtin_tools, open_browser
 from treadle.workspace.conversation import Conversation
 from treadle.workspace.environment import Surroundings
 from treadle.workspace.jobs import JobBook
-from treadle.workspace.retention import tidy_now
 from treadle.workspace.strays import Strays
 from treadle.workspace.workspace import Records, open_workspace
 
@@ -138,7 +136,10 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         is_secret=_is_secret,
         conversation=conversation,
     )
-    recall(parts.history, workspace.seen)
+    if parts.history:
+        from treadle.app.session.recall import recall
+
+        recall(parts.history, workspace.seen)
     policy_files = PolicyFiles(usual_places(parts.trust.workspace))
     checklist = ChecklistFile(
         file=data_directory() / "checklists" / f"{parts.row.id}.md",
@@ -192,6 +193,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         await workspace.close()
         await commands.close()
         await parts.models.close()
+        from treadle.workspace.retention import tidy_now
+
         with suppress(StoreError):
             await asyncio.to_thread(tidy_now, outputs(), parts.store.leased())
 

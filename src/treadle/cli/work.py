@@ -189,10 +189,14 @@ async def _headless(arguments: argparse.Namespace, task: str) -> int:
 
 def _content(arguments: argparse.Namespace, task: str) -> "tuple[UserContent, ...]":
     """Give the task as a message: its text, and what goes along."""
-    from treadle.app.session.attachments import attach
     from treadle.protocol.messages import Text
 
-    return (*((Text(text=task),) if task else ()), *attach(arguments.file))
+    said = (Text(text=task),) if task else ()
+    if not arguments.file:
+        return said
+    from treadle.app.session.attachments import attach
+
+    return (*said, *attach(arguments.file))
 
 
 def interactive(arguments: argparse.Namespace, task: str = "") -> int:

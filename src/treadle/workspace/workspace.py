@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -16,11 +17,13 @@ from treadle.workspace.hiding import Hide, as_it_is
 from treadle.workspace.jobs import JobBook
 from treadle.workspace.launcher import Launcher
 from treadle.workspace.paths import Paths
-from treadle.workspace.process import Command
 from treadle.workspace.search import Search, find_ripgrep, no_secrets
 from treadle.workspace.seen import Seen
 from treadle.workspace.strays import Strays
 from treadle.workspace.variables import child_variables, path_outside
+
+if TYPE_CHECKING:
+    from treadle.workspace.process import Command
 
 
 class Commands:
@@ -30,7 +33,7 @@ class Commands:
         self._next = first
         self._commands: dict[int, Command] = {}
 
-    def add(self, command: Command) -> int:
+    def add(self, command: "Command") -> int:
         """Give a command its number."""
         number = self._next
         self._next += 1
@@ -41,7 +44,7 @@ class Commands:
         """Whether this number was given out."""
         return 0 < number < self._next
 
-    def get(self, number: int) -> Command | None:
+    def get(self, number: int) -> "Command | None":
         """Find a command."""
         return self._commands.get(number)
 
@@ -49,7 +52,7 @@ class Commands:
         """Forget a command that has ended."""
         self._commands.pop(number, None)
 
-    def all(self) -> tuple[tuple[int, Command], ...]:
+    def all(self) -> "tuple[tuple[int, Command], ...]":
         """Give the commands with their numbers, oldest first."""
         return tuple(self._commands.items())
 
