@@ -102,7 +102,8 @@ def aliases_of(parameters: tuple[str, ...]) -> Mapping[str, str]:
     return {other: name for other, name in found.items() if other not in twice}
 
 
-def written_aliases(parameters: tuple[str, ...]) -> dict[str, str]:
+@lru_cache(maxsize=256)
+def written_aliases(parameters: tuple[str, ...]) -> Mapping[str, str]:
     """Map the names that may stand in a tag for these parameters, spelt as others do, to the parameters."""
     known = {**aliases_of(parameters), folded(_APPROVAL): _APPROVAL}
     spelt = [*parameters, OLD, NEW, _APPROVAL]

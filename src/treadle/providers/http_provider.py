@@ -25,7 +25,7 @@ from treadle.providers.failures import CallFailedError, clean, failure, from_pro
 from treadle.providers.framing import SSE
 from treadle.providers.http_failures import from_exception
 from treadle.providers.pace import Pace
-from treadle.providers.pieces import Pieces
+from treadle.providers.pieces import Pieces, UsedIds
 from treadle.providers.problems import problem_in
 from treadle.providers.sse import EventTooLargeError, SseEvent
 from treadle.providers.wire import Authorizer, HttpCall, ReplyPausedError, ReplyReader, WireApi
@@ -48,6 +48,7 @@ class HttpProvider:
         self._endpoint = endpoint
         self._api = api
         self._authorizer = authorizer
+        self._used_ids = UsedIds()
         self._connections: Connections | None = None
         self._here = endpoint.host in LOOPBACK and not endpoint.proxy
         self._needs_system = endpoint.scheme == "https" and not endpoint.ca_file
@@ -57,7 +58,7 @@ class HttpProvider:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Call the model; see the port."""
         reader = self._api.reader()
-        pieces = Pieces(request.messages)
+        pieces = Pieces(self._used_ids.of(request.messages))
         pace = Pace(self._endpoint.limits, asyncio.get_running_loop().time)
         first = call = self._api.prepare(request)
         try:
