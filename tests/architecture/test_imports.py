@@ -77,6 +77,14 @@ def test_the_first_paint_needs_neither_the_painter_nor_the_edit_engine() -> None
     assert built_by_a_decorator(loaded) == []
 
 
+@pytest.mark.parametrize("words", [["--help"], ["sessions", "--help"], ["--version"]])
+def test_help_is_written_without_the_program(words: list[str]) -> None:
+    code = f"import sys; from treadle.__main__ import _run; sys.argv[1:] = {words}; _run(); print(*sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    late = {"msgspec", "asyncio", "sqlite3", "treadle.protocol.errors", "treadle.app.compose"}
+    assert late & set(ended.stdout.splitlines()[-1].split()) == set()
+
+
 def built_by_a_decorator(modules: Iterable[str]) -> list[str]:
     """Find the modules of ours that compile classes while they are loaded (docs/decisions/0005)."""
     ours = [SOURCE.joinpath(*name.split(".")[1:]) for name in modules if name.partition(".")[0] == "treadle"]
