@@ -3,14 +3,21 @@
 import asyncio
 import gzip
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.providers.connections import ConnectionFailedError, Connections, Trouble, is_plain, open_connections
+from treadle.providers.connections import (
+    ConnectionFailedError,
+    Connections,
+    Trouble,
+    is_plain,
+    nothing,
+    open_connections,
+)
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.library_connections import LibraryConnections
 from treadle.providers.plain_connections import PlainConnections
@@ -86,8 +93,8 @@ async def answering(body: bytes, encoding: str) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
 
 
-async def body_of(connections: Connections, url: str) -> tuple[int, str, bytes]:
-    response = await connections.post(url, {"x-one": "1"}, b"{}")
+async def body_of(connections: Connections, url: str, sent: Callable[[], None] = nothing) -> tuple[int, str, bytes]:
+    response = await connections.post(url, {"x-one": "1"}, b"{}", sent)
     try:
         return response.status, response.headers["x-twice"], b"".join([chunk async for chunk in response.chunks()])
     finally:
@@ -109,6 +116,7 @@ def raw_deflate(data: bytes) -> bytes:
         ("deflate", zlib.compress(b"x" * 100)),
         ("deflate", raw_deflate(b"x" * 100)),
     ],
+    ids=["plain", "gzip", "zlib", "deflate"],
 )
 async def test_both_kinds_of_connections_unpack_a_body_alike(kind: type, encoding: str, packed: bytes) -> None:
     async with answering(packed, encoding) as url:
@@ -129,6 +137,14 @@ async def test_both_kinds_of_connections_say_that_nobody_answers(kind: type) -> 
     with pytest.raises(ConnectionFailedError) as raised:
         await body_of(connections_of(kind, url), url)
     assert raised.value.trouble is Trouble.NETWORK
+
+
+@pytest.mark.parametrize("kind", [PlainConnections, LibraryConnections])
+async def test_both_kinds_of_connections_say_once_when_a_request_has_left(kind: type) -> None:
+    said: list[str] = []
+    async with answering(b"x", "identity") as url:
+        await body_of(connections_of(kind, url), url, lambda: said.append("sent"))
+        assert said == ["sent"]
 
 
 def connections_of(kind: type, url: str) -> Connections:

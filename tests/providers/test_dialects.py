@@ -25,9 +25,9 @@ from treadle.protocol.models import (
 )
 from treadle.protocol.tools import ToolSpec
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.failures import CallFailedError
 from treadle.providers.pieces import Pieces, UsedIds
 from treadle.providers.sse import SseEvent
+from treadle.providers.wire import CallFailedError
 
 PLACE = Endpoint(name="acme", base_url="https://api.example.org/v1")
 LIST = ToolSpec(

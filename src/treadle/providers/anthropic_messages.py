@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from itertools import islice, pairwise
-from typing import Any, NamedTuple, assert_never
+from typing import TYPE_CHECKING, Any, NamedTuple, assert_never
 from urllib.parse import quote
 
 from treadle.protocol.messages import (
@@ -22,12 +22,12 @@ from treadle.protocol.messages import (
 from treadle.protocol.models import ModelRequest
 from treadle.protocol.patterns import regex
 from treadle.protocol.tools import ToolSpec
-from treadle.providers.anthropic_reader import API, AnthropicReader
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.framing import SSE
 from treadle.providers.web_search import ANTHROPIC_TOOL, kept_blocks
 from treadle.providers.wire import HttpCall, MessageCache, ToolCache, dump, effort, origin, own_data
 
+API = "anthropic_messages"
 VERSION = "2023-06-01"
 DEFAULT_MAX_TOKENS = 8192
 MIN_THINKING = 1024
@@ -37,6 +37,9 @@ MARKED_MESSAGES = 2
 
 _UNSETTLED = 8
 """Messages at the end that are written anew for each request: they may be merged or marked."""
+
+if TYPE_CHECKING:
+    from treadle.providers.anthropic_reader import AnthropicReader
 
 _VERSION = regex(r"claude-[a-z]+-(\d+)(?:[-.](\d{1,2})(?!\d))?")
 _CALL_ID = regex(r"[A-Za-z0-9_-]+")
@@ -123,8 +126,10 @@ class AnthropicMessages:
         begun.texts.extend(message.whole for message in added)
         return _Begun(messages[:end], begun.texts)
 
-    def reader(self) -> AnthropicReader:
-        """Begin to read a reply."""
+    def reader(self) -> "AnthropicReader":
+        """Begin to read a reply; the request was written without what does that."""
+        from treadle.providers.anthropic_reader import AnthropicReader
+
         return AnthropicReader(self._endpoint)
 
     def _budget(self, request: ModelRequest, encoded: list[_Encoded]) -> bytes:

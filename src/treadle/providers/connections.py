@@ -8,7 +8,7 @@ import os
 import ssl
 import string
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from enum import Enum, auto
 from typing import Protocol
 
@@ -67,10 +67,18 @@ class Response(Protocol):
         ...
 
 
+Sent = Callable[[], None]
+"""Is called when a request has left: from there until the response begins there is time for other things."""
+
+
+def nothing() -> None:
+    """Do nothing in that time."""
+
+
 class Connections(Protocol):
     """Open connections, which are used again."""
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Response:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes, sent: Sent) -> Response:
         """Send a request, and give the response as soon as it begins. Raises `ConnectionFailedError`."""
         ...
 
@@ -107,6 +115,16 @@ def is_plain(url: str) -> bool:
         return False
     places = _IN_PLACE.issuperset(parts.netloc) and _IN_PATH.issuperset(parts.path + parts.query)
     return known and places and not parts.fragment and not any(dots in f"{parts.path}/" for dots in _DOTS)
+
+
+def trace_of(sent: Sent) -> Callable[[str, object], Awaitable[None]]:
+    """Give what both libraries tell of each thing that they do."""
+
+    async def trace(event: str, _: object) -> None:
+        if event.endswith("send_request_body.complete"):
+            sent()
+
+    return trace
 
 
 def _proxies_are_set() -> bool:

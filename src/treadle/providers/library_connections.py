@@ -6,7 +6,7 @@ from contextlib import aclosing, contextmanager
 
 import httpx2
 
-from treadle.providers.connections import KEPT_SECONDS, ConnectionFailedError, Trouble
+from treadle.providers.connections import KEPT_SECONDS, ConnectionFailedError, Sent, Trouble, trace_of
 from treadle.providers.endpoint import Endpoint
 
 _TROUBLES: tuple[tuple[type[Exception], Trouble], ...] = (
@@ -37,10 +37,11 @@ class LibraryConnections:
                 follow_redirects=False,
             )
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> "_Response":
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes, sent: Sent) -> "_Response":
         """Send a request; see the port."""
         with _mapped():
-            request = self._client.build_request("POST", url, headers=headers, content=body)
+            trace = {"trace": trace_of(sent)}
+            request = self._client.build_request("POST", url, headers=headers, content=body, extensions=trace)
             return _Response(await self._client.send(request, stream=True))
 
     async def close(self) -> None:

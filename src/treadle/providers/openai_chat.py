@@ -33,12 +33,13 @@ from treadle.protocol.tools import ToolSpec
 from treadle.providers.chat_pieces import DETAILS, FIELD, CallReader, Delta, ReasoningReader, texts_of
 from treadle.providers.endpoint import CallIds, Endpoint, ThinkingField
 from treadle.providers.event_json import JsonEvents
-from treadle.providers.failures import CallFailedError, failure, from_problem, started_over
+from treadle.providers.failures import failure, from_problem, started_over
 from treadle.providers.framing import SSE
 from treadle.providers.problems import Problem, problem_in, problem_of
 from treadle.providers.sse import SseEvent
 from treadle.providers.web_search import Found
 from treadle.providers.wire import (
+    CallFailedError,
     HttpCall,
     MessageCache,
     ReplyId,

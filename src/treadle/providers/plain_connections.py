@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import httpcore2
 
-from treadle.providers.connections import KEPT_SECONDS, ConnectionFailedError, Trouble
+from treadle.providers.connections import KEPT_SECONDS, ConnectionFailedError, Sent, Trouble, trace_of
 
 _TROUBLES: tuple[tuple[type[Exception], Trouble], ...] = (
     (httpcore2.ConnectTimeout, Trouble.CONNECT_TIMEOUT),
@@ -34,11 +34,11 @@ class PlainConnections:
         )
         self._timeouts = {"connect": connect_seconds, "read": None, "write": None, "pool": None}
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> "_Response":
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes, sent: Sent) -> "_Response":
         """Send a request; see the port."""
         with _mapped():
             parts = urlsplit(url)
-            sent = {
+            fields = {
                 "host": parts.netloc,
                 "connection": "keep-alive",
                 **headers,
@@ -52,9 +52,9 @@ class PlainConnections:
                     port=parts.port,
                     target=f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}",
                 ),
-                headers=list(sent.items()),
+                headers=list(fields.items()),
                 content=body,
-                extensions={"timeout": self._timeouts},
+                extensions={"timeout": self._timeouts, "trace": trace_of(sent)},
             )
             return _Response(await self._pool.handle_async_request(request))
 

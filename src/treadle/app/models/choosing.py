@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from treadle.app.ahead import load_ahead
 from treadle.app.config.addresses import bind_base_url, require_bound
 from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
 from treadle.app.models.cloud import address_variables, find_authorizer, proof_origin
@@ -288,7 +289,8 @@ class Models:
             proxy=said.proxy,
             ca_file=str(Path(said.ca_file).expanduser()) if said.ca_file else "",
         )
-        inner = provider_for(self._spoken(row), endpoint, None if authorizer is None else authorizer(endpoint))
+        proof = None if authorizer is None else authorizer(endpoint)
+        inner = provider_for(self._spoken(row), endpoint, proof, meanwhile=load_ahead)
         guarded = GuardedProvider(inner, self._circuits, name=row.name, place=base_url)
         return LearningProvider(guarded, lambda name, window: self._learn(f"{row.name}/{name}", window))
 
