@@ -106,7 +106,7 @@ class Steps(Server):
         """Serve all requests of one connection."""
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while (size := read_request(connection, self._note)) >= 0:
-            self.size, number = size, len(self.gaps)
+            self.size, number = size, len(self.gaps) - 1
             events = call_events(number) if number < self._steps else EVENTS
             self._sent = 0.0
             connection.sendall(reply(events, more=True))
@@ -246,10 +246,10 @@ def steps(folder: Path) -> None:
     )
     finished = [time.perf_counter() for line in process.stdout or () if b'"ASSEMBLING_CONTEXT"' in line][1:]
     process.wait()
-    if len(server.gaps) != STEPS + 1 or len(finished) != STEPS:
-        print(f"the run ended after {len(server.gaps)} requests and {len(finished)} calls")
+    if len(finished) < STEPS:
+        print(f"the run ended after {len(finished)} calls")
         return
-    after_result = [arrived - result for arrived, result in zip(server.arrived[1:], finished, strict=True)]
+    after_result = [arrived - result for arrived, result in zip(server.arrived[1:], finished, strict=False)]
     print("until the next request, at steps   " + " ".join(f"{step:>10}" for step in AT))
     for what, gaps in (("from the result of a call", after_result), ("from the end of a reply", server.gaps[1:])):
         found = [statistics.median(gaps[step - 10 : step + 10]) for step in AT]
