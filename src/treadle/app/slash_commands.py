@@ -1,7 +1,6 @@
 """The slash commands of the terminal, in one table for every surface, and how a prompt is told from one."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from types import MappingProxyType
 
 from treadle.protocol.patterns import regex
@@ -65,6 +64,8 @@ def nearest_slash(name: str) -> str:
     """Say what is meant by a slash command that there is not, as a sentence; empty when nothing is like it."""
     if name in _INSTEAD:
         return _INSTEAD[name]
+    from difflib import get_close_matches
+
     near = get_close_matches(name.lower(), [*slash_names(), *_INSTEAD], n=1)
     if not near:
         return ""

@@ -6,7 +6,6 @@ What runs them is loaded with the first command: opening a session does not wait
 import asyncio
 import contextlib
 import os
-import secrets
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -56,7 +55,7 @@ class Launcher:
             )
         order = _order(raw, setup.variables, wrapping)
         used = (None if wrapping.outer else self._take_ready(order)) or self._spawn_with(order, wrapping)
-        spool = self._spool / f"output-{secrets.token_hex(6)}.txt"
+        spool = self._spool / f"output-{os.urandom(6).hex()}.txt"
         command = Command(line, used, spool=spool, bounds=bounds or Bounds(), hidden=self._hide())
         command.settle_with(setup.settle)
         self._put_off()

@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import sys
-import sysconfig
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -42,10 +41,14 @@ def find_ripgrep(variables: Mapping[str, str]) -> str:
         return shutil.which(named) or ""
     if found := shutil.which("rg", path=variables.get("PATH")):
         return found
-    for directory in (Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))):
-        if found := shutil.which("rg", path=str(directory)):
-            return found
-    return ""
+    return shutil.which("rg", path=str(Path(sys.executable).parent)) or _find_among_scripts()
+
+
+def _find_among_scripts() -> str:
+    """Look where Python puts programs, which is most often beside it."""
+    import sysconfig
+
+    return shutil.which("rg", path=sysconfig.get_path("scripts")) or ""
 
 
 class Listing(Struct, frozen=True, kw_only=True):

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -137,6 +136,6 @@ def open_workspace(  # noqa: PLR0913 - what a workspace is opened with
             directory=resolved,
             variables=child_variables(variables, pass_on),
             hide=hide,
-            spool=spool or Path(tempfile.gettempdir()) / f"treadle-{os.getuid()}-{secrets.token_hex(6)}",
+            spool=spool or Path(tempfile.gettempdir()) / f"treadle-{os.getuid()}-{os.urandom(6).hex()}",
         ),
     )
