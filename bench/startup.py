@@ -84,7 +84,8 @@ class FirstRequest(Server):
 
     def answer(self, connection: socket.socket) -> None:
         """Read the request whole, and answer it at once."""
-        self.size = read_request(connection, self._note) or self.size
+        size = read_request(connection, self._note)
+        self.size = self.size or size
         connection.sendall(reply(EVENTS))
 
     def _note(self) -> None:

@@ -45,6 +45,10 @@ _VERSION = regex(r"claude-[a-z]+-(\d+)(?:[-.](\d{1,2})(?!\d))?")
 _CALL_ID = regex(r"[A-Za-z0-9_-]+")
 
 
+_PIECE = 64 * 1024
+"""Bytes above which a text is large."""
+
+
 class _Encoded(NamedTuple):
     """A message as JSON (empty without content), and its blocks: the API wants results before anything else."""
 
@@ -92,10 +96,10 @@ class AnthropicMessages:
             parts += [b',"tools":', tools]
         parts.append(b',"messages":[')
         headers = {"anthropic-version": VERSION, **self._endpoint.key_headers("x-api-key")}
-        texts = [*self._begun.texts, *_join(encoded)] or [b""]
-        texts[0] = b"".join((*parts, texts[0]))
-        texts[-1] += b"]}"
-        return HttpCall(url=self._url(request.model), headers=headers, body=b",".join(texts))
+        for number, text in enumerate((*self._begun.texts, *_join(encoded))):
+            parts += [b",", text] if number else [text]
+        parts.append(b"]}")
+        return HttpCall(url=self._url(request.model), headers=headers, body=b"".join(parts))
 
     def _head(self, model: str) -> tuple[bytes, ...]:
         """The beginning of the body: the model, or what Vertex has in its place."""
@@ -123,7 +127,9 @@ class AnthropicMessages:
             or any(first.role is second.role or not second.whole for first, second in pairwise(added))
         ):
             return begun
-        begun.texts.extend(message.whole for message in added)
+        for message in added:
+            begun.texts.append(message.whole)
+            _pack(begun.texts)
         return _Begun(messages[:end], begun.texts)
 
     def reader(self) -> "AnthropicReader":
@@ -242,6 +248,16 @@ def _join(encoded: list[_Encoded]) -> list[bytes]:
     for index in islice(users, MARKED_MESSAGES):
         parts[index] = _mark(parts[index].removesuffix(b"]}")) + b"]}"
     return parts
+
+
+def _pack(texts: list[bytes]) -> None:
+    """Join the last texts into larger ones: to touch thousands of small ones for each request takes long.
+
+    A text is copied a few times at most until it is part of a large one.
+    """
+    while len(texts) > 1 and len(texts[-2]) < min(_PIECE, 2 * len(texts[-1])):
+        last = texts.pop()
+        texts[-1] = b"%s,%s" % (texts[-1], last)
 
 
 def _merge(first: _Encoded, second: _Encoded) -> _Encoded:
