@@ -49,6 +49,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="continue a session (an id, or its beginning); without ID, choose one from a list",
     )
     which.add_argument("--continue", dest="go_on", action="store_true", help="continue this folder's last session")
+    which.add_argument(
+        "--attach",
+        metavar="ID",
+        nargs="?",
+        default="",
+        help="join a session that is open in another terminal; without ID, the one of this folder",
+    )
     parser.add_argument(
         "--screen-reader", action="store_true", default=None, help="plain lines for a screen reader, without redrawing"
     )
