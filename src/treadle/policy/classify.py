@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from treadle.policy.context import FileFacts, FileView, PolicyContext
+from treadle.policy.context import FileFacts, FileView, PolicyContext, RememberedFiles
 from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, unfollowed
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.operations import PathOp
@@ -62,7 +62,7 @@ def _unjudged(command: str, cwd: str, context: PolicyContext, error: Exception) 
 
 def _scene(cwd: str, context: PolicyContext) -> Scene:
     return Scene(
-        context=context,
+        context=replace(context, files=RememberedFiles(context.files)),
         cwds=(cwd,),
         variables=Variables(context.home, {"PWD": cwd}),
         judge_script=_judge_script,

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from typing import Protocol
 
 from treadle.policy.rules import Ruleset
@@ -55,6 +56,17 @@ class FileView(Protocol):
     def read_index(self, path: str) -> bytes | None:
         """Read what a repository has staged; nothing when it is missing, None when it is unreadable or over 32 MiB."""
         ...
+
+
+class RememberedFiles:
+    """Files as they were when first looked at: a judgement asks the same of many a path, and goes by one answer."""
+
+    def __init__(self, files: FileView) -> None:
+        self.resolve = cache(files.resolve)
+        self.facts = cache(files.facts)
+        self.names = cache(files.names)
+        self.read_config = cache(files.read_config)
+        self.read_index = files.read_index
 
 
 def _not_listed(path: str) -> str:  # noqa: ARG001 - no ignore file is known

@@ -91,7 +91,7 @@ systemctl service rc-service = start ; stop ; restart ; reload ; enable ; disabl
 supervisorctl pm2 initctl pg_ctl pg_ctlcluster rabbitmqctl = stop ; restart ; delete ; kill ; shutdown ; reload ;
     flush ; promote ; stop_app ; forget_cluster_node ; force_boot ; startup
 journalctl = --vacuum-size ; --vacuum-time ; --rotate ; --flush
-ip = link set ; addr add ; addr del ; route add ; route del ; netns ; tuntap ; rule
+ip = link set ; add ; del* ; d ; fl* ; change ; replace ; set ; down ; up ; via ; netns ; tuntap ; rule ; -b* ; -n ; -force
 history = -c ; -d ; -w ; -a ; -r ; -n ; -p ; -s
 fc = ;
 compgen complete = -C ; -F
