@@ -11,6 +11,35 @@ from fnmatch import fnmatchcase
 from treadle.policy.marks import split_words
 
 _PATTERNS_TEXT = """
+git-push = -f ; --force ; --force-with-lease ; --force-if-includes ; --mirror ; --delete ; -d ; --prune ; --receive-pack ;
+    --exec ; --no-verify ; --all
+git-fetch git-ls-remote git-clone git-pull = --upload-pack ; --exec ; -u ; -c ; --config ; --template ; --force
+git-init = --template
+git-reset = --hard ; --merge ; --keep
+git-checkout = -f ; --force ; -B ; --ours ; --theirs
+git-switch git-branch = -f ; --force ; -C ; --force-create ; --discard-changes ; -D ; -M
+git-tag = -d ; --delete ; -f ; --force
+git-gc = --prune ; --aggressive
+git-rm git-worktree git-submodule = -f ; --force
+git-commit git-merge = -n ; --no-verify
+git-rebase git-am = -x ; --exec ; --no-verify
+git-difftool git-mergetool = -x ; --extcmd ; --tool
+git-apply = --unsafe-paths
+git-archive = --exec ; --remote
+git-maintenance = start ; register
+git-stash = drop ; clear
+git-reflog git-notes git-lfs git-remote = expire ; delete ; drop ; write ; prune ; migrate ; set-url
+git-read-tree git-checkout-index = --reset ; -u ; -f ; -a
+git-bundle = unbundle
+git-svn = dcommit
+git-update-index = --assume-unchanged ; --skip-worktree
+git-config = -e ; --edit ; edit ; -f ; --file ; --blob ; --system
+git-log git-show git-diff git-diff-tree git-diff-files git-diff-index git-cat-file git-grep = --show-signature ;
+    --ext-diff ; --textconv ; --filters ; --open-files-in-pager
+git-grep = -O
+git-filter-branch git-filter-repo git-replace git-fast-import git-update-ref git-credential git-credential-store
+    git-credential-cache git-credential-osxkeychain git-prune git-daemon git-instaweb git-http-backend git-upload-pack
+    git-receive-pack git-send-email git-imap-send git-shell = ;
 npm pnpm yarn bun = publish ; unpublish ; deprecate ; owner ; token ; login ; adduser ; access ; dist-tag ; config set
     ; config delete ; config edit ; set ; -g install ; --global install ; -g i ; hook ; star ; team ; profile ; global
     add ; -g add ; --global add ; -g uninstall ; -g remove ; -g rm ; -g link ; -g update ; --location=global ;
@@ -155,6 +184,11 @@ ssh = -o ; -F ; -R ; -L ; -D ; -w ; -A ; -E ; -S ; -I ; -J
 telnet ftp tftp = ;
 split = --filter
 hostname = -F ; -b
+date = -s* ; -us ; --set
+sort = --compress-program
+rg = --pre ; --hostname-bin
+ag ack = --pager
+fd fdfind = -x ; -X ; --exec ; --exec-batch
 dmesg = -c ; -C ; --clear ; --read-clear
 go = install *@* ; run *@* ; -ldflags *-extld* ; -ldflags=*-extld* ; -exec ; -toolexec ; env -w ; -vettool ; -overlay
     ; -modfile
@@ -260,13 +294,18 @@ def _present(wanted: str, arguments: Sequence[str]) -> bool:
     if not wanted.startswith("-"):
         return wanted in arguments
     if wanted.startswith("--"):
-        bare = wanted.partition("=")
-        return any(
-            word == wanted or word.startswith(wanted + "=") or (bare[1] and word == bare[0] and bare[2] in arguments)
-            for word in arguments
-        )
+        return any(_is_long(word, wanted, arguments) for word in arguments)
     if len(wanted) > 2:
         return any(word == wanted or word.startswith(wanted + "=") for word in arguments)
     if wanted == "-":
         return "-" in arguments
     return any(word.startswith("-") and not word.startswith("--") and wanted[1] in word[1:] for word in arguments)
+
+
+def _is_long(word: str, wanted: str, arguments: Sequence[str]) -> bool:
+    """Whether a word is a long option, with its value glued or behind it, or cut short as many programs let it be."""
+    option, has_value, value = wanted.partition("=")
+    given = word.partition("=")[0]
+    if has_value:
+        return word == wanted or (word == option and value in arguments)
+    return given == option or (len(given) > 3 and given.startswith("--") and option.startswith(given))

@@ -130,6 +130,11 @@ def _braces(atoms: list[_Atom]) -> Iterator[list[_Atom]]:
     yield atoms
 
 
+def in_braces(text: str) -> list[str]:
+    """Write out the alternatives that stand in braces. Raises `ExpansionBudgetError`."""
+    return ["".join(atom for atom in atoms if isinstance(atom, str)) for atoms in _braces(list(text))]
+
+
 def _choices(atoms: list[_Atom], start: int) -> tuple[list[list[_Atom]], int]:
     """Give what a brace group at `start` stands for, and where it ends; nothing when it is none."""
     depth = 0

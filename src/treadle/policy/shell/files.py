@@ -1,15 +1,15 @@
-"""Programs that create, copy, move, link and delete files."""
+"""Programs that create, copy, move, link and delete files: every operand is a path that may be changed."""
 
 import posixpath
 import re
 from collections.abc import Callable, Sequence
 
+from treadle.policy.context import FileKind
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, split_words
 from treadle.policy.operations import PathOp
-from treadle.policy.shell.options import Arguments, Table, judge_arguments, read_arguments, read_table
+from treadle.policy.shell.reach import judge_reach
 from treadle.policy.shell.scene import FREE_TARGETS, Scene
-from treadle.policy.shell.trees import judge_trees
 from treadle.protocol.tools import Risk
 
 _REGENERABLE = frozenset(
@@ -21,104 +21,117 @@ _REGENERABLE = frozenset(
 )
 """Directories that tools make again; deleting others recursively may destroy work."""
 
-_WRITERS = {
-    "touch": "-acmhf -d: -r< -t: --no-create --date: --reference< --time: | WRITE*",
-    "mkdir": "-pv -m: --parents --mode: --verbose | WRITE*",
-    "rmdir": "-pv --parents --ignore-fail-on-non-empty --verbose | WRITE*",
-    "tee": "-aip --append --ignore-interrupts | WRITE*",
-    "truncate": "-co -s: -r< --size: --reference< --no-create | WRITE*",
-    "unlink": " | WRITE",
-    "unzip": "-nofqujaCLXKB -d> -x: -P: | READ TEXT*",
-    "mkfifo": "-m: | WRITE*",
-    "mktemp": "-dqut -p> --directory --tmpdir> --suffix: | WRITE*",
-    "split": "-dxeu -a: -b: -C: -l: -n: -t: --filter! --numeric-suffixes? --bytes: --lines: | READ WRITE",
-    "csplit": "-ksqz -f> -b: -n: --prefix> --digits: --quiet | READ TEXT*",
-    "unix2dos": "-kqo --keepdate | WRITE*",
-    "dos2unix": "-kqo --keepdate | WRITE*",
-    "ex": " | WRITE*",
-    "ed": "-s | WRITE",
-    "gzip": "-123456789dfkrvqnN -S: --best --fast --keep --force --recursive --decompress | WRITE*",
-    "gunzip": "-fkrvq --keep --force | WRITE*",
-    "bzip2": "-123456789dfkvqz --keep --force --decompress | WRITE*",
-    "bunzip2": "-fkvq --keep --force | WRITE*",
-    "xz": "-0123456789dfkvqzeT --keep --force --decompress | WRITE*",
-    "zstd": "-0123456789dfkvqT -o> --rm --keep --force --decompress | WRITE*",
-    "chmod": "-cfv --changes --silent --quiet --verbose --reference< | TEXT WRITE*",
-    "chown": "-cfvh --reference< --no-dereference | TEXT WRITE*",
-    "chgrp": "-cfvh --reference< --no-dereference | TEXT WRITE*",
-    "patch": """
-    -0123456789bcEefIlNnRstTuvZ -B: -d> -D: -F: -g: -i< -o> -p: -r> -V: -Y: -z: --strip: --input< --dry-run
-    --reverse --directory> --output> --forward | WRITE READ
-""",
-}
-_OBEYS = {
-    **dict.fromkeys(("ed", "ex"), "runs commands from its input"),
-    "patch": "changes the files that the patch names",
-    "unzip": "writes the files that the archive names",
-}
-"""Writers for which the line does not say which files are written."""
-
-_COMPRESSORS = frozenset({"gzip", "gunzip", "bzip2", "bunzip2", "xz", "zstd"})
-_COPY = read_table(
-    """
-    -abdfiHlLnNpPRrsTuvxZDcC -t> -S: -g: -m: -o: --archive --backup? --force --interactive --link --dereference
-    --no-clobber --no-dereference --preserve? --no-preserve: --parents --recursive --reflink? --symbolic-link
-    --target-directory> --no-target-directory --update? --verbose --directory --mode: --owner: --group: --strip
-"""
+_PLAIN = re.compile(
+    r"-[acdfhilnpqrsuvkLPRHT]+|--(parents|verbose|force|recursive|archive|no-clobber|append|no-create|symbolic|relative)"
 )
-_REMOVE = read_table("""
-    -fiIrRdvPx --force --interactive? --recursive --dir --verbose --one-file-system --no-preserve-root!
-    --preserve-root?
-""")
+"""Options that leave it at the files that are named."""
+
+_NAMED = frozenset(split_words("touch mkdir rmdir tee truncate unlink mkfifo cp mv ln link install gzip gunzip xz"))
+"""Programs that change the files they are given and no others."""
+
+_FURTHER = frozenset(
+    split_words("mktemp split csplit unix2dos dos2unix ex ed bzip2 bunzip2 zstd patch unzip chmod chown chgrp")
+)
+"""The same, and others besides: what an archive, a patch or their input names, or permissions."""
+
+_COPIES = frozenset({"cp", "mv", "install", "ln", "link"})
 _SCRATCH = re.compile(r"(/private)?/tmp/.")
 _NUMERIC_MODE = re.compile(r"[0-7]{3,4}")
 _SYMBOLIC_MODE = re.compile(r"([ugoa]*)[+=]([rwxXst]*)")
 
 
-def judge_files(name: str, words: Sequence[str], scene: Scene) -> list[Finding] | None:
-    """Judge a program of this family; None when it is none."""
-    judge = _SPECIAL.get(name)
-    if judge is not None:
-        return judge(name, words, scene)
-    options = _WRITERS.get(name)
-    if options is None:
-        return None
-    table = read_table(options)
-    findings = [Finding(Risk.WRITE, "writer", f"{name} changes files"), *_judge(name, table, words, scene)]
-    if name == "mkdir":
-        findings = [unclear("scratch", one.text) if _SCRATCH.match(one.path) else one for one in findings]
-    if name in _OBEYS:
-        findings.append(unclear("unknown-writes", f"{name} {_OBEYS[name]}"))
+def is_writer(name: str) -> bool:
+    """Whether a program belongs to this family."""
+    return name in _SPECIAL or name in _NAMED or name in _FURTHER
+
+
+def judge_files(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge a program of this family."""
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(name, words, scene)
+    operands = _operands(words)
+    findings = [Finding(Risk.WRITE, "writer", f"{name} changes files"), *_options(name, words, scene)]
+    if name in _FURTHER:
+        findings.append(unclear("unknown-writes", f"{name} changes more than the line says"))
+    if name in _COPIES:
+        return findings + _copy(name, operands, scene)
+    if name == "tee" and FREE_TARGETS.issuperset(words):
+        return [Finding(Risk.READ, "reader", "tee passes its input on")]
+    for operand in operands:
+        found = scene.path(operand, PathOp.WRITE)
+        scratch = name == "mkdir" and all(_SCRATCH.match(one.path) for one in found)
+        findings.extend([unclear("scratch", one.text) for one in found] if scratch else found)
+    if name in ("chmod", "chown", "chgrp"):
+        findings.extend(_change_mode(name, words))
     if name in ("ed", "ex") and (scene.feed.is_pipe or "!" in (scene.feed.text or "")):
         findings.append(dangerous("piped-script", f"the input of {name} may run commands"))
-    if name in _COMPRESSORS and any(re.fullmatch(r"-\w*r\w*|--recursive", word) for word in words):
-        findings.append(unclear("unknown-writes", f"{name} changes every file below"))
     return findings
 
 
-def is_writer(name: str) -> bool:
-    """Whether a program belongs to this family."""
-    return name in _SPECIAL or name in _WRITERS
+def _operands(words: Sequence[str]) -> list[str]:
+    ends = words.index("--") if "--" in words else len(words)
+    return [word for word in words[:ends] if not word.startswith("-") or word == "-"] + list(words[ends + 1 :])
 
 
-def _judge(name: str, table: Table, words: Sequence[str], scene: Scene) -> list[Finding]:
-    return judge_arguments(name, table, read_arguments(table, words), scene)
+def _options(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    strange = [
+        word for word in words if word.startswith("-") and word not in ("-", "--") and not _PLAIN.fullmatch(word)
+    ]
+    strange += [word for word in words if not is_static(word[:1])]
+    findings = [found for word in (words if strange else ()) for found in scene.mentions(word)]
+    if name not in ("touch", "tee") and any(
+        re.fullmatch(r"-\w*[aRr]\w*|--recursive|--archive", word) for word in words
+    ):
+        findings.append(unclear("unknown-writes", f"{name} changes every file below"))
+    for word in strange:
+        text = f"{name}: {shown(word)!r} is not an option known to be harmless, or could be one"
+        findings.append(unclear("unknown-option", text))
+        _, _, value = word.partition("=")
+        findings.extend(scene.path(value, PathOp.WRITE) if value else [])
+    return findings
+
+
+def _copy(name: str, operands: Sequence[str], scene: Scene) -> list[Finding]:
+    findings: list[Finding] = []
+    *sources, target = operands or [""]
+    moves = name == "mv"
+    for source in sources or ([target] if name == "ln" else []):
+        findings.extend(scene.path(source, PathOp.READ))
+        if moves or name in ("ln", "link"):
+            findings.extend(scene.path(source, PathOp.WRITE))
+        if moves and _is_folder(source, scene):
+            findings.append(unclear("unknown-writes", f"{name} {shown(source)} takes along whatever it holds"))
+        # Into a directory, a copy keeps its name: the name counts as a target too.
+        kept = scene.path(posixpath.join(target, posixpath.basename(source.rstrip("/"))), PathOp.WRITE)
+        findings.extend(found for found in kept if found.rule == "control-write")
+    if name in ("ln", "link") and any(found.rule == "read-outside" for found in findings):
+        findings.append(dangerous("link-outside", "creates a link in the workspace to something outside it"))
+    if moves and target.startswith("/dev/"):
+        findings.append(dangerous("delete-tree", f"moves files away into {target}"))
+    if name == "install" and any(map(_is_dangerous_mode, sources)):
+        findings.append(dangerous("mode", "gives a file dangerous permissions"))
+    return [*findings, *(scene.path(target, PathOp.WRITE) if target else [])]
+
+
+def _is_folder(path: str, scene: Scene) -> bool:
+    if not is_static(path) or scene.cwd == UNKNOWN:
+        return True
+    facts = scene.context.files.facts(posixpath.normpath(posixpath.join(scene.cwd, path)))
+    return facts is not None and facts.kind is FileKind.DIRECTORY
 
 
 def _remove(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    arguments = read_arguments(_REMOVE, words)
-    findings = judge_arguments(name, _REMOVE, Arguments(arguments.given, (), arguments.strange), scene)
-    findings.append(Finding(Risk.EXECUTE, "delete", f"{name} deletes files"))
-    recursive = arguments.has("-r", "-R", "--recursive")
-    if arguments.strange and not recursive:
-        recursive = any(re.match(r"-\w*[rR]", word) for word in arguments.strange)
-    for operand in arguments.operands:
+    findings = [Finding(Risk.EXECUTE, "delete", f"{name} deletes files")]
+    operands = _operands(words)
+    recursive = name != "rm" or any(re.match(r"-\w*[rR]|--r", word) for word in words)
+    for operand in operands:
         findings.extend(scene.path(operand, PathOp.WRITE))
         if recursive and not _is_regenerable(operand, scene):
             findings.append(dangerous("delete-tree", f"deletes {shown(operand)} and everything below it"))
-        elif _is_everything(operand):
+        elif is_glob(operand) and not re.search(r"[A-Za-z0-9]", posixpath.basename(operand.rstrip("/"))):
             findings.append(dangerous("delete-all", f"deletes everything that {shown(operand)} matches"))
-    if recursive and not arguments.operands:
+    if recursive and not operands:
         findings.append(dangerous("delete-tree", "deletes a tree that is unknown until it runs"))
     return findings
 
@@ -129,77 +142,12 @@ def _is_regenerable(operand: str, scene: Scene) -> bool:
     return posixpath.basename(operand.rstrip("/")) in _REGENERABLE
 
 
-def _is_everything(operand: str) -> bool:
-    last = posixpath.basename(operand.rstrip("/"))
-    return is_glob(operand) and not re.search(r"[A-Za-z0-9]", last)
-
-
-def _remove_trees(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    return _remove("rm", ("-rf", *(word for word in words if not word.startswith("-"))), scene)
-
-
-def _copy(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    arguments = read_arguments(_COPY, words)
-    moves = name == "mv"
-    findings = [Finding(Risk.WRITE, "writer", f"{name} changes files")]
-    findings.extend(judge_arguments(name, _COPY, Arguments(arguments.given, (), arguments.strange), scene))
-    if name == "install" and arguments.has("-d", "--directory"):
-        return findings + [found for operand in arguments.operands for found in scene.path(operand, PathOp.WRITE)]
-    has_target = arguments.has("-t", "--target-directory")
-    sources = arguments.operands if has_target else arguments.operands[:-1]
-    for source in sources:
-        findings.extend(scene.path(source, PathOp.READ))
-        if moves:
-            findings.extend(scene.path(source, PathOp.WRITE))
-    for target in arguments.operands[len(sources) :]:
-        if moves and target.startswith("/dev/"):
-            findings.append(dangerous("delete-tree", f"moves files away into {target}"))
-        findings.extend(scene.path(target, PathOp.WRITE))
-        # Into a directory, a copy keeps its name: the name counts as a target too.
-        for source in sources:
-            findings.extend(_control_target(posixpath.join(target, posixpath.basename(source.rstrip("/"))), scene))
-    if name != "install" and (moves or arguments.has("-r", "-R", "-a", "--recursive", "--archive")):
-        findings.extend(judge_trees(sources, scene))
-    if name == "install" and any(map(_is_dangerous_mode, arguments.values("-m", "--mode"))):
-        findings.append(dangerous("mode", "gives a file dangerous permissions"))
-    return findings
-
-
-def _control_target(path: str, scene: Scene) -> list[Finding]:
-    return [finding for finding in scene.path(path, PathOp.WRITE) if finding.rule == "control-write"]
-
-
-def _link(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    table = read_table("""
-    -fnsvribTLP -t> -S: --symbolic --force --no-dereference --verbose --relative --backup? --target-directory>
-    --no-target-directory --logical --physical
-""")
-    arguments = read_arguments(table, words)
-    findings = [Finding(Risk.WRITE, "writer", f"{name} creates another name for a file")]
-    findings.extend(judge_arguments(name, table, Arguments(arguments.given, (), arguments.strange), scene))
-    operands = arguments.operands
-    targets = operands if len(operands) == 1 or arguments.has("-t", "--target-directory") else operands[:-1]
-    for target in targets:
-        found = [*scene.path(target, PathOp.READ), *scene.path(target, PathOp.WRITE)]
-        findings.extend(found)
-        if any(finding.rule == "read-outside" for finding in found):
-            findings.append(dangerous("link-outside", "creates a link in the workspace to something outside it"))
-    for link in operands[len(targets) :]:
-        findings.extend(scene.path(link, PathOp.WRITE))
-    return findings
-
-
-def _change_mode(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    # `-x` or `-w` is a mode here, not an option.
-    plain = [word for word in words if not re.fullmatch(r"-[rwxXst]+", word)]
-    taken = len(plain) != len(words)
-    table = read_table(_WRITERS[name].replace("TEXT ", "") if taken else _WRITERS[name])
-    findings = [Finding(Risk.EXECUTE, "mode", f"{name} changes permissions"), *_judge(name, table, plain, scene)]
+def _change_mode(name: str, words: Sequence[str]) -> list[Finding]:
     if any(re.fullmatch(r"-\w*R\w*|--recurs\w*", word) for word in words):
-        findings.append(dangerous("mode", f"{name} changes the permissions of a whole tree"))
+        return [dangerous("mode", f"{name} changes the permissions of a whole tree")]
     if name == "chmod" and any(map(_is_dangerous_mode, words[:3])):
-        findings.append(dangerous("mode", "gives permissions to everybody, or runs as the owner"))
-    return findings
+        return [dangerous("mode", "gives permissions to everybody, or runs as the owner")]
+    return []
 
 
 def _is_dangerous_mode(text: str) -> bool:
@@ -213,74 +161,39 @@ def _is_dangerous_mode(text: str) -> bool:
     )
 
 
-def _convert(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _convert(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.WRITE, "writer", "dd copies bytes")]
     for word in words:
         key, _, value = word.partition("=")
-        if key == "if":
-            findings.extend(scene.path(value, PathOp.READ) if value != "/dev/zero" else [])
-        elif key == "of":
-            findings.extend(scene.path(value, PathOp.WRITE))
-        elif key not in ("bs", "count", "skip", "seek", "status", "conv", "iflag", "oflag", "ibs", "obs"):
-            findings.append(unclear("unknown-option", f"{name}: {word!r} is not understood"))
+        if key in ("if", "of") and value != "/dev/zero":
+            findings.extend(scene.path(value, PathOp.READ if key == "if" else PathOp.WRITE))
+        else:
             findings.extend(scene.mentions(word))
     return findings
 
 
-def _tee(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    """Judge tee: what goes to the output anyway changes nothing."""
-    table = read_table(_WRITERS[name])
-    arguments = read_arguments(table, words)
-    if not arguments.strange and FREE_TARGETS.issuperset(arguments.operands):
-        return [Finding(Risk.READ, "reader", "tee passes its input on")]
-    return [Finding(Risk.WRITE, "writer", "tee changes files"), *judge_arguments(name, table, arguments, scene)]
-
-
 def _archive(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    """Judge tar: listing reads, everything else writes; old-style option letters have no dash."""
-    words = list(words)
-    if words and not words[0].startswith("-") and re.fullmatch(r"[A-Za-z]+", words[0]):
-        words[0] = "-" + words[0]
+    """Judge tar: plain listing and printing reads, everything else writes; old-style option letters have no dash."""
+    first, *rest = (*words, "")
+    letters = re.fullmatch(r"-?([A-Za-z]*)", first)
     findings = [found for word in words for found in scene.mentions(word)]
-    letters = "".join(word[1:] for word in words if word.startswith("-") and not word.startswith("--"))
-    if "P" in letters or "I" in letters or "F" in letters:
-        findings.append(dangerous("dangerous-option", "tar changes the directory or runs a program"))
-    table = read_table("""
-    -tcxruAdvzjJakpOmhSsUWl -f< -C> -T< -X< --list --verbose --file< --gzip --bzip2 --xz --zstd --wildcards
-    --exclude: --directory> --strip-components: --use-compress-program! --to-command! --checkpoint-action!
-    --info-script! --new-volume-script! --rsh-command! --rmt-command! --absolute-names! --remove-files!
-    --files-from< --exclude-from< --to-stdout | TEXT*
-""")
-    arguments = read_arguments(table, words)
-    lists = arguments.has("-t", "--list") and not re.search(r"[xcruAdU]", letters)
-    if "c" in letters or "r" in letters or "u" in letters:
-        findings.extend(found for operand in arguments.operands for found in scene.path(operand, PathOp.READ))
-    prints = arguments.has("-x") and arguments.has("-O", "--to-stdout") and not re.search(r"[cruAdU]", letters)
-    findings.extend(judge_arguments(name, table, arguments, scene))
-    if any(":" in value for value in arguments.values("-f", "--file")):
-        findings.append(dangerous("dangerous-option", "tar reaches another machine"))
-    if not (lists or prints) or arguments.strange:
-        findings.append(Finding(Risk.WRITE, "writer", "tar creates or changes files"))
-    if not (lists or prints) and "x" in letters + "".join(word for word in words if word in ("--extract", "--get")):
-        findings.append(unclear("unknown-writes", "tar writes the files that the archive names"))
-    return findings
+    if letters and re.search(r"[PIF]", letters[1]):
+        findings.append(dangerous("dangerous-option", f"{name} changes other files or runs a program"))
+    for option, value in zip(words, rest, strict=False):
+        if option in ("-C", "-f", "--directory", "--file"):
+            findings.extend(scene.path(value, PathOp.WRITE))
+    if any(re.match(r"[\w.@-]+:", word) for word in rest):
+        findings.append(dangerous("dangerous-option", f"{name} reaches another machine"))
+    if letters and re.fullmatch(r"t[vzjJa]*f|x[zjJ]*O[zjJ]*f|t[vzjJ]*", letters[1]) and rest[:1]:
+        reads = [found for word in rest if word for found in scene.path(word, PathOp.READ)]
+        others = [word for word in rest if word.startswith("-")]
+        return [*findings, *reads, *(unclear("unknown-option", f"{name} {word} may do more") for word in others)]
+    findings.extend(judge_reach(name, words, scene))
+    return [*findings, unclear("unknown-writes", f"{name} writes the files that the archive or the line names")]
 
 
 _SPECIAL: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
-    "rm": _remove,
-    "rimraf": _remove_trees,
-    "del-cli": _remove_trees,
-    "cp": _copy,
-    "mv": _copy,
-    "install": _copy,
-    "ln": _link,
-    "link": _link,
-    "chmod": _change_mode,
-    "chown": _change_mode,
-    "chgrp": _change_mode,
+    **dict.fromkeys(("rm", "rimraf", "del-cli"), _remove),
+    **dict.fromkeys(("tar", "bsdtar", "gtar"), _archive),
     "dd": _convert,
-    "tee": _tee,
-    "tar": _archive,
-    "bsdtar": _archive,
-    "gtar": _archive,
 }

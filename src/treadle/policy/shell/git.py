@@ -1,4 +1,4 @@
-"""git: what reads, what destroys, and what the repository's own configuration would run."""
+"""git: what only reads, what destroys, and what the repository's own configuration would run."""
 
 import posixpath
 import re
@@ -6,42 +6,85 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown
+from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, split_words
 from treadle.policy.operations import PathOp
 from treadle.policy.repository import hooks, surprising_settings
-from treadle.policy.shell.git_tables import (
-    DANGEROUS,
-    HARMLESS_KEYS,
-    LISTING,
-    READING_FORMS,
-    SHOWING_KEYS,
-    STANDING_ALONE,
-    harmful_options,
-    reader_table,
-)
+from treadle.policy.shell.danger_forms import dangerous_form
 from treadle.policy.shell.many import judge_whole
-from treadle.policy.shell.options import Arguments, Given, Role, read_arguments, read_table
+from treadle.policy.shell.options import Arguments, read_arguments, read_table
 from treadle.policy.shell.outputs import judge_outputs
 from treadle.policy.shell.publishing import PUBLISHES
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
 
 _GLOBAL = read_table(
-    """
-    -pPvh -C: -c: --no-pager --paginate --no-optional-locks --literal-pathspecs --glob-pathspecs
-    --no-replace-objects --bare --git-dir! --work-tree! --exec-path! --config-env! --namespace: --attr-source:
-    --version --help --icase-pathspecs
-"""
+    "-pPvh -C: -c: --no-pager --paginate --no-optional-locks --literal-pathspecs --bare --version --namespace: --git-dir:"
+    " --work-tree: --exec-path? --config-env:"
 )
-_CONFIG_READ_FLAGS = frozenset(
-    {"--get", "--get-all", "--show-origin", "--show-scope", "--local", "--global", "--type", "--null", "-z"}
+_ELSEWHERE = ("--git-dir", "--work-tree", "--exec-path", "--config-env")
+_READERS = frozenset(
+    split_words("""
+    status diff log show shortlog rev-list rev-parse reflog ls-files ls-tree cat-file for-each-ref show-ref merge-base
+    name-rev describe blame grep cherry count-objects check-ignore check-attr diff-tree diff-index diff-files branch tag
+    stash remote worktree submodule version
+""")
 )
+_SHORT = re.compile(r"-[0-9abcdDeEFGhHiIklLmMnNopPqrsStuUvwWxXyzZ]+|-[nULSGABCM].+|-u(no|all)")
+_LONG = frozenset(
+    split_words("""
+    --stat --numstat --shortstat --summary --dirstat --name-only --name-status --color --no-color --word-diff --patch
+    --no-patch --raw --oneline --minimal --patience --histogram --ignore-all-space --ignore-space-change
+    --ignore-blank-lines --function-context --unified --no-renames --find-renames --find-copies --diff-filter --cached
+    --staged --merge-base --check --exit-code --quiet --no-ext-diff --no-textconv --text --relative --pickaxe-regex
+    --compact-summary --color-words --max-count --skip --since --after --until --before --author --committer --grep
+    --all-match --invert-grep --regexp-ignore-case --merges --no-merges --first-parent --all --branches --tags --remotes
+    --glob --exclude --format --pretty --date --graph --decorate --no-decorate --abbrev-commit --abbrev --follow
+    --reverse --topo-order --date-order --walk-reflogs --left-right --cherry-pick --cherry-mark --relative-date --parents
+    --count --max-parents --not --no-walk --objects --simplify-by-decoration --short --branch --show-stash --porcelain
+    --long --untracked-files --ignored --verify --abbrev-ref --symbolic-full-name --show-toplevel --show-prefix --git-dir
+    --is-inside-work-tree --git-path --deleted --modified --others --stage --unmerged --directory --exclude-standard
+    --error-unmatch --full-name --points-at --contains --no-contains --merged --no-merged --sort --heads --is-ancestor
+    --always --exact-match --match --dirty --show-email --line-porcelain --ignore-case --word-regexp --extended-regexp
+    --fixed-strings --line-number --files-with-matches --break --heading --show-function --root --no-commit-id
+    --show-current --list --verbose --null --and --or --no-pager --fork-point --octopus
+""")
+)
+"""Options with which these subcommands only show; they take their values glued or as another operand."""
+
+_LISTS = {
+    "branch": frozenset(
+        "-l --list -a -r -v -vv -av --all --remotes --contains --no-contains --merged --no-merged".split()
+    ),
+    "tag": frozenset("-l --list -n --contains --no-contains --merged --no-merged --points-at".split()),
+}
+"""Subcommands that create something when an operand comes without one of these options."""
+
+_FIRST_WORDS = {
+    "stash": ("list", "show"),
+    "remote": ("-v", "get-url"),
+    "worktree": ("list",),
+    "submodule": ("status",),
+    "reflog": ("show",),
+}
+"""First words with which a subcommand that otherwise changes something only shows; none but for stash is one, too."""
+
+_HARMLESS_KEYS = re.compile(
+    r"(user\.(name|email)|color\..*|advice\..*|column\.ui|core\.(quotepath|abbrev|autocrlf|eol|ignorecase|safecrlf|filemode)"
+    r"|log\.(date|decorate|abbrevcommit)|diff\.(algorithm|renames|context|mnemonicprefix|noprefix|colormoved)"
+    r"|init\.defaultbranch|pull\.(rebase|ff)|push\.(default|autosetupremote)|fetch\.prune|merge\.conflictstyle"
+    r"|branch\.[^.]*\.(remote|merge|rebase)|rerere\.enabled)",
+    re.IGNORECASE,
+)
+"""Settings that change how something looks, or a habit, whatever they are set to."""
+
+_CONFIG_READS = frozenset("--get --get-all --show-origin --show-scope --local --global --type --null -z".split())
+_HARDENED = frozenset({"core.pager=cat", "core.pager=", "core.fsmonitor=false", "core.hooksPath=/dev/null"})
 _NOT_TRUSTED = "the folder is not trusted (`treadle trust`) and has its own settings"
 _NAMES_ONLY = frozenset({"check-ignore", "check-attr", "ls-files", "status"})
 """Subcommands that show that a file is there, never what it holds."""
 
+_MAKES = frozenset({"clone", "init", "worktree", "bundle", "mv", "rm"})
 _CREDENTIAL = re.compile(r"token|passw|credential|extraheader", re.IGNORECASE)
-_HARDENED = frozenset({"core.pager=cat", "core.pager=", "core.fsmonitor=false", "core.hooksPath=/dev/null"})
 
 
 def judge_git(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -51,164 +94,101 @@ def judge_git(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     for place in outer.values("-C"):
         scene = replace(scene, cwds=tuple(posixpath.join(cwd, place) for cwd in scene.cwds))
         scene.trace.places.extend(scene.cwds)
-    if any("::" in word and re.match(r"(ext|fd)::", word) for word in words):
+    if any(re.match(r"(ext|fd)::", word) for word in words):
         findings.append(dangerous("git-transport", "the address runs a command"))
     if not outer.operands:
-        tells = outer.has("--version", "-v", "--help", "-h") and not outer.strange and len(outer.given) == 1
-        return [
-            *findings,
-            Finding(Risk.READ, "version", "git prints its version or help") if tells else unclear("git", "no command"),
-        ]
+        tells = list(words) in (["--version"], ["-v"])
+        version = Finding(Risk.READ, "version", "git prints its version")
+        return [*findings, version if tells else unclear("git", "no command")]
     command, *rest = outer.operands
     if not is_static(command):
         return [*findings, dangerous("unknown-program", "the git command is unknown until it runs")]
     if outer.strange:
-        findings.extend(
-            found for word in rest for found in _judge_git_command(word, rest, scene) if found.risk is Risk.CRITICAL
-        )
-    return findings + _judge_git_command(command, rest, scene)
+        # The option may take the first word that is no option.
+        findings.extend(found for word in rest for found in _command(word, rest, scene) if found.risk is Risk.CRITICAL)
+    return findings + _command(command, rest, scene)
 
 
 def _judge_global(outer: Arguments, scene: Scene) -> list[Finding]:
     findings = [unclear("unknown-option", f"git: {shown(word)!r} is not a known option") for word in outer.strange]
     for option in outer.given:
-        if option.role is Role.HARM:
+        if option.name in _ELSEWHERE:
             findings.append(dangerous("git-option", f"git {option.name} uses other programs or another repository"))
         if option.name == "-C" and option.value is not None:
-            found = scene.path(option.value, PathOp.LIST)
-            findings.extend(found)
-            is_known = is_static(option.value) and len(outer.values("-C")) == 1
-            there = all(scene.context.trusts(posixpath.join(cwd, option.value)) for cwd in scene.cwds)
-            trusted = scene.is_trusted and is_known and there
-            if not trusted or any(one.risk is not Risk.READ for one in found):
-                asks = not (scene.is_trusted and there)
-                elsewhere = "git -C works in another directory"
-                findings.append(Finding(Risk.EXECUTE, "git-option", elsewhere, always_asks=asks))
+            findings.extend(_judge_place(option.value, outer, scene))
         if option.name in ("-p", "--paginate"):
             findings.append(unclear("git-option", "git starts a pager"))
-        if option.name == "-c":
-            findings.extend(_judge_setting(option.value or ""))
+        if option.name == "-c" and not _is_harmless(option.value or ""):
+            findings.append(dangerous("git-option", f"git -c {option.value} can make git run something"))
     return findings
 
 
-def _judge_setting(setting: str) -> list[Finding]:
+def _judge_place(place: str, outer: Arguments, scene: Scene) -> list[Finding]:
+    found = scene.path(place, PathOp.LIST)
+    is_known = is_static(place) and len(outer.values("-C")) == 1
+    trusted = scene.is_trusted and all(scene.context.trusts(posixpath.join(cwd, place)) for cwd in scene.cwds)
+    if trusted and is_known and all(one.risk is Risk.READ for one in found):
+        return found
+    elsewhere = "git -C works in another directory"
+    return [*found, Finding(Risk.EXECUTE, "git-option", elsewhere, always_asks=not trusted)]
+
+
+def _is_harmless(setting: str) -> bool:
     key = setting.partition("=")[0]
-    if is_static(setting) and (setting in _HARDENED or SHOWING_KEYS.fullmatch(key)):
-        return []
-    if is_static(setting) and HARMLESS_KEYS.fullmatch(key):
-        return [unclear("git-option", f"git -c {key} overrides a setting")]
-    return [dangerous("git-option", f"git -c {key} can make git run something")]
+    return is_static(setting) and (setting in _HARDENED or _HARMLESS_KEYS.fullmatch(key) is not None)
 
 
-def _judge_git_command(command: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    asks = Finding(Risk.EXECUTE, "git", f"this use of git {command} is not known to be read-only")
-    findings = [asks, *judge_outputs(_spelled(words), scene)]
-    if command in DANGEROUS:
-        findings.append(dangerous("git", f"git {command} {DANGEROUS[command]}"))
-    harmful = _harmful_option(command, words)
-    if harmful is not None:
-        findings.append(dangerous("git-option", f"git {command} {harmful} destroys, leaks or runs something"))
-    if command not in _NAMES_ONLY:
-        findings.extend(_secret_operands(words, scene))
-    reading = _reading(command, words, scene)
-    if reading is not None:
-        return [*findings[1:], *reading, *_repository(command, scene)]
+def _command(command: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    # Other options name a directory to write to.
+    spelled = [re.sub(r"^--(separate-git-dir|directory)\b", "--output", word) for word in words]
+    findings = judge_outputs(spelled, scene)
+    form = dangerous_form(f"git-{command}", words[: words.index("--")] if "--" in words else words)
+    if form is not None:
+        findings.append(dangerous("git", f"{form} destroys, leaks or runs something"))
+    telling = [word for word in words if word.startswith("-") or command not in _NAMES_ONLY]
+    named = (found for word in telling for found in scene.mentions(word))
+    findings.extend(found for found in named if found.rule == "secret-read")
+    if command in _MAKES:
+        findings.extend(_made(command, words, scene))
     special = _SPECIAL.get(command)
-    found = special(words, scene) if special is not None else []
-    untrusted = [] if any(finding.rule == "untrusted" for finding in found) else _untrusted(scene)
-    return [*findings[any(finding.rule == "git-read" for finding in found) :], *found, *untrusted]
+    found = special(words, scene) if special is not None else _reading(command, words, scene)
+    if any(one.rule == "git-read" for one in found):
+        return [*findings, *found, *_repository(command, scene)]
+    asks = Finding(Risk.EXECUTE, "git", f"this use of git {command} is not known to be read-only")
+    return [asks, *findings, *found, *_untrusted(scene)]
 
 
-def _spelled(words: Sequence[str]) -> list[str]:
-    """Write other options that name a directory to write to as outputs."""
-    return [re.sub(r"^--(separate-git-dir|directory)\b", "--output", word) for word in words]
-
-
-def _harmful_option(command: str, words: Sequence[str]) -> str | None:
-    """Find an option that does harm, also abbreviated or in a cluster of short ones."""
-    for word in words:
-        if word == "--":
-            return None
-        for option in harmful_options(command):
-            name = word.partition("=")[0]
-            if word == option or (name.startswith("--") and len(name) > 3 and option.startswith(name)):
-                return option
-            cluster = len(option) == 2 and option[0] == "-" and re.match(r"-[A-Za-z]+", word)
-            if cluster and option[1] in word[1:] and not word.startswith(("-m", "-n", "-C", "-F")):
-                return option
-    return None
-
-
-def _secret_operands(words: Sequence[str], scene: Scene) -> list[Finding]:
-    found = (finding for word in words for finding in scene.mentions(word))
-    return [finding for finding in found if finding.rule == "secret-read"]
-
-
-def _reading(command: str, words: Sequence[str], scene: Scene) -> list[Finding] | None:
-    """Judge a subcommand that reads; None when this use of it is none."""
-    for form in READING_FORMS.get(command, ()):
-        if tuple(words[: len(form)]) == form and (len(words) == len(form) or form not in STANDING_ALONE):
-            shows = Finding(Risk.READ, "git-read", f"git {command} only shows")
-            if (command, form) == ("stash", ("list",)):
-                return [shows, *(_by_table("stash-list", words[1:], scene) or [])]
-            return [shows, *_plain_rest(words[len(form) :])]
-    return _by_table(command, words, scene)
-
-
-def _by_table(command: str, words: Sequence[str], scene: Scene) -> list[Finding] | None:
-    table = reader_table(command)
-    if table is None:
-        return None
-    arguments = read_arguments(table, words)
-    needed = LISTING.get(command)
-    if needed is not None and arguments.operands and not arguments.has(*needed.split()):
-        return None
+def _reading(command: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge a subcommand that reads; nothing when this use of it is none."""
+    if command not in _READERS:
+        return []
+    first = "".join(words[:1])
+    if command in _FIRST_WORDS and first not in _FIRST_WORDS[command] and (words or command == "stash"):
+        if command != "reflog" or not first.startswith("-"):
+            return []
+    options = [word for word in words if word.startswith("-")]
+    operands = [word for word in words if not word.startswith("-")]
+    if command in _LISTS and operands and _LISTS[command].isdisjoint(word.partition("=")[0] for word in options):
+        return []
     findings = [Finding(Risk.READ, "git-read", f"git {command} only reads")]
-    findings.extend(
-        unclear("unknown-option", f"git {command}: {shown(word)!r} is not known to be harmless")
-        for word in arguments.strange
-    )
-    for option in arguments.given:
-        findings.extend(_git_option(command, option, scene))
-    for operand in arguments.operands:
-        findings.extend(_git_operand(operand, scene, is_path="--no-index" in words))
-    if arguments.has("--batch", "--batch-check"):
-        findings.append(unclear("git", "the objects are named by the input"))
+    for word in options:
+        findings.extend(_git_option(command, word))
+    for operand in operands:
+        if operand.startswith(("/", "../")) or operand == "..":
+            findings.extend(scene.path(operand, PathOp.READ))
+        elif UNKNOWN in operand or not is_static(operand[:1]):
+            findings.append(unclear("unknown-operand", "the revision or path is unknown until it runs"))
     return findings
 
 
-def _plain_rest(words: Sequence[str]) -> list[Finding]:
-    plain = re.compile(r"-p|-u|--stat|--patch|--name-only|--porcelain|-z|stash@\{\d+\}|\d+|[A-Za-z][\w./-]*")
-    return [
-        unclear("unknown-option", f"git: {shown(word)!r} is not known to be harmless")
-        for word in words
-        if not plain.fullmatch(word)
-    ]
-
-
-def _git_option(command: str, option: Given, scene: Scene) -> list[Finding]:
-    name, value = option.name, option.value
-    if option.role is Role.HARM:
-        return [dangerous("git-option", f"git {command} {name} runs a program")]
-    if value is None:
-        return []
-    if option.role is Role.WRITE:
-        return scene.path(value, PathOp.WRITE)
-    if option.role is Role.READ:
-        return scene.path(value, PathOp.READ)
-    if name == "--submodule" and value not in ("log", "short"):
-        return [unclear("git-option", "git compares files of other repositories, following their settings")]
-    checks = "%G" in value or "signature" in value or not is_static(value)
-    if name in ("--format", "--pretty") and checks:
+def _git_option(command: str, word: str) -> list[Finding]:
+    name = word.partition("=")[0]
+    is_known = is_static(word) and (word == "--" or name in _LONG or _SHORT.fullmatch(word) is not None)
+    changes = command in _LISTS and re.match(r"-[^-]*[dDmMcCfFasu]", word) and not word.startswith("-a")
+    if not is_known or changes or (command == "blame" and word.startswith("-S")):
+        return [unclear("unknown-option", f"git {command}: {shown(word)!r} is not known to be harmless")]
+    if name in ("--format", "--pretty") and ("%G" in word or "signature" in word):
         return [unclear("git-option", "the format checks signatures with another program")]
-    return []
-
-
-def _git_operand(operand: str, scene: Scene, *, is_path: bool) -> list[Finding]:
-    if is_path or operand.startswith(("/", "../")) or operand == "..":
-        return scene.path(operand, PathOp.READ)
-    if UNKNOWN in operand:
-        return [unclear("unknown-operand", "the revision or path is unknown until it runs")]
     return []
 
 
@@ -237,6 +217,16 @@ def _untrusted(scene: Scene) -> list[Finding]:
     settings = [f"the setting {name}" for cwd in scene.cwds for name in surprising_settings(cwd, files)]
     named = [*settings, *(f"the hook {name}" for cwd in scene.cwds for name in hooks(cwd, files))]
     return [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED}: {named[0]}", always_asks=True)] if named else []
+
+
+def _made(command: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge what a subcommand makes, moves or removes, and where."""
+    plain = [word for word in words if not word.startswith("-")]
+    if command in ("worktree", "bundle", "clone"):
+        plain = plain[1:]
+    found = [one for word in plain for one in scene.path(word, PathOp.WRITE) if one.risk is Risk.CRITICAL]
+    whole = command in ("mv", "rm") and "--cached" not in words
+    return found + (judge_whole("rm", words, scene) if whole else [])
 
 
 def _clean(words: Sequence[str], _scene: Scene) -> list[Finding]:
@@ -283,99 +273,50 @@ def _push_part(words: Sequence[str], scene: Scene) -> list[Finding]:
 
 
 def _over_network(words: Sequence[str], scene: Scene) -> list[Finding]:
-    findings = [Finding(Risk.REMOTE, "network", "git connects to another repository")]
-    for word in words:
-        if word.startswith(("/", "~", "../", "file:")):
-            findings.extend(scene.path(word, PathOp.READ))
-    return findings
-
-
-def _clone(words: Sequence[str], scene: Scene) -> list[Finding]:
-    plain = [word for word in words if not word.startswith("-")]
-    made = [found for place in plain[1:][-1:] for found in scene.path(place, PathOp.WRITE)]
-    critical = [finding for finding in made if finding.risk is Risk.CRITICAL]
-    found = _over_network(words, scene)
-    return [Finding(Risk.REMOTE, "download", "git clone fetches from the network"), *found, *critical]
-
-
-def _bundle(words: Sequence[str], scene: Scene) -> list[Finding]:
-    plain = [word for word in words[1:] if not word.startswith("-")]
-    return scene.path(plain[0], PathOp.WRITE) if words[:1] and words[0] == "create" and plain else []
+    local = (word for word in words if word.startswith(("/", "~", "../", "file:")))
+    found = [one for word in local for one in scene.path(word, PathOp.READ)]
+    return [Finding(Risk.REMOTE, "download", "git connects to another repository"), *found]
 
 
 def _config(words: Sequence[str], scene: Scene) -> list[Finding]:
     flags = {word.partition("=")[0] for word in words if word.startswith("-")}
     plain = [word for word in words if not word.startswith("-")]
-    if plain[:1] == ["edit"]:
-        return [dangerous("git-config", "opens the settings in an editor")]
     if any(_CREDENTIAL.search(word) for word in plain) and (flags or len(plain) == 1 or plain[0] == "get"):
         return [dangerous("git-config", "shows stored credentials")]
-    if flags & {"-f", "--file", "--blob"}:
-        return [dangerous("git-config", "git config works on another file")]
     if flags & {"-l", "--list", "--get-regexp"} or plain[:1] == ["list"]:
         text = "a list of settings may show tokens in headers and addresses; git config --get NAME shows one setting"
         return [unclear("git-config", text)]
-    if (
-        flags & {"--get", "--get-all"}
-        or plain[:1] == ["get"]
-        or (len(plain) == 1 and "." in plain[0] and flags <= {"--global", "--local"})
-    ):
-        return _config_read(flags, plain, scene)
-    if flags & {"--global", "--system", "--worktree"}:
+    one = len(plain) == 1 and "." in plain[0] and flags <= {"--global", "--local"}
+    if flags & {"--get", "--get-all"} or plain[:1] == ["get"] or one:
+        known = flags <= _CONFIG_READS and all(is_static(word) for word in plain)
+        shows = Finding(Risk.READ, "git-read", "git config shows a setting")
+        return [shows] if known else [unclear("git-config", "git config with something unknown")]
+    if flags & {"--global", "--worktree"}:
         return [dangerous("git-config", "changes the settings of every repository")]
     key = next((word for word in plain if "." in word), "")
-    if not HARMLESS_KEYS.fullmatch(key):
+    if not _HARMLESS_KEYS.fullmatch(key):
         return [dangerous("git-config", f"the setting {key} can make git run something")]
     return []
 
 
-def _config_read(flags: set[str], plain: Sequence[str], scene: Scene) -> list[Finding]:
-    if not flags <= _CONFIG_READ_FLAGS or not all(is_static(word) for word in plain):
-        return [unclear("git-config", "git config with something unknown")]
-    return [Finding(Risk.READ, "git-read", "git config shows a setting"), *_repository("config", scene)]
-
-
-def _foreach(words: Sequence[str], scene: Scene) -> list[Finding]:
-    rest = list(words)
-    while rest[:1] and rest[0].startswith("-"):
-        rest.pop(0)
+def _submodule(words: Sequence[str], scene: Scene) -> list[Finding]:
+    rest = [word for word in words if word not in ("--recursive", "--quiet", "-q", "--")]
     if rest[:1] == ["foreach"]:
-        while rest[1:2] and rest[1] in ("--recursive", "--quiet", "-q", "--"):
-            rest.pop(1)
         return scene.script(" ".join(rest[1:]))
-    return [Finding(Risk.REMOTE, "network", "git connects to another repository")]
+    reads = _reading("submodule", words, scene)
+    return reads or [Finding(Risk.REMOTE, "network", "git connects to another repository")]
 
 
-def _symbolic_ref(words: Sequence[str], scene: Scene) -> list[Finding]:
+def _symbolic_ref(words: Sequence[str], _scene: Scene) -> list[Finding]:
     """Judge symbolic-ref: with one name it tells where that leads, with two or with an option it changes it."""
-    plain = [word for word in words if word not in ("-q", "--quiet", "--short", "--recurse", "--no-recurse")]
+    plain = [word for word in words if word not in ("-q", "--quiet", "--short")]
     if len(plain) == 1 and is_static(plain[0]) and not plain[0].startswith("-"):
-        return [Finding(Risk.READ, "git-read", "git symbolic-ref shows a ref"), *_repository("symbolic-ref", scene)]
+        return [Finding(Risk.READ, "git-read", "git symbolic-ref shows a ref")]
     return [dangerous("git", "git symbolic-ref moves refs")]
-
-
-def _var(words: Sequence[str], scene: Scene) -> list[Finding]:
-    if len(words) == 1 and re.fullmatch(r"GIT_[A-Z_]+", words[0]):
-        return [Finding(Risk.READ, "git-read", "git var shows a variable"), *_repository("var", scene)]
-    return []
 
 
 def _bisect(words: Sequence[str], scene: Scene) -> list[Finding]:
     return scene.command(tuple(words[1:])) if list(words[:1]) == ["run"] else []
-
-
-def _worktree(words: Sequence[str], scene: Scene) -> list[Finding]:
-    paths = [word for word in words[1:] if not word.startswith("-")]
-    return [finding for path in paths[:1] for finding in scene.path(path, PathOp.WRITE)]
-
-
-def _change_files(words: Sequence[str], scene: Scene) -> list[Finding]:
-    return [found for word in words if not word.startswith("-") for found in scene.path(word, PathOp.WRITE)]
-
-
-def _remove_files(words: Sequence[str], scene: Scene) -> list[Finding]:
-    whole = [] if "--cached" in words else judge_whole("rm", words, scene)
-    return [*whole, *_change_files(words, scene)]
 
 
 _SPECIAL: dict[str, Callable[[Sequence[str], Scene], list[Finding]]] = {
@@ -384,16 +325,9 @@ _SPECIAL: dict[str, Callable[[Sequence[str], Scene], list[Finding]]] = {
     "restore": _restore,
     "push": _push,
     **dict.fromkeys(("lfs", "subtree"), _push_part),
-    "mv": _remove_files,
-    "rm": _remove_files,
-    "worktree": _worktree,
     "config": _config,
-    "submodule": _foreach,
+    "submodule": _submodule,
     "bisect": _bisect,
     "symbolic-ref": _symbolic_ref,
-    "var": _var,
-    "clone": _clone,
-    "init": _change_files,
-    "bundle": _bundle,
-    **dict.fromkeys(("fetch", "pull", "ls-remote"), _over_network),
+    **dict.fromkeys(("fetch", "pull", "ls-remote", "clone"), _over_network),
 }

@@ -1,10 +1,9 @@
 """Reads a program's arguments by its table of options.
 
 A table is one line of text: `-abc` are flags, `-n:` takes a value, `-f<` a path that is read, `-o>` a path that is
-written, `-g%` a pattern that picks the files to read, `-x!` runs something or does harm, `--color?` takes a value only
-when glued with `=`. After the bar stand the operands in order, the last one repeated when it ends in `*`: `TEXT`,
-`LIST` (names shown, contents not), `READ`, `PICK` (a pattern of files that are read), `WRITE`, `HARM` (changes the
-system), or `RAW` for a program that prints its arguments and knows no options worth telling apart.
+written, `-g%` a pattern that picks the files to read, `--color?` takes a value only when glued with `=`. After the bar
+stand the operands in order, the last one repeated when it ends in `*`: `TEXT`, `LIST` (names shown, contents not),
+`READ`, `WRITE`, `SETS` (a format; anything else changes the system), or `RAW` for a program that prints its arguments.
 """
 
 import re
@@ -17,6 +16,7 @@ from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, as_glob, is_glob, is_static, shown
 from treadle.policy.names import picks_secret
 from treadle.policy.operations import PathOp
+from treadle.policy.shell.expand import in_braces
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
 
@@ -30,19 +30,16 @@ class Role(StrEnum):
     READ = "<"
     WRITE = ">"
     PICK = "%"
-    HARM = "!"
 
 
-_OPTION = re.compile(r"(--?)([^:?<>%!]+)([:?<>%!]?)")
+_OPTION = re.compile(r"(--?)([^:?<>%]+)([:?<>%]?)")
 _SET = re.compile(r"\[[!^]?\]?(?:\[[:.=].*?[:.=]\]|[^\]])*\]")
-_BRACES = re.compile(r"\{([^{}]*)\}")
-_MOST_ALTERNATIVES = 64
-_TAKES_VALUE = (Role.VALUE, Role.READ, Role.WRITE, Role.PICK, Role.HARM)
+_TAKES_VALUE = (Role.VALUE, Role.READ, Role.WRITE, Role.PICK)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The options and operands of one program. `single` lists long options that start with one dash (find, java)."""
+    """The options and operands of one program."""
 
     short: dict[str, Role]
     long: dict[str, Role]
@@ -126,7 +123,7 @@ def _long(table: Table, word: str, pending: list[str], strange: list[str]) -> It
     for full, role in roles.items():
         if has_value:
             yield Given(f"--{full}", role, value)
-        elif role in _TAKES_VALUE and role is not Role.HARM and pending:
+        elif role in _TAKES_VALUE and pending:
             yield Given(f"--{full}", role, pending.pop(0) if len(roles) == 1 else pending[0])
         else:
             yield Given(f"--{full}", role)
@@ -152,8 +149,6 @@ def _short(table: Table, word: str, pending: list[str], strange: list[str]) -> I
         glued = word[index:]
         if role is Role.GLUED or glued:
             yield Given(f"-{letter}", role, glued or None)
-        elif role is Role.HARM:
-            yield Given(f"-{letter}", role, pending[0] if pending else None)
         else:
             yield Given(f"-{letter}", role, pending.pop(0) if pending else None)
         return
@@ -166,7 +161,7 @@ def judge_arguments(name: str, table: Table, arguments: Arguments, scene: Scene)
     for word in arguments.strange:
         findings.extend(scene.mentions(word))
     for option in arguments.given:
-        findings.extend(_judge_option(name, option, scene))
+        findings.extend(judge_option(option, scene))
     for place, operand in enumerate(arguments.operands):
         findings.extend(_judge_operand(name, _place(table.operands, place), operand, scene))
     return findings
@@ -184,47 +179,32 @@ def _judge_strange(name: str, word: str) -> Finding:
     return unclear("unknown-option", text)
 
 
-def _judge_option(name: str, option: Given, scene: Scene) -> list[Finding]:
+def judge_option(option: Given, scene: Scene) -> list[Finding]:
+    """Judge the path or the pattern that an option is given."""
+    if option.value is None:
+        return []
     match option.role:
-        case Role.HARM:
-            return [dangerous("dangerous-option", f"{name} {option.name} runs a program or does harm")]
-        case Role.READ if option.value is not None:
+        case Role.READ:
             return scene.path(option.value, PathOp.READ)
-        case Role.WRITE if option.value is not None:
+        case Role.WRITE:
             return scene.path(option.value, PathOp.WRITE)
-        case Role.PICK if option.value is not None:
+        case Role.PICK:
             return _judge_picked(option.value)
         case _:
             return []
 
 
 def _judge_picked(text: str) -> list[Finding]:
-    """Judge a pattern that says which files are read: globs with braces, several with commas, expressions, types."""
+    """Judge a pattern that says which files are read."""
     if text.startswith("!"):
         return []
-    for whole in _without_braces(_SET.sub("*", text.replace("\\", ""))):
-        for piece in re.split(r"[|:;\s()]", whole):
-            name = picks_secret(as_glob(piece.replace(".*", "*").strip("^$")))
-            if name is not None:
-                return [dangerous("secret-read", f"reads {name}, which is protected")]
+    for piece in in_braces(_SET.sub("*", text.replace("\\", ""))):
+        name = picks_secret(as_glob(piece))
+        if name is not None:
+            return [dangerous("secret-read", f"reads {name}, which is protected")]
     if UNKNOWN in text:
         return [unclear("unknown-pattern", "the pattern that picks the files is unknown until it runs")]
     return []
-
-
-def _without_braces(text: str) -> list[str]:
-    """Write out the alternatives in braces; where there are very many, the braces may stand for anything."""
-    found = [text]
-    while any(_BRACES.search(one) for one in found):
-        if len(found) > _MOST_ALTERNATIVES:
-            return [_BRACES.sub("*", text)]
-        found = [
-            f"{one[: match.start()]}{choice}{one[match.end() :]}" if match else one
-            for one in found
-            for match in (_BRACES.search(one),)
-            for choice in (match[1].split(",") if match else ("",))
-        ]
-    return found
 
 
 def _place(operands: tuple[str, ...], place: int) -> str:
@@ -237,19 +217,10 @@ def _judge_operand(name: str, kind: str, operand: str, scene: Scene) -> list[Fin
     match kind:
         case "TEXT":
             return scene.path(operand, PathOp.LIST) if is_glob(operand) else []
-        case "LIST":
-            return scene.path(operand, PathOp.LIST)
-        case "PICK":
-            return _judge_picked(operand)
-        case "READ":
-            return scene.path(operand, PathOp.READ)
-        case "HARM":
-            return [dangerous("dangerous-operand", f"{name} with an operand changes the system")]
-        case "WRITE":
-            return scene.path(operand, PathOp.WRITE)
+        case "LIST" | "READ" | "WRITE":
+            return scene.path(operand, PathOp(kind.lower()))
+        case "SETS":
+            return [] if operand.startswith("+") else [dangerous("dangerous-operand", f"{name} changes the system")]
         case _:
-            return [
-                unclear(
-                    "unknown-operand", f"{name}: {shown(operand)!r} is one operand more than is known to be harmless"
-                )
-            ]
+            text = f"{name}: {shown(operand)!r} is one operand more than is known to be harmless"
+            return [unclear("unknown-operand", text)]

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from treadle.policy.findings import Finding, dangerous, unclear, unfollowed
-from treadle.policy.marks import is_glob, is_static, split_words
+from treadle.policy.marks import is_glob, is_static
 from treadle.policy.names import control_name, secret_name
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.builtins import BUILTINS, judge_evaluated
@@ -31,7 +31,6 @@ from treadle.policy.shell.interpreters import (
     judge_interpreter,
     judge_shell,
 )
-from treadle.policy.shell.machine import judge_date, judge_ps
 from treadle.policy.shell.many import judge_whole
 from treadle.policy.shell.network import NETWORK
 from treadle.policy.shell.options import Arguments, judge_arguments, read_arguments
@@ -39,7 +38,7 @@ from treadle.policy.shell.outputs import judge_outputs
 from treadle.policy.shell.outside import brings_text
 from treadle.policy.shell.publishing import judge_publishing
 from treadle.policy.shell.reach import judge_inner_text, judge_reach
-from treadle.policy.shell.readers import CAPITAL_V, NEEDS_ONE_OF, VERSION_BANNERS, readers
+from treadle.policy.shell.readers import OBEY_NOTHING, SHOWS_VERSION, readers
 from treadle.policy.shell.scene import Scene
 from treadle.policy.shell.unknown import why_unknown
 from treadle.policy.shell.wrappers import is_wrapper, suffixes, unwrap
@@ -52,22 +51,10 @@ MAX_WORDS = 1000
 WORDS_A_STEP = 20
 
 _SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
-_TAKES_WORDS_FROM_FILES = frozenset({"strings", "nm", "objdump", "readelf", "size"})
-_HARMLESS_OPTIONS = frozenset(
-    split_words("""
-    ls dir vdir stat du cat head tail wc nl tac rev cut cksum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum
-    b2sum grep egrep fgrep fold fmt expand unexpand paste od basename dirname realpath readlink
-""")
-)
-"""Programs that no option makes write or run anything: a file whose name is an option does no harm to them."""
-
-_VERSION_WORDS = frozenset({"--version", "-V", "-v", "-version", "version", "--help"})
-_SMALL_V = frozenset(
-    {"node", "npm", "perl", "php", "ruby", "docker", "gcc", "g++", "clang", "make", "git", "tmux", "lua", "tsc"}
-)
-"""Programs whose `-v` prints the version; for others it may start them in a talkative way."""
-
 _MESSAGE_PROGRAMS = frozenset({"gh", "glab", "docker", "kubectl"})
+_TOOLCHAINS = frozenset({"go", "cargo", "rustc", "rustup"})
+"""Programs that may run another version of themselves, which the folder selects."""
+
 _LOADER = re.compile(r"ld(-linux|-musl|-lsb|\.so).*|ld64\.so.*")
 _JUDGES_ITS_OWN = frozenset({"git", "find", "gfind"})
 _READS_NAMES = frozenset({"cpio", "pax", "zip", "7z", "7za", "7zz", "afio"})
@@ -139,8 +126,8 @@ def _is_of_the_system(word: str, scene: Scene) -> bool:
 
 
 def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
-    if name in VERSION_BANNERS and len(words) == 1 and words[0] in _VERSION_WORDS:
-        return _version(name, words[0], scene)
+    if len(words) == 1 and name in SHOWS_VERSION.get(words[0], ()) and (scene.is_trusted or name not in _TOOLCHAINS):
+        return [Finding(Risk.READ, "version", f"{name} prints its version")]
     findings: list[Finding] = []
     why = always(name)
     if why is not None:
@@ -154,28 +141,6 @@ def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
     if form is not None:
         findings.append(dangerous("dangerous-form", f"{form} publishes, destroys, leaks or takes control"))
     return findings + _by_family(name, words, scene)
-
-
-def _version(name: str, word: str, scene: Scene) -> list[Finding]:
-    if word == "-version" and name not in ("java", "javac", "ffmpeg", "ffprobe"):
-        return [Finding(Risk.EXECUTE, "unknown-option", f"{name} -version may not be its version")]
-    if word == "-v" and name not in _SMALL_V:
-        return [Finding(Risk.EXECUTE, "unknown-option", f"{name} -v may not be its version")]
-    if word == "version" and name not in ("go", "helm", "git", "openssl", "zig"):
-        return [Finding(Risk.EXECUTE, "unknown-option", f"{name} version may not be its version")]
-    if word == "-V" and name not in CAPITAL_V:
-        return [
-            Finding(
-                Risk.EXECUTE,
-                "unknown-option",
-                (f"{name} -V may do something other than print the version; use --version"),
-            )
-        ]
-    if word == "-V" and name in ("go", "docker", "ssh"):
-        return [Finding(Risk.READ, "version", f"{name} prints its version")]
-    if name in ("go", "cargo", "rustc", "rustup") and not scene.is_trusted:
-        return [Finding(Risk.EXECUTE, "untrusted", f"{name} may run another toolchain that the folder selects")]
-    return [Finding(Risk.READ, "version", f"{name} prints its version or help")]
 
 
 def _by_family(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
@@ -194,16 +159,11 @@ def _by_family(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]
         return judge_git(name, (name[4:], *words), scene)
     if _LOADER.fullmatch(name):
         return [dangerous("program", f"{name} starts the program that follows"), *suffixes(words, scene)]
-    if name in readers() and _is_reading(name, words):
+    if name in readers():
         return _judge_reader(name, words, scene)
     if is_writer(name):
-        return judge_files(name, words, scene) or []
+        return judge_files(name, words, scene)
     return _judge_unknown(name, words, scene)
-
-
-def _is_reading(name: str, words: Sequence[str]) -> bool:
-    needed = NEEDS_ONE_OF.get(name)
-    return needed is None or bool({option.name for option in read_arguments(readers()[name], words).given} & needed)
 
 
 def _judge_reader(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
@@ -213,13 +173,27 @@ def _judge_reader(name: str, words: tuple[str, ...], scene: Scene) -> list[Findi
     arguments = _without_plain_globs(name, read_arguments(table, words), scene)
     if arguments.operands[:1] not in ((), ("-",)) and arguments.operands[0].startswith("-") and "--" not in words:
         arguments = Arguments(arguments.given, arguments.operands, (*arguments.strange, arguments.operands[0]))
-    if name in _TAKES_WORDS_FROM_FILES and any(word.startswith("@") for word in arguments.operands):
-        arguments = Arguments(arguments.given, arguments.operands, (*arguments.strange, "@"))
-    if not {"never", "auto"}.issuperset(arguments.values("--paging")):
-        arguments = Arguments(arguments.given, arguments.operands, (*arguments.strange, "--paging"))
     if table.operands[:1] == ("PATTERN",):
         return _judge_search(name, words, arguments, scene)
-    return judge_arguments(name, table, arguments, scene)
+    if name == "ps" and (arguments.operands or "env" in "".join(arguments.values("-o"))):
+        return _processes(arguments.operands)
+    found = judge_arguments(name, table, arguments, scene)
+    return found if _is_plain(found) else [*found, *_named(words, scene)]
+
+
+def _named(words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Find what a command names or writes that is protected, whatever its words mean to it."""
+    named = [found for word in words for found in scene.mentions(word)] if not scene.is_search else []
+    return [*named, *judge_outputs(words, scene)]
+
+
+def _processes(letters: Sequence[str]) -> list[Finding]:
+    """Judge the letters of ps that have no dash: one of them shows the environment of other processes."""
+    if any("e" in word for word in letters) or not letters:
+        return [dangerous("prints-environment", "prints the environment of other processes")]
+    if all(re.fullmatch(r"[afjlruvxwS]+", word) for word in letters):
+        return [Finding(Risk.READ, "reader", "ps only reads")]
+    return [unclear("unknown-option", "ps: the letters are not known to be harmless")]
 
 
 def _without_plain_globs(name: str, arguments: Arguments, scene: Scene) -> Arguments:
@@ -227,7 +201,7 @@ def _without_plain_globs(name: str, arguments: Arguments, scene: Scene) -> Argum
     strange = tuple(
         word
         for word in arguments.strange
-        if not (is_glob(word) and (name in _HARMLESS_OPTIONS or scene.expands_plainly(word)))
+        if not (is_glob(word) and (name in OBEY_NOTHING or scene.expands_plainly(word)))
     )
     return Arguments(arguments.given, arguments.operands, strange)
 
@@ -265,7 +239,8 @@ def _judge_search(name: str, words: tuple[str, ...], arguments: Arguments, scene
         operands = (".",)
     seen = Arguments(arguments.given, operands, strange)
     reads = type(table)(table.short, table.long, table.operands[1:])
-    return judge_arguments(name, reads, seen, scene)
+    found = judge_arguments(name, reads, seen, scene)
+    return found if _is_plain(found) else [*found, *_named(words, scene)]
 
 
 def _printenv(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
@@ -277,14 +252,9 @@ def _printenv(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
 
 
 def _judge_unknown(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
-    if name in readers():
-        needed = " or ".join(sorted(NEEDS_ONE_OF.get(name, ())))
-        return [unclear("missing-option", f"{name} looks names up in the network unless {needed} is given")]
     text = "prints every variable, secrets included" if name in PRINTS_SECRETS else why_unknown(name)
     findings = [Finding(Risk.EXECUTE, "unknown-program", text)]
-    for word in () if scene.is_search else words:
-        findings.extend(scene.mentions(word))
-    findings.extend(judge_outputs(words, scene))
+    findings.extend(_named(words, scene))
     if name in _READS_NAMES:
         fed = (scene.feed.text or "", *(word for command in scene.feed.upstream for word in command[1:]))
         findings.extend(found for text in fed for word in text.split() for found in scene.mentions(word))
@@ -318,8 +288,6 @@ _JUDGES: dict[str, Judge] = {
     "gfind": judge_find,
     "test": judge_test,
     "[": judge_test,
-    "ps": judge_ps,
-    "date": judge_date,
     "git": judge_git,
     "hub": judge_git,
     "printenv": _printenv,
