@@ -11,12 +11,12 @@ from treadle.policy.marks import MARKS, STAR, UNKNOWN, fits, is_static
 from treadle.policy.name_lists import (
     CONTROL_DIRECTORIES,
     CONTROL_FILES,
-    CONTROL_SEQUENCES,
+    CONTROL_PATHS,
     HOOK_DIRECTORIES,
     HOOKS,
     SECRET_DIRECTORIES,
     SECRET_FILES,
-    SECRET_SEQUENCES,
+    SECRET_PATHS,
     SECRET_TEXTS,
 )
 
@@ -146,7 +146,7 @@ def control_name(path: str) -> str | None:
         return parts[-1]
     if len(parts) > 1 and parts[-1] in HOOKS and parts[-2] in HOOK_DIRECTORIES:
         return parts[-1]
-    return _sequence(parts, _CONTROL_PATHS)
+    return _sequence(parts, _CONTROL_BY_BEGINNING)
 
 
 @lru_cache(maxsize=8192)
@@ -162,13 +162,21 @@ def secret_name(path: str) -> str | None:
         return "/proc"
     if parts[:1] == ("dev",) and len(parts) > 1 and _RAW_DEVICE.fullmatch(parts[1]):
         return "/dev/" + parts[1]
-    return _sequence(parts, _SECRET_PATHS)
+    if _is_of_a_program(parts):
+        return ".config"
+    return _sequence(parts, _SECRET_BY_BEGINNING)
 
 
 def _is_kept_among_secrets(parts: tuple[str, ...]) -> bool:
     """Whether a file that is no program text lies in a folder `secrets`."""
     *_, folder, name = ("", *parts)
     return folder == "secrets" and not _CODE.fullmatch(name) and not _PUBLIC.fullmatch(name)
+
+
+def _is_of_a_program(parts: tuple[str, ...]) -> bool:
+    """Whether a path leads to the settings of one of the user's programs, which keep their tokens among them."""
+    below = parts[parts.index(".config") + 1 :] if ".config" in parts else ()
+    return len(below) > 1 or (len(below) == 1 and "." not in below[0])
 
 
 def _is_secret_file(name: str) -> bool:
@@ -197,15 +205,15 @@ def _sequence(parts: tuple[str, ...], sequences: Mapping[str, tuple[str, ...]]) 
     return None
 
 
-def _by_beginning(sequences: Iterable[tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+def _by_beginning(paths: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
-    for names in sequences:
-        found.setdefault(names[0], []).append("/".join(names))
+    for path in paths:
+        found.setdefault(path.partition("/")[0], []).append(path)
     return {first: tuple(paths) for first, paths in found.items()}
 
 
-_CONTROL_PATHS = _by_beginning(CONTROL_SEQUENCES)
-_SECRET_PATHS = _by_beginning(SECRET_SEQUENCES)
+_CONTROL_BY_BEGINNING = _by_beginning(CONTROL_PATHS)
+_SECRET_BY_BEGINNING = _by_beginning(SECRET_PATHS)
 
 
 @lru_cache(maxsize=8192)
