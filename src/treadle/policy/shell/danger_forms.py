@@ -11,8 +11,9 @@ from fnmatch import fnmatchcase
 from treadle.policy.marks import split_words
 
 _PATTERNS_TEXT = """
-git-push = -f ; --force ; --force-with-lease ; --force-if-includes ; --mirror ; --delete ; -d ; --prune ; --receive-pack ;
-    --exec ; --no-verify ; --all
+terraform tofu terragrunt = show
+git-push = -f ; --force ; --force-with-lease ; --force-if-includes ; --mirror ; --delete ; -d ; --prune ;
+    --receive-pack ; --exec ; --no-verify ; --all
 git-fetch git-ls-remote git-clone git-pull = --upload-pack ; --exec ; -u ; -c ; --config ; --template ; --force
 git-init = --template
 git-reset = --hard ; --merge ; --keep
@@ -75,52 +76,21 @@ docker podman nerdctl = -H ; --host ; compose down --rmi ; compose kill ; buildx
     --network=host ; --net=host ; --ipc=host ; --uts=host ; --userns=host ; --cap-add ; --device ; --security-opt ; rm
     -f ; rmi -f ; rm --force ; stack rm ; secret ; context ; plugin install ; kill ; trust ; volume remove
 docker-compose = down -v ; down --volumes ; rm -f
-kubectl oc k3s = delete ; drain ; cordon ; taint ; apply ; create ; replace ; patch ; edit ; scale ; exec ; cp ;
-    attach ; port-forward ; proxy ; rollout ; set ; label ; annotate ; run ; expose ; debug ; get secret ; get secrets
-    ; describe secret ; describe secrets ; config view --raw ; config set ; config set-credentials ; auth ; create
-    token ; certificate ; get secret* ; get *,secret* ; describe secret* ; config view --flatten ; get --raw ;
-    autoscale ; config use-context ; config unset ; config delete-* ; login ; whoami -t ; whoami --show-token ; adm ;
-    policy ; --token ; --as
-argocd flux istioctl = app sync ; app set ; install ; uninstall ; bootstrap ; create
-helm = get values ; get all ; install ; upgrade ; uninstall ; delete ; rollback ; push ; plugin
-terraform tofu terragrunt = apply ; destroy ; import ; taint ; untaint ; state rm ; state mv ; state push ; state pull
-    ; force-unlock ; login ; logout ; workspace delete ; output ; console ; show
-pulumi cdk serverless sls sst = --show-secrets ; stack export ; stack import ; up ; deploy ; destroy ; remove ; rm ;
-    refresh ; import ; cancel ; config --show-secrets
 ansible-playbook ansible ansible-vault ansible-pull ansible-galaxy ansible-console salt salt-call salt-ssh puppet
     chef-client chef-solo chef-run knife surge = ;
-sam fab = deploy ; delete ; sync
-packer = build
-eb = terminate ; create
+fab = deploy ; delete ; sync
 expo code-push eas = publish ; release ; submit ; build
-heroku = auth:* ; config:* ; run ; ps:scale ; ps:restart ; ps:stop ; releases:rollback
-netlify = env:*
-railway = variables ; down
-stripe = config
-vercel netlify firebase wrangler flyctl fly railway render surge now eas fastlane gcloud heroku eb cap amplify =
-    deploy ; up ; publish ; --prod ; --production ; secret ; secrets ; env ; login ; token ; auth ; config ; submit ;
-    release
-aws = configure ; s3 rm ; s3 rb ; s3 mv ; s3 cp ; s3 sync ; iam ; sts ; secretsmanager ; ssm ; kms ; lambda invoke ;
-    lambda update-function-code ; ecr get-login-password ; sso ; cloudformation deploy ; organizations ; s3api ; logs
-gcloud = storage cp ; storage mv ; storage rm ; storage rsync ; config config-helper ; auth ; secrets ; iam ; projects
-    ; compute ssh ; kms
-az = login ; account ; keyvault ; ad ; role
+surge eas fastlane = deploy ; up ; publish ; --prod ; --production ; secret ; secrets ; env ; login ; token ; auth ;
+    config ; submit ; release
 gh = config get *token* ; alias import ; auth ; secret ; repo delete ; repo archive ; repo rename ; repo edit ; gist ;
     release delete ; release create ; release upload ; alias set ; extension ; ssh-key ; gpg-key ; workflow ;
     codespace ; variable ; pr merge ; ruleset ; issue delete ; cache delete ; run cancel ; run delete ; config set ;
     api --method ; api -X ; api -f ; api -F ; api --field ; api --raw-field ; api --input ; api graphql ; repo create
     ; repo sync ; pr close ; label delete
 glab hub = auth ; token ; delete ; release ; api ; variable ; merge
-systemctl service rc-service = start ; stop ; restart ; reload ; enable ; disable ; mask ; unmask ; kill ; edit ;
-    daemon-reload ; set-default ; isolate ; reboot ; poweroff ; halt ; suspend ; link ; import-environment ;
-    set-environment ; show-environment ; unset-environment ; set-property ; revert ; reset-failed ; preset ;
-    preset-all ; rescue ; emergency ; default ; hibernate ; hybrid-sleep ; switch-root ; soft-reboot ; kexec ; exit ;
-    try-restart ; reload-or-restart ; condrestart ; reenable ; add-wants ; add-requires ; bind ; mount-image ; clean ;
-    freeze ; thaw ; cancel
-supervisorctl pm2 initctl pg_ctl pg_ctlcluster rabbitmqctl = stop ; restart ; delete ; kill ; shutdown ; reload ;
-    flush ; promote ; stop_app ; forget_cluster_node ; force_boot ; startup
 journalctl = --vacuum-size ; --vacuum-time ; --rotate ; --flush
-ip = link set ; add ; del* ; d ; fl* ; change ; replace ; set ; down ; up ; via ; netns ; tuntap ; rule ; -b* ; -n ; -force
+ip = link set ; add ; del* ; d ; fl* ; change ; replace ; set ; down ; up ; via ; netns ; tuntap ; rule ; -b* ; -n ;
+    -force
 history = -c ; -d ; -w ; -a ; -r ; -n ; -p ; -s
 fc = ;
 compgen complete = -C ; -F
@@ -133,9 +103,6 @@ logger = -n ; --server
 lynx = -post_data ; -cmd_script ; -cfg ; -editor
 elinks w3m = -eval ; -remote ; -config
 ssh-keygen = -p ; -R ; -y ; -A ; -D
-rclone = copy ; sync ; move ; copyto ; moveto ; rcat ; delete ; deletefile ; purge ; cleanup ; serve ; mount ; config
-    ; bisync ; link ; copyurl ; rmdir ; rmdirs
-gsutil s3cmd mc azcopy = cp ; mv ; rm ; rb ; rsync ; put ; del ; sync ; copy ; remove ; mirror ; iam ; acl ; setacl
 hg = --config ; update -C ; update --clean ; up -C ; revert ; strip ; purge ; rollback ; push -f ; push --force ;
     histedit
 svn = revert ; delete ; remove ; rm ; cleanup --remove*
@@ -227,16 +194,27 @@ VERB_PROGRAMS = frozenset(
 )
 
 
-_CLOUDS = frozenset(split_words("aws gcloud az doctl ibmcloud oci linode-cli hcloud scw eksctl aliyun tccli"))
-_CLOUD_CHANGES = re.compile(
-    r"(create|put|update|modify|attach|detach|authorize|run|start|stop|reboot|change|set|add|associate"
-    r"|disassociate|enable"
-    r"|disable|send|publish|invoke|deploy|execute|copy|restore|register|deregister|import|export|untag|cancel"
-    r"|accept|reject"
-    r"|assume|upload|rotate|reset|allocate|release|suspend|resume|scale|patch|grant|login)(-.*)?"
-    r"|presign|get-(token|access-token|login-password|session-token|secret-value|password-data|authorization-token"
-    r"|federation-token|parameter.*)|print-.*token"
+_SERVICES = frozenset(
+    split_words("""
+    aws gcloud az doctl ibmcloud oci linode-cli hcloud scw eksctl aliyun tccli heroku netlify railway vercel firebase
+    wrangler flyctl fly render now cap amplify kubectl oc k3s helm argocd flux istioctl terraform tofu terragrunt pulumi
+    cdk serverless sls sst sam eb packer stripe systemctl service rc-service supervisorctl pm2 initctl pg_ctl
+    pg_ctlcluster rabbitmqctl rclone gsutil s3cmd mc azcopy
+""")
 )
+"""Programs that administer services, clouds and clusters: to show something is one thing, all else may not be undone."""
+
+_SHOWS = re.compile(
+    r"(get|list|describe|show|head)(-.*)?|ls\w*|view|stat|status|logs?|info|version|help|plan|validate|fmt|diff|top|explain"
+    r"|search|cat|is-.*|lint|template|preview|ps|history|events|api-resources|cluster-info|init|check|size|tree|dev|synth"
+    r"|providers|completion|local|cat-file|du|file"
+)
+_TELLS_SECRETS = re.compile(
+    r".*(secret|token|credential|password|passwd).*|auth(:.*)?|login|iam|sts|sso|ssm|kms|keyvault|configure|config(:.*)?"
+    r"|env(:.*)?|show-environment|--as(=.*)?|keys|variables|values|all|--raw|--flatten|--show-.*|--prod|--production|output|console|presign|export"
+)
+
+
 _INSTALLERS = frozenset(
     split_words("""
     npm pnpm yarn bun npx bunx pip pip3 uv uvx pipx poetry pdm gem cargo composer conda mamba micromamba deno nix
@@ -279,8 +257,10 @@ def dangerous_form(name: str, arguments: Sequence[str]) -> str | None:
         for word in (*plain, *(word[2:] for word in arguments if word.startswith("--"))):
             if DESTRUCTIVE_VERBS.fullmatch(word):
                 return f"{name} {word}"
-    if name in _CLOUDS:
-        return next((f"{name} {word}" for word in plain[:4] if _CLOUD_CHANGES.fullmatch(word)), None)
+    if name in _SERVICES:
+        telling = next((word for word in (*plain[:4], *arguments) if _TELLS_SECRETS.fullmatch(word)), None)
+        shows = any(map(_SHOWS.fullmatch, plain[: 5 if name in ("gcloud", "az") else 2]))
+        return f"{name} {telling or plain[0]}" if telling or (plain and not shows) else None
     if name in _INSTALLERS and not _INSTALLS.isdisjoint((name, *plain[:2])):
         return next((f"{name} {word}" for word in arguments if _ADDRESS.search(word)), None)
     return None
