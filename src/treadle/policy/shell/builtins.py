@@ -1,20 +1,28 @@
-"""Commands of the shell itself that change its state or run text."""
+"""Commands of the shell itself that change its state, run text or test something."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import is_glob, is_static
+from treadle.policy.marks import fits, is_glob, is_static
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.assignments import judge_assignment
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS, VARIABLES_HARMLESS, VARIABLES_SECRET
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
 
+FILE_TESTS = frozenset({"-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-nt", "-ot", "-ef"})
+"""Operators of tests that look at the file whose name follows."""
+
+_BINARY_TESTS = frozenset({"=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"})
+_ALL_TESTS = FILE_TESTS | _BINARY_TESTS | {"-z", "-n"}
 _ASSIGNING = frozenset({"read", "mapfile", "readarray", "getopts"})
 _EVALUATED = re.compile(r"\$\(|`|\$\{")
 _CALCULATES = re.compile(r"-\w*[in]")
 _SUBSCRIPT = re.compile(r"\[[^\]\n]*(\$\(|`)")
+_SET = re.compile(r"[-+][eux]+|[-+][eux]*o (pipefail|errexit|nounset|xtrace)")
+_READ = re.compile(r"((-[rs]+|-r?d ?.|-r?n ?[1-9]\d*|-r?p .*?) )*([A-Za-z_]\w* ?)*")
 
 
 def judge_evaluated(text: str, scene: Scene) -> list[Finding]:
@@ -37,11 +45,12 @@ def _given(scene: Scene) -> list[Finding]:
     return judge_subscripts((scene.feed.text or "", *fed), scene)
 
 
-def _eval(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    text = " ".join(word for word in words if word != "--")
+def _eval(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    given = [word for word in words if word != "--"]
+    text = " ".join(given[:1] if name == "trap" else given)
     if not is_static(text):
-        return [dangerous("unknown-script", "eval runs text that is unknown until it runs")]
-    return [Finding(Risk.EXECUTE, "shell", "eval runs text"), *scene.script(text)]
+        return [dangerous("unknown-script", f"{name} runs text that is unknown until it runs")]
+    return [unclear("shell", f"{name} runs text"), *scene.script(text)]
 
 
 def _source(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -49,13 +58,6 @@ def _source(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     if any(not is_static(word) or word.startswith(("/dev/", "/proc/")) for word in words[:1]):
         findings.append(dangerous("unknown-script", f"{name} runs text that is unknown until it runs"))
     return findings + [found for word in words for found in scene.mentions(word)]
-
-
-def _trap(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    findings = [unclear("shell", "trap runs text later")]
-    for word in [word for word in words if word not in ("-l", "-p", "--", "-")][:1]:
-        findings.extend(_eval("trap", [word], scene))
-    return findings
 
 
 def _state(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -68,42 +70,20 @@ def _state(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     return findings
 
 
-_READ_OPTION = re.compile(r"-[rs]+|-r?d.?|-r?n[1-9]\d*|-r?p")
-_TAKES_A_WORD = re.compile(r"-r?[dp]")
-_VARIABLE = re.compile(r"[A-Za-z_]\w*")
-
-
 def _read(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge `read`: it only fills variables, whose names count like those of an assignment."""
-    pending = list(words)
-    while pending and pending[0].startswith("-"):
-        option = pending.pop(0)
-        if not _READ_OPTION.fullmatch(option) or (_TAKES_A_WORD.fullmatch(option) and not pending):
-            return _state(name, words, scene)
-        if _TAKES_A_WORD.fullmatch(option):
-            pending.pop(0)
-    if not all(_VARIABLE.fullmatch(word) for word in pending):
+    if not _READ.fullmatch(" ".join(words)):
         return _state(name, words, scene)
-    found = [Finding(Risk.READ, "reader", "read reads a line of its input")]
-    found.extend(_given(scene))
-    return found + [finding for word in pending for finding in judge_assignment(word, "", alone=True)]
-
-
-_SET = re.compile(r"[-+][eux]+")
-_SET_WITH_NAME = re.compile(r"[-+][eux]*o")
-_SET_NAMES = frozenset({"pipefail", "errexit", "nounset", "xtrace"})
+    named = (found for word in words if word.isidentifier() for found in judge_assignment(word, "", alone=True))
+    return [Finding(Risk.READ, "reader", "read reads a line of its input"), *_given(scene), *named]
 
 
 def _set(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge `set`: what only makes the line stop earlier, fail otherwise or show its steps does nothing else."""
-    pending = list(words)
-    while pending:
-        word = pending.pop(0)
-        if _SET_WITH_NAME.fullmatch(word) and pending and pending[0] in _SET_NAMES:
-            pending.pop(0)
-        elif not _SET.fullmatch(word):
-            return _state(name, words, scene)
-    return _state(name, words, scene) if not words else [Finding(Risk.READ, "reader", "set controls the shell")]
+    options = re.sub(r"o ", "o\0", " ".join(words)).split(" ")
+    if all(_SET.fullmatch(option.replace("\0", " ")) for option in options):
+        return [Finding(Risk.READ, "reader", "set controls the shell")]
+    return _state(name, words, scene)
 
 
 def _declare(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -111,8 +91,7 @@ def _declare(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     if name == "export" and given and all(is_set and VARIABLES_HARMLESS.fullmatch(one) for one, is_set, _ in given):
         return [finding for variable, _, value in given for finding in judge_assignment(variable, value)]
     findings = [unclear("shell-state", f"{name} shows or sets variables")]
-    for word in words:
-        variable, is_set, value = word.partition("=")
+    for word, (variable, is_set, value) in zip(words, given, strict=True):
         if is_set:
             findings.extend(judge_assignment(variable.rstrip("+"), value))
             if is_glob(value) and any(_CALCULATES.match(option) for option in words):
@@ -129,28 +108,20 @@ def _declare(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 
 
 def _alias(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    findings = [unclear("shell-state", "alias changes what later words mean") if words else _LOOK]
-    for word in words:
-        _, is_set, value = word.partition("=")
-        if is_set:
-            findings.extend(_eval("alias", [value], scene))
-    return findings
-
-
-_LOOK = Finding(Risk.READ, "reader", "shows the state of the shell")
+    values = [word.partition("=")[2] for word in words if "=" in word]
+    runs = [found for value in values for found in _eval("alias", [value], scene)]
+    return [unclear("shell-state", "alias changes what later words mean"), *runs]
 
 
 def _change_directory(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    if any(word.startswith("-") and word not in ("-", "--", "-P", "-L") for word in words):
-        return [unclear("unknown-option", f"{name}: an option is not known")]
-    operands = [word for word in words if not word.startswith("-") or word == "-"]
-    if name != "cd" or operands[:1] == ["-"] or len(operands) > 1:
+    operands = [word for word in words if word not in ("--", "-P", "-L")]
+    if name != "cd" or len(operands) > 1 or any(word.startswith("-") for word in operands):
         return [unclear("unknown-directory", "the directory is unknown until it runs")]
     return scene.path(operands[0] if operands else scene.context.home or "/", PathOp.LIST)
 
 
 def _leave(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
-    if all(is_static(word) and re.fullmatch(r"\d{1,3}", word) for word in words):
+    if all(re.fullmatch(r"\d{1,3}", word) for word in words):
         return [Finding(Risk.READ, "reader", f"{name} controls the flow of the line")]
     return [unclear("shell-state", f"{name} with something unknown")]
 
@@ -161,11 +132,37 @@ def _sleep(_name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
     return [unclear("waits", "sleep waits for a long time")]
 
 
+def _test(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    if name == "[" and (not words or words[-1] != "]"):
+        return [unclear("syntax", "[ is not closed")]
+    # -v evaluates a subscript, and -eq does in some shells.
+    if any(word == "-v" or ("[" in word and word != "[") for word in words):
+        found = [found for word in words for found in judge_evaluated(word, scene)]
+        return [unclear("evaluated-text", "the test may evaluate a subscript"), *found]
+    if _may_evaluate(words[:-1] if name == "[" else words):
+        text = "a word of the test is unknown and could be -v, which evaluates the next one"
+        return [unclear("evaluated-text", text)]
+    findings = [Finding(Risk.READ, "reader", "a test only reads")]
+    for operator, word in pairwise(words):
+        if operator in FILE_TESTS and is_static(word):
+            findings.extend(scene.path(word, PathOp.LIST))
+    return findings
+
+
+def _may_evaluate(words: Sequence[str]) -> bool:
+    """Whether a word that is not known could turn out to be the operator -v and the next one its operand.
+
+    A word before a binary operator is never one, nor is one behind an operator.
+    """
+    places = (place for place, word in enumerate(words[:-1]) if not is_static(word) and fits(word, "-v"))
+    return any(
+        words[place + 1] not in _BINARY_TESTS and not (place and words[place - 1] in _ALL_TESTS) for place in places
+    )
+
+
 BUILTINS: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
-    "eval": _eval,
-    "source": _source,
-    ".": _source,
-    "trap": _trap,
+    **dict.fromkeys(("eval", "trap"), _eval),
+    **dict.fromkeys(("source", "."), _source),
     **dict.fromkeys(("unset", "let", "getopts", "mapfile", "readarray", "shift", "wait", "bind"), _state),
     **dict.fromkeys(("declare", "typeset", "local", "readonly", "export"), _declare),
     "read": _read,
@@ -174,5 +171,6 @@ BUILTINS: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
     **dict.fromkeys(("cd", "pushd", "popd", "chdir"), _change_directory),
     **dict.fromkeys(("exit", "return", "break", "continue"), _leave),
     "sleep": _sleep,
+    **dict.fromkeys(("test", "["), _test),
 }
 """Judges by command name."""

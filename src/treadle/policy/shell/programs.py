@@ -9,7 +9,6 @@ from treadle.policy.marks import is_glob, is_static
 from treadle.policy.names import control_name, secret_name
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.builtins import BUILTINS, judge_evaluated
-from treadle.policy.shell.conditions import judge_test
 from treadle.policy.shell.danger_forms import dangerous_form
 from treadle.policy.shell.dangers import (
     PRINTS_SECRETS,
@@ -20,7 +19,7 @@ from treadle.policy.shell.dangers import (
     only_tells,
 )
 from treadle.policy.shell.files import is_writer, judge_files
-from treadle.policy.shell.filters import FILTERS
+from treadle.policy.shell.filters import LANGUAGES, judge_filter
 from treadle.policy.shell.find import judge_find
 from treadle.policy.shell.git import judge_git
 from treadle.policy.shell.interpreters import (
@@ -281,13 +280,11 @@ def _kill(words: Sequence[str]) -> list[Finding]:
 
 
 _JUDGES: dict[str, Judge] = {
-    **FILTERS,
+    **dict.fromkeys(LANGUAGES, judge_filter),
     **NETWORK,
     **BUILTINS,
     "find": judge_find,
     "gfind": judge_find,
-    "test": judge_test,
-    "[": judge_test,
     "git": judge_git,
     "hub": judge_git,
     "printenv": _printenv,

@@ -10,10 +10,9 @@ from treadle.policy.marks import UNKNOWN, is_static
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.assignments import judge_assignment
 from treadle.policy.shell.blocks import follow_block
-from treadle.policy.shell.builtins import judge_evaluated, judge_subscripts
+from treadle.policy.shell.builtins import FILE_TESTS, judge_evaluated, judge_subscripts
 from treadle.policy.shell.changes import assigned_names, reads_its_input, runs_read
 from treadle.policy.shell.computed import names_secret
-from treadle.policy.shell.conditions import FILE_TESTS
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS
 from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words, only_calculates
 from treadle.policy.shell.expansions import judge_arithmetic, judge_second_reading, judge_segments
