@@ -1,5 +1,6 @@
 """What a decision depends on besides the call itself."""
 
+import posixpath
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -62,11 +63,21 @@ class RememberedFiles:
     """Files as they were when first looked at: a judgement asks the same of many a path, and goes by one answer."""
 
     def __init__(self, files: FileView) -> None:
-        self.resolve = cache(files.resolve)
+        self._files = files
+        self.resolve = cache(self._resolve)
         self.facts = cache(files.facts)
         self.names = cache(files.names)
         self.read_config = cache(files.read_config)
         self.read_index = files.read_index
+
+    def _resolve(self, path: str) -> str:
+        """Resolve a path by way of its folder, which is known for most; only links are followed from the root."""
+        folder, name = posixpath.split(path)
+        if not name or folder in ("", "/") or path != posixpath.normpath(path) or path.startswith(("//", "/proc/")):
+            return self._files.resolve(path)
+        joined = posixpath.join(self.resolve(folder), name)
+        facts = self.facts(joined)
+        return joined if facts is None or facts.kind is not FileKind.LINK else self._files.resolve(path)
 
 
 def _not_listed(path: str) -> str:  # noqa: ARG001 - no ignore file is known

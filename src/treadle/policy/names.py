@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from treadle.policy.marks import MARKS, STAR, UNKNOWN, fits, is_static
+from treadle.policy.marks import ANY, MARKS, STAR, UNKNOWN, fits, is_static
 from treadle.policy.name_lists import (
     CONTROL_DIRECTORIES,
     CONTROL_FILES,
@@ -223,19 +223,14 @@ def pattern_hits(path: str, *, writing: bool) -> str | None:
     A part that is nothing but wildcards is too vague to count, and so is one like `*.json`, which names ordinary files
     first.
     """
-    samples = _control_samples() if writing else _secret_samples()
     for part in path.split("/"):
         if not _is_telling(part):
             continue
         folded = part.casefold()
-        hidden = part.startswith(".")
-        for sample in samples:
-            reachable = hidden or not sample.startswith(".") or part.startswith(UNKNOWN)
-            if reachable and not sample.endswith(_ORDINARY_ENDINGS) and fits(folded, sample):
-                return sample
+        found = _first_fit(folded, _samples(writing=writing, hidden=part.startswith((".", UNKNOWN))))
         ending = None if writing else _secret_ending(folded)
-        if ending is not None:
-            return ending
+        if found or ending:
+            return found or ending
     return None
 
 
@@ -247,10 +242,19 @@ def picks_secret(pattern: str) -> str | None:
             return name
     if not _is_telling(parts[-1]):
         return None
-    samples = (sample for sample in _secret_samples() if not sample.endswith(_ORDINARY_ENDINGS))
-    return next((sample for sample in samples if fits(parts[-1], sample)), None) or _secret_ending(parts[-1])
+    return _first_fit(parts[-1], _samples(writing=False, hidden=True)) or _secret_ending(parts[-1])
 
 
+def _first_fit(pattern: str, samples: Iterable[str]) -> str | None:
+    """Give the first name that a pattern could stand for, or None; an expression is fast while it holds few stars."""
+    if pattern.count(STAR) + pattern.count(UNKNOWN) > _MOST_STARS:
+        return next((sample for sample in samples if fits(pattern, sample)), None)
+    shape = re.compile("".join(_SHAPES.get(char) or re.escape(char) for char in pattern))
+    return next(filter(shape.fullmatch, samples), None)
+
+
+_MOST_STARS = 2
+_SHAPES = {UNKNOWN: ".*", STAR: ".*", ANY: "."}
 _WILD_RUN = re.compile(f"[{UNKNOWN}{STAR}]+")
 
 
@@ -260,11 +264,8 @@ def _secret_ending(pattern: str) -> str | None:
     longest = max(map(len, _secret_endings()))
     for start in range(max(1, len(pattern) - 2 * longest - 1), len(pattern)):
         end = pattern[start:]
-        if (
-            end[0] not in (STAR, UNKNOWN)
-            and _is_worded(end)
-            and (name := next((one for one in _secret_endings() if fits(end, one)), None))
-        ):
+        name = _first_fit(end, _secret_endings()) if end[0] not in (STAR, UNKNOWN) and _is_worded(end) else None
+        if name is not None:
             return "*" + name
     return None
 
@@ -280,10 +281,15 @@ def _is_worded(part: str) -> bool:
 def could_be_secret(path: str) -> bool:
     """Whether the last part of a path with wildcards could stand for a secret that does not start with a dot."""
     name = posixpath.basename(path).casefold()
-    samples = (
-        sample for sample in _secret_samples() if not sample.startswith(".") and not sample.endswith(_PLAIN_ENDINGS)
-    )
-    return any(fits(name, sample) for sample in samples)
+    samples = (one for one in _secret_samples() if not one.startswith(".") and not one.endswith(_PLAIN_ENDINGS))
+    return _first_fit(name, samples) is not None
+
+
+@lru_cache(maxsize=4)
+def _samples(*, writing: bool, hidden: bool) -> tuple[str, ...]:
+    """Give names that are protected, but for those that a pattern for ordinary files would stand for as well."""
+    every = _control_samples() if writing else _secret_samples()
+    return tuple(one for one in every if not one.endswith(_ORDINARY_ENDINGS) and (hidden or not one.startswith(".")))
 
 
 @lru_cache(maxsize=1)

@@ -83,6 +83,8 @@ def refusal(path: str) -> PathCheck | None:
     """Refuse a path by its form alone: empty, overlong, control, invisible or direction-changing characters."""
     if not path:
         return _answer(Where.OUTSIDE, "", "path-form", "the path is empty")
+    if path.isascii() and path.isprintable() and len(path) <= MAX_NAME_BYTES:
+        return None
     if any(unicodedata.category(char) in ("Cc", "Cs") and not _is_byte(char) for char in path):
         return _answer(Where.OUTSIDE, "", "path-form", "the path has control characters")
     if any(unicodedata.category(char) in ("Cf", "Zl", "Zp") for char in path):
@@ -128,7 +130,7 @@ def _usable_roots(context: PolicyContext) -> tuple[str, ...]:
     """Give the resolved roots that may be a workspace: not /, not the home directory, no ancestor of our own state."""
     kept = (context.home, *context.state)
     taken = [context.files.resolve(path) for path in kept if path]
-    roots = [posixpath.normpath(context.files.resolve(root)) for root in context.roots]
+    roots = [context.files.resolve(root) for root in context.roots]
     return tuple(root for root in roots if root != "/" and not any(_is_below(path, (root,)) for path in taken))
 
 

@@ -22,7 +22,7 @@ _EVALUATED = re.compile(r"\$\(|`|\$\{")
 _CALCULATES = re.compile(r"-\w*[in]")
 _SUBSCRIPT = re.compile(r"\[[^\]\n]*(\$\(|`)")
 _SET = re.compile(r"[-+][eux]+|[-+][eux]*o (pipefail|errexit|nounset|xtrace)")
-_READ = re.compile(r"((-[rs]+|-r?d ?.|-r?n ?[1-9]\d*|-r?p .*?) )*([A-Za-z_]\w* ?)*")
+_READ = re.compile(r"((-[rs]+|-r?d ?.|-r?n ?[1-9]\d*|-r?p \S*) )*([A-Za-z_]\w* ?)*")
 
 
 def judge_evaluated(text: str, scene: Scene) -> list[Finding]:

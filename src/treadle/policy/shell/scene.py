@@ -26,6 +26,9 @@ FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 """What may be written to wherever a command runs."""
 
 _ODD_IN_NAMES = re.compile(r"[^\w./@%+=:,-]")
+_SAYS_NOTHING = re.compile(r"--?[A-Za-z][a-z-]*|\d+")
+"""Options without a value, and numbers: no file is meant by them."""
+
 _TREES_WITH_SECRETS = frozenset({"/", "/etc", "/root", "/home", "/proc", "/Users", "/var"})
 
 
@@ -157,7 +160,7 @@ class Scene:
         """Judge a word of a program whose options are not known: does any part of it name a protected file?"""
         findings: list[Finding] = []
         for piece in _pieces(text):
-            if len(piece) > MAX_PATH_BYTES:
+            if len(piece) > MAX_PATH_BYTES or _SAYS_NOTHING.fullmatch(piece):
                 continue
             self.effort.spend(1 + len(piece) // CHARACTERS_A_STEP)
             # A quoted pattern is one for the program that gets it.

@@ -36,7 +36,7 @@ def state_after(command: Simple, words: tuple[str, ...], scene: Scene) -> Scene:
         cwds = _directories(words, scene)
         known = cwds[0] if len(cwds) == 1 else UNKNOWN
         return replace(scene, cwds=cwds, variables=variables.with_value("PWD", known))
-    return replace(scene, variables=variables)
+    return scene if variables is scene.variables else replace(scene, variables=variables)
 
 
 def agreed(*states: Variables) -> Variables:

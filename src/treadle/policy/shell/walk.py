@@ -103,7 +103,8 @@ class Walk:
             # Only behind && is it sure that the steps before ran and worked; elsewhere any may have failed or not run.
             chain = either(chain, scene.cwds)
             alternative |= pipeline.after == "||"
-            if pipeline.after != "&&" or alternative:
+            changed = len(states) > 1 or after.cwds != chain
+            if (pipeline.after != "&&" or alternative) and changed:
                 after = replace(after, cwds=either(after.cwds, chain), variables=agreed(*states))
                 chain = after.cwds
             if pipeline.after not in ("&&", "||"):
@@ -173,7 +174,7 @@ class Walk:
         findings.extend(judge_lists(command, words, scene))
         findings.extend(names_secret(command.words, "".join(words[:1]), scene))
         fed = feed or scene.feed
-        own = judge_command(words, replace(scene, feed=fed))
+        own = judge_command(words, scene if fed is scene.feed else replace(scene, feed=fed))
         self._add(
             JudgedCommand(
                 text=command.text,
