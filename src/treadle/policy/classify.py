@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from treadle.policy.context import FileFacts, FileView, PolicyContext, RememberedFiles
+from treadle.policy.context import PolicyContext, RememberedFiles
 from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, unfollowed
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path
 from treadle.policy.shell.expand import ExpansionBudgetError, Variables
+from treadle.policy.shell.git import OF_THE_REPOSITORY
 from treadle.policy.shell.outside import may_bring_text
 from treadle.policy.shell.parse import parse
 from treadle.policy.shell.precheck import has_lookalikes, hidden_characters
@@ -108,32 +109,11 @@ def commands_of(command: str, cwd: str, context: PolicyContext) -> list[tuple[st
 def only_reads(command: str, cwd: str, context: PolicyContext) -> bool:
     """Whether a line does nothing but read, were its repository a plain one: no part of it needs programs of git's.
 
-    It tells what git can be kept from, never a verdict: settings and the index count as if they were not there.
+    It tells what git can be kept from, never a verdict.
     """
-    plain = replace(context, trusted=True, untrusted=(), files=_WithoutSettings(context.files))
-    return classify_command(command, cwd, plain).command_class is CommandClass.READ_ONLY
-
-
-@dataclass(frozen=True, slots=True)
-class _WithoutSettings:
-    """Files as they are, but for what is named like a part of a repository, and for what is staged."""
-
-    files: FileView
-
-    def resolve(self, path: str) -> str:
-        return self.files.resolve(path)
-
-    def facts(self, path: str) -> FileFacts | None:
-        return None if path.endswith(("/.git", "/HEAD", "/config", "/config.worktree")) else self.files.facts(path)
-
-    def names(self, path: str) -> tuple[str, ...]:
-        return self.files.names(path)
-
-    def read_config(self, path: str) -> str | None:  # noqa: ARG002 - as if there were none
-        return None
-
-    def read_index(self, path: str) -> bytes | None:  # noqa: ARG002 - as if there were none
-        return b""
+    judged = classify_command(command, cwd, replace(context, trusted=True, untrusted=()))
+    found = [*judged.findings, *(one for part in judged.parts for one in part.findings)]
+    return all(one.rule == OF_THE_REPOSITORY or class_of([one]) is CommandClass.READ_ONLY for one in found)
 
 
 def _brings_text(command: str, parts: Sequence[JudgedCommand], findings: Sequence[Finding], scene: Scene) -> bool:

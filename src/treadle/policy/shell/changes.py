@@ -14,7 +14,6 @@ from treadle.policy.shell.syntax import (
 
 CHANGES_DIRECTORY = frozenset({"cd", "pushd", "popd", "chdir"})
 
-_JUMPS = frozenset({"break", "continue", "return"})
 _ASSIGNS = frozenset(
     {"read", "export", "declare", "typeset", "local", "readonly", "unset", "printf", "mapfile", "readarray", "getopts",
      "let", "wait"}
@@ -46,11 +45,6 @@ def assigned_names(scripts: Iterable[Script]) -> frozenset[str]:
 def changes_directory(scripts: Iterable[Script]) -> bool:
     """Whether scripts may change the directory of the shell they run in."""
     return any(isinstance(one, Simple) and _word(one) in CHANGES_DIRECTORY for one in _commands(scripts))
-
-
-def jumps(scripts: Iterable[Script]) -> bool:
-    """Whether scripts may leave out steps of a loop."""
-    return any(isinstance(one, Simple) and _word(one) in _JUMPS for one in _commands(scripts))
 
 
 def runs_read(command: Simple) -> bool:

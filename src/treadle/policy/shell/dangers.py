@@ -70,45 +70,26 @@ ALWAYS: dict[str, str] = {
 }
 """Program patterns and why they are dangerous whatever their arguments."""
 
-_READ_FORMS = {
-    "apt": {"list", "show", "search", "policy"},
-    "brew": {"list", "info", "search", "--prefix", "--version", "doctor", "deps", "outdated"},
-    "dpkg": {"-l", "-L", "-s", "-S", "--list", "--status"},
-    "rpm": {"-q", "-qa", "-qi", "-ql"},
-    "dnf": {"list", "info", "search"},
-    "pacman": {"-Q", "-Qi", "-Ql", "-Ss", "-Si"},
-    "apk": {"info", "search", "list"},
-    "snap": {"list", "info"},
-    "flatpak": {"list", "info"},
-    "ifconfig": {""},
-    "mount": {""},
-    "route": {"", "-n"},
-    "timedatectl": {"", "status"},
-    "hostnamectl": {"", "status"},
-    "crontab": {"-l"},
-    "treadle": {"--version", "--help", "help", "doctor"},
-    "ssh-agent": set(),
-    "arp": {"", "-a", "-n", "-an"},
-    "ethtool": {"-i", "-S", "-k"},
-    "iw": {"dev", "list", "phy"},
-    "iwconfig": {""},
-    "rfkill": {"", "list"},
-    "resolvectl": {"", "status", "statistics"},
-    "tc": {"qdisc", "qdisc show", "-s qdisc", "-s qdisc show"},
-    "bootctl": {"", "status", "list"},
-    "efibootmgr": {"", "-v"},
-    "tmutil": {"listbackups", "destinationinfo", "status"},
-    "pmset": {"-g"},
-    "btrfs": {"--version"},
-    "loginctl": {"", "list-sessions"},
-    "localectl": {"", "status"},
-    "nmcli": {"", "general", "general status"},
-    "domainname": {""},
+_SHOWS = re.compile(
+    r"list(-[a-z]+)?|show|search|info|policy|status|statistics|help|doctor|general|dev|deps|outdated|--prefix|--list|--status"
+)
+_SHOWS_LETTERS = {
+    "dpkg": "lLsS",
+    "rpm": "q",
+    "pacman": "Q",
+    "crontab": "l",
+    "ethtool": "iSk",
+    "arp": "an",
+    "route": "n",
+    "pmset": "g",
 }
-"""First arguments with which an otherwise dangerous program only tells something; it is asked all the same."""
-
-_SAID_WHOLE = frozenset({"arp", "iw", "nmcli", "route", "tc"})
-"""Of these all arguments count: behind the same first one they change something."""
+_MANAGERS = frozenset(
+    split_words("""
+    apt brew dpkg rpm dnf pacman apk snap flatpak crontab treadle ethtool arp route pmset ifconfig mount timedatectl
+    hostnamectl localectl loginctl iw iwconfig rfkill resolvectl tc nmcli bootctl efibootmgr tmutil domainname
+""")
+)
+"""Programs of the first table that show something when they are told nothing, or told to show it; they ask even so."""
 
 VARIABLES_HARMLESS = re.compile(
     r"LC_[A-Z]+|LANG|LANGUAGE|TZ|NO_COLOR|FORCE_COLOR|CLICOLOR|CLICOLOR_FORCE|CI|COLUMNS|LINES|TERM|COLORTERM"
@@ -209,7 +190,13 @@ def always(name: str) -> str | None:
 
 def only_tells(name: str, arguments: Sequence[str]) -> bool:
     """Whether a program from `ALWAYS` is used in a form that only tells something."""
-    if arguments and arguments[0] in ("--version", "--help", "-V") and len(arguments) == 1:
+    if list(arguments) in (["--version"], ["--help"], ["-V"]):
         return True
-    said = " ".join(arguments if name in _SAID_WHOLE else arguments[:1])
-    return said in _READ_FORMS.get(name, ())
+    first = "".join(arguments[:1])
+    letters = first.startswith("-") and set(first[1:]) <= set(_SHOWS_LETTERS.get(name, "") + "ailps")
+    letters = letters and not set(first[1:]).isdisjoint(_SHOWS_LETTERS.get(name, ""))
+    return (
+        name in _MANAGERS
+        and len(arguments) <= 2
+        and ((not first and name != "crontab") or letters or bool(_SHOWS.fullmatch(first)))
+    )

@@ -8,7 +8,6 @@ from typing import assert_never
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.shell.assignments import judge_assignment
-from treadle.policy.shell.builtins import judge_evaluated
 from treadle.policy.shell.dangers import VARIABLES_SAFE_TO_SHOW, VARIABLES_SECRET
 from treadle.policy.shell.expand import expand_text, only_calculates
 from treadle.policy.shell.scene import Feed, Follow, Scene
@@ -49,16 +48,12 @@ def _parameter(parameter: Parameter, scene: Scene, follow: Follow, *, gentle: bo
         pass
     elif parameter.operator.startswith("!") or parameter.operator == "@" or "[" in parameter.operator:
         findings.append(unclear("evaluated-text", f"${{{name}…}} evaluates a value"))
-        findings.extend(judge_second_reading(parameter.operand, scene))
     elif parameter.operator not in _PLAIN_OPERATORS:
         findings.append(unclear("expansion", f"${{{name}{parameter.operator}…}} does more than show a value"))
         if parameter.operator in (":=", "="):
             findings.extend(judge_assignment(name, UNKNOWN))
     elif parameter.operator == ":" and not _OFFSETS.fullmatch(expand_text(parameter.operand, scene.variables)):
         findings.append(unclear("evaluated-text", f"${{{name}:…}} evaluates a value that is not a known number"))
-        findings.extend(judge_second_reading(parameter.operand, scene))
-    elif "/" in parameter.operator:
-        findings.extend(judge_second_reading(parameter.operand, scene))
     if VARIABLES_SECRET.fullmatch(name):
         text = f"uses the variable {name}, which looks like a secret"
         findings.append(
@@ -72,7 +67,6 @@ def _parameter(parameter: Parameter, scene: Scene, follow: Follow, *, gentle: bo
 def judge_arithmetic(expression: Arithmetic, scene: Scene, follow: Follow) -> list[Finding]:
     """Judge what a calculation runs, and whether it does more than calculate."""
     findings = judge_segments(expression.inner, scene, follow)
-    findings.extend(judge_second_reading(expression.inner, scene))
     if not only_calculates(expression, scene.variables):
         findings.append(
             unclear(
@@ -81,8 +75,3 @@ def judge_arithmetic(expression: Arithmetic, scene: Scene, follow: Follow) -> li
             )
         )
     return findings
-
-
-def judge_second_reading(segments: tuple[Segment, ...], scene: Scene) -> list[Finding]:
-    """Judge what the shell may evaluate a second time, once it is expanded."""
-    return judge_evaluated(expand_text(segments, scene.variables), scene) if segments else []

@@ -17,6 +17,9 @@ from treadle.policy.shell.publishing import PUBLISHES
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
 
+OF_THE_REPOSITORY = "git-settings"
+"""The rule by which a setting of a trusted repository is known that git would obey."""
+
 _GLOBAL = read_table(
     "-pPvh -C: -c: --no-pager --paginate --no-optional-locks --literal-pathspecs --bare --version --namespace: --git-dir:"
     " --work-tree: --exec-path? --config-env:"
@@ -203,7 +206,7 @@ def _repository(command: str, scene: Scene) -> list[Finding]:
         hardened = [] if scene.context.confined else [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED} for git")]
         return _untrusted(scene) or hardened
     return [
-        Finding(Risk.EXECUTE, "git-settings", f"the repository sets {setting}")
+        Finding(Risk.EXECUTE, OF_THE_REPOSITORY, f"the repository sets {setting}")
         for cwd in scene.cwds
         for setting in surprising_settings(cwd, scene.context.files)
     ]

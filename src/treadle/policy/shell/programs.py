@@ -39,7 +39,6 @@ from treadle.policy.shell.publishing import judge_publishing
 from treadle.policy.shell.reach import judge_inner_text, judge_reach
 from treadle.policy.shell.readers import OBEY_NOTHING, SHOWS_VERSION, readers
 from treadle.policy.shell.scene import Scene
-from treadle.policy.shell.unknown import why_unknown
 from treadle.policy.shell.wrappers import is_wrapper, suffixes, unwrap
 from treadle.protocol.tools import Risk
 
@@ -251,7 +250,7 @@ def _printenv(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
 
 
 def _judge_unknown(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
-    text = "prints every variable, secrets included" if name in PRINTS_SECRETS else why_unknown(name)
+    text = "prints every variable, secrets included" if name in PRINTS_SECRETS else f"{name} is not known to only read"
     findings = [Finding(Risk.EXECUTE, "unknown-program", text)]
     findings.extend(_named(words, scene))
     if name in _READS_NAMES:

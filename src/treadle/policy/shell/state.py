@@ -1,7 +1,7 @@
 """What is known behind a command, a branch or a loop: the values of variables and the directory."""
 
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from treadle.policy.marks import UNKNOWN, is_static
@@ -58,13 +58,6 @@ def forget(variables: Variables, names: Iterable[str]) -> Variables:
     return Variables(
         variables.home, {name: UNKNOWN if name in unsure else value for name, value in variables.values.items()}
     )
-
-
-def after_loop(before: Variables, after: Variables, names: Iterable[str]) -> Variables:
-    """Give what is known behind a loop that may have run any number of times, `names` being set in it."""
-    unsure = frozenset(names)
-    kept: Mapping[str, str] = {name: value for name, value in after.values.items() if name not in unsure}
-    return Variables(before.home, {**kept, **{name: UNKNOWN for name in unsure if name in before.values}})
 
 
 def either(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:

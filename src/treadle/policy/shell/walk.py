@@ -15,7 +15,7 @@ from treadle.policy.shell.changes import assigned_names, reads_its_input, runs_r
 from treadle.policy.shell.computed import names_secret
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS
 from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words, only_calculates
-from treadle.policy.shell.expansions import judge_arithmetic, judge_second_reading, judge_segments
+from treadle.policy.shell.expansions import judge_arithmetic, judge_segments
 from treadle.policy.shell.feeds import feed_of
 from treadle.policy.shell.lists import judge_lists, listed_in_loop
 from treadle.policy.shell.programs import judge_command
@@ -202,7 +202,6 @@ class Walk:
             for word in assignment.values:
                 findings.extend(judge_segments(word.segments, scene, self.script))
             findings.extend(judge_segments(assignment.subscript, scene, self.script))
-            findings.extend(judge_second_reading(assignment.subscript, scene))
         return findings
 
     def _block(self, block: Block, scene: Scene) -> Scene:
