@@ -8,7 +8,7 @@ from treadle.policy.context import PolicyContext, RememberedFiles
 from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, unfollowed
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.operations import PathOp
-from treadle.policy.paths import Where, check_path
+from treadle.policy.paths import Where, check_path, usable_roots
 from treadle.policy.shell.expand import ExpansionBudgetError, Variables
 from treadle.policy.shell.git import OF_THE_REPOSITORY
 from treadle.policy.shell.outside import may_bring_text
@@ -63,7 +63,7 @@ def _unjudged(command: str, cwd: str, context: PolicyContext, error: Exception) 
 
 def _scene(cwd: str, context: PolicyContext) -> Scene:
     return Scene(
-        context=replace(context, files=RememberedFiles(context.files)),
+        context=replace(context, files=RememberedFiles(context.files), usable=usable_roots(context)),
         cwds=(cwd,),
         variables=Variables(context.home, {"PWD": cwd}),
         judge_script=_judge_script,
@@ -73,7 +73,7 @@ def _scene(cwd: str, context: PolicyContext) -> Scene:
 
 def _classified(command: str, cwd: str, context: PolicyContext) -> CommandJudgement:
     scene = _scene(cwd, context)
-    findings = _precheck(command, cwd, context)
+    findings = _precheck(command, cwd, scene.context)
     parts: list[JudgedCommand] = []
     if len(command.encode(errors="replace")) > MAX_LINE_BYTES:
         findings.append(unfollowed("budget", f"the line is longer than {MAX_LINE_BYTES} bytes"))

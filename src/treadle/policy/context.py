@@ -95,7 +95,7 @@ class PolicyContext:
     where from. `approved` are classes of risk that the user lets run beyond the mode. `own` names directories of
     Treadle that the user put inside a workspace, which are protected there. `state` names the directories of Treadle's
     own data and rules; `rules` are the user's and the project's. `listed` says which ignore file lists a path, with its
-    line; empty where none does.
+    line; empty where none does. `usable` are the resolved roots that may be a workspace, once they were found out.
     """
 
     mode: Mode
@@ -114,6 +114,7 @@ class PolicyContext:
     approved: frozenset[Risk] = frozenset()
     rules: Ruleset = field(default_factory=Ruleset)
     listed: Callable[[str], str] = _not_listed
+    usable: tuple[str, ...] = ()
 
     @property
     def confined(self) -> bool:

@@ -18,7 +18,7 @@ MARKS = frozenset((UNKNOWN, STAR, ANY, SPLIT, PIPE))
 
 def is_static(text: str) -> bool:
     """Whether nothing in a text is unknown."""
-    return not any(mark in text for mark in MARKS)
+    return MARKS.isdisjoint(text)
 
 
 def is_glob(text: str) -> bool:

@@ -16,6 +16,8 @@ _PRINTERS = frozenset({"echo", "printf"})
 
 def judge_sequence(parts: Sequence[JudgedCommand], scene: Scene) -> list[Finding]:
     """Judge the commands of a line in their order."""
+    if len(parts) < 2:
+        return []
     scene = replace(scene, is_guess=True)
     findings: list[Finding] = []
     written: list[str] = []
