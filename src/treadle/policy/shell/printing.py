@@ -1,74 +1,46 @@
-"""What a lone `echo` or `printf` of known words prints, told without running it."""
+"""What a lone `echo` or `printf` of known words prints, found out without running it."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-_CONVERSION = re.compile(r"%(.?)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|([1-7][0-7]{0,2})|(.?))", re.DOTALL)
 _LETTERS = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
-_MOST_ROUNDS = 32
-
-
-class _NotToldError(Exception):
-    """The command may print something else than can be told."""
+_CONVERSION = re.compile(r"%([sb%])")
 
 
 def printed(words: Sequence[str]) -> str | None:
-    """Give what the command prints, or None where that is not told: other programs, odd options, odd formats."""
-    try:
-        match words:
-            case ["echo", *rest]:
-                return _echo(rest)
-            case ["printf", "--", form, *values] | ["printf", form, *values] if form and form[0] != "-":
-                return _printf(form, values)
-            case _:
-                return None
-    except _NotToldError:
+    """Give what the command prints, or None where that is not certain: other programs, odd options, odd formats."""
+    match words:
+        case ["echo", option, *rest] if re.fullmatch(r"-[neE]+", option):
+            text = " ".join(rest)
+            odd = rest[:1] and re.fullmatch(r"-[neE]+", rest[0])
+            decodes = "e" in option
+            return None if odd or (decodes and re.search(r"\\[0-7]", text)) else _decoded(text) if decodes else text
+        case ["echo", *rest]:
+            return " ".join(rest)
+        case ["printf", form, *values] if form[:1] != "-":
+            return _printf(form, values)
+        case _:
+            return None
+
+
+def _printf(form: str, values: list[str]) -> str | None:
+    """Fill a format of strings once, as the shell does when it has as many places as there are values."""
+    decoded, kinds = _decoded(form), _CONVERSION.findall(form)
+    places = len(kinds) - kinds.count("%")
+    if decoded is None or "%" in _CONVERSION.sub("", form) or (places and len(values) % places) or "b" in kinds:
         return None
-
-
-def _echo(words: list[str]) -> str:
-    decodes = False
-    while words and re.fullmatch(r"-[neE]+", words[0]):
-        decodes |= "e" in words[0]
-        words = words[1:]
-    text = " ".join(words)
-    if decodes and re.search(r"\\[0-7]", text):
-        raise _NotToldError
-    return _decoded(text) if decodes else text
-
-
-def _printf(form: str, values: list[str]) -> str:
-    """Use the format again and again until all values are written, as the shell does; missing ones are empty."""
-    form = _decoded(form)
-    kinds = [kind for kind in _CONVERSION.findall(form) if kind != "%"]
-    if not set(kinds) <= {"s", "b"} or (kinds and len(values) > _MOST_ROUNDS):
-        raise _NotToldError
-    rounds = max(1, -(-len(values) // len(kinds))) if kinds else 1
     pending = iter(values)
-    return "".join(_filled(form, pending) for _ in range(rounds))
+    rounds = max(1, len(values) // places) if places else 1
+    fill = re.compile(_CONVERSION)
+    return "".join(fill.sub(lambda one: "%" if one[1] == "%" else next(pending, ""), decoded) for _ in range(rounds))
 
 
-def _filled(form: str, values: Iterator[str]) -> str:
-    def fill(match: re.Match[str]) -> str:
-        if match[1] == "%":
-            return "%"
-        value = next(values, "")
-        return _decoded(value) if match[1] == "b" else value
-
-    return _CONVERSION.sub(fill, form)
-
-
-def _decoded(text: str) -> str:
-    def decode(match: re.Match[str]) -> str:
-        in_hex, in_octal, letter = match.groups()
-        if letter is not None:
-            if letter not in _LETTERS:
-                raise _NotToldError
-            return _LETTERS[letter]
-        code = int(in_hex, 16) if in_hex else int(in_octal, 8)
-        if not 32 <= code < 127:
-            raise _NotToldError
-        return chr(code)
-
-    return _ESCAPE.sub(decode, text)
+def _decoded(text: str) -> str | None:
+    """Read the escapes of a text; None where one is not plain."""
+    plain = all(letter is None or letter in _LETTERS for *_, letter in (one.groups() for one in _ESCAPE.finditer(text)))
+    codes = [int(one[1], 16) if one[1] else int(one[2], 8) for one in _ESCAPE.finditer(text) if one[3] is None]
+    if not plain or not all(32 <= code < 127 for code in codes):
+        return None
+    characters = iter(codes)
+    return _ESCAPE.sub(lambda one: chr(next(characters)) if one[3] is None else _LETTERS[one[3]], text)
