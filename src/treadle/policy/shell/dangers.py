@@ -178,6 +178,7 @@ SQL_CLIENTS = frozenset(
 PRINTS_SECRETS = frozenset({"env", "printenv", "set", "export", "declare", "typeset", "readonly", "local"})
 
 
+_EMPTIES_SOMETHING = re.compile(r"[a-z]+[-_](empty|purge|wipe|erase|destroy|nuke)")
 _ALWAYS_PATTERNS = tuple((pattern, why) for pattern, why in ALWAYS.items() if "*" in pattern)
 
 
@@ -185,6 +186,8 @@ def always(name: str) -> str | None:
     """Say why a program is dangerous whatever its arguments, or None."""
     if name in ALWAYS:
         return ALWAYS[name]
+    if _EMPTIES_SOMETHING.fullmatch(name):
+        return "says by its name that it destroys"
     return next((why for pattern, why in _ALWAYS_PATTERNS if fnmatchcase(name, pattern)), None)
 
 

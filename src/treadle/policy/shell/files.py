@@ -2,13 +2,12 @@
 
 import posixpath
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from treadle.policy.context import FileKind
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, split_words
 from treadle.policy.operations import PathOp
-from treadle.policy.shell.reach import judge_reach
 from treadle.policy.shell.scene import FREE_TARGETS, Scene
 from treadle.protocol.tools import Risk
 
@@ -34,6 +33,7 @@ _FURTHER = frozenset(
 )
 """The same, and others besides: what an archive, a patch or their input names, or permissions."""
 
+_REMOVERS = frozenset({"rm", "rimraf", "del-cli"})
 _COPIES = frozenset({"cp", "mv", "install", "ln", "link"})
 _SCRATCH = re.compile(r"(/private)?/tmp/.")
 _NUMERIC_MODE = re.compile(r"[0-7]{3,4}")
@@ -42,14 +42,13 @@ _SYMBOLIC_MODE = re.compile(r"([ugoa]*)[+=]([rwxXst]*)")
 
 def is_writer(name: str) -> bool:
     """Whether a program belongs to this family."""
-    return name in _SPECIAL or name in _NAMED or name in _FURTHER
+    return name in _REMOVERS or name in _NAMED or name in _FURTHER
 
 
 def judge_files(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge a program of this family."""
-    special = _SPECIAL.get(name)
-    if special is not None:
-        return special(name, words, scene)
+    if name in _REMOVERS:
+        return _remove(name, words, scene)
     operands = _operands(words)
     findings = [Finding(Risk.WRITE, "writer", f"{name} changes files"), *_options(name, words, scene)]
     if name in _FURTHER:
@@ -159,41 +158,3 @@ def _is_dangerous_mode(text: str) -> bool:
         clause and ("s" in clause.group(2) or ("w" in clause.group(2) and set("oa") & set(clause.group(1))))
         for clause in clauses
     )
-
-
-def _convert(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    findings = [Finding(Risk.WRITE, "writer", "dd copies bytes")]
-    for word in words:
-        key, _, value = word.partition("=")
-        if key in ("if", "of") and value != "/dev/zero":
-            findings.extend(scene.path(value, PathOp.READ if key == "if" else PathOp.WRITE))
-        else:
-            findings.extend(scene.mentions(word))
-    return findings
-
-
-def _archive(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    """Judge tar: plain listing and printing reads, everything else writes; old-style option letters have no dash."""
-    first, *rest = (*words, "")
-    letters = re.fullmatch(r"-?([A-Za-z]*)", first)
-    findings = [found for word in words for found in scene.mentions(word)]
-    if letters and re.search(r"[PIF]", letters[1]):
-        findings.append(dangerous("dangerous-option", f"{name} changes other files or runs a program"))
-    for option, value in zip(words, rest, strict=False):
-        if option in ("-C", "-f", "--directory", "--file"):
-            findings.extend(scene.path(value, PathOp.WRITE))
-    if any(re.match(r"[\w.@-]+:", word) for word in rest):
-        findings.append(dangerous("dangerous-option", f"{name} reaches another machine"))
-    if letters and re.fullmatch(r"t[vzjJa]*f|x[zjJ]*O[zjJ]*f|t[vzjJ]*", letters[1]) and rest[:1]:
-        reads = [found for word in rest if word for found in scene.path(word, PathOp.READ)]
-        others = [word for word in rest if word.startswith("-")]
-        return [*findings, *reads, *(unclear("unknown-option", f"{name} {word} may do more") for word in others)]
-    findings.extend(judge_reach(name, words, scene))
-    return [*findings, unclear("unknown-writes", f"{name} writes the files that the archive or the line names")]
-
-
-_SPECIAL: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
-    **dict.fromkeys(("rm", "rimraf", "del-cli"), _remove),
-    **dict.fromkeys(("tar", "bsdtar", "gtar"), _archive),
-    "dd": _convert,
-}

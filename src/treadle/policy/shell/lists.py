@@ -6,7 +6,7 @@ from treadle.policy.findings import Finding, dangerous
 from treadle.policy.marks import is_static
 from treadle.policy.shell.expand import expand_word
 from treadle.policy.shell.feeds import fed_by
-from treadle.policy.shell.many import breadth_of, is_whole, judge_each, judge_in_loop
+from treadle.policy.shell.many import breadth_of, is_whole, judge_each, judge_in_loop, judge_whole
 from treadle.policy.shell.scene import Breadth, Feed, Scene
 from treadle.policy.shell.syntax import Block, Literal, Parameter, Redirect, Script, Simple, Substitution, Word
 
@@ -21,6 +21,8 @@ def judge_lists(command: Simple, words: tuple[str, ...], scene: Scene) -> list[F
         return findings
     for breadth in _operands(command.words, scene):
         findings.extend(judge_each(tuple(filter(is_static, words)), breadth, scene))
+    if any(_prints_top(word, scene) for word in command.words[1:]):
+        findings.extend(judge_whole(words[0], (*filter(is_static, words[1:]), "."), scene))
     for breadth in {breadths[name] for word in command.words[1:] for name in _names(word) if name in breadths}:
         findings.extend(judge_in_loop(words, breadth))
     return findings
@@ -53,6 +55,15 @@ def _operands(words: tuple[Word, ...], scene: Scene) -> Iterator[Breadth]:
                 breadth = _printed(segment.script, scene)
                 if breadth is not None:
                     yield breadth
+
+
+def _prints_top(word: Word, scene: Scene) -> bool:
+    """Whether a word is the folder of the whole repository."""
+    match word.segments:
+        case (Substitution(script=script),) | (Literal(text=""), Substitution(script=script)):
+            return fed_by(script, scene).upstream == (("git", "rev-parse", "--show-toplevel"),)
+        case _:
+            return False
 
 
 def _printed(script: Script, scene: Scene) -> Breadth | None:

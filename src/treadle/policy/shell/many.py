@@ -24,6 +24,10 @@ _REMOVES = frozenset({"rm", "unlink", "rmdir", "rimraf", "mv", "git-rm"}) | _EMP
 _REPLACES = _REMOVES | frozenset(split_words("gzip gunzip bzip2 bunzip2 xz unxz zstd lzma lz4 compress pigz"))
 _BIN = re.compile(r"trash.*|rip|gomi|recycle|wastebasket|clean|clear|empty|del|erase|discard", re.IGNORECASE)
 _TAKES_READING = re.compile(r"0*[0-3]?[0-3][0-7]{2}|0+|([ugoa]*-\w*r\w*|[ugoa]*=[wx]*)(,.*)?")
+_IN_PLACE = re.compile(r"-\w*i.*|--in-place.*")
+_DROPS_LINES = re.compile(r"(.*[\d$/!])?[dQ]")
+"""What a program of sed and its like says that keeps little or nothing of a file."""
+
 _TOUCHES_NO_FILE = frozenset(
     split_words("[ test echo printf : true false set export local declare read shift return exit")
 )
@@ -52,6 +56,7 @@ def judge_whole(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     undoes = name in _REPLACES or any(_is_verb(word) for word in (name, *verbs))
     if name == "chmod":
         undoes = any(_TAKES_READING.fullmatch(word) for word in words[:3])
+    undoes |= any(map(_IN_PLACE.fullmatch, words)) and any(map(_DROPS_LINES.fullmatch, words))
     whole = next((word for word in words if is_whole(word, scene)), None) if undoes else None
     if whole is None:
         return []

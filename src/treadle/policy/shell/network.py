@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from treadle.policy.findings import Finding, dangerous
 from treadle.policy.marks import is_static, split_words
 from treadle.policy.operations import PathOp
-from treadle.policy.shell.options import Role, read_arguments, read_table
+from treadle.policy.shell.options import read_arguments, read_table
 from treadle.policy.shell.outputs import judge_outputs
 from treadle.policy.shell.scene import Scene
 from treadle.policy.shell.wrappers import suffixes
@@ -14,19 +14,21 @@ from treadle.policy.urls import HostKind, check_url, host_kind
 from treadle.protocol.tools import Risk
 
 _TABLES = {
-    "curl": read_table("""
-    -A: -b: -c> -C: -d: -D> -e: -E< -F: -H: -K: -m: -o> -P: -Q: -r: -t: -T: -u: -U: -w: -x: -X: -y: -Y: -z: --output>
-    --user-agent: --cookie: --cookie-jar> --data: --form: --header: --request: --upload-file: --user: --url: --max-time:
-    --connect-timeout: --retry: --retry-delay: --dump-header> --referer: --write-out: --range: --output-dir> --interface:
-"""),
-    "wget": read_table("""
-    -O> -P> -a> -o> -i< -e: -U: -t: -T: -w: -Q: -l: -A: -R: -D: -I: -X: -B: --output-document> --directory-prefix>
-    --level: --user-agent: --header: --post-data: --post-file: --method: --timeout: --tries: --input-file<
-    --output-file> --append-output> --accept: --reject:
-"""),
+    "curl": read_table(
+        "-AbcCDeEFHKmoPQrtTuUwxXyYz: -d: --output: --user-agent: --cookie: --cookie-jar: --data: --form: --header: --request:"
+        " --upload-file: --user: --url: --max-time: --connect-timeout: --retry: --retry-delay: --dump-header: --referer:"
+        " --write-out: --range: --output-dir: --interface:"
+    ),
+    "wget": read_table(
+        "-OPaoieUtTwQlARDIXB: --output-document: --directory-prefix: --level: --user-agent: --header: --post-data:"
+        " --post-file: --method: --timeout: --tries: --input-file: --output-file: --append-output: --accept: --reject:"
+    ),
 }
 """The options that take a value; all others are flags to us."""
 
+_WRITES = frozenset(
+    split_words("-o -O -P -a -D -c --output --output-document --directory-prefix --cookie-jar --dump-header")
+)
 _SHORT_HARM = {"curl": "dFTKnQx", "wget": "e"}
 _LONG_HARM = tuple(
     split_words("""
@@ -49,7 +51,7 @@ def _fetch(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     findings.extend(_secrets(words, scene))
     findings.extend(judge_outputs(words, scene))
     for option in arguments.given:
-        if option.role is Role.WRITE and option.value not in (None, "-"):
+        if option.name in _WRITES and option.value not in (None, "-"):
             findings.extend(scene.path(option.value or "", PathOp.WRITE))
         elif option.value is not None and not is_static(option.value):
             findings.append(dangerous("unknown-url", f"{name} {option.name} sends something unknown to the network"))

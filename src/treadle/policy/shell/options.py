@@ -1,15 +1,14 @@
 """Reads a program's arguments by its table of options.
 
-A table is one line of text: `-abc` are flags, `-n:` takes a value, `-f<` a path that is read, `-o>` a path that is
-written, `-g%` a pattern that picks the files to read, `--color?` takes a value only when glued with `=`. After the bar
-stand the operands in order, the last one repeated when it ends in `*`: `TEXT`, `LIST` (names shown, contents not),
-`READ`, `WRITE`, `SETS` (a format; anything else changes the system), or `RAW` for a program that prints its arguments.
+A table is one line of text: `-abc` are flags, `-n:` takes a value, `-g%` a pattern that picks the files to read,
+`--color?` takes a value only when glued with `=`. After the bar stand the operands in order, the last one repeated when
+it ends in `*`: `TEXT`, `LIST` (names shown, contents not), `READ`, `SETS` (a format; anything else changes the system),
+or `RAW` for a program that prints its arguments.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 
 from treadle.policy.findings import Finding, dangerous, unclear
@@ -20,29 +19,16 @@ from treadle.policy.shell.expand import in_braces
 from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
 
-
-class Role(StrEnum):
-    """What an option does with its value, spelled as in the tables."""
-
-    FLAG = ""
-    VALUE = ":"
-    GLUED = "?"
-    READ = "<"
-    WRITE = ">"
-    PICK = "%"
-
-
-_OPTION = re.compile(r"(--?)([^:?<>%]+)([:?<>%]?)")
+_OPTION = re.compile(r"(--?)([^:?%]+)([:?%]?)")
 _SET = re.compile(r"\[[!^]?\]?(?:\[[:.=].*?[:.=]\]|[^\]])*\]")
-_TAKES_VALUE = (Role.VALUE, Role.READ, Role.WRITE, Role.PICK)
+_TAKES_VALUE = (":", "%")
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The options and operands of one program."""
+    """The options of one program, each with what marks its kind, and its operands."""
 
-    short: dict[str, Role]
-    long: dict[str, Role]
+    kinds: dict[str, str]
     operands: tuple[str, ...]
 
 
@@ -51,7 +37,7 @@ class Given:
     """One option of a command line as it was understood; `name` has its dashes."""
 
     name: str
-    role: Role
+    kind: str
     value: str | None = None
 
 
@@ -76,18 +62,15 @@ class Arguments:
 def read_table(text: str) -> Table:
     """Read one table."""
     options, _, operands = text.partition("|")
-    short: dict[str, Role] = {}
-    long: dict[str, Role] = {}
+    kinds: dict[str, str] = {}
     for word in options.split():
         match = _OPTION.fullmatch(word)
         if match is None:
             raise ValueError(f"not an option of a table: {word!r}")
-        dashes, name, suffix = match.groups()
-        if dashes == "--":
-            long[name] = Role(suffix)
-        else:
-            short.update(dict.fromkeys(name, Role(suffix)))
-    return Table(short, long, tuple(operands.split()))
+        dashes, names, kind = match.groups()
+        for name in (names,) if dashes == "--" else names:
+            kinds[dashes + name] = kind
+    return Table(kinds, tuple(operands.split()))
 
 
 def read_arguments(table: Table, words: Sequence[str], *, permute: bool = True) -> Arguments:
@@ -98,72 +81,56 @@ def read_arguments(table: Table, words: Sequence[str], *, permute: bool = True) 
     pending = list(words)
     while pending:
         word = pending.pop(0)
-        if word == "--":
-            operands.extend(pending)
+        if word == "--" or not (permute or word.startswith("-")):
+            operands.extend(pending if word == "--" else [word, *pending])
             break
-        if word.startswith("--"):
-            given.extend(_long(table, word, pending, strange))
-        elif word.startswith("-") and word != "-":
-            given.extend(_short(table, word, pending, strange))
+        if word.startswith("-") and word != "-":
+            read = _long(table, word, pending) if word.startswith("--") else _short(table, word, pending)
+            given.extend(one for one in read if one is not None)
+            strange.extend([word] if None in read else [])
         else:
-            if word[:1] in (UNKNOWN, STAR, ANY, SPLIT):
-                strange.append(word)
             operands.append(word)
-            if not permute:
-                operands.extend(pending)
-                break
+    strange.extend(word for word in operands[: None if permute else 1] if word[:1] in (UNKNOWN, STAR, ANY, SPLIT))
     return Arguments(tuple(given), tuple(operands), tuple(strange))
 
 
-def _long(table: Table, word: str, pending: list[str], strange: list[str]) -> Iterator[Given]:
-    name, has_value, value = word[2:].partition("=")
-    roles = {name: table.long[name]} if name in table.long else _by_prefix(table, name)
-    if name not in table.long:
-        strange.append(word)
-    for full, role in roles.items():
-        if has_value:
-            yield Given(f"--{full}", role, value)
-        elif role in _TAKES_VALUE and pending:
-            yield Given(f"--{full}", role, pending.pop(0) if len(roles) == 1 else pending[0])
-        else:
-            yield Given(f"--{full}", role)
+def _long(table: Table, word: str, pending: list[str]) -> list[Given | None]:
+    """Read a long option; None stands for one that is not known, which is never a reason to allow."""
+    name, has_value, value = word.partition("=")
+    kind = table.kinds.get(name)
+    if kind is None:
+        return [None]
+    takes = kind in _TAKES_VALUE and not has_value and pending
+    return [Given(name, kind, value if has_value else pending.pop(0) if takes else None)]
 
 
-def _by_prefix(table: Table, name: str) -> dict[str, Role]:
-    """An abbreviation may act, but it is never a reason to allow: the table need not know every option."""
-    if not name:
-        return {}
-    return {full: role for full, role in table.long.items() if full.startswith(name)}
-
-
-def _short(table: Table, word: str, pending: list[str], strange: list[str]) -> Iterator[Given]:
+def _short(table: Table, word: str, pending: list[str]) -> list[Given | None]:
+    """Read a cluster of short options, the last of which may have its value glued to it or behind it."""
+    read: list[Given | None] = []
     for index, letter in enumerate(word[1:], start=2):
-        role = table.short.get(letter)
-        if role is None:
-            if not (letter.isdigit() and "0" in table.short):
-                strange.append(word)
-            continue
-        if role is Role.FLAG:
-            yield Given(f"-{letter}", role)
-            continue
-        glued = word[index:]
-        if role is Role.GLUED or glued:
-            yield Given(f"-{letter}", role, glued or None)
-        else:
-            yield Given(f"-{letter}", role, pending.pop(0) if pending else None)
-        return
+        kind = table.kinds.get(f"-{letter}")
+        if kind:
+            glued = word[index:] or None
+            return [*read, Given(f"-{letter}", kind, glued or (pending.pop(0) if kind != "?" and pending else None))]
+        if kind is not None:
+            read.append(Given(f"-{letter}", kind))
+        elif not (letter.isdigit() and "-0" in table.kinds):
+            read.append(None)
+    return read
 
 
 def judge_arguments(name: str, table: Table, arguments: Arguments, scene: Scene) -> list[Finding]:
     """Judge a command by its table: options first, then each operand by its place."""
     findings = [Finding(Risk.READ, "reader", f"{name} only reads")]
     findings.extend(_judge_strange(name, word) for word in arguments.strange)
-    for word in arguments.strange:
-        findings.extend(scene.mentions(word))
     for option in arguments.given:
-        findings.extend(judge_option(option, scene))
+        findings.extend(_judge_picked(option.value) if option.kind == "%" and option.value is not None else [])
+    kinds = table.operands
     for place, operand in enumerate(arguments.operands):
-        findings.extend(_judge_operand(name, _place(table.operands, place), operand, scene))
+        last = kinds[-1] if kinds and kinds[-1].endswith("*") else ""
+        findings.extend(
+            _judge_operand(name, (kinds[place] if place < len(kinds) else last).rstrip("*"), operand, scene)
+        )
     return findings
 
 
@@ -179,21 +146,6 @@ def _judge_strange(name: str, word: str) -> Finding:
     return unclear("unknown-option", text)
 
 
-def judge_option(option: Given, scene: Scene) -> list[Finding]:
-    """Judge the path or the pattern that an option is given."""
-    if option.value is None:
-        return []
-    match option.role:
-        case Role.READ:
-            return scene.path(option.value, PathOp.READ)
-        case Role.WRITE:
-            return scene.path(option.value, PathOp.WRITE)
-        case Role.PICK:
-            return _judge_picked(option.value)
-        case _:
-            return []
-
-
 def _judge_picked(text: str) -> list[Finding]:
     """Judge a pattern that says which files are read."""
     if text.startswith("!"):
@@ -207,17 +159,11 @@ def _judge_picked(text: str) -> list[Finding]:
     return []
 
 
-def _place(operands: tuple[str, ...], place: int) -> str:
-    if place < len(operands):
-        return operands[place].rstrip("*")
-    return operands[-1].rstrip("*") if operands and operands[-1].endswith("*") else ""
-
-
 def _judge_operand(name: str, kind: str, operand: str, scene: Scene) -> list[Finding]:
     match kind:
         case "TEXT":
             return scene.path(operand, PathOp.LIST) if is_glob(operand) else []
-        case "LIST" | "READ" | "WRITE":
+        case "LIST" | "READ":
             return scene.path(operand, PathOp(kind.lower()))
         case "SETS":
             return [] if operand.startswith("+") else [dangerous("dangerous-operand", f"{name} changes the system")]

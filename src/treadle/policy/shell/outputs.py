@@ -10,7 +10,7 @@ from treadle.policy.shell.scene import Scene
 from treadle.protocol.tools import Risk
 
 _LONG = re.compile(
-    r"--?(out|outp|outpu|output|outfile|outdir|(out|output|log|save|write|backup|temp)[-_](file|dir|directory|document|path|to|batch))"
+    r"of|--?(out\w*([-_]\w*)?|(log|save|write|backup|temp)[-_](file|dir|directory|document|path|to|batch))"
 )
 _GLUED = re.compile(r"-[oO]([/~.].*)")
 

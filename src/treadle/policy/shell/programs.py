@@ -3,6 +3,7 @@
 import posixpath
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from treadle.policy.findings import Finding, dangerous, unclear, unfollowed
 from treadle.policy.marks import is_glob, is_static
@@ -135,7 +136,8 @@ def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
             if tells
             else dangerous("program", f"{name} {why}")
         )
-    form = dangerous_form(name, words)
+    old_style = name in ("tar", "bsdtar", "gtar") and words[:1] != () and not words[0].startswith("-")
+    form = dangerous_form(name, (f"-{words[0]}", *words) if old_style else words)
     if form is not None:
         findings.append(dangerous("dangerous-form", f"{form} publishes, destroys, leaks or takes control"))
     return findings + _by_family(name, words, scene)
@@ -236,8 +238,7 @@ def _judge_search(name: str, words: tuple[str, ...], arguments: Arguments, scene
     if not operands and not scene.feed.is_pipe and (name == "rg" or arguments.has("-r", "--recursive")):
         operands = (".",)
     seen = Arguments(arguments.given, operands, strange)
-    reads = type(table)(table.short, table.long, table.operands[1:])
-    found = judge_arguments(name, reads, seen, scene)
+    found = judge_arguments(name, replace(table, operands=table.operands[1:]), seen, scene)
     return found if _is_plain(found) else [*found, *_named(words, scene)]
 
 

@@ -19,7 +19,7 @@ MAX_GUESSES = 40
 _TABLES = {
     "nice": read_table("-n: -0123456789 --adjustment:"),
     "timeout": read_table("-k: -s: -v --foreground --kill-after: --signal: --preserve-status"),
-    "time": read_table("-apv -f: -o> --format: --output>"),
+    "time": read_table("-apv -f: -o: --format: --output:"),
     "stdbuf": read_table("-i: -o: -e: --input: --output: --error:"),
     "ionice": read_table("-t -c: -n:"),
     "env": read_table("-iv0 -u: -C: -S: -a: --ignore-environment --null --unset: --chdir: --split-string:"),
