@@ -15,15 +15,14 @@ from treadle.policy.shell.outside import may_bring_text
 from treadle.policy.shell.parse import parse
 from treadle.policy.shell.precheck import has_lookalikes, hidden_characters
 from treadle.policy.shell.programs import MAX_NESTING, judge_command
-from treadle.policy.shell.scene import Effort, EffortError, Scene, Trace
+from treadle.policy.shell.scene import EffortError, Scene, Trace
 from treadle.policy.shell.sequences import judge_sequence
-from treadle.policy.shell.sweep import SWEEP_EFFORT, sweep
-from treadle.policy.shell.syntax import Script, ShellSyntaxError, TooLongError
+from treadle.policy.shell.sweep import sweep
+from treadle.policy.shell.syntax import ShellSyntaxError, TooLongError
 from treadle.policy.shell.walk import JudgedCommand, PartsBudgetError, Walk
 from treadle.protocol.tools import Risk
 
 MAX_LINE_BYTES = 64 * 1024
-MAX_LAST_COMMANDS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,25 +162,12 @@ def _walk(command: str, scene: Scene) -> tuple[list[JudgedCommand], list[Finding
     except (PartsBudgetError, ExpansionBudgetError, EffortError) as error:
         if scene.depth and isinstance(error, EffortError):
             raise
-        return walk.parts, [_TOO_LONG, *_end(script, scene), *sweep(_ends(command), scene)]
+        return walk.parts, [_TOO_LONG, *sweep(_ends(command), scene)]
     if not joined:
         return walk.parts, together
     # The shell takes the break out before it looks at words, so what stands around it may be one word.
     parts, findings = _walk(command.replace("\\\n", ""), scene)
     return [*walk.parts, *parts], [unfollowed("syntax", "a line break is inside a word"), *together, *findings]
-
-
-def _end(script: Script, scene: Scene) -> list[Finding]:
-    """Look for danger in the last commands of a script that holds too many: what is to be hidden stands at an end."""
-    last = tuple(
-        replace(pipeline, commands=pipeline.commands[-MAX_LAST_COMMANDS:])
-        for pipeline in script.pipelines[-MAX_LAST_COMMANDS:]
-    )
-    walk = Walk()
-    effort = scene.effort if scene.depth else Effort(SWEEP_EFFORT)
-    with suppress(PartsBudgetError, ExpansionBudgetError, EffortError):
-        walk.script(replace(script, pipelines=last), replace(scene, is_guess=True, effort=effort))
-    return [found for part in walk.parts for found in part.findings if found.risk is Risk.CRITICAL]
 
 
 def _judge_script(text: str, scene: Scene) -> list[Finding]:

@@ -6,7 +6,6 @@ ending, a leading dot, or the directory before it.
 
 from treadle.policy.marks import split_words
 
-
 CONTROL_DIRECTORIES = split_words("""
     .git *.git .hg .svn .jj .bzr _darcs .pijul .sl .git-hooks .githooks .git_hooks .husky .lefthook .overcommit
     .treadle .claude .cursor .codex .gemini .cline .clinerules .roo .kilocode .continue .windsurf .opencode .kiro

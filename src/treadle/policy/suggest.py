@@ -135,7 +135,7 @@ def _runs_anything(argv: Sequence[str]) -> bool:
         return False
     scripts = name in ("npm", "pnpm", "yarn", "bun")
     first = "".join(words[:1])
-    return argv[1:2] and argv[1].startswith("-") or first in _RUNS_OTHERS or (first == "run" and not scripts)
+    return (argv[1:2] and argv[1].startswith("-")) or first in _RUNS_OTHERS or (first == "run" and not scripts)
 
 
 def _is_test_run(argv: Sequence[str]) -> bool:

@@ -202,7 +202,7 @@ _SERVICES = frozenset(
     pg_ctlcluster rabbitmqctl rclone gsutil s3cmd mc azcopy
 """)
 )
-"""Programs that administer services, clouds and clusters: to show something is one thing, all else may not be undone."""
+"""Programs that administer services, clouds and clusters: what does not show something may not be undone."""
 
 _SHOWS = re.compile(
     r"(get|list|describe|show|head)(-.*)?|ls\w*|view|stat|status|logs?|info|version|help|plan|validate|fmt|diff|top|explain"

@@ -54,12 +54,8 @@ _LONG = frozenset(
 )
 """Options with which these subcommands only show; they take their values glued or as another operand."""
 
-_LISTS = {
-    "branch": frozenset(
-        "-l --list -a -r -v -vv -av --all --remotes --contains --no-contains --merged --no-merged".split()
-    ),
-    "tag": frozenset("-l --list -n --contains --no-contains --merged --no-merged --points-at".split()),
-}
+_SHOWS_ALL = frozenset(split_words("-l --list -a -r -v -vv -n --all --remotes --contains --no-contains --merged --no-merged"))
+_LISTS = {"branch": _SHOWS_ALL - {"-n"}, "tag": _SHOWS_ALL - {"-a", "-v", "-r"} | {"--points-at"}}
 """Subcommands that create something when an operand comes without one of these options."""
 
 _FIRST_WORDS = {
@@ -67,7 +63,6 @@ _FIRST_WORDS = {
     "remote": ("-v", "get-url"),
     "worktree": ("list",),
     "submodule": ("status",),
-    "reflog": ("show",),
 }
 """First words with which a subcommand that otherwise changes something only shows; none but for stash is one, too."""
 
@@ -80,7 +75,9 @@ _HARMLESS_KEYS = re.compile(
 )
 """Settings that change how something looks, or a habit, whatever they are set to."""
 
-_CONFIG_READS = frozenset("--get --get-all --show-origin --show-scope --local --global --type --null -z".split())
+_CONFIG_READS = frozenset(
+    split_words("--get --get-all --show-origin --show-scope --local --global --type --null -z")
+)
 _HARDENED = frozenset({"core.pager=cat", "core.pager=", "core.fsmonitor=false", "core.hooksPath=/dev/null"})
 _NOT_TRUSTED = "the folder is not trusted (`treadle trust`) and has its own settings"
 _NAMES_ONLY = frozenset({"check-ignore", "check-attr", "ls-files", "status"})
@@ -167,8 +164,7 @@ def _reading(command: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         return []
     first = "".join(words[:1])
     if command in _FIRST_WORDS and first not in _FIRST_WORDS[command] and (words or command == "stash"):
-        if command != "reflog" or not first.startswith("-"):
-            return []
+        return []
     options = [word for word in words if word.startswith("-")]
     operands = [word for word in words if not word.startswith("-")]
     if command in _LISTS and operands and _LISTS[command].isdisjoint(word.partition("=")[0] for word in options):
@@ -281,7 +277,7 @@ def _over_network(words: Sequence[str], scene: Scene) -> list[Finding]:
     return [Finding(Risk.REMOTE, "download", "git connects to another repository"), *found]
 
 
-def _config(words: Sequence[str], scene: Scene) -> list[Finding]:
+def _config(words: Sequence[str], _scene: Scene) -> list[Finding]:
     flags = {word.partition("=")[0] for word in words if word.startswith("-")}
     plain = [word for word in words if not word.startswith("-")]
     if any(_CREDENTIAL.search(word) for word in plain) and (flags or len(plain) == 1 or plain[0] == "get"):

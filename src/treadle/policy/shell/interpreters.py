@@ -90,9 +90,9 @@ def judge_interpreter(name: str, words: Sequence[str], scene: Scene) -> list[Fin
         findings.extend(found for word in words for found in scene.mentions(word))
         return findings + (scene.command(module) if module else [])
     tasks = {posixpath.basename(word) for word in words[:2]} & {*_TASK_RUNNERS, "setup.py"}
-    for word in words[1:] if tasks else ():
-        if DESTRUCTIVE_VERBS.fullmatch(word) or word in ("upload", "register"):
-            findings.append(dangerous("dangerous-form", f"{word} destroys or publishes something"))
+    told = [word for word in words[1:] if DESTRUCTIVE_VERBS.fullmatch(word) or word in ("upload", "register")]
+    if tasks and told:
+        findings.append(dangerous("dangerous-form", f"{told[0]} destroys or publishes something"))
     findings.extend(judge_reach(name, words, scene))
     has_program = False
     for place, word in enumerate(words):

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from treadle.policy.findings import Finding, dangerous, unclear, unfollowed
 from treadle.policy.marks import is_glob, is_static
-from treadle.policy.names import control_name, secret_name
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.builtins import BUILTINS, judge_evaluated
 from treadle.policy.shell.danger_forms import dangerous_form
@@ -39,13 +38,13 @@ from treadle.policy.shell.outside import brings_text
 from treadle.policy.shell.publishing import judge_publishing
 from treadle.policy.shell.reach import judge_inner_text, judge_reach
 from treadle.policy.shell.readers import OBEY_NOTHING, SHOWS_VERSION, readers
-from treadle.policy.shell.scene import Scene
+from treadle.policy.shell.scene import EffortError, Scene
 from treadle.policy.shell.wrappers import is_wrapper, suffixes, unwrap
 from treadle.protocol.tools import Risk
 
 MAX_NESTING = 12
 MAX_WORDS = 1000
-"""Words of a command; of a longer one only the beginning and the end are looked at, and it is asked."""
+"""Words of a command that are judged; a line with a longer one is only searched."""
 
 WORDS_A_STEP = 20
 
@@ -72,7 +71,7 @@ def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
     if not argv:
         return []
     if len(argv) > MAX_WORDS:
-        return _judge_long(argv, scene)
+        raise EffortError
     scene.trace.commands.append(argv)
     if not is_static(argv[0]):
         return [dangerous("unknown-program", "the program is unknown until it runs"), *suffixes(argv[1:], scene)]
@@ -93,18 +92,6 @@ def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
 
 def _is_plain(findings: Sequence[Finding]) -> bool:
     return all(finding.risk in (Risk.NONE, Risk.READ) for finding in findings)
-
-
-def _judge_long(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
-    findings = [unfollowed("budget", f"the command has more than {MAX_WORDS} words")]
-    half = MAX_WORDS // 2
-    between = dict.fromkeys(argv[half:-half])
-    scene.effort.spend(len(between) // 4)
-    for word in between:
-        name = secret_name(word) or control_name(word)
-        if name is not None:
-            findings.append(dangerous("secret-read", f"names {name}, which is protected"))
-    return findings + judge_command((*argv[:half], *argv[-half:]), scene)
 
 
 def _program(word: str, scene: Scene) -> tuple[str, list[Finding]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from treadle.policy.findings import Finding, dangerous, unclear, unfollowed
+from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.expand import expand_text, expand_word
@@ -12,8 +12,6 @@ from treadle.policy.shell.feeds import fed_by
 from treadle.policy.shell.scene import FREE_TARGETS, Feed, Follow, Scene
 from treadle.policy.shell.syntax import ProcessSubstitution, Redirect
 
-MAX_REDIRECTS = 64
-
 
 def judge_redirects(
     redirects: Iterable[Redirect], scene: Scene, follow: Follow, *, takes_pipe: bool = False
@@ -21,12 +19,8 @@ def judge_redirects(
     """Judge redirections; gives the new input, if any. With `takes_pipe` it may be `< <(…)`."""
     findings: list[Finding] = []
     feed: Feed | None = None
-    followed = list(redirects)
-    if len(followed) > MAX_REDIRECTS:
-        # What is to be hidden stands at an end.
-        findings.append(unfollowed("budget", f"the command has more than {MAX_REDIRECTS} redirections"))
-        followed = [*followed[: MAX_REDIRECTS // 2], *followed[-MAX_REDIRECTS // 2 :]]
-    for redirect in followed:
+    for redirect in redirects:
+        scene.effort.spend()
         match redirect.target.segments:
             case (ProcessSubstitution(script=script, is_output=False),) if takes_pipe and redirect.operator == "<":
                 follow(script, replace(scene, feed=Feed()))

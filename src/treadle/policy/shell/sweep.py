@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from treadle.policy.findings import Finding
 from treadle.policy.marks import from_both_ends
+from treadle.policy.names import control_name, secret_name
+from treadle.policy.paths import MAX_PATH_BYTES
 from treadle.policy.shell.assignments import judge_assignment
-from treadle.policy.shell.scene import Effort, EffortError, Scene
+from treadle.policy.shell.scene import CHARACTERS_A_STEP, Effort, EffortError, Scene
 from treadle.protocol.tools import Risk
 
 SWEEP_EFFORT = 800
@@ -28,6 +30,10 @@ def sweep(text: str, scene: Scene) -> list[Finding]:
         # What is cut out of the line by `>` is looked at first: it is short.
         for target in from_both_ends(re.findall(r">+\s*([^\s;&|<>()]+)", joined))[:MAX_TARGETS]:
             found.update(dict.fromkeys(scene.mentions(_QUOTING.sub("", target))))
+        for word in from_both_ends(_QUOTING.sub("", joined).split()):
+            effort.spend(1 + len(word) // CHARACTERS_A_STEP)
+            if len(word) <= MAX_PATH_BYTES and (name := secret_name(word) or control_name(word)):
+                found[Finding(Risk.CRITICAL, "secret-read", f"names {name}, which is protected")] = None
         for piece in from_both_ends(_SEPARATORS.split(joined)):
             found.update(dict.fromkeys(_judge_piece(piece, scene)))
     except EffortError:
@@ -44,7 +50,7 @@ def sweep(text: str, scene: Scene) -> list[Finding]:
 
 
 def _judge_piece(piece: str, scene: Scene) -> Iterator[Finding]:
-    words = tuple(_QUOTING.sub("", word) for word in piece.split())
+    words = tuple(filter(None, (_QUOTING.sub("", word) for word in piece.split())))
     for word in words[:6]:
         variable, is_set, value = word.partition("=")
         if is_set and variable.isidentifier():
