@@ -25,7 +25,9 @@ def _verdict(line: str, mode: Mode) -> Verdict:
     "line",
     ["ed notes <<< w", "ex notes", "patch -p1 < a.diff", "unzip a.zip", "tar xf a.tar", "tar --extract --file=a.tar",
      "cp -r template/. .", "cp -a template other", "mv template other", "rsync -a template/ .", "cp -r wide other",
-     "gzip -r .", "cp -r plain other", "mv plain other", "cp -S.md a b", "cp -t . a", "tar czf a.tgz plain", "cd plain; cp -r ../template/. .."],
+     "gzip -r .",
+     "cp -r plain other", "mv plain other", "cp -S.md a b", "cp -t . a", "tar czf a.tgz plain",
+     "cd plain; cp -r ../template/. .."],
 )  # fmt: skip
 def test_a_line_that_does_not_say_what_it_writes_asks(line: str, mode: Mode) -> None:
     assert _verdict(line, mode) is Verdict.REQUIRE_USER_CONFIRMATION

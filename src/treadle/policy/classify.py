@@ -9,17 +9,16 @@ from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, 
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path, usable_roots
-from treadle.policy.shell.expand import ExpansionBudgetError, Variables
-from treadle.policy.shell.git import OF_THE_REPOSITORY
-from treadle.policy.shell.outside import may_bring_text
-from treadle.policy.shell.parse import parse
-from treadle.policy.shell.precheck import has_lookalikes, hidden_characters
-from treadle.policy.shell.programs import MAX_NESTING, judge_command
-from treadle.policy.shell.scene import EffortError, Scene, Trace
-from treadle.policy.shell.sequences import judge_sequence
-from treadle.policy.shell.sweep import sweep
-from treadle.policy.shell.syntax import ShellSyntaxError, TooLongError
-from treadle.policy.shell.walk import JudgedCommand, PartsBudgetError, Walk
+from treadle.policy.shell.grammar.expand import ExpansionBudgetError, Variables
+from treadle.policy.shell.grammar.parse import parse
+from treadle.policy.shell.grammar.precheck import has_lookalikes, hidden_characters
+from treadle.policy.shell.grammar.syntax import ShellSyntaxError, TooLongError
+from treadle.policy.shell.judging.git import OF_THE_REPOSITORY
+from treadle.policy.shell.judging.network import may_bring_text
+from treadle.policy.shell.judging.programs import MAX_NESTING, judge_command
+from treadle.policy.shell.judging.scene import EffortError, Scene, Trace
+from treadle.policy.shell.judging.walk import JudgedCommand, PartsBudgetError, Walk
+from treadle.policy.shell.judging.whole_line import judge_sequence, sweep
 from treadle.protocol.tools import Risk
 
 MAX_LINE_BYTES = 64 * 1024

@@ -14,10 +14,10 @@ from treadle.policy.marks import is_static, split_words
 from treadle.policy.operations import PathOp
 from treadle.policy.prefixes import listed_prefix
 from treadle.policy.rules import Rule, Scope
-from treadle.policy.shell.builtins import BUILTINS
-from treadle.policy.shell.interpreters import SHELLS, is_database, is_interpreter
-from treadle.policy.shell.walk import JudgedCommand
-from treadle.policy.shell.wrappers import is_wrapper
+from treadle.policy.shell.judging.builtins import BUILTINS
+from treadle.policy.shell.judging.interpreters import SHELLS, is_database, is_interpreter
+from treadle.policy.shell.judging.walk import JudgedCommand
+from treadle.policy.shell.judging.wrappers import is_wrapper
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.permissions import Decision, Verdict
 from treadle.protocol.tools import Access, FetchUrl, ReadPath, Risk, RunCommand, ToolSpec, WritePath
