@@ -72,7 +72,7 @@ def _search(name: str, words: Sequence[str], scene: Scene, language: str) -> lis
         tokens = [text, *re.split(r"[\s'\"(){};,]+", text.replace(UNKNOWN, " "))]
         if name != "jq" or text != program:
             named = [one for token in tokens if not _NO_NAME.search(token) for one in scene.mentions(token)]
-            only_read = language == "jq" or (text != program and op is PathOp.READ)
+            only_read = language == "jq" or (text != program and "=" not in text and op is PathOp.READ)
             findings.extend(one for one in named if one.rule == "secret-read" or not only_read)
         if text and not text.startswith("-"):
             findings.extend(one for one in scene.path(text, op) if one.path or one.risk is Risk.CRITICAL)

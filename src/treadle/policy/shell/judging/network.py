@@ -66,8 +66,8 @@ def may_bring_text(line: str) -> bool:
 _TABLES = {
     "curl": read_table(
         "-AbcCDeEFHKmoPQrtTuUwxXyYz: -d: --output: --user-agent: --cookie: --cookie-jar: --data: --form: --header:"
-        " --request: --upload-file: --user: --url: --max-time: --connect-timeout: --retry: --retry-delay: --dump-header:"
-        " --referer: --write-out: --range: --output-dir: --interface:"
+        " --request: --upload-file: --user: --url: --max-time: --connect-timeout: --retry: --retry-delay:"
+        " --dump-header: --referer: --write-out: --range: --output-dir: --interface:"
     ),
     "wget": read_table(
         "-OPaoieUtTwQlARDIXB: --output-document: --directory-prefix: --level: --user-agent: --header: --post-data:"
