@@ -60,8 +60,9 @@ def _unjudged(command: str, cwd: str, context: PolicyContext, error: Exception) 
 
 
 def _scene(cwd: str, context: PolicyContext) -> Scene:
+    files = RememberedFiles(context.files)
     return Scene(
-        context=replace(context, files=RememberedFiles(context.files), usable=usable_roots(context)),
+        context=replace(context, files=files, usable=usable_roots(context, files)),
         cwds=(cwd,),
         variables=Variables(context.home, {"PWD": cwd}),
         judge_script=_judge_script,

@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import lru_cache
 from urllib.parse import unquote
 
-from treadle.policy.context import FileKind, PolicyContext
+from treadle.policy.context import FileKind, FileView, PolicyContext
 from treadle.policy.names import components, control_name, secret_name
 from treadle.policy.operations import PathOp
 from treadle.protocol.permissions import Reason
@@ -46,7 +46,7 @@ class PathCheck:
 
 def check_path(path: str, op: PathOp, cwd: str, context: PolicyContext) -> PathCheck:
     """Say where a path leads that was asked for. Its spelling and its resolved form are both tested (rules 27-31)."""
-    return _check(path, op, cwd, context, roots=context.usable or usable_roots(context))
+    return _check(path, op, cwd, context, roots=context.usable or usable_roots(context, context.files))
 
 
 def _check(path: str, op: PathOp, cwd: str, context: PolicyContext, *, roots: tuple[str, ...]) -> PathCheck:
@@ -126,11 +126,11 @@ def _normal(path: str) -> str:
     return posixpath.normpath(path).replace("//", "/")
 
 
-def usable_roots(context: PolicyContext) -> tuple[str, ...]:
+def usable_roots(context: PolicyContext, files: FileView) -> tuple[str, ...]:
     """Give the resolved roots that may be a workspace: not /, not the home directory, no ancestor of our own state."""
     kept = (context.home, *context.state)
-    taken = [context.files.resolve(path) for path in kept if path]
-    roots = [context.files.resolve(root) for root in context.roots]
+    taken = [files.resolve(path) for path in kept if path]
+    roots = [files.resolve(root) for root in context.roots]
     return tuple(root for root in roots if root != "/" and not any(_is_below(path, (root,)) for path in taken))
 
 

@@ -29,6 +29,7 @@ _ODD_IN_NAMES = re.compile(r"[^\w./@%+=:,-]")
 _SAYS_NOTHING = re.compile(r"--?[A-Za-z][a-z-]*|\d+")
 """Options without a value, and numbers: no file is meant by them."""
 
+_PLAIN_NAME = re.compile(r"[A-Za-z][\w-]*")
 _TREES_WITH_SECRETS = frozenset({"/", "/etc", "/root", "/home", "/proc", "/Users", "/var"})
 
 
@@ -166,7 +167,9 @@ class Scene:
             # A quoted pattern is one for the program that gets it.
             pattern = as_glob(piece)
             name = secret_name(piece) or pattern_hits(pattern, writing=False)
-            if name is None and self.cwd != UNKNOWN and is_static(piece) and "://" not in piece:
+            if _PLAIN_NAME.fullmatch(piece) and self._is_nothing(piece):
+                self.trace.paths.append((PathOp.WRITE, posixpath.join(self.cwd, piece)))
+            elif name is None and self.cwd != UNKNOWN and is_static(piece) and "://" not in piece:
                 check = check_path(piece, PathOp.READ, self.cwd, self.context)
                 self.trace.paths.append((PathOp.WRITE, check.resolved))
                 name = piece if check.where is Where.PROTECTED else None
@@ -178,6 +181,12 @@ class Scene:
             elif (control := control_name(piece)) is not None:
                 findings.append(dangerous("control-write", f"names {control}, which is protected from being changed"))
         return findings
+
+    def _is_nothing(self, name: str) -> bool:
+        """Whether there is no file of this name in the workspace's own folder: nothing but the name can be protected."""
+        place = posixpath.join(self.cwd, name)
+        here = self.cwd in self.context.usable
+        return here and self.context.files.facts(place) is None and not self.context.listed(place)
 
 
 Follow = Callable[[Script, Scene], Scene]

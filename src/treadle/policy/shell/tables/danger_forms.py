@@ -141,7 +141,8 @@ claude codex gemini aider goose opencode amp crush cursor-agent copilot qwen cli
     --dangerously-skip-permissions ; --dangerously-bypass-approvals-and-sandbox ; --full-auto ; --yes ; --yes-always ;
     --allow-all-tools ; --auto-approve ; --approval-mode ; --permission-mode ; --allowedTools ; exec ; --force ;
     --allow-all ; --dangerously* ; -p ; --print ; run ; --trust-all-tools ; mcp add ; config
-tar bsdtar gtar = *:* ; --to-command ; --checkpoint-action ; -P ; --absolute-names ; --use-compress-program ; -I ; --info-script
+tar bsdtar gtar = *:* ;
+    --to-command ; --checkpoint-action ; -P ; --absolute-names ; --use-compress-program ; -I ; --info-script
     ; --new-volume-script ; --rsh-command ; --rmt-command ; -F ; --remove-files ; --unlink-first ; --recursive-unlink
 zip = -T ; -TT ; --unzip-command ; -m
 rsync = -e ; --rsh ; --rsync-path ; --delete ; --delete-before ; --delete-after ; --delete-excluded ; --del ;
