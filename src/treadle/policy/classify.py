@@ -132,7 +132,8 @@ def _precheck(command: str, cwd: str, context: PolicyContext) -> list[Finding]:
         findings.append(dangerous("hidden-characters", f"the line contains {', '.join(hidden)}"))
     if len(command) <= MAX_LINE_BYTES and has_lookalikes(command):
         findings.append(unfollowed("look-alikes", "a word mixes look-alike letters"))
-    if check_path(cwd, PathOp.LIST, "/", context).where is not Where.INSIDE:
+    is_root = cwd in context.roots and context.files.resolve(cwd) in context.usable
+    if not is_root and check_path(cwd, PathOp.LIST, "/", context).where is not Where.INSIDE:
         findings.append(Finding(Risk.READ_OUTSIDE, "outside", f"runs in {cwd}, outside the workspace"))
     if not command.strip():
         findings.append(unfollowed("empty", "the line is empty"))

@@ -4,12 +4,13 @@ import posixpath
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from treadle.policy.rules import Ruleset
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
+
+_T = TypeVar("_T")
 
 MAX_NAMES = 10_000
 """As many names of a directory are seen at most; where there are so many there may be more."""
@@ -59,15 +60,27 @@ class FileView(Protocol):
         ...
 
 
+class _Answers(dict[str, _T]):
+    """What was answered for each path, asked when it is first looked up."""
+
+    def __init__(self, ask: Callable[[str], _T]) -> None:
+        super().__init__()
+        self._ask = ask
+
+    def __missing__(self, path: str) -> _T:
+        found = self[path] = self._ask(path)
+        return found
+
+
 class RememberedFiles:
     """Files as they were when first looked at: a judgement asks the same of many a path, and goes by one answer."""
 
     def __init__(self, files: FileView) -> None:
         self._files = files
-        self.resolve = cache(self._resolve)
-        self.facts = cache(files.facts)
-        self.names = cache(files.names)
-        self.read_config = cache(files.read_config)
+        self.resolve = _Answers(self._resolve).__getitem__
+        self.facts = _Answers(files.facts).__getitem__
+        self.names = _Answers(files.names).__getitem__
+        self.read_config = _Answers(files.read_config).__getitem__
         self.read_index = files.read_index
 
     def _resolve(self, path: str) -> str:

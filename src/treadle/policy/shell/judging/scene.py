@@ -183,7 +183,7 @@ class Scene:
         return findings
 
     def _is_nothing(self, name: str) -> bool:
-        """Whether there is no file of this name in the workspace's own folder: nothing but the name can be protected."""
+        """Whether there is no file of this name in the workspace's own folder: only the name can be protected."""
         place = posixpath.join(self.cwd, name)
         here = self.cwd in self.context.usable
         return here and self.context.files.facts(place) is None and not self.context.listed(place)
