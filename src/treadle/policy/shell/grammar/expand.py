@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from treadle.policy.marks import ANY, PIPE, SPLIT, STAR, UNKNOWN, is_static
+from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_static
 from treadle.policy.shell.grammar.syntax import (
     Arithmetic,
     Literal,
@@ -196,34 +196,6 @@ def _tilde(atoms: list[_Atom], variables: Variables, cwd: str, *, tilde: bool) -
     return [Literal(value, quoted=True), *atoms[end:]]
 
 
-_SETS = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)|<<=|>>=")
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_NUMBER = re.compile(r"-?\d{1,15}")
-_CALCULATION = re.compile(r"[\s\w+*/%()<>=&|!~^?:,-]*")
-
-
-def only_calculates(expression: Arithmetic, variables: Variables) -> bool:
-    """Whether arithmetic sets nothing and holds only numbers and variables that are known to be numbers.
-
-    The value of any other variable would be evaluated in turn.
-    """
-    text = ""
-    for part in expression.inner:
-        match part:
-            case Literal(text=literal):
-                text += literal
-            case Parameter(name=name, operator=""):
-                text += f" {name if name not in _COUNTS else 0} "
-            case _:
-                return False
-    names = (match.group() for match in _NAME.finditer(text))
-    known = all(_NUMBER.fullmatch(variables.get(name)) for name in names)
-    return known and _CALCULATION.fullmatch(text) is not None and _SETS.search(text) is None
-
-
-_COUNTS = frozenset({"?", "#", "$", "LINENO", "SECONDS", "RANDOM", "PPID"})
-
-
 def _globbed(atom: _Atom, variables: Variables) -> str:
     """Give the value of a part of a word whose globs will be expanded."""
     value = _value(atom, variables)
@@ -246,10 +218,8 @@ def _value(atom: _Atom, variables: Variables) -> str:
             return _parameter(atom, variables)
         case Substitution():
             return _printed(atom, variables)
-        case Arithmetic() | ProcessSubstitution(is_output=True):
+        case Arithmetic() | ProcessSubstitution():
             return UNKNOWN
-        case ProcessSubstitution():
-            return PIPE
         case _:
             assert_never(atom)
 

@@ -21,8 +21,6 @@ _ASSIGNING = frozenset({"read", "mapfile", "readarray", "getopts"})
 _EVALUATED = re.compile(r"\$\(|`|\$\{")
 _CALCULATES = re.compile(r"-\w*[in]")
 _SUBSCRIPT = re.compile(r"\[[^\]\n]*(\$\(|`)")
-_SET = re.compile(r"[-+][eux]+|[-+][eux]*o (pipefail|errexit|nounset|xtrace)")
-_READ = re.compile(r"((-[rs]+|-r?d ?.|-r?n ?[1-9]\d*|-r?p \S*) )*([A-Za-z_]\w* ?)*")
 
 
 def judge_evaluated(text: str, scene: Scene) -> list[Finding]:
@@ -68,22 +66,6 @@ def _state(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         if name in _ASSIGNING and VARIABLES_DANGEROUS.fullmatch(word):
             findings.extend(judge_assignment(word, ""))
     return findings
-
-
-def _read(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    """Judge `read`: it only fills variables, whose names count like those of an assignment."""
-    if not _READ.fullmatch(" ".join(words)):
-        return _state(name, words, scene)
-    named = (found for word in words if word.isidentifier() for found in judge_assignment(word, "", alone=True))
-    return [Finding(Risk.READ, "reader", "read reads a line of its input"), *_given(scene), *named]
-
-
-def _set(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    """Judge `set`: what only makes the line stop earlier, fail otherwise or show its steps does nothing else."""
-    options = re.sub(r"o ", "o\0", " ".join(words)).split(" ")
-    if all(_SET.fullmatch(option.replace("\0", " ")) for option in options):
-        return [Finding(Risk.READ, "reader", "set controls the shell")]
-    return _state(name, words, scene)
 
 
 def _declare(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -163,10 +145,10 @@ def _may_evaluate(words: Sequence[str]) -> bool:
 BUILTINS: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
     **dict.fromkeys(("eval", "trap"), _eval),
     **dict.fromkeys(("source", "."), _source),
-    **dict.fromkeys(("unset", "let", "getopts", "mapfile", "readarray", "shift", "wait", "bind"), _state),
+    **dict.fromkeys(
+        ("unset", "let", "getopts", "read", "mapfile", "readarray", "shift", "wait", "bind", "set"), _state
+    ),
     **dict.fromkeys(("declare", "typeset", "local", "readonly", "export"), _declare),
-    "read": _read,
-    "set": _set,
     "alias": _alias,
     **dict.fromkeys(("cd", "pushd", "popd", "chdir"), _change_directory),
     **dict.fromkeys(("exit", "return", "break", "continue"), _leave),

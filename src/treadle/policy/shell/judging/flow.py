@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from treadle.policy.marks import UNKNOWN, is_glob, is_static
 from treadle.policy.shell.grammar.expand import Variables, expand_text, expand_word
-from treadle.policy.shell.grammar.syntax import Block, Command, Literal, Pipeline, Script, Simple
+from treadle.policy.shell.grammar.syntax import Block, Command, Literal, Script, Simple
 from treadle.policy.shell.judging.scene import Follow, Scene
 
 CHANGES_DIRECTORY = frozenset({"cd", "pushd", "popd", "chdir"})
@@ -48,17 +48,6 @@ def changes_directory(scripts: Iterable[Script]) -> bool:
 def runs_read(command: Simple) -> bool:
     """Whether a command is the builtin `read`, plainly spelled: what is set before it holds for it alone."""
     return bool(command.words) and command.words[0].text == "read"
-
-
-def reads_its_input(block: Block) -> bool:
-    """Whether a loop is `while read`: it ends with its input, as nothing gives `read` another one in every round."""
-    match block:
-        case Block(
-            kind="while", scripts=(Script(pipelines=(Pipeline(commands=(Simple() as condition,), negated=False),)), _)
-        ):
-            return runs_read(condition) and not condition.redirects
-        case _:
-            return False
 
 
 def _commands(scripts: Iterable[Script]) -> Iterator[Command]:

@@ -9,7 +9,7 @@ from itertools import islice
 
 from treadle.policy.context import MAX_NAMES, PolicyContext
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import ANY, PIPE, STAR, UNKNOWN, as_glob, fits, is_glob, is_static, shown
+from treadle.policy.marks import ANY, STAR, UNKNOWN, as_glob, fits, is_glob, is_static, shown
 from treadle.policy.names import control_name, could_be_secret, pattern_hits, secret_name
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import LISTED, MAX_PATH_BYTES, Where, check_path
@@ -206,8 +206,6 @@ def _pieces(text: str) -> list[str]:
 
 
 def _judge_path(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:
-    if text == PIPE and op is PathOp.READ:
-        return [Finding(Risk.READ, "stdin", "reads what another command of the line prints")]
     if is_static(text) and cwd != UNKNOWN:
         return [_static_path(text, op, cwd, scene)]
     joined = posixpath.join(cwd, text)

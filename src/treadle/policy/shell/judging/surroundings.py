@@ -8,7 +8,7 @@ from typing import assert_never
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, split_words
 from treadle.policy.operations import PathOp
-from treadle.policy.shell.grammar.expand import expand_text, expand_word, only_calculates
+from treadle.policy.shell.grammar.expand import expand_text, expand_word
 from treadle.policy.shell.grammar.syntax import (
     Arithmetic,
     Literal,
@@ -133,30 +133,22 @@ def _parameter(parameter: Parameter, scene: Scene, follow: Follow, *, gentle: bo
 
 
 def judge_arithmetic(expression: Arithmetic, scene: Scene, follow: Follow) -> list[Finding]:
-    """Judge what a calculation runs, and whether it does more than calculate."""
-    findings = judge_segments(expression.inner, scene, follow)
-    if not only_calculates(expression, scene.variables):
-        findings.append(
-            unclear(
-                "evaluated-text",
-                f"{expression.text.strip()!r}: arithmetic evaluates values that are not known numbers",
-            )
-        )
-    return findings
+    """Judge what a calculation runs; the values that it holds are evaluated in turn, and it may set variables."""
+    text = f"{expression.text.strip()!r}: arithmetic evaluates values and may set variables"
+    return [*judge_segments(expression.inner, scene, follow), unclear("evaluated-text", text)]
 
 
-def judge_redirects(
-    redirects: Iterable[Redirect], scene: Scene, follow: Follow, *, takes_pipe: bool = False
-) -> tuple[list[Finding], Feed | None]:
-    """Judge redirections; gives the new input, if any. With `takes_pipe` it may be `< <(…)`."""
+def judge_redirects(redirects: Iterable[Redirect], scene: Scene, follow: Follow) -> tuple[list[Finding], Feed | None]:
+    """Judge redirections; gives the new input, if any."""
     findings: list[Finding] = []
     feed: Feed | None = None
     for redirect in redirects:
         scene.effort.spend()
         match redirect.target.segments:
-            case (ProcessSubstitution(script=script, is_output=False),) if takes_pipe and redirect.operator == "<":
+            case (ProcessSubstitution(script=script, is_output=False),) if redirect.operator == "<":
                 follow(script, replace(scene, feed=Feed()))
                 feed = fed_by(script, scene)
+                findings.append(unclear("redirect", "the input is another command"))
                 continue
             case _:
                 pass
@@ -168,7 +160,7 @@ def judge_redirects(
             feed = Feed(text=expand_text(redirect.target.segments, scene.variables, scene.cwd, tilde=True))
         else:
             findings.extend(_redirect(redirect, scene))
-            feed = _input_of(redirect) if redirect.operator == "<" else feed
+            feed = Feed() if redirect.operator == "<" else feed
         if redirect.fd.startswith("{"):
             findings.append(unclear("redirect", "opens a descriptor and sets a variable"))
     return findings, feed
@@ -191,9 +183,3 @@ def _redirect(redirect: Redirect, scene: Scene) -> list[Finding]:
     if not is_known:
         findings.append(unclear("redirect", f"the file {redirect.target.text} is unknown until it runs"))
     return findings
-
-
-def _input_of(redirect: Redirect) -> Feed:
-    """Give what `< file` reads: nothing that is known, but for `< <(…)`, which is another command's output."""
-    is_piped = any(isinstance(segment, ProcessSubstitution) for segment in redirect.target.segments)
-    return Feed(upstream=((UNKNOWN,),)) if is_piped else Feed()

@@ -8,7 +8,7 @@ from typing import assert_never
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_static
 from treadle.policy.operations import PathOp
-from treadle.policy.shell.grammar.expand import Variables, expand_text, expand_word, expand_words, only_calculates
+from treadle.policy.shell.grammar.expand import Variables, expand_text, expand_word, expand_words
 from treadle.policy.shell.grammar.syntax import (
     Block,
     Calculation,
@@ -16,7 +16,6 @@ from treadle.policy.shell.grammar.syntax import (
     Conditional,
     Parameter,
     Pipeline,
-    ProcessSubstitution,
     Script,
     Simple,
     Substitution,
@@ -29,7 +28,6 @@ from treadle.policy.shell.judging.flow import (
     either,
     follow_block,
     forget,
-    reads_its_input,
     runs_read,
     state_after,
 )
@@ -50,10 +48,6 @@ MAX_PARTS = 500
 _TESTS = frozenset({"[", "test"})
 _PLAIN_BLOCKS = frozenset({"subshell", "group", "if", "for", "case"})
 _TAKES_ANY_WORDS = frozenset({"echo", ":", "true", "false"})
-_TAKES_PIPES = frozenset(
-    {"diff", "comm", "cmp", "cat", "head", "tail", "wc", "sort", "paste", "join", "uniq", "nl", "grep"}
-)
-"""Readers whose operands are only read, never obeyed."""
 
 _NUMBERS = frozenset({"?", "#", "$", "!", "LINENO", "RANDOM", "SECONDS", "UID", "EUID", "PPID"})
 
@@ -149,8 +143,6 @@ class Walk:
                 return scene
             case Calculation():
                 findings = judge_arithmetic(command.expression, scene, self.script)
-                if not only_calculates(command.expression, scene.variables):
-                    findings.append(unclear("shell-state", "arithmetic may set variables"))
                 self._note(
                     f"(({command.expression.text}))",
                     findings + judge_redirects(command.redirects, scene, self.script)[0],
@@ -166,11 +158,7 @@ class Walk:
         words = expand_words(command.words, scene.variables, scene.cwd)
         gentle = bool(words) and words[0] in _TESTS
         for word in command.words:
-            match word.segments:
-                case (ProcessSubstitution(script=script, is_output=False),) if words[0] in _TAKES_PIPES:
-                    self.script(script, replace(scene, feed=Feed()))
-                case segments:
-                    findings.extend(judge_segments(segments, scene, self.script, gentle=gentle))
+            findings.extend(judge_segments(word.segments, scene, self.script, gentle=gentle))
         if words and not _takes_any_words(words) and any(_may_split(word, scene) for word in command.words):
             text = f"{words[0]}: unquoted text may become several words, even options; put it in double quotes"
             findings.append(unclear("unknown-words", text))
@@ -214,15 +202,12 @@ class Walk:
 
     def _block(self, block: Block, scene: Scene) -> Scene:
         findings: list[Finding] = []
-        reads_lines = reads_its_input(block)
-        if block.kind in ("while", "until") and not reads_lines:
-            findings.append(unclear("syntax", f"a {block.kind} loop may never end; only `while read` is sure to end"))
-        elif block.kind not in _PLAIN_BLOCKS and not reads_lines:
-            findings.append(unclear("syntax", f"a {block.kind} block is not analysed"))
+        if block.kind not in _PLAIN_BLOCKS:
+            findings.append(unclear("syntax", f"how often a {block.kind} block runs is not known"))
         for word in block.words:
             findings.extend(judge_segments(word.segments, scene, self.script))
             findings.extend(judge_subscripts(expand_word(word, scene.variables, scene.cwd), scene))
-        redirected, feed = judge_redirects(block.redirects, scene, self.script, takes_pipe=reads_lines)
+        redirected, feed = judge_redirects(block.redirects, scene, self.script)
         findings.extend(redirected)
         if findings:
             self._note(block.kind, findings)
