@@ -10,7 +10,6 @@ from treadle.policy.operations import PathOp
 from treadle.policy.shell.judging.interpreters import is_interpreter
 from treadle.policy.shell.judging.reach import judge_outputs
 from treadle.policy.shell.judging.scene import Scene
-from treadle.policy.shell.judging.wrappers import suffixes
 from treadle.policy.shell.tables.options import read_arguments, read_table
 from treadle.policy.urls import HostKind, check_url, host_kind
 from treadle.protocol.tools import Risk
@@ -194,18 +193,6 @@ def _look_up(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     return findings
 
 
-def _containers(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    """Judge docker and its like by the folders of this machine that a container may change."""
-    text = f"{name} connects to a service that can run and change anything"
-    findings = [Finding(Risk.EXECUTE, "unknown-program", text), *judge_outputs(words, scene), *_secrets(words, scene)]
-    for given in re.findall(r"(?:^| )(?:-v|--volume|--mount)[ =]?(\S+)", " ".join(words)):
-        source = re.search(r"(?:^|,)(?:source|src)=([^,]*)", given)
-        host = source.group(1) if source else given.split(":")[0]
-        if host.startswith(("/", "~", ".")) or not is_static(host):
-            findings.extend(scene.path(host, PathOp.WRITE))
-    return findings + suffixes(words, scene)
-
-
 NETWORK: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
     **dict.fromkeys(("curl", "wget"), _fetch),
     **dict.fromkeys(
@@ -216,6 +203,5 @@ NETWORK: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
     ),
     **dict.fromkeys(("rsync", "scp"), _remote_copy),
     **dict.fromkeys(("dig", "drill", "host", "nslookup", "ping", "ping6", "traceroute", "whois"), _look_up),
-    **dict.fromkeys(("docker", "podman", "nerdctl"), _containers),
 }
 """Judges by program name."""

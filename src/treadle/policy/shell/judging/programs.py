@@ -44,7 +44,7 @@ MAX_WORDS = 1000
 WORDS_A_STEP = 20
 
 _SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
-_MESSAGE_PROGRAMS = frozenset({"gh", "glab", "docker", "kubectl"})
+_MESSAGE_PROGRAMS = frozenset({"gh", "glab", "kubectl"})
 _TOOLCHAINS = frozenset({"go", "cargo", "rustc", "rustup"})
 """Programs that may run another version of themselves, which the folder selects."""
 

@@ -44,6 +44,9 @@ _TOKENS = re.compile(r"[\s'\"`()\[\]{};,<>|&=!]+")
 _DESTROYS = frozenset({"delete-tree", "delete-all", "delete-list", "write-outside", "control-write", "reach"})
 
 
+_CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
+
+
 def judge_reach(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Find an operand, or the value of an option, that is a place to be left alone."""
     if scene.is_search:
@@ -52,7 +55,15 @@ def judge_reach(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         what = _place(text, scene) if is_static(text) and text else None
         if what is not None:
             return [dangerous("reach", f"{name} is given {text}, {what}, and may do anything with it")]
-    return []
+    given = words if name in _CONTAINERS else ()
+    mounted = [found for word in given for place in _mounted(word) for found in scene.path(place, PathOp.WRITE)]
+    return [found for found in mounted if found.risk is Risk.CRITICAL]
+
+
+def _mounted(word: str) -> list[str]:
+    """Give the folder of this machine that a container gets, `/x` of `/x:/y` and of `type=bind,source=/x`."""
+    found = re.search(r"(?:^|[,=])(?:source=|src=)?([/~.][^:,]*)(?=:/|,|$)", word)
+    return [found[1]] if found and (":/" in word or "," in word) and "://" not in word else []
 
 
 def judge_inner_text(text: str, scene: Scene) -> list[Finding]:
