@@ -32,6 +32,7 @@ class _Names:
     beginnings: tuple[str, ...]
     endings: tuple[str, ...]
     held: Mapping[str, re.Pattern[str]]
+    some: re.Pattern[str]
 
     def fits(self, name: str) -> bool:
         return name in self.exact or self.fits_pattern(name)
@@ -39,7 +40,8 @@ class _Names:
     def fits_pattern(self, name: str) -> bool:
         if name.startswith(self.beginnings) or name.endswith(self.endings):
             return True
-        return any(text in name and shape.fullmatch(name) for text, shape in self.held.items())
+        held = self.some.search(name) is not None
+        return held and any(text in name and shape.fullmatch(name) for text, shape in self.held.items())
 
 
 def _names(listed: Iterable[str]) -> _Names:
@@ -52,7 +54,8 @@ def _names(listed: Iterable[str]) -> _Names:
         if name[:-1] not in beginnings and name[1:] not in endings:
             held.setdefault(max(name.split("*"), key=len), []).append(re.escape(name).replace(r"\*", ".*"))
     shapes = {text: re.compile("|".join(shapes)) for text, shapes in held.items()}
-    return _Names(names - frozenset(wild), beginnings, endings, shapes)
+    some = re.compile("|".join(map(re.escape, shapes)) or "(?!)")
+    return _Names(names - frozenset(wild), beginnings, endings, shapes, some)
 
 
 _CONTROL_DIRECTORY = _names(CONTROL_DIRECTORIES)

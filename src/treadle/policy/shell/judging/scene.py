@@ -29,6 +29,8 @@ _ODD_IN_NAMES = re.compile(r"[^\w./@%+=:,-]")
 _SAYS_NOTHING = re.compile(r"--?[A-Za-z][a-z-]*|\d+")
 """Options without a value, and numbers: no file is meant by them."""
 
+_BETWEEN = re.compile(r"[=:@,]")
+_BEFORE = re.compile(r"[=:@]")
 _PLAIN_NAME = re.compile(r"[A-Za-z][\w-]*")
 _TREES_WITH_SECRETS = frozenset({"/", "/etc", "/root", "/home", "/proc", "/Users", "/var"})
 
@@ -198,10 +200,10 @@ def _pieces(text: str) -> list[str]:
     pieces = [text]
     if text.startswith("-") and not text.startswith("--"):
         pieces.append(text[2:])
-    parts = re.split(r"[=:@,]", text)
+    parts = _BETWEEN.split(text)
     if len(parts) > 1:
         pieces.extend(parts)
-        pieces.extend(text[match.end() :] for match in islice(re.finditer(r"[=:@]", text), MAX_ENDS))
+        pieces.extend(text[match.end() :] for match in islice(_BEFORE.finditer(text), MAX_ENDS))
     return [piece for piece in dict.fromkeys(pieces) if piece]
 
 

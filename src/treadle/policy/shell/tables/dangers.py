@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from treadle.policy.marks import split_words
 
@@ -182,6 +183,7 @@ _EMPTIES_SOMETHING = re.compile(r"[a-z]+[-_](empty|purge|wipe|erase|destroy|nuke
 _ALWAYS_PATTERNS = tuple((pattern, why) for pattern, why in ALWAYS.items() if "*" in pattern)
 
 
+@lru_cache(maxsize=1024)
 def always(name: str) -> str | None:
     """Say why a program is dangerous whatever its arguments, or None."""
     if name in ALWAYS:
