@@ -9,6 +9,8 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co"})
 
 def hidden_characters(text: str) -> list[str]:
     """Name the characters that are invisible, change direction, look like blanks, or control the terminal."""
+    if text.isascii() and text.isprintable():
+        return []
     found = {char for char in set(text) if not char.isascii() or not char.isprintable()} - _ALLOWED_CONTROLS
     return sorted(
         f"U+{ord(char):04X}"

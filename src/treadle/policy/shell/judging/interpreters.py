@@ -4,6 +4,7 @@ import posixpath
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from treadle.policy.findings import Finding, dangerous
 from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_static, split_words
@@ -28,6 +29,7 @@ _CODE_OPTIONS = re.compile(
 )
 
 
+@lru_cache(maxsize=1024)
 def is_interpreter(name: str) -> bool:
     """Whether a program runs program text in its own language."""
     return _INTERPRETERS.fullmatch(name) is not None

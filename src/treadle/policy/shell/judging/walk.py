@@ -14,6 +14,7 @@ from treadle.policy.shell.grammar.syntax import (
     Calculation,
     Command,
     Conditional,
+    Literal,
     Parameter,
     Pipeline,
     Script,
@@ -157,9 +158,10 @@ class Walk:
         findings = redirected + self._assignments(command, scene)
         words = expand_words(command.words, scene.variables, scene.cwd)
         gentle = bool(words) and words[0] in _TESTS
-        for word in command.words:
+        expanded = [word for word in command.words if not all(isinstance(one, Literal) for one in word.segments)]
+        for word in expanded:
             findings.extend(judge_segments(word.segments, scene, self.script, gentle=gentle))
-        if words and not _takes_any_words(words) and any(_may_split(word, scene) for word in command.words):
+        if words and not _takes_any_words(words) and any(_may_split(word, scene) for word in expanded):
             text = f"{words[0]}: unquoted text may become several words, even options; put it in double quotes"
             findings.append(unclear("unknown-words", text))
         if words and words[0] in self._defining:
@@ -168,7 +170,7 @@ class Walk:
             findings.append(unclear("function", f"{words[0]} is a function of this line"))
             findings.extend(judge_subscripts(words[1:], scene))
         findings.extend(judge_lists(command, words, scene))
-        findings.extend(names_secret(command.words, "".join(words[:1]), scene))
+        findings.extend(names_secret(expanded, "".join(words[:1]), scene))
         fed = feed or scene.feed
         own = judge_command(words, scene if fed is scene.feed else replace(scene, feed=fed))
         self._add(
