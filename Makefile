@@ -55,7 +55,7 @@ bench: $(VENV)/.dev ## Print the speed figures, each as a ratio measured side by
 	@$(BIN)/python -m bench $(ARGS)
 
 docs: $(VENV)/.dev ## Write the generated pages of docs/
-	@$(BIN)/treadle docs states > docs/states.md
+	@$(BIN)/python -m tests.engine.states_page > docs/states.md
 	@$(BIN)/treadle docs errors > docs/errors.md
 	@mkdir -p docs/schema
 	@for name in event notification; do $(BIN)/treadle docs schema $$name > docs/schema/$$name.json || exit 1; done

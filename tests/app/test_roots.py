@@ -10,7 +10,7 @@ from treadle.app.session.known_values import session_redactor
 from treadle.app.session.roots import Roots, further_roots, past_roots
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Event, Limits, SessionStarted, Source
-from treadle.protocol.models import ToolProtocol
+from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.permissions import Mode
 
 
@@ -24,11 +24,10 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def began(*roots: str) -> list[Event]:
     started = SessionStarted(
+        choice=ModelChoice(model="m/m", tool_protocol=ToolProtocol.NATIVE),
         session_id="s",
         workspace="/ws",
         roots=roots,
-        model="m/m",
-        tool_protocol=ToolProtocol.NATIVE,
         mode=Mode.ASK,
         limits=Limits(),
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.reports.states import states_page
+from tests.engine.states_page import states_page
 from treadle.protocol.codec import schemas
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -15,7 +15,7 @@ from treadle.headless.progress import progress_lines
 from treadle.protocol.codec import decode_data, decode_notification, encode
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import Event, EventData, Op, SessionStarted, Source
-from treadle.protocol.models import ToolProtocol
+from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.notifications import Notification
 from treadle.protocol.permissions import Mode
 from treadle.providers.connect import provider_for
@@ -29,7 +29,9 @@ from treadle.tui.view import View, update
 from treadle.workspace.workspace import open_workspace
 
 SOURCE = Source(kind="test")
-STARTED = SessionStarted(session_id="s", workspace="/w", model="m/m", tool_protocol=ToolProtocol.NATIVE, mode=Mode.ASK)
+STARTED = SessionStarted(
+    choice=ModelChoice(model="m/m", tool_protocol=ToolProtocol.NATIVE), session_id="s", workspace="/w", mode=Mode.ASK
+)
 
 
 def name_of(value: type) -> str:

@@ -2,6 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.fakes.messages import add_user
 
 from treadle.context.media import without_media
 from treadle.context.transcript import Transcript
@@ -63,11 +64,11 @@ def test_nothing_that_a_model_cannot_take_is_left_and_nothing_else_is_touched(
 
 def test_a_projected_message_is_built_once_and_follows_the_conversation() -> None:
     transcript = Transcript()
-    transcript.add_user(results=(), prompts=((Text(text="go"), IMAGE),), notes=(), environment="")
+    add_user(transcript, results=(), prompts=((Text(text="go"), IMAGE),), notes=(), environment="")
     (first,) = transcript.messages(ToolProtocol.NATIVE, images=False)
     assert NO_IMAGE in first.content
     transcript.add_assistant(Message(role=Role.ASSISTANT, content=(ToolUse(id="c", name="t", arguments={}),)))
-    transcript.add_user(results=(result(IMAGE),), prompts=(), notes=(), environment="")
+    add_user(transcript, results=(result(IMAGE),), prompts=(), notes=(), environment="")
     for protocol in ToolProtocol:
         blind = transcript.messages(protocol, images=False)
         again = transcript.messages(protocol, images=False)
@@ -76,5 +77,5 @@ def test_a_projected_message_is_built_once_and_follows_the_conversation() -> Non
         assert "image/png" in str(transcript.messages(protocol)[2])
         assert IMAGE.data not in str(blind)
     assert transcript.messages(ToolProtocol.NATIVE, images=False)[0] is first
-    transcript.add_user(results=(), prompts=((IMAGE,),), notes=(), environment="")
+    add_user(transcript, results=(), prompts=((IMAGE,),), notes=(), environment="")
     assert IMAGE.data not in str(transcript.messages(ToolProtocol.NATIVE, images=False))

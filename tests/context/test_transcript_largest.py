@@ -1,6 +1,7 @@
 """What fills the window, told to a person."""
 
 import pytest
+from tests.fakes.messages import add_user
 
 from treadle.context.transcript import Transcript
 from treadle.protocol.messages import ContentBlock, Image, Message, Role, Text, ToolResult, ToolUse
@@ -11,11 +12,11 @@ BIG = "x" * 36_000
 
 def transcript(task: str, answer: ContentBlock, result: str, rounds: int = 1) -> Transcript:
     told = Transcript()
-    told.add_user(results=(), prompts=((Text(text=task),),), notes=(), environment="")
+    add_user(told, results=(), prompts=((Text(text=task),),), notes=(), environment="")
     for _ in range(rounds):
         told.add_assistant(Message(role=Role.ASSISTANT, content=(answer,)))
         results = (ToolResult(call_id="c", name="read_file", content=(Text(text=result),)),)
-        told.add_user(results=results, prompts=(), notes=(), environment="")
+        add_user(told, results=results, prompts=(), notes=(), environment="")
     return told
 
 
@@ -37,7 +38,7 @@ def test_what_leaves_anyway_is_not_named() -> None:
     assert told.largest().startswith("the call of write_to_file (about 10,00")
     for _ in range(2):
         told.add_assistant(Message(role=Role.ASSISTANT, content=(Text(text="Yes, of course."),)))
-        told.add_user(results=(), prompts=((Text(text="Go on."),),), notes=(), environment="")
+        add_user(told, results=(), prompts=((Text(text="Go on."),),), notes=(), environment="")
     assert told.droppable(1.0) == 4
     assert told.largest() == "an answer of the model (about 4 tokens)"
     assert Transcript().largest() == ""

@@ -6,10 +6,10 @@ from typing import TypeVar
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.engine.exploring import BOUNDED, TRAITS, World, answer_to, asked_by_user, decision
 from tests.engine.world import check_alive, check_messages
 from treadle.engine.advance import fold
 from treadle.engine.effects import CallModel, Effect
-from treadle.engine.explore import BOUNDED, TRAITS, World, answer_to, asked_by_user, decision
 from treadle.engine.state import phase, replace
 from treadle.protocol.codec import decode_data, encode
 from treadle.protocol.events import (
@@ -33,7 +33,7 @@ from treadle.protocol.events import (
     TimerFired,
 )
 from treadle.protocol.messages import Text
-from treadle.protocol.models import ErrorKind, ToolProtocol
+from treadle.protocol.models import ErrorKind, ModelChoice, ToolProtocol
 from treadle.protocol.notifications import Phase
 from treadle.protocol.permissions import Mode, OptionKind, Verdict
 from treadle.protocol.tools import Outcome, Preview, result_text
@@ -82,7 +82,7 @@ def illegal(choose: Chooser) -> EventData:
     options: list[EventData] = [
         Interrupt(),
         ContextReady(step=choose([0, 1, 2, 99])),
-        Compacted(step=1, dropped=2),
+        Compacted(step=1, through=9, dropped=2),
         CallJudged(call_id=choose(["", "call_1_1_1"]), decision=decision(Verdict.ALLOW), preview=Preview(title="t")),
         CallStarted(call_id=choose(["", "call_1_1_1"])),
         CallFinished(call_id=choose(["", "call_1_1_1"]), result=result_text(Outcome.OK, "x")),
@@ -117,7 +117,7 @@ def make_move(world: World, choose: Chooser, number: int) -> None:
             world.take(Resumed(user_present=choose([True, False])))
         case "mode":
             world.take(SetMode(mode=choose(list(Mode))))
-            world.take(SetModel(model="p/other", tool_protocol=choose(list(ToolProtocol))))
+            world.take(SetModel(choice=ModelChoice(model="p/other", tool_protocol=choose(list(ToolProtocol)))))
         case "edit":
             world.try_take(EditQueued(prompt_id=f"p{number - 1}", content=choose([(), (Text(text="other"),)])))
         case "illegal":

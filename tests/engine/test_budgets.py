@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.engine.exploring import World
 from treadle.engine.budgets import LEAST_REPLY, Ask, Send, Stop, room_for
 from treadle.engine.effects import CallModel, Cancel, StartTimer, timer_work
-from treadle.engine.explore import World
-from treadle.engine.state import State, Turn, phase, replace
+from treadle.engine.state import Calling, Money, State, Turn, phase, replace, with_model
 from treadle.protocol.events import (
     Answer,
     Budget,
-    ContextReady,
     Limits,
     Prompt,
     Resumed,
@@ -61,7 +60,7 @@ def test_what_is_sent_fits_into_every_budget_at_worst(
     state = State(
         limits=limits,
         turn=turn_of(Usage(input_tokens=spent[3]), spent[0]),
-        spent=Spent(cost=spent[1], tokens=spent[4]),
+        money=Money(spent=Spent(cost=spent[1], tokens=spent[4])),
     )
     terms = replace(terms, day=Spent(cost=spent[2], tokens=spent[5]))
     room = room_for(state, terms)
@@ -80,7 +79,7 @@ def test_what_is_sent_fits_into_every_budget_at_worst(
 def test_a_small_budget_shortens_the_reply_before_it_stops_the_turn() -> None:
     state = State(limits=Limits(session=Budget(cost=0.10)), turn=turn_of())
     assert room_for(state, TERMS) == Send(9_000, Spent(cost=0.1, tokens=19_000))
-    spent = replace(state, spent=Spent(cost=0.08))
+    spent = replace(state, money=replace(state.money, spent=Spent(cost=0.08)))
     assert room_for(spent, TERMS) == Stop(
         "the session's budget of $0.10: $0.08 is spent, and the next call can cost $0.02"
     )
@@ -96,10 +95,16 @@ def test_tokens_of_every_kind_count() -> None:
 
 def test_an_unknown_price_is_asked_about_where_the_budget_is_in_money() -> None:
     unpriced = Terms(input_tokens=10, max_output=5_000)
-    state = State(limits=Limits(day=Budget(cost=1.0)), turn=turn_of(), model="p/m")
+    state = State(
+        limits=Limits(day=Budget(cost=1.0)),
+        turn=turn_of(),
+        model=Calling(choice=ModelChoice(model="p/m", tool_protocol=ToolProtocol.NATIVE)),
+    )
     asked = room_for(state, unpriced)
     assert asked == Ask("price:p/m", "The price of p/m is not known, so a budget in money cannot limit it. Continue?")
-    assert isinstance(room_for(replace(state, asked=frozenset({"price:p/m"})), unpriced), Send)
+    assert isinstance(
+        room_for(replace(state, money=replace(state.money, agreed=frozenset({"price:p/m"}))), unpriced), Send
+    )
     assert isinstance(room_for(replace(state, limits=Limits(day=Budget(tokens=10_000))), unpriced), Send)
 
 
@@ -126,7 +131,7 @@ def outcome_of(world: World) -> TurnOutcome:
 
 def test_a_turn_over_its_budget_ends_resumably_before_anything_is_sent() -> None:
     stopped = world(Limits(session=Budget(cost=0.01)), user_present=False)
-    stopped.take(ContextReady(step=1, terms=TERMS))
+    stopped.take(stopped.ready("", terms=TERMS))
     outcome = outcome_of(stopped)
     assert (outcome.stop, sent(stopped)) == (TurnStop.BUDGET, [])
     assert outcome.why == "the session's budget of $0.01: $0.00 is spent, and the next call can cost $0.02"
@@ -136,10 +141,12 @@ def test_a_turn_over_its_budget_ends_resumably_before_anything_is_sent() -> None
 @pytest.mark.parametrize("yes", [True, False])
 def test_most_of_a_budget_gone_is_asked_once(yes: bool) -> None:
     spending = world(Limits(session=Budget(tokens=40_000)))
-    spending.take(ContextReady(step=1, terms=TERMS))
-    spending.state = replace(spending.state, spent=Spent(tokens=33_000))
+    spending.take(spending.ready("", terms=TERMS))
+    spending.state = replace(spending.state, money=replace(spending.state.money, spent=Spent(tokens=33_000)))
     spending.take(spending.failure(1, 1, ErrorKind.OVERLOADED))
-    spending.state = replace(spending.state, terms=replace(TERMS, input_tokens=100))
+    spending.state = replace(
+        spending.state, money=replace(spending.state.money, terms=replace(TERMS, input_tokens=100))
+    )
     spending.take(TimerFired(timer="retry-1-1"))
     (question,) = spending.state.questions
     assert (question.kind, question.more, question.text) == (
@@ -151,7 +158,7 @@ def test_most_of_a_budget_gone_is_asked_once(yes: bool) -> None:
     spending.take(Answer(question_id=question.id, option=option))
     if yes:
         assert sent(spending)[-1] == CallModel(step=1, attempt=2)
-        assert spending.state.reply_tokens == 6_900
+        assert spending.state.money.reply_tokens == 6_900
     else:
         assert outcome_of(spending).stop is TurnStop.BUDGET
 
@@ -177,8 +184,8 @@ def test_a_budget_that_is_used_up_is_raised_by_what_it_was_when_the_user_agrees(
     limits: Limits, spent: Spent, text: str, more: str
 ) -> None:
     spending = world(limits)
-    spending.state = replace(spending.state, spent=spent)
-    spending.take(ContextReady(step=1, terms=replace(TERMS, input_tokens=10)))
+    spending.state = replace(spending.state, money=replace(spending.state.money, spent=spent))
+    spending.take(spending.ready("", terms=replace(TERMS, input_tokens=10)))
     (question,) = spending.state.questions
     assert (question.text, question.more) == (text, more)
     spending.take(Answer(question_id=question.id, option=OptionKind.ALLOW_ONCE))
@@ -191,7 +198,7 @@ def test_each_yes_raises_a_budget_by_what_it_was_at_first() -> None:
     first = room_for(state, TERMS)
     assert isinstance(first, Ask)
     assert (first.text, first.more) == ("Spent $5.00 of $5.00 in this turn. Go on?", "up to $10.00")
-    state = replace(state, asked=frozenset({first.about}))
+    state = replace(state, money=replace(state.money, agreed=frozenset({first.about})))
     assert isinstance(room_for(state, TERMS), Send)
     state = replace(state, turn=turn_of(cost=10.0))
     second = room_for(state, TERMS)
@@ -209,14 +216,16 @@ def test_the_budget_of_a_day_and_one_of_nothing_and_those_of_older_sessions_are_
         Limits(session=Budget(cost=0.0), soft=2.0, raisable=True),
         Limits(session=Budget(cost=0.01), soft=2.0),
     ):
-        state = State(limits=limits, turn=turn_of(), user_present=True, asked=frozenset({"soft:session:0:0.0:None"}))
+        state = State(
+            limits=limits, turn=turn_of(), user_present=True, money=Money(agreed=frozenset({"soft:session:0:0.0:None"}))
+        )
         assert isinstance(room_for(state, terms), Stop)
 
 
 def test_a_question_about_money_is_asked_again_after_a_restart_and_nobody_there_means_no() -> None:
     def held() -> World:
         made = world(Limits(session=Budget(cost=1.0)))
-        made.take(ContextReady(step=1, terms=Terms(input_tokens=5)))
+        made.take(made.ready("", terms=Terms(input_tokens=5)))
         assert phase(made.state) is Phase.AWAITING_USER_CONFIRMATION
         return made
 
@@ -236,7 +245,7 @@ def test_a_question_about_money_is_asked_again_after_a_restart_and_nobody_there_
 def test_a_turn_is_stopped_when_its_time_is_up() -> None:
     timed = world(Limits(max_seconds=5.0))
     assert StartTimer(timer="turn-1", seconds=5.0) in timed.effects
-    timed.take(ContextReady(step=1))
+    timed.take(timed.ready(""))
     timed.take(TimerFired(timer="turn-1"))
     timed.take(timed.failure(1, 1, ErrorKind.CANCELLED))
     assert (outcome_of(timed).stop, outcome_of(timed).why) == (TurnStop.TIME, "the turn's limit of 5 s")
@@ -244,7 +253,7 @@ def test_a_turn_is_stopped_when_its_time_is_up() -> None:
 
 def test_the_timer_of_a_turn_goes_with_it() -> None:
     timed = world(Limits(max_seconds=5.0))
-    timed.take(ContextReady(step=1))
+    timed.take(timed.ready(""))
     timed.take(timed.reply(1, 1))
     assert outcome_of(timed).stop is TurnStop.END_TURN
     assert Cancel(work=timer_work("turn-1")) in timed.effects
@@ -264,21 +273,21 @@ def models_told(world: World) -> list[str]:
 def test_the_fallback_takes_over_for_the_rest_of_the_turn() -> None:
     failing = world(Limits())
     failing.take(SetFallback(choice=SPARE))
-    failing.take(ContextReady(step=1))
+    failing.take(failing.ready(""))
     failing.take(failing.failure(1, 1, ErrorKind.OVERLOADED))
     failing.take(TimerFired(timer="retry-1-1"))
-    assert failing.state.model == "p/m"
+    assert failing.state.choice.model == "p/m"
     failing.take(failing.failure(1, 2, ErrorKind.OVERLOADED))
     assert sent(failing)[-1] == CallModel(step=1, attempt=3)
-    assert (failing.state.model, failing.state.tool_protocol, failing.state.thinking_budget) == (
+    assert (failing.state.choice.model, failing.state.choice.tool_protocol, failing.state.choice.thinking_budget) == (
         "q/spare",
         ToolProtocol.XML,
         5,
     )
-    failing.state = replace(failing.state, tool_protocol=ToolProtocol.NATIVE)
+    failing.state = with_model(failing.state, replace(SPARE, tool_protocol=ToolProtocol.NATIVE))
     failing.take(failing.reply(1, 3))
     assert failing.state.turn is None
-    assert (failing.state.model, failing.state.replaced) == ("p/m", None)
+    assert (failing.state.choice.model, failing.state.model.replaced) == ("p/m", None)
     assert models_told(failing) == ["q/spare", "p/m"]
 
 
@@ -294,26 +303,26 @@ def test_the_fallback_takes_over_for_the_rest_of_the_turn() -> None:
 def test_a_provider_that_cannot_serve_for_long_is_replaced_at_once(error: ModelError, stands_in: bool) -> None:
     failing = world(Limits())
     failing.take(SetFallback(choice=SPARE))
-    failing.take(ContextReady(step=1))
+    failing.take(failing.ready(""))
     failing.take(replace(failing.failure(1, 1, ErrorKind.OVERLOADED), error=error))
-    assert (failing.state.model == "q/spare") is stands_in
+    assert (failing.state.choice.model == "q/spare") is stands_in
 
 
 def test_the_fallback_fails_like_any_model() -> None:
     failing = world(Limits(max_retries=0))
     failing.take(SetFallback(choice=SPARE))
-    failing.take(ContextReady(step=1))
+    failing.take(failing.ready(""))
     failing.take(replace(failing.failure(1, 1, ErrorKind.BALANCE)))
     failing.take(failing.failure(1, 2, ErrorKind.BALANCE))
     assert outcome_of(failing).stop is TurnStop.ERROR
-    assert failing.state.model == "p/m"
+    assert failing.state.choice.model == "p/m"
 
 
 def test_a_reply_of_which_nothing_is_told_counts_as_its_worst_case() -> None:
     silent = world(Limits(session=Budget(tokens=100_000)))
-    silent.take(ContextReady(step=1, terms=TERMS))
+    silent.take(silent.ready("", terms=TERMS))
     silent.take(replace(silent.reply(1, 1), usage=Usage(), cost=None))
-    assert silent.state.spent == Spent(cost=0.21, tokens=30_000)
+    assert silent.state.money.spent == Spent(cost=0.21, tokens=30_000)
 
 
 def test_searches_of_the_provider_are_part_of_the_worst_case() -> None:
@@ -330,9 +339,15 @@ def test_searches_of_the_provider_are_part_of_the_worst_case() -> None:
 
 def test_searches_without_a_known_bound_make_a_budget_in_money_a_question_once() -> None:
     terms = replace(TERMS, search_cost=None)
-    state = State(model="m", limits=Limits(session=Budget(cost=5.0)), turn=turn_of())
+    state = State(
+        model=Calling(choice=ModelChoice(model="m", tool_protocol=ToolProtocol.NATIVE)),
+        limits=Limits(session=Budget(cost=5.0)),
+        turn=turn_of(),
+    )
     asked = room_for(state, terms)
     assert isinstance(asked, Ask)
     assert "web searches" in asked.text
-    assert isinstance(room_for(replace(state, asked=frozenset({asked.about})), terms), Send)
+    assert isinstance(
+        room_for(replace(state, money=replace(state.money, agreed=frozenset({asked.about}))), terms), Send
+    )
     assert isinstance(room_for(State(limits=Limits(session=Budget(tokens=90_000)), turn=turn_of()), terms), Send)

@@ -2,9 +2,9 @@
 
 import pytest
 
+from tests.engine.exploring import MADE, World, decision
 from tests.engine.world import check_messages
 from treadle.engine.effects import Notify, Remember, RunTool
-from treadle.engine.explore import MADE, World, decision
 from treadle.engine.reader import Piece, ReplyReader
 from treadle.engine.requests import cost
 from treadle.engine.state import phase, replace, standing
@@ -17,7 +17,6 @@ from treadle.protocol.events import (
     CallProposed,
     CallStarted,
     Compacted,
-    ContextReady,
     Interrupt,
     Limits,
     Prompt,
@@ -68,7 +67,7 @@ def turn_with(*names: str, limits: Limits | None = None, user_present: bool = Tr
     world = World(limits=limits or Limits()).begin()
     world.take(SetPresence(user_present=user_present))
     world.take(Prompt(id="p", content=(Text(text="do it"),)))
-    world.take(ContextReady(step=1))
+    world.take(world.ready(""))
     for name in names:
         proposed = world.new_call(name)
         assert proposed is not None
@@ -100,8 +99,7 @@ def status_of(world: World) -> CallStatus:
 
 
 def result_of(world: World) -> tuple[Outcome, str]:
-    result = world.state.calls[0].result
-    assert result is not None
+    result = world.results()[0]
     return result.outcome, "".join(block.text for block in result.content if isinstance(block, Text))
 
 
@@ -188,7 +186,7 @@ def test_after_so_many_unasked_calls_in_a_row_the_next_is_asked() -> None:
     assert decided is not None
     assert decided.reasons[0].rule == "unasked-cap"
     answer(world, OptionKind.ALLOW_ONCE)
-    assert world.state.unasked == 0
+    assert world.state.guard.unasked == 0
 
 
 def test_text_from_outside_taints_the_rest_of_the_turn_and_only_that() -> None:
@@ -198,7 +196,7 @@ def test_text_from_outside_taints_the_rest_of_the_turn_and_only_that() -> None:
     world.take(CallStarted(call_id=call_id))
     world.take(CallFinished(call_id=call_id, result=CallResult(outcome=Outcome.OK, origin=Origin.WEB)))
     assert standing(world.state).tainted
-    world.take(ContextReady(step=2))
+    world.take(world.ready(""))
     world.take(world.reply(2, 1))
     assert world.state.turn is None
     assert not standing(world.state).tainted
@@ -211,7 +209,7 @@ def test_a_search_of_the_provider_taints_the_turn_too() -> None:
     world.take(judged(call_id, Verdict.ALLOW))
     world.take(CallStarted(call_id=call_id))
     world.take(CallFinished(call_id=call_id, result=CallResult(outcome=Outcome.OK)))
-    world.take(ContextReady(step=2))
+    world.take(world.ready(""))
     reply = world.reply(2, 1, stop=ReplyStop.MAX_TOKENS)
     found = Thinking(text="Searched the web: x", searched=True)
     world.take(replace(reply, message=replace(reply.message, content=(found, *reply.message.content))))
@@ -227,7 +225,7 @@ def test_a_search_taints_the_calls_behind_it_before_the_reply_is_whole() -> None
     assert [one.outside for one in found] == [False, True]
     world = World(limits=Limits()).begin()
     world.take(Prompt(id="p", content=(Text(text="do it"),)))
-    world.take(ContextReady(step=1))
+    world.take(world.ready(""))
     world.take(found[0])
     assert not standing(world.state).tainted
     world.take(found[1])
@@ -340,7 +338,7 @@ def test_a_call_that_waited_for_a_yes_is_judged_anew_when_the_session_is_resumed
 def test_a_conversation_that_stays_too_long_whatever_left_says_what_fills_it() -> None:
     world = World(limits=Limits()).begin()
     world.take(Prompt(id="p", content=(Text(text="do it"),)))
-    world.take(ContextReady(step=1))
+    world.take(world.ready(""))
     too_long = ModelError(kind=ErrorKind.CONTEXT_TOO_LONG, message="The model says: too long.")
     largest = "the result of read_file (about 90,000 tokens)"
     for attempt in range(1, 4):
@@ -363,14 +361,14 @@ def test_a_conversation_that_stays_too_long_whatever_left_says_what_fills_it() -
 def test_a_call_that_is_read_while_the_turn_is_cancelled_has_a_result_in_the_history() -> None:
     world = World(limits=Limits()).begin()
     world.take(Prompt(id="p", content=(Text(text="do it"),)))
-    world.take(ContextReady(step=1))
+    world.take(world.ready(""))
     world.take(Interrupt())
     proposed = world.new_call("look")
     assert proposed is not None
     world.take(proposed)
     world.take(world.reply(1, 1))
     world.take(Prompt(id="q", content=(Text(text="go on"),)))
-    world.take(ContextReady(step=2))
+    world.take(world.ready(""))
     check_messages(world.transcript.messages(ToolProtocol.NATIVE))
 
 

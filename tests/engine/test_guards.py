@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.engine.exploring import TRAITS, World, decision
 from treadle.engine import texts
 from treadle.engine.effects import Notify
-from treadle.engine.explore import TRAITS, World, decision
 from treadle.engine.guards import repetitions
 from treadle.engine.state import AwaitingReply, replace
 from treadle.protocol.events import (
@@ -17,7 +17,6 @@ from treadle.protocol.events import (
     CallJudged,
     CallProposed,
     CallStarted,
-    ContextReady,
     Interrupt,
     Limits,
     Prompt,
@@ -56,7 +55,7 @@ def begin(
 
 
 def seal(world: World) -> AwaitingReply:
-    world.take(ContextReady(step=world.state.step))
+    world.take(world.ready(""))
     assert isinstance(world.state.activity, AwaitingReply)
     return world.state.activity
 
@@ -103,7 +102,7 @@ def test_three_mistakes_in_one_reply_are_one_mistake_and_the_model_reads_them() 
     world = begin()
     step(world, ("look", INVALID), ("look", INVALID), ("look", INVALID))
     assert stop_of(world) is None
-    assert world.state.mistakes == 1
+    assert world.state.guard.mistakes == 1
 
 
 def test_the_third_reply_in_a_row_that_is_a_mistake_ends_the_turn() -> None:
@@ -240,7 +239,7 @@ def test_a_reply_in_another_notation_gets_the_right_one_in_both_protocols() -> N
         world = begin(protocol)
         say(world, "<function_calls>", hint="Write it so: …")
         assert world.state.notes == ("Write it so: …",)
-        assert world.state.mistakes == 1
+        assert world.state.guard.mistakes == 1
 
 
 def test_an_empty_reply_is_sent_again_once_and_then_the_model_is_told() -> None:

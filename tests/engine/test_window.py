@@ -3,13 +3,23 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.engine.exploring import TRAITS, World, decision
 from tests.engine.test_guards import begin, finished
 from tests.engine.world import check_messages
+from tests.fakes.messages import add_user
 from treadle.context.left_out import Ran, remember_run
 from treadle.context.shorten import LEAST_KEPT, fair_shares, shorten
-from treadle.engine.explore import TRAITS, World, decision
 from treadle.engine.state import AwaitingReply, Retrying, replace
-from treadle.engine.window import make_room, most_of_one_result, most_room, new_bytes, reply_limit, room, tokens_of
+from treadle.engine.window import (
+    bytes_of,
+    make_room,
+    most_of_one_result,
+    most_room,
+    next_message,
+    reply_limit,
+    room,
+    tokens_of,
+)
 from treadle.protocol.events import (
     CallFinished,
     CallJudged,
@@ -17,7 +27,6 @@ from treadle.protocol.events import (
     CallStarted,
     Compacted,
     ContextExceeded,
-    ContextReady,
     Prompt,
     ReplyFinished,
 )
@@ -59,22 +68,22 @@ def read(world: World, *texts: str, name: str = "look", command: str = "", chang
 
 
 def tokens(world: World) -> int:
-    return world.transcript.tokens + tokens_of(new_bytes(world.state, world.transcript, "here"))
+    return world.transcript.tokens + tokens_of(bytes_of(next_message(world.state, world.reader, "here"), world.reader))
 
 
 def fit(world: World, spec: ModelSpec = SMALL) -> None:
     """Seal the step's message, with room made as often as it takes."""
     step = world.state.step
     for _ in range(5):
-        window = most_room(spec) if world.state.compactions else room(spec)
+        window = most_room(spec) if world.state.space.compactions else room(spec)
         assert window is not None
         if tokens(world) <= window:
             break
         world.take(ContextExceeded(step=step, tokens=tokens(world), window=window))
         assert world.state.turn is not None, "the turn ended"
-        world.take(make_room(world.state, world.transcript, spec, step))
+        world.take(make_room(world.state, world.reader, spec, step))
         assert world.state.turn is not None, "the turn ended"
-    world.take(ContextReady(step=step, environment="here"))
+    world.take(world.ready("here"))
 
 
 def sent(world: World) -> str:
@@ -126,12 +135,12 @@ def test_a_request_that_the_provider_refuses_as_too_long_is_cut_where_nothing_ol
     world = begin()
     read(world, "y" * 30_000)
     spec = ModelSpec(provider="p", name="m")
-    world.take(ContextReady(step=world.state.step))
+    world.take(world.ready(""))
     for _ in range(2):
         activity = world.state.activity
         assert isinstance(activity, AwaitingReply)
         world.take(world.failure(activity.step, activity.attempt, ErrorKind.CONTEXT_TOO_LONG))
-        room_made = make_room(world.state, world.transcript, spec, activity.step)
+        room_made = make_room(world.state, world.reader, spec, activity.step)
         assert room_made.dropped == 0
         assert room_made.shortened
         world.take(room_made)
@@ -153,7 +162,7 @@ def test_the_log_keeps_what_was_cut() -> None:
 @given(st.integers(0, 9_000), st.none() | st.integers(1, 9_000))
 def test_the_reply_never_gets_more_than_the_window_leaves(used: int, max_output: int | None) -> None:
     world = begin()
-    world.transcript.add_user(results=(), prompts=((Text(text="x" * used),),), notes=(), environment="")
+    add_user(world.transcript, results=(), prompts=((Text(text="x" * used),),), notes=(), environment="")
     limit = reply_limit(world.state, replace(SMALL, max_output=max_output), world.transcript)
     if max_output is None:
         assert limit is None

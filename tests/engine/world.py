@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator, Sequence
 
-from treadle.engine.explore import World
+from tests.engine.exploring import World
 from treadle.protocol.messages import Message, ToolResult, ToolUse
 
 

@@ -8,6 +8,7 @@ from treadle.engine.ports import Output, Ports, Prepared
 from treadle.policy.secrets import known_secrets
 from treadle.protocol.events import Event, SessionStarted
 from treadle.protocol.models import (
+    ModelChoice,
     ModelRequest,
     ModelSpec,
     ReplyStop,
@@ -26,7 +27,10 @@ from treadle.protocol.tools import CallResult, Preview, Risk, ToolSpec, ToolTrai
 SPEC = ModelSpec(provider="fake", name="one", context_window=10_000)
 USAGE = Usage(input_tokens=10, output_tokens=2)
 STARTED = SessionStarted(
-    session_id="s", workspace="/w", model=SPEC.ref, tool_protocol=ToolProtocol.NATIVE, mode=Mode.FULL
+    choice=ModelChoice(model=SPEC.ref, tool_protocol=ToolProtocol.NATIVE),
+    session_id="s",
+    workspace="/w",
+    mode=Mode.FULL,
 )
 
 Work = Callable[[Output], Any]

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.fakes.messages import add_user
 from tests.providers.support import READ, called, request, result, user
 
 from treadle.context.transcript import Transcript
@@ -143,11 +144,11 @@ def test_another_provider_is_not_sent_a_search_and_a_conversation_with_one_goes_
     make: Callable[[Endpoint], WireApi],
 ) -> None:
     transcript = Transcript()
-    transcript.add_user(results=(), prompts=((Text(text="Go"),),), notes=(), environment="")
+    add_user(transcript, results=(), prompts=((Text(text="Go"),),), notes=(), environment="")
     transcript.add_assistant(
         taken(AnthropicMessages(CAN), messages_events(USE, FOUND, {"type": "text", "text": "So."}))
     )
-    transcript.add_user(results=(), prompts=((Text(text="On"),),), notes=(), environment="")
+    add_user(transcript, results=(), prompts=((Text(text="On"),),), notes=(), environment="")
     body = make(CANNOT).prepare(request(*transcript.messages(ToolProtocol.NATIVE))).body
     assert b"So." in body
     assert b"srvtoolu" not in body

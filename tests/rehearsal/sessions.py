@@ -16,6 +16,7 @@ from treadle.app.config.settings import ModelSettings, ProviderSettings, Setting
 from treadle.app.models.choosing import Models
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.live import LiveSession
+from treadle.app.session.recall import Recalled, recall
 from treadle.app.session.roots import further_roots
 from treadle.engine.history import read_past
 from treadle.engine.ports import Provider
@@ -30,7 +31,7 @@ from treadle.protocol.events import (
     Source,
 )
 from treadle.protocol.messages import Role, Text
-from treadle.protocol.models import ToolProtocol
+from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.notifications import Notification, TurnEnded, TurnOutcome
 from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.provider import ScriptedProvider
@@ -117,7 +118,7 @@ def events_of(session_id: str) -> list[Event]:
     """Read the log of a session."""
     store = open_store()
     try:
-        return store.read(session_id)
+        return list(store.read(session_id))
     finally:
         store.close()
 
@@ -159,9 +160,9 @@ async def _open_over_http(run: Run, said: Settings, resume: str) -> LiveSession:
 async def _open_in_process(run: Run, said: Settings, provider: ScriptedProvider, resume: str) -> LiveSession:
     models = _OneModel(said, provider)
     store = open_store()
-    history: Sequence[Event] = ()
+    recalled: Recalled | None = None
     if resume:
-        row, history = store.find(resume), store.read(resume)
+        row, recalled = store.find(resume), recall(store.read(resume))
         first: tuple[EventData, ...] = (Resumed(user_present=False),)
     else:
         row = SessionRow(
@@ -175,10 +176,9 @@ async def _open_in_process(run: Run, said: Settings, provider: ScriptedProvider,
         )
         await store.create(row)
         started = SessionStarted(
+            choice=ModelChoice(model=row.model, tool_protocol=run.protocol),
             session_id=row.id,
             workspace=row.workspace,
-            model=row.model,
-            tool_protocol=run.protocol,
             mode=said.mode,
             limits=limits_of(said),
         )
@@ -191,8 +191,7 @@ async def _open_in_process(run: Run, said: Settings, provider: ScriptedProvider,
         store=store,
         tools=(),
         roots=further_roots(run.folder, ()),
-        history=history,
-        past=read_past(history) if resume else None,
+        recalled=recalled,
     )
     return assemble(parts, first)
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.fakes.messages import add_user
 from tests.tools.calls import call, text
 
 from treadle.context.transcript import Transcript
@@ -25,14 +26,14 @@ class Talk:
 
     def say(self, *prompts: str) -> None:
         contents: list[tuple[UserContent, ...]] = [(Text(text=prompt),) for prompt in prompts]
-        self.transcript.add_user(results=(), prompts=contents, notes=(), environment="")
+        add_user(self.transcript, results=(), prompts=contents, notes=(), environment="")
 
     def answer(self) -> None:
         self.transcript.add_assistant(Message(role=Role.ASSISTANT, content=(Text(text="Next."),)))
 
     def deliver(self, result: CallResult) -> None:
         block = ToolResult(call_id="1", name="read_file", content=result.content, is_error=result.is_error)
-        self.transcript.add_user(results=(block,), prompts=(), notes=(), environment="")
+        add_user(self.transcript, results=(block,), prompts=(), notes=(), environment="")
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from treadle.app.session.live import LiveSession
 from treadle.app.session.own_shell import Ended
 from treadle.protocol.events import Answer, Interrupt, Op, Prompt, SetMode, SetModel, Source
 from treadle.protocol.messages import text_of
-from treadle.protocol.models import ToolProtocol
+from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.notifications import Phase, QuestionAsked, QuestionClosed, TurnStarted
 from treadle.protocol.permissions import Mode, Question
 from treadle.tui.dialog import Dialog
@@ -63,8 +63,11 @@ class FakeLive:
             turn_active=False,
             queue=(),
             questions=(),
+            allowances=(),
         )
         live = SimpleNamespace(
+            source=LiveSession.source,
+            continues=False,
             id="s",
             past=(),
             opening=(),
@@ -79,7 +82,7 @@ class FakeLive:
             sees_images=True,
             trust=SimpleNamespace(trusted=False),
             offered_models=lambda: MODELS,
-            choose=lambda ref, thinking: SetModel(model=ref, tool_protocol=ToolProtocol.NATIVE),
+            choose=lambda ref, thinking: SetModel(choice=ModelChoice(model=ref, tool_protocol=ToolProtocol.NATIVE)),
         )
         return cast("LiveSession", live)
 

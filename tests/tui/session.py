@@ -14,11 +14,13 @@ from treadle.app.session.own_shell import OwnShell
 from treadle.engine.history import read_past
 from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.session import Session
+from treadle.engine.track import Track
 from treadle.policy.secrets import known_secrets
 from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.events import Event, EventData, Prompt, Resumed, SessionStarted, SetModel, SetPresence
 from treadle.protocol.messages import Text
 from treadle.protocol.models import (
+    ModelChoice,
     ModelRequest,
     ModelSpec,
     Prices,
@@ -161,7 +163,7 @@ OFFERED = (
 def _choose(ref: str, thinking: int | None) -> SetModel:
     if ref != "fake/two":
         raise ConfigError("model-name", f"{ref!r} is not known.", why="There is one other model.", fix="Take it.")
-    return SetModel(model=ref, tool_protocol=ToolProtocol.XML, thinking_budget=thinking)
+    return SetModel(choice=ModelChoice(model=ref, tool_protocol=ToolProtocol.XML, thinking_budget=thinking))
 
 
 def _judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing) -> Decision:
@@ -241,10 +243,9 @@ async def session(
         )
         await store.create(row)
         started = SessionStarted(
+            choice=ModelChoice(model=MODEL.ref, tool_protocol=ToolProtocol.NATIVE),
             session_id=SESSION,
             workspace=str(folder),
-            model=MODEL.ref,
-            tool_protocol=ToolProtocol.NATIVE,
             mode=Mode.ASK,
         )
         first = (started, SetPresence(user_present=True))
@@ -268,9 +269,11 @@ async def session(
     async def clean_up() -> None:
         pass
 
+    past = read_past(store.read(SESSION)) if resume else None
     live = LiveSession(
         session_id=SESSION,
-        engine=Session(ports, read_past(store.read(SESSION)) if resume else None),
+        engine=Session(ports, Track(past)),
+        past=() if past is None else past.told,
         store=store,
         first=first,
         trust=trust or SessionTrust(trust=Trust(workspace=folder, state=TrustState.TRUSTED, items=())),

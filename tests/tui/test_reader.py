@@ -12,7 +12,7 @@ from tests.tui.asked import EDIT, EVERY_KIND
 from tests.tui.drawing import ran
 from tests.tui.own_clock import FakeLive
 from treadle.protocol.events import Answer, SetModel
-from treadle.protocol.models import ToolProtocol
+from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.notifications import QuestionAsked, TurnStarted
 from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
 from treadle.tui.asking import FIELDS, Asking, Given, ShowWhole, Stage, choices
@@ -174,7 +174,9 @@ def test_a_list_takes_its_number_once_and_a_question_closes_it() -> None:
         reader.entered(["2"])
         assert "Kept as your draft, not sent: 2" in "".join(written)
         await enters("2 low")
-        assert [sent.op for sent in live.sent] == [SetModel(model="fake/two", tool_protocol=ToolProtocol.NATIVE)]
+        assert [sent.op for sent in live.sent] == [
+            SetModel(choice=ModelChoice(model="fake/two", tool_protocol=ToolProtocol.NATIVE))
+        ]
         assert not reader.lists.open
         await enters("/model")
         reader.hear(TurnStarted(turn=1))

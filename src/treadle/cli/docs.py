@@ -1,4 +1,4 @@
-"""Print pages that are generated from the program: states, errors, or the JSON Schemas of what it writes."""
+"""Print pages that are generated from the program: errors, or the JSON Schemas of what it writes."""
 
 import argparse
 import sys
@@ -6,7 +6,7 @@ import sys
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    parser.add_argument("page", choices=["states", "errors", "schema"])
+    parser.add_argument("page", choices=["errors", "schema"])
     parser.add_argument("of", nargs="?", choices=["event", "notification"], help="only this schema")
 
 
@@ -21,12 +21,7 @@ def execute(arguments: argparse.Namespace) -> int:
         shown = found if arguments.of is None else found[arguments.of]
         sys.stdout.write(json.dumps(shown, indent=2, sort_keys=True) + "\n")
         return 0
-    if arguments.page == "errors":
-        from treadle.app.explanations import errors_page
+    from treadle.app.explanations import errors_page
 
-        sys.stdout.write(errors_page())
-        return 0
-    from treadle.app.reports.states import states_page
-
-    sys.stdout.write(states_page())
+    sys.stdout.write(errors_page())
     return 0

@@ -1,6 +1,7 @@
 """The conversation as messages: a projection of the log that grows by one message at a time."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
@@ -49,6 +50,7 @@ class Transcript:
         self._reported_tokens = 0
         self._new_bytes = 0
         self._asked: list[tuple[str, ...]] = []
+        self._seqs: list[int] = []
         self._requests_left_out: list[str] = []
         self._left_out: Text | None = None
 
@@ -83,23 +85,15 @@ class Transcript:
         return self._reported_tokens > 0
 
     def add_user(
-        self,
-        *,
-        results: Sequence[ToolResult],
-        prompts: Sequence[Sequence[UserContent]],
-        notes: Sequence[str],
-        environment: str,
+        self, blocks: tuple[ContentBlock, ...], prompts: Sequence[Sequence[UserContent]] = (), *, seq: int = 0
     ) -> None:
-        """Seal a user message: results first, then notes, prompts and the environment."""
-        blocks = message_blocks(
-            results=results, prompts=prompts, notes=notes, environment=environment, first=self.is_empty
-        )
+        """Add a user message that event `seq` sealed; `prompts` are what the user said in it."""
         later = () if self.is_empty else prompts
-        self._add(Role.USER, tuple(blocks), tuple(map(_text_of, later)))
+        self._add(Role.USER, blocks, seq, tuple(map(_text_of, later)))
 
-    def add_assistant(self, message: Message, context_tokens: int = 0) -> None:
+    def add_assistant(self, message: Message, context_tokens: int = 0, *, seq: int = 0) -> None:
         """Add the model's message; `context_tokens` is the provider's count of all up to here, 0 if unknown."""
-        self._add(Role.ASSISTANT, message.content or (Text(text="(no answer)"),))
+        self._add(Role.ASSISTANT, message.content or (Text(text="(no answer)"),), seq)
         if context_tokens:
             self._reported_tokens, self._new_bytes = context_tokens, 0
 
@@ -136,12 +130,14 @@ class Transcript:
         """Give what the user asked after the task in messages that have left, and in the next `count` to leave."""
         return (*self._requests_left_out, *(text for asked in self._asked[1 : 1 + count] for text in asked))
 
-    def drop(self, count: int, summary: str = "") -> None:
-        """Leave out `count` messages after the first (which carries the task); `summary` stands in their place.
+    def through(self, count: int) -> int:
+        """Give the number of the event that completed the last of the `count` messages after the first; 0 for none."""
+        return self._seqs[count] if count and count < len(self._seqs) else 0
 
-        Where there is no message, as a log may say that was written by hand, nothing is left out.
-        """
-        if not count or not self._messages:
+    def drop(self, through: int, summary: str = "") -> None:
+        """Leave out what events up to number `through` said, but for the task; `summary` stands in its place."""
+        count = bisect_right(self._seqs, through, lo=1) - 1 if self._seqs else 0
+        if count <= 0:
             return
         gone = self.size_of(count)
         self._requests_left_out += [text for asked in self._asked[1 : 1 + count] for text in asked]
@@ -149,6 +145,7 @@ class Transcript:
         content = tuple(block for block in first.content if block is not self._left_out)
         self._messages[: 1 + count] = [Message(role=first.role, content=(*content, left_out))]
         del self._asked[1 : 1 + count]
+        del self._seqs[1 : 1 + count]
         before = 0 if self._left_out is None else _bytes(self._left_out.text)
         self._left_out = left_out
         self._projected.clear()
@@ -185,35 +182,19 @@ class Transcript:
     def _ends_with(self, role: Role) -> bool:
         return bool(self._messages) and self._messages[-1].role is role
 
-    def _add(self, role: Role, content: tuple[ContentBlock, ...], asked: tuple[str, ...] = ()) -> None:
+    def _add(self, role: Role, content: tuple[ContentBlock, ...], seq: int, asked: tuple[str, ...] = ()) -> None:
         message = Message(role=role, content=content)
         self._new_bytes += size(message)
         if self._ends_with(role):
             earlier = self._messages.pop()
             asked = (*self._asked.pop(), *asked)
+            self._seqs.pop()
             for projected in self._projected.values():
                 del projected[len(self._messages) :]
             message = Message(role=role, content=(*earlier.content, *content))
         self._messages.append(message)
         self._asked.append(asked)
-
-
-def message_blocks(
-    *,
-    results: Sequence[ToolResult],
-    prompts: Sequence[Sequence[UserContent]],
-    notes: Sequence[str],
-    environment: str,
-    first: bool,
-) -> list[ContentBlock]:
-    """Put a user message together: results, notes, prompts (the `first` is the task), environment."""
-    blocks: list[ContentBlock] = [*results]
-    blocks += [Text(text=f"<note>\n{note}\n</note>") for note in notes]
-    for prompt in prompts:
-        blocks += _as_task(prompt) if first else prompt
-    if environment:
-        blocks.append(Text(text=f"<environment>\n{environment}\n</environment>"))
-    return blocks
+        self._seqs.append(seq)
 
 
 def _text_of(prompt: Sequence[UserContent]) -> str:
@@ -224,10 +205,6 @@ def _with_content(block: ContentBlock, contents: Mapping[str, tuple[ResultConten
     if not isinstance(block, ToolResult) or block.call_id not in contents:
         return block
     return replace(block, content=contents[block.call_id])
-
-
-def _as_task(prompt: Sequence[UserContent]) -> list[ContentBlock]:
-    return [Text(text="<task>"), *prompt, Text(text="</task>")]
 
 
 def _name(role: Role, block: ContentBlock) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import assert_never
 
-from treadle.engine import answers, calls, checklist, interruptions, replies, turns
+from treadle.engine import answers, calls, checklist, interruptions, replies, sealing, turns
 from treadle.engine.calls import Moved
 from treadle.engine.effects import (
     Assemble,
@@ -11,6 +11,7 @@ from treadle.engine.effects import (
     Compact,
     Effect,
     Notify,
+    Seal,
     model_work,
     step_work,
     timer_work,
@@ -20,6 +21,7 @@ from treadle.engine.legal import refuse_illegal
 from treadle.engine.state import (
     Assembling,
     AwaitingReply,
+    Calling,
     Compacting,
     Held,
     Idle,
@@ -30,6 +32,7 @@ from treadle.engine.state import (
     replace,
     with_model,
 )
+from treadle.protocol.errors import DriftError, RefusedError, StoreError
 from treadle.protocol.events import (
     Answer,
     CallFinished,
@@ -43,6 +46,7 @@ from treadle.protocol.events import (
     EditQueued,
     Event,
     Interrupt,
+    OfferChanged,
     Prompt,
     ReplyFailed,
     ReplyFinished,
@@ -54,6 +58,7 @@ from treadle.protocol.events import (
     SetMode,
     SetModel,
     SetPresence,
+    Source,
     TimerFired,
 )
 from treadle.protocol.models import ModelChoice
@@ -66,17 +71,30 @@ from treadle.protocol.notifications import (
     QuestionClosed,
     TurnStop,
 )
-from treadle.protocol.permissions import QuestionKind
+from treadle.protocol.permissions import OptionKind, QuestionKind
+from treadle.protocol.sealed import (
+    ChecklistUpdated,
+    ModelReplaced,
+    PromptsDelivered,
+    QuestionPut,
+    ResultMade,
+    RetryPlanned,
+    TurnSettled,
+)
 
 
 def advance(state: State, event: Event) -> tuple[State, tuple[Effect, ...]]:
-    """Take one event; raises `RefusedError`, with the state unchanged, when it is illegal now."""
+    """Take one event; raises `RefusedError`, with the state unchanged, when it is illegal now.
+
+    What the machine says and decides because of it are effects too: events that belong into the log right behind it.
+    """
     refuse_illegal(state, event)
-    return replay(state, event)
+    after, effects = _take(state, event)
+    said = sealing.sealed(state, event, after, effects)
+    return after, (*effects, *(Seal(data=data) for data in said))
 
 
-def replay(state: State, event: Event) -> tuple[State, tuple[Effect, ...]]:
-    """Take an event that was accepted before, such as one from the log."""
+def _take(state: State, event: Event) -> tuple[State, list[Effect]]:
     before = phase(state)
     state, effects = _handle(replace(state, seq=event.seq), event)
     state, more = turns.settle(state)
@@ -84,15 +102,32 @@ def replay(state: State, event: Event) -> tuple[State, tuple[Effect, ...]]:
     after = phase(state)
     if after is not before:
         effects.append(Notify(notification=PhaseChanged(phase=after)))
-    return state, tuple(effects)
+    return state, effects
 
 
 def fold(events: Iterable[Event], state: State | None = None) -> State:
-    """Rebuild the state from the log."""
+    """Rebuild the state from events that were taken before; raises `DriftError` for one that does not fit.
+
+    Where the log holds the state at the end of a turn, that is the state, whatever the events before say.
+    """
     state = State() if state is None else state
     for event in events:
-        state, _ = replay(state, event)
+        state = _refold(state, event)
     return state
+
+
+def _refold(state: State, event: Event) -> State:
+    try:
+        if isinstance(event.data, TurnSettled):
+            return replace(sealing.read(event.data.state), seq=event.seq)
+        refuse_illegal(state, event)
+        return _take(state, event)[0]
+    except RefusedError as error:
+        raise DriftError(event.seq, type(event.data).__name__, error.why) from error
+    except StoreError as error:
+        raise DriftError(event.seq, type(event.data).__name__, error.why) from error
+    except (AssertionError, LookupError, StopIteration, TypeError, ValueError) as error:
+        raise DriftError(event.seq, type(event.data).__name__, str(error)) from error
 
 
 def _handle(state: State, event: Event) -> Moved:  # noqa: C901, PLR0911, PLR0912 - one line for each event
@@ -103,17 +138,18 @@ def _handle(state: State, event: Event) -> Moved:  # noqa: C901, PLR0911, PLR091
         case EditQueued() as data:
             return _edit_queue(state, data)
         case Answer() as data:
-            return _answer(state, data)
+            state, effects = _answer(state, data)
+            return state, [_by(event.source, effect) for effect in effects]
         case Interrupt():
             return _interrupt(state)
         case SetMode() as data:
-            return replace(state, mode=data.mode), [Notify(notification=ModeChanged(mode=data.mode))]
+            return _set_mode(state, data)
         case RevokeAllowance() as data:
             return answers.revoke(state, data)
-        case SetModel() as data:
-            return _set_model(state, data)
-        case SetFallback(choice=choice):
-            return replace(state, fallback=choice), []
+        case SetModel(choice=choice):
+            return _choose(state, choice)
+        case SetFallback(choice=fallback):
+            return replace(state, model=replace(state.model, fallback=fallback)), []
         case EditChecklist(text=text):
             return checklist.from_user(state, text)
         case SetLimits(limits=limits):
@@ -144,10 +180,27 @@ def _handle(state: State, event: Event) -> Moved:  # noqa: C901, PLR0911, PLR091
             return calls.started(state, data)
         case CallFinished() as data:
             return calls.finished(state, data)
+        case ResultMade() | QuestionPut() | ChecklistUpdated():
+            return _as_sealed(state, event.data), []
+        case OfferChanged() | PromptsDelivered() | RetryPlanned() | ModelReplaced() | TurnSettled():
+            return state, []
         case TimerFired(timer=timer):
             return _time_is_up(state) if _bounds_turn(state, timer) else replies.retry_now(state)
         case _:
             assert_never(event.data)
+
+
+def _as_sealed(state: State, data: ResultMade | QuestionPut | ChecklistUpdated) -> State:
+    """Go by what the log says that was said, whatever this version of the machine would say."""
+    match data:
+        case ResultMade(call_id=call_id, result=result):
+            changed = (replace(one, result=result) if one.call.id == call_id else one for one in state.calls)
+            return replace(state, calls=tuple(changed))
+        case QuestionPut(question=put):
+            asked = tuple(sealing.as_put(one, put) if one.id == put.id else one for one in state.questions)
+            return replace(state, questions=asked)
+        case ChecklistUpdated(text=text):
+            return checklist.updated(state, text)
 
 
 def _start_session(state: State, data: SessionStarted) -> State:
@@ -155,17 +208,24 @@ def _start_session(state: State, data: SessionStarted) -> State:
         state,
         session_id=data.session_id,
         mode=data.mode,
-        model=data.model,
-        tool_protocol=data.tool_protocol,
-        thinking_budget=data.thinking_budget,
-        fallback=data.fallback,
+        model=Calling(choice=data.choice, fallback=data.fallback),
         limits=data.limits,
     )
 
 
-def _set_model(state: State, data: SetModel) -> Moved:
-    choice = ModelChoice(model=data.model, tool_protocol=data.tool_protocol, thinking_budget=data.thinking_budget)
-    return replace(with_model(state, choice), replaced=None), [Notify(notification=ModelChanged(model=data.model))]
+def _set_mode(state: State, data: SetMode) -> Moved:
+    effects: list[Effect] = [Notify(notification=ModeChanged(mode=data.mode))]
+    state = replace(state, mode=data.mode)
+    if data.choice is None:
+        return state, effects
+    state, more = _choose(state, data.choice)
+    return state, effects + more
+
+
+def _choose(state: State, choice: ModelChoice) -> Moved:
+    state = with_model(state, choice)
+    state = replace(state, model=replace(state.model, replaced=None))
+    return state, [Notify(notification=ModelChanged(model=choice.model))]
 
 
 def _bounds_turn(state: State, timer: str) -> bool:
@@ -201,6 +261,15 @@ def _answer(state: State, data: Answer) -> Moved:
         case _:
             state, effects = turns.guided(state, data.text)
     return state, [Notify(notification=QuestionClosed(question_id=question.id, option=data.option)), *effects]
+
+
+def _by(source: Source, effect: Effect) -> Effect:
+    """Say with the end of a question where it was answered."""
+    match effect:
+        case Notify(notification=QuestionClosed(option=OptionKind()) as closed):
+            return Notify(notification=replace(closed, by=source.name))
+        case _:
+            return effect
 
 
 def _interrupt(state: State) -> Moved:

@@ -14,11 +14,11 @@ from treadle.engine.calls import (
     put,
     rights_of,
     start,
-    with_note,
+    with_remark,
 )
 from treadle.engine.effects import Effect, JudgeCall, Notify, Remember
 from treadle.engine.interruptions import asks, judge_again
-from treadle.engine.state import CallState, State, replace
+from treadle.engine.state import CallState, State, guarded, replace, with_note
 from treadle.protocol.events import Answer, RevokeAllowance
 from treadle.protocol.notifications import AllowancesChanged, CallStatus
 from treadle.protocol.permissions import Allowance, AllowScope, Decision, OptionKind, Question
@@ -31,7 +31,7 @@ def answered(state: State, question: Question, data: Answer) -> Moved:
     if call is None:
         return close_questions(state, question.call_id, data)
     state, effects = close_questions(state, question.call_id, data)
-    state = replace(state, unasked=0)
+    state = guarded(state, unasked=0)
     if call.result is not None and call.decision is not None:
         state, more = _answered_after_a_run(state, question, call, call.decision, call.result, data)
     else:
@@ -44,7 +44,7 @@ def _answered_after_a_run(  # noqa: PLR0917 - a question, its call, and the answ
 ) -> Moved:
     """Run a call once more with what it lacked, keep what it changed in a copy, or leave it at what came of it."""
     if data.text and data.option is not OptionKind.REJECT_ONCE:
-        state = replace(state, notes=(*state.notes, texts.comment_on(call.call.name, data.text)))
+        state = with_note(state, texts.comment_on(call.call.name, data.text))
     match data.option:
         case OptionKind.ALLOW_ONCE if question.copy is not None:
             return start(state, replace(call, keep=question.copy.digest), decision)
@@ -54,8 +54,8 @@ def _answered_after_a_run(  # noqa: PLR0917 - a question, its call, and the answ
             return finish(state, call, discarded(result, texts.discarded_by_user(data.text)))
         case _:
             if data.text:
-                state = replace(state, notes=(*state.notes, texts.comment_on(call.call.name, data.text)))
-            return finish(state, call, with_note(result, texts.RIGHT_REFUSED))
+                state = with_note(state, texts.comment_on(call.call.name, data.text))
+            return finish(state, call, with_remark(result, texts.RIGHT_REFUSED))
 
 
 def _wider(decision: Decision, denial: SandboxDenial | None) -> Rights:
@@ -81,7 +81,7 @@ def _act_on(state: State, call: CallState, data: Answer) -> Moved:
 def _approved(state: State, call: CallState, data: Answer) -> Moved:
     assert call.decision is not None  # noqa: S101 - a permission is asked only after a decision
     if data.text:
-        state = replace(state, notes=(*state.notes, texts.comment_on(call.call.name, data.text)))
+        state = with_note(state, texts.comment_on(call.call.name, data.text))
     if data.arguments is not None and data.arguments != call.call.arguments:
         return _amended(state, call, data.arguments)
     if data.option is not OptionKind.ALLOW_ALWAYS:

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from treadle.engine.state import State
+from treadle.engine.state import State, replace
 from treadle.protocol.events import Budget, Limits, Terms
 from treadle.protocol.models import Spent, Usage, dollars
 
@@ -77,6 +77,20 @@ def spent_by(usage: Usage, cost: float | None) -> Spent:
     return Spent(cost=cost or 0.0, tokens=usage.context_tokens)
 
 
+def bill(state: State, usage: Usage, cost: float | None, *, told: bool = True) -> State:
+    """Count the use of a model; a call of which the provider did not tell what it used counts as its worst case."""
+    turn = state.turn
+    if turn is None:
+        return state
+    total = None if cost is None or turn.cost is None else turn.cost + cost
+    terms = state.money.terms
+    used = spent_by(usage, cost) if told or terms is None else worst_of(terms, state.money.reply_tokens)
+    if terms is not None:
+        terms = replace(terms, day=add(terms.day, used))
+    turn = replace(turn, usage=turn.usage + usage, cost=total)
+    return replace(state, turn=turn, money=replace(state.money, spent=add(state.money.spent, used), terms=terms))
+
+
 def worst_of(terms: Terms, reply_tokens: int | None) -> Spent:
     """Say what a call with a reply of so many tokens costs at most."""
     longest = reply_tokens or _USUAL_REPLY
@@ -93,21 +107,21 @@ def _budgets(state: State, terms: Terms) -> Iterator[tuple[str, Budget, Spent]]:
     turn = state.turn
     if turn is not None:
         yield "turn", _raised("turn", state.limits.turn, state), spent_by(turn.usage, turn.cost)
-    yield "session", _raised("session", state.limits.session, state), state.spent
+    yield "session", _raised("session", state.limits.session, state), state.money.spent
     yield "day", state.limits.day, terms.day
 
 
 def _unpriced(state: State, terms: Terms) -> Ask | None:
     """Ask once for each price that is not known, as no budget in money can hold without it."""
-    if (terms.input_price is None or terms.output_price is None) and f"price:{state.model}" not in state.asked:
-        text = f"The price of {state.model} is not known, so a budget in money cannot limit it. Continue?"
-        return Ask(f"price:{state.model}", text)
-    if terms.search_cost is None and f"searches:{state.model}" not in state.asked:
-        text = (
-            f"The cost of web searches with {state.model} has no known limit, so a budget in money cannot limit it. "
-            "Continue?"
-        )
-        return Ask(f"searches:{state.model}", text)
+    if (
+        terms.input_price is None or terms.output_price is None
+    ) and f"price:{state.choice.model}" not in state.money.agreed:
+        text = f"The price of {state.choice.model} is not known, so a budget in money cannot limit it. Continue?"
+        return Ask(f"price:{state.choice.model}", text)
+    if terms.search_cost is None and f"searches:{state.choice.model}" not in state.money.agreed:
+        text = f"The cost of web searches with {state.choice.model} has no known limit, so a budget in money "
+        text += "cannot limit it. Continue?"
+        return Ask(f"searches:{state.choice.model}", text)
     return None
 
 
@@ -115,7 +129,7 @@ def _soft(name: str, budget: Budget, spent: Spent, state: State) -> Ask | None:
     """Ask once when a good part of a budget is gone; where nobody is there, the budget itself is the bound."""
     turn = state.turn.number if state.turn is not None else 0
     about = f"soft:{name}:{turn if name == 'turn' else 0}:{budget.cost}:{budget.tokens}"
-    if not state.user_present or about in state.asked:
+    if not state.user_present or about in state.money.agreed:
         return None
     if budget.cost is not None and spent.cost >= budget.cost * state.limits.soft:
         return Ask(about, _go_on(name, dollars(spent.cost), dollars(budget.cost)), f"up to {dollars(budget.cost)}")
@@ -155,7 +169,7 @@ def _raised(name: str, budget: Budget, state: State) -> Budget:
 
 
 def _agreed(begin: str, state: State) -> int:
-    return sum(one.startswith(begin) for one in state.asked)
+    return sum(one.startswith(begin) for one in state.money.agreed)
 
 
 def _more(name: str, about: str, first: Budget, state: State) -> str:

@@ -4,8 +4,9 @@ from typing import Any
 
 from treadle.context.left_out import Ran, remember_run
 from treadle.engine import texts
+from treadle.engine.budgets import bill
 from treadle.engine.effects import Effect, JudgeCall, Notify, RunTool
-from treadle.engine.state import CallState, State, replace
+from treadle.engine.state import CallState, State, guarded, replace
 from treadle.protocol.events import Answer, CallFinished, CallJudged, CallProposed, CallStarted
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, QuestionClosed, ResultPresented
@@ -60,6 +61,7 @@ def tell(call: CallState) -> Notify:
         notification=CallChanged(
             call=call.call,
             kind=call.traits.kind,
+            flow=call.traits.flow,
             status=call.status,
             decision=call.decision,
             preview=call.preview,
@@ -234,11 +236,11 @@ def _unasked(state: State, call: CallState, decision: Decision) -> Moved:
     if decision.risk in _HARMLESS:
         return _allowed(state, call, decision)
     most = state.limits.max_unasked
-    if most is not None and state.unasked >= most:
-        reason = Reason(rule="unasked-cap", text=f"{state.unasked} calls in a row ran without asking")
+    if most is not None and state.guard.unasked >= most:
+        reason = Reason(rule="unasked-cap", text=f"{state.guard.unasked} calls in a row ran without asking")
         decision = replace(decision, reasons=(reason, *decision.reasons))
         return _needs_yes(state, replace(call, decision=decision), decision)
-    return _allowed(replace(state, unasked=state.unasked + 1), call, decision)
+    return _allowed(guarded(state, unasked=state.guard.unasked + 1), call, decision)
 
 
 def _allowed(state: State, call: CallState, decision: Decision) -> Moved:
@@ -322,6 +324,7 @@ def finished(state: State, data: CallFinished) -> Moved:
     """
     call = find(state, data.call_id)
     assert call is not None  # noqa: S101 - `advance` has checked it
+    state = bill(state, data.result.usage, data.result.cost)
     if call.keep:
         return finish(state, call, kept(call, data.result))
     can_ask = state.user_present and not state.cancelling
@@ -360,10 +363,10 @@ def leave_first_run(state: State, call: CallState, result: CallResult) -> Moved:
 def discarded(result: CallResult, why: str) -> CallResult:
     """Say in a result that what the command changed in its copy is gone; as it is where that is nothing."""
     copy = real_changes(result)
-    return result if copy is None else with_note(result, texts.discarded(why, copy))
+    return result if copy is None else with_remark(result, texts.discarded(why, copy))
 
 
-def with_note(result: CallResult, note: str) -> CallResult:
+def with_remark(result: CallResult, note: str) -> CallResult:
     """Say something more to the model at the end of a result."""
     return replace(result, content=(*result.content, Text(text=f"\n{note}")))
 

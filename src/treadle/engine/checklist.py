@@ -1,8 +1,10 @@
 """The task's checklist in the loop: the model writes it with its calls, the user at any time."""
 
+from typing import Any
+
 from treadle.context import focus
 from treadle.engine.effects import Effect, Notify
-from treadle.engine.state import State, replace
+from treadle.engine.state import State, replace, with_note
 from treadle.protocol.notifications import ChecklistChanged
 
 Moved = tuple[State, list[Effect]]
@@ -13,39 +15,48 @@ def from_model(state: State, markdown: str) -> Moved:
     wanted = focus.parse(markdown)
     if not wanted:
         return state, []
-    merged = focus.merge(focus.parse(state.checklist_told), wanted, focus.parse(state.checklist))
-    return _changed(replace(state, checklist_age=0, checklist_told=focus.render(merged)), focus.render(merged))
+    merged = focus.merge(focus.parse(state.checklist.read), wanted, focus.parse(state.checklist.text))
+    return _changed(_with(state, age=0, read=focus.render(merged)), focus.render(merged))
 
 
 def from_user(state: State, markdown: str) -> Moved:
     """Take the user's version, and tell the model of it with the next step."""
-    before, now = focus.parse(state.checklist), focus.parse(markdown)
+    before, now = focus.parse(state.checklist.text), focus.parse(markdown)
     note = focus.edited(before, now)
     if note:
-        state = replace(state, notes=(*state.notes, note))
+        state = with_note(state, note)
     return _changed(state, focus.render(now))
 
 
 def begin_step(state: State) -> State:
     """Count the model calls since the last update, and remind the model when it is due."""
-    if not state.checklist:
+    if not state.checklist.text:
         return state
-    state = replace(state, checklist_age=state.checklist_age + 1)
-    note = focus.reminder(focus.parse(state.checklist), state.checklist_age)
-    return replace(state, notes=(*state.notes, note)) if note else state
+    state = _with(state, age=state.checklist.age + 1)
+    note = focus.reminder(focus.parse(state.checklist.text), state.checklist.age)
+    return with_note(state, note) if note else state
 
 
 def is_open(state: State) -> bool:
     """Whether something on the list is not done."""
-    return any(not item.done for item in focus.parse(state.checklist))
+    return any(not item.done for item in focus.parse(state.checklist.text))
 
 
 def told(state: State) -> State:
     """What the model was told of the list is now all of it."""
-    return replace(state, checklist_told=state.checklist) if state.checklist_told != state.checklist else state
+    return _with(state, read=state.checklist.text) if state.checklist.read != state.checklist.text else state
+
+
+def updated(state: State, text: str) -> State:
+    """Take the list as the log says that it was."""
+    return _with(state, text=text)
+
+
+def _with(state: State, **changes: Any) -> State:
+    return replace(state, checklist=replace(state.checklist, **changes))
 
 
 def _changed(state: State, text: str) -> Moved:
-    if text == state.checklist:
+    if text == state.checklist.text:
         return state, []
-    return replace(state, checklist=text), [Notify(notification=ChecklistChanged(text=text))]
+    return _with(state, text=text), [Notify(notification=ChecklistChanged(text=text))]

@@ -6,6 +6,7 @@ from treadle.protocol.base import Tagged
 from treadle.protocol.events import Source
 from treadle.protocol.notifications import Notification, TurnOutcome
 from treadle.protocol.permissions import Allowance
+from treadle.protocol.sealed import Sealed
 from treadle.protocol.tools import Rights, ToolCall
 
 
@@ -80,8 +81,14 @@ class Respond(Tagged, frozen=True, kw_only=True, tag="respond"):
     outcome: TurnOutcome
 
 
+class Seal(Tagged, frozen=True, kw_only=True, tag="seal"):
+    """Put this event into the log right behind its cause, in the same transaction."""
+
+    data: Sealed
+
+
 Effect: TypeAlias = (
-    Assemble | CallModel | Compact | JudgeCall | RunTool | Remember | StartTimer | Cancel | Notify | Respond
+    Assemble | CallModel | Compact | JudgeCall | RunTool | Remember | StartTimer | Cancel | Notify | Respond | Seal
 )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from treadle.engine import texts
-from treadle.engine.state import CallState, State, replace
+from treadle.engine.state import CallState, State, guarded, with_note
 from treadle.protocol.tools import Outcome
 
 _LONGEST_PERIOD = 3
@@ -34,35 +34,35 @@ def _count_mistakes(state: State) -> State:
     if not outcomes:
         return state
     wrong = Outcome.INVALID in outcomes and not outcomes & {Outcome.OK, Outcome.FAILED}
-    return replace(state, mistakes=state.mistakes + 1 if wrong else 0)
+    return guarded(state, mistakes=state.guard.mistakes + 1 if wrong else 0)
 
 
 def _count_repeats(state: State) -> State:
     """Whatever changes a file, or comes of something that still runs, is no repetition."""
     results = [call.result for call in state.calls if call.result is not None]
     if not results or any(result.changes for result in results):
-        return replace(state, recent=(), polls=0)
+        return guarded(state, recent=(), polls=0)
     fingerprint = _fingerprint(state.calls)
     if any(result.running for result in results):
         return _count_polls(state, fingerprint)
-    recent = (*state.recent, fingerprint)[-_REMEMBERED:]
-    state = replace(state, recent=recent, polls=0)
+    recent = (*state.guard.recent, fingerprint)[-_REMEMBERED:]
+    state = guarded(state, recent=recent, polls=0)
     most = state.limits.max_repeats
     for period in range(1, _LONGEST_PERIOD + 1):
         count = repetitions(recent, period)
         if count >= (most if period == 1 else max(2, most - 1)):
-            return replace(state, looping=True)
+            return guarded(state, looping=True)
         if count == state.limits.warn_repeats and _ended_a_round(recent, period, count):
-            return _with_note(state, texts.repeated(_names(state.calls), count))
+            return with_note(state, texts.repeated(_names(state.calls), count))
     return state
 
 
 def _count_polls(state: State, fingerprint: str) -> State:
-    count = state.polls + 1 if state.recent == (fingerprint,) else 1
-    state = replace(state, recent=(fingerprint,), polls=count)
+    count = state.guard.polls + 1 if state.guard.recent == (fingerprint,) else 1
+    state = guarded(state, recent=(fingerprint,), polls=count)
     if count >= _MOST_POLLS:
-        return replace(state, looping=True)
-    return state if count % _WARN_POLLS else _with_note(state, texts.polled(count))
+        return guarded(state, looping=True)
+    return state if count % _WARN_POLLS else with_note(state, texts.polled(count))
 
 
 def repetitions(recent: Sequence[str], period: int) -> int:
@@ -95,7 +95,3 @@ def _fingerprint(calls: Sequence[CallState]) -> str:
 
 def _names(calls: Sequence[CallState]) -> str:
     return ", ".join(dict.fromkeys(call.call.name for call in calls))
-
-
-def _with_note(state: State, note: str) -> State:
-    return replace(state, notes=(*state.notes, note))

@@ -1,82 +1,51 @@
-"""How an event changes the transcript. Together with `advance` it makes a session a fold of its log."""
+"""What a log tells of a session: its state, its conversation, and what surfaces were notified of."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from treadle.context.transcript import Transcript, message_blocks
-from treadle.engine.advance import replay
-from treadle.engine.effects import Notify
-from treadle.engine.state import CallState, State
-from treadle.engine.texts import NEVER_PRESENTED
-from treadle.protocol.events import Compacted, ContextReady, Event, ReplyFailed, ReplyFinished
-from treadle.protocol.messages import ContentBlock, Message, Text, ToolResult
+from treadle.context.notified import NotificationReader
+from treadle.context.reader import TranscriptReader
+from treadle.context.transcript import Transcript
+from treadle.engine.advance import fold
+from treadle.engine.state import State
+from treadle.protocol.events import Event
 from treadle.protocol.notifications import Notification
+from treadle.protocol.sealed import TurnSettled
 
 
 class Past(Struct, frozen=True, kw_only=True):
-    """What a log tells of a session, and `told`, what surfaces were. Who takes it up goes on with the transcript."""
+    """What a log tells of a session, and `told`, what surfaces were. Who takes it up goes on with the `reader`."""
 
     state: State
-    transcript: Transcript
+    reader: TranscriptReader
     told: tuple[Notification, ...] = ()
+
+    @property
+    def transcript(self) -> Transcript:
+        """The conversation so far."""
+        return self.reader.transcript
 
 
 def read_past(events: Iterable[Event]) -> Past:
-    """Fold a log."""
-    state, transcript, told = State(), Transcript(), list[Notification]()
+    """Read a log, once from its beginning to its end. Raises `DriftError`."""
+    reader, notified = TranscriptReader(), NotificationReader()
+
+    def taken() -> Iterator[Event]:
+        for event in events:
+            reader.take(event)
+            notified.take(event)
+            yield event
+
+    state = last_state(taken())
+    return Past(state=state, reader=reader, told=tuple(notified.told()))
+
+
+def last_state(events: Iterable[Event]) -> State:
+    """Give the state after a log: that at the end of the last turn, and what came since. Raises `DriftError`."""
+    tail: list[Event] = []
     for event in events:
-        before = state
-        state, effects = replay(before, event)
-        record(transcript, before, event)
-        for effect in effects:
-            if isinstance(effect, Notify):
-                told.append(effect.notification)
-    return Past(state=state, transcript=transcript, told=tuple(told))
-
-
-def record(transcript: Transcript, before: State, event: Event) -> None:
-    """Bring the transcript up to date with an event that was accepted in the state `before`."""
-    match event.data:
-        case ContextReady(environment=environment):
-            transcript.add_user(
-                results=_results(before, transcript),
-                prompts=[prompt.content for prompt in before.delivering],
-                notes=before.notes,
-                environment=environment,
-            )
-        case ReplyFinished(message=message, usage=usage):
-            transcript.add_assistant(message, usage.context_tokens)
-        case ReplyFailed(partial=Message() as partial):
-            transcript.add_assistant(partial)
-        case Compacted(dropped=dropped, summary=summary, shortened=shortened):
-            transcript.drop(dropped, summary)
-            transcript.replace_results({one.call_id: one.content for one in shortened})
-        case _:
-            pass
-
-
-def sealed_message(state: State, transcript: Transcript, environment: str) -> list[ContentBlock]:
-    """Give the blocks of the message that this environment would seal now."""
-    return message_blocks(
-        results=_results(state, transcript),
-        prompts=[prompt.content for prompt in state.delivering],
-        notes=state.notes,
-        environment=environment,
-        first=transcript.is_empty,
-    )
-
-
-def _results(state: State, transcript: Transcript) -> list[ToolResult]:
-    return [_result(call, transcript) for call in state.calls]
-
-
-def _result(call: CallState, transcript: Transcript) -> ToolResult:
-    result = call.result
-    return ToolResult(
-        call_id=call.call.id,
-        name=call.call.name,
-        content=result.content if result is not None and result.content else (Text(text=NEVER_PRESENTED),),
-        is_error=result.is_error if result is not None else True,
-        wire_id=transcript.wire_id(call.call.id),
-    )
+        if isinstance(event.data, TurnSettled):
+            tail.clear()
+        tail.append(event)
+    return fold(tail)

@@ -18,6 +18,7 @@ from treadle.protocol.events import (
     Event,
     EventData,
     Interrupt,
+    OfferChanged,
     Prompt,
     ReplyFailed,
     ReplyFinished,
@@ -33,6 +34,16 @@ from treadle.protocol.events import (
 )
 from treadle.protocol.notifications import CallStatus
 from treadle.protocol.permissions import OptionKind, QuestionKind
+from treadle.protocol.sealed import (
+    ChecklistUpdated,
+    ModelReplaced,
+    PromptsDelivered,
+    QuestionPut,
+    ResultMade,
+    RetryPlanned,
+    Sealed,
+    TurnSettled,
+)
 
 
 def refuse_illegal(state: State, event: Event) -> None:
@@ -43,7 +54,8 @@ def refuse_illegal(state: State, event: Event) -> None:
 
 
 def _why_not(state: State, event: Event) -> str:
-    if event.seq <= state.seq:
+    # What follows on its cause in a log of an older schema has no number of its own.
+    if event.seq < state.seq or (event.seq == state.seq and not isinstance(event.data, Sealed)):
         return f"its number {event.seq} is not after {state.seq}"
     if isinstance(event.data, SessionStarted):
         return "the session has already started" if state.session_id else ""
@@ -70,6 +82,9 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
         case RevokeAllowance(allowance_id=allowance_id):
             known = any(allowance.id == allowance_id for allowance in state.allowances)
             return "" if known else "nothing with this id is allowed for this session"
+        case OfferChanged(step=step):
+            fits = isinstance(state.activity, AwaitingReply) and state.activity.step == step
+            return "" if fits else "no request of this step is being made"
         case ContextReady(step=step) | ContextExceeded(step=step):
             return "" if state.activity == Assembling(step=step) else "this step is not being assembled"
         case Compacted(step=step):
@@ -87,6 +102,14 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
             return _call(state, call_id, CallStatus.RUNNING, CallStatus.JUDGING)
         case TimerFired(timer=timer):
             return "" if _timer_runs(state, timer) else "no such timer runs"
+        case ResultMade(call_id=call_id):
+            known = call_id in state.unread or find(state, call_id) is not None
+            return "" if known else "no such call is open"
+        case QuestionPut(question=question):
+            known = any(one.id == question.id for one in state.questions)
+            return "" if known else "no such question is open"
+        case PromptsDelivered() | RetryPlanned() | ModelReplaced() | ChecklistUpdated() | TurnSettled():
+            return ""
         case SessionStarted():
             return "the session has already started"
 
@@ -100,8 +123,9 @@ def _timer_runs(state: State, timer: str) -> bool:
 def _prompt(state: State, prompt_id: str, *, empty: bool) -> str:
     if empty:
         return "it is empty"
-    known = any(waiting.prompt.id == prompt_id for waiting in state.queue)
-    return "a prompt with this id is already queued" if known else ""
+    waits = any(waiting.prompt.id == prompt_id for waiting in state.queue)
+    unread = any(prompt.id == prompt_id for prompt in state.delivering)
+    return "a prompt with this id is already queued" if waits or unread else ""
 
 
 def _answer(state: State, data: Answer) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Protocol, assert_never
 
-from treadle.context.transcript import Transcript
+from treadle.context.reader import TranscriptReader
 from treadle.engine import tool_call
 from treadle.engine.budgets import Send, bounded, room_for
 from treadle.engine.calls import find
@@ -21,6 +21,7 @@ from treadle.engine.effects import (
     Remember,
     Respond,
     RunTool,
+    Seal,
     StartTimer,
     call_work,
     model_work,
@@ -30,42 +31,55 @@ from treadle.engine.effects import (
 from treadle.engine.model_call import ModelCall, call_model, cancelled_reply
 from treadle.engine.ports import Ports, Prepared, RedactedOutput
 from treadle.engine.reader import ReplyReader
-from treadle.engine.requests import Tools, build_request, cost, known_tools, prompt_bytes, situation_of, terms_of
+from treadle.engine.requests import (
+    Tools,
+    build_request,
+    cost,
+    known_tools,
+    offer_bytes,
+    offer_now,
+    same_offer,
+    situation_of,
+    terms_of,
+)
 from treadle.engine.state import State, replace, standing
 from treadle.engine.texts import INTERRUPTED
 from treadle.engine.window import (
     bounded_content,
+    bytes_of,
     in_force,
     make_room,
     most_of_one_result,
     most_room,
-    new_bytes,
+    next_message,
     room,
     shorten_environment,
     tokens_of,
 )
 from treadle.protocol.errors import RefusedError, StoreError, ToolError
 from treadle.protocol.events import (
+    ENGINE,
+    FILES,
     Budget,
     CallFinished,
     CallStarted,
     ContextExceeded,
-    ContextReady,
     EventData,
     ReplyFailed,
+    Source,
     Terms,
     TimerFired,
 )
 from treadle.protocol.models import ErrorKind, ModelError, ModelSpec
 from treadle.protocol.notifications import CallOutput, Notice, Notification
 from treadle.protocol.permissions import Allowance, Situation
-from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, result_text
+from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, ToolSpec, result_text
 
 _LONGEST_END = 3.0
 """Seconds that cancelled work has to end; then its outcome is posted without it."""
 
 
-class Desk(Protocol):
+class SessionPort(Protocol):
     """What performing needs of the session: its state, its queue, its surfaces."""
 
     @property
@@ -74,16 +88,16 @@ class Desk(Protocol):
         ...
 
     @property
-    def transcript(self) -> Transcript:
-        """The conversation so far."""
+    def reader(self) -> TranscriptReader:
+        """The conversation so far, as the log tells it."""
         ...
 
     def post_soon(self, data: EventData) -> None:
         """Queue an event of the engine; a refusal is of no interest any more."""
         ...
 
-    async def post(self, data: EventData) -> None:
-        """Queue an event of the engine and wait until it is in the log; raises `RefusedError`."""
+    async def post(self, data: EventData, source: Source = ENGINE, /) -> None:
+        """Queue an event and wait until it is in the log; raises `RefusedError`."""
         ...
 
     def publish(self, notification: Notification) -> None:
@@ -94,12 +108,13 @@ class Desk(Protocol):
 class Performer:
     """Owns the tasks of one session."""
 
-    def __init__(self, ports: Ports, desk: Desk, group: asyncio.TaskGroup) -> None:
+    def __init__(self, ports: Ports, session: SessionPort, group: asyncio.TaskGroup) -> None:
         self._ports = ports
-        self._desk = desk
+        self._session = session
         self._group = group
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._prepared: dict[str, Prepared] = {}
+        self._specs: tuple[ToolSpec, ...] = ()
         self._known: Tools = {}
         self._offered: dict[tuple[str, ...], Tools] = {}
         self._told: Situation | None = None
@@ -117,9 +132,7 @@ class Performer:
                     cut=lambda: cancelled_reply(step, attempt),
                 )
             case Compact(step=step):
-                self._told = None  # what leaves may be where it was said
-                state = self._desk.state
-                self._desk.post_soon(make_room(state, self._desk.transcript, self._spec, step))
+                self._own(step_work(step), lambda: self._compact(step))
             case JudgeCall(call=call):
                 self._own(
                     call_work(call.id),
@@ -141,7 +154,7 @@ class Performer:
                 task = self._tasks.get(work)
                 if task is not None:
                     task.cancel()
-            case Notify() | Respond():
+            case Notify() | Respond() | Seal():
                 pass
             case _:
                 assert_never(effect)
@@ -173,13 +186,13 @@ class Performer:
             except Exception as error:
                 if broken is None:
                     raise
-                self._desk.post_soon(broken(error))
+                self._session.post_soon(broken(error))
 
         def done(task: asyncio.Task[None]) -> None:
             if self._tasks.get(work) is task:
                 del self._tasks[work]
             if cut is not None and task.cancelled():
-                self._desk.post_soon(cut())
+                self._session.post_soon(cut())
 
         task = self._group.create_task(guard(), name=work)
         self._tasks[work] = task
@@ -187,63 +200,77 @@ class Performer:
 
     @property
     def _spec(self) -> ModelSpec:
-        return in_force(self._ports.model(self._desk.state.model), self._desk.state)
+        return in_force(self._ports.model(self._session.state.choice.model), self._session.state)
+
+    async def _compact(self, step: int) -> None:
+        self._told = None  # what leaves may be where it was said
+        await self._session.post(make_room(self._session.state, self._session.reader, self._spec, step))
 
     async def _assemble(self, step: int) -> None:
-        desk = self._desk
-        situation = situation_of(desk.state)
+        session = self._session
+        for look in self._ports.before_step:
+            if (op := await look()) is not None:
+                await session.post(op, FILES)
+        situation = situation_of(session.state)
         described = await self._ports.environment.describe(
-            first=desk.transcript.is_empty, situation=None if situation == self._told else situation
+            first=session.reader.transcript.is_empty, situation=None if situation == self._told else situation
         )
-        state, transcript = desk.state, desk.transcript
+        state, transcript = session.state, session.reader.transcript
         spec = self._spec
         environment = shorten_environment(described, spec)
-        new = new_bytes(state, transcript, environment)
+        message = next_message(state, session.reader, environment)
+        new = bytes_of(message, session.reader)
         if not transcript.is_measured:
-            new += prompt_bytes(self._ports, state, self._tools())
+            new += offer_bytes(offer_now(self._ports, state, self._tools()))
         tokens = transcript.tokens + tokens_of(new)
-        window = most_room(spec) if state.compactions else room(spec)
+        window = most_room(spec) if state.space.compactions else room(spec)
         if window is not None and tokens > window:
-            await desk.post(ContextExceeded(step=step, tokens=tokens, window=window))
+            await session.post(ContextExceeded(step=step, tokens=tokens, window=window))
         else:
             terms = await self._terms(new)
-            await desk.post(ContextReady(step=step, environment=environment, tokens=tokens, terms=terms))
+            await session.post(replace(message, tokens=tokens, terms=terms))
             self._told = situation
 
     async def _terms(self, new: int) -> Terms | None:
         """Say what the step's request can cost where a budget is set, and reserve it where one holds for the day."""
-        state = self._desk.state
+        state = self._session.state
         if not bounded(state.limits):
             return None
-        terms = terms_of(self._ports, state, self._desk.transcript, new)
+        terms = terms_of(self._ports, state, self._session.reader.transcript, new)
         room = room_for(state, terms)
         if state.limits.day == Budget() or not isinstance(room, Send):
             return terms
         return replace(terms, day=await self._ports.purse.reserve(room.worst))
 
     async def _call_model(self, step: int, attempt: int) -> None:
-        state, ports = self._desk.state, self._ports
+        state, ports = self._session.state, self._ports
         self._prepared.clear()
-        spec = ports.model(state.model)
-        tools = self._tools()
+        spec = ports.model(state.choice.model)
+        offer = offer_now(ports, state, self._tools())
+        if not same_offer(offer, self._session.reader.offer):
+            await self._session.post(offer)
         call = ModelCall(
             step=step,
             attempt=attempt,
-            provider=ports.provider(state.model),
-            request=build_request(ports, state, self._desk.transcript, tools),
-            reader=ReplyReader(self._known, state.tool_protocol, step=step, attempt=attempt, refused=self._refused()),
+            provider=ports.provider(state.choice.model),
+            request=build_request(ports, state, self._session.reader),
+            reader=ReplyReader(
+                self._known, state.choice.tool_protocol, step=step, attempt=attempt, refused=self._refused()
+            ),
             price=lambda usage: cost(spec, usage),
             chance=ports.chance,
             redact=lambda text: ports.redactor().redact(text),
         )
-        await call_model(call, self._desk.post_soon, self._desk.publish)
+        await call_model(call, self._session.post_soon, self._session.publish)
 
     def _left_out(self) -> Mapping[str, str]:
-        return self._ports.left_out(self._desk.state.model, situation_of(self._desk.state))
+        return self._ports.left_out(self._session.state.choice.model, situation_of(self._session.state))
 
     def _tools(self) -> Tools:
         """Give the tools that the model is told of; the same names are the same object, whose wire bytes are kept."""
-        self._known = self._known or known_tools(self._ports)
+        specs = tuple(tool.spec for tool in self._ports.tools.values())
+        if specs != self._specs:
+            self._specs, self._known, self._offered = specs, known_tools(self._ports), {}
         left_out = self._left_out()
         names = tuple(name for name in self._known if name not in left_out)
         return self._offered.setdefault(names, {name: self._known[name] for name in names})
@@ -254,10 +281,10 @@ class Performer:
         return {name: why for name, why in self._left_out().items() if name not in asks}
 
     async def _judge(self, call: ToolCall) -> None:
-        event, prepared = await tool_call.judge_call(self._ports, call, standing(self._desk.state))
+        event, prepared = await tool_call.judge_call(self._ports, call, standing(self._session.state))
         if prepared is not None:
             self._prepared[call.id] = prepared
-        await self._desk.post(event)
+        await self._session.post(event)
 
     def _redact(self, error: Exception) -> str:
         """Name an error without the secrets that its text may hold."""
@@ -271,17 +298,17 @@ class Performer:
         try:
             await asyncio.to_thread(self._ports.remember, allowances)
         except StoreError as error:
-            self._desk.publish(Notice(text=f"{error.what} {error.why} It applies to this session only."))
+            self._session.publish(Notice(text=f"{error.what} {error.why} It applies to this session only."))
 
     async def _run(self, effect: RunTool) -> None:
         call = effect.call
         if effect.keep:
             await self._keep(effect)
             return
-        state = find(self._desk.state, call.id)
+        state = find(self._session.state, call.id)
         settled = await tool_call.settle_rerun(state.accesses) if effect.rerun and state is not None else None
         prepared = None if settled is not None else await self._ready(effect)
-        await self._desk.post(CallStarted(call_id=call.id))
+        await self._session.post(CallStarted(call_id=call.id))
         if settled is not None:
             result = settled
         elif prepared is None:
@@ -289,11 +316,11 @@ class Performer:
         else:
             result = await self._run_prepared(effect, prepared)
         # Not awaited: a tool that swallowed a cancel would wait here for a session that has closed.
-        self._desk.post_soon(CallFinished(call_id=call.id, result=result))
+        self._session.post_soon(CallFinished(call_id=call.id, result=result))
 
     async def _keep(self, effect: RunTool) -> None:
         """Apply what a command changed in its copy; a cancel waits for it, since it takes moments and is never half."""
-        await self._desk.post(CallStarted(call_id=effect.call.id))
+        await self._session.post(CallStarted(call_id=effect.call.id))
         applying = asyncio.ensure_future(self._apply(effect))
         try:
             await asyncio.shield(applying)
@@ -307,25 +334,25 @@ class Performer:
         except ToolError as error:
             result = result_text(Outcome.FAILED, error.text)
         result = tool_call.redacted(result, self._ports.redactor())
-        self._desk.post_soon(CallFinished(call_id=effect.call.id, result=result))
+        self._session.post_soon(CallFinished(call_id=effect.call.id, result=result))
 
     async def _ready(self, effect: RunTool) -> Prepared | None:
         """Give what was judged; after a restart it is prepared anew and must be the same."""
         kept = self._prepared.pop(effect.call.id, None)
         if kept is not None:
             return kept
-        event, prepared = await tool_call.judge_call(self._ports, effect.call, standing(self._desk.state))
+        event, prepared = await tool_call.judge_call(self._ports, effect.call, standing(self._session.state))
         same = not isinstance(event, CallFinished) and event.decision.digest == effect.digest
         return prepared if same else None
 
     async def _run_prepared(self, effect: RunTool, prepared: Prepared) -> CallResult:
         redactor = self._ports.redactor()
-        output = _Live(self._desk, effect.call.id, redactor.stream())
+        output = _Live(self._session, effect.call.id, redactor.stream())
         try:
-            result = await tool_call.run_call(prepared, effect, output)
+            result = await tool_call.run_call(prepared, effect, output, self._ports.trace)
         except asyncio.CancelledError:
             output.finish()
-            self._desk.post_soon(CallFinished(call_id=effect.call.id, result=tool_call.interrupted(output)))
+            self._session.post_soon(CallFinished(call_id=effect.call.id, result=tool_call.interrupted(output)))
             raise
         output.finish()
         most = most_of_one_result(self._spec)
@@ -334,7 +361,7 @@ class Performer:
 
     async def _wait(self, timer: str, seconds: float) -> None:
         await asyncio.sleep(seconds)
-        await self._desk.post(TimerFired(timer=timer))
+        await self._session.post(TimerFired(timer=timer))
 
 
 def _cut_call(call_id: str) -> CallFinished:
@@ -344,9 +371,9 @@ def _cut_call(call_id: str) -> CallFinished:
 class _Live(tool_call.LiveOutput):
     """Output that is kept and shown."""
 
-    def __init__(self, desk: Desk, call_id: str, hidden: RedactedOutput) -> None:
+    def __init__(self, session: SessionPort, call_id: str, hidden: RedactedOutput) -> None:
         super().__init__()
-        self._desk = desk
+        self._session = session
         self._call_id = call_id
         self._hidden = hidden
 
@@ -359,7 +386,7 @@ class _Live(tool_call.LiveOutput):
     def _show(self, text: str) -> None:
         if text:
             super().add(text)
-            self._desk.publish(CallOutput(call_id=self._call_id, text=text))
+            self._session.publish(CallOutput(call_id=self._call_id, text=text))
 
 
 def _broken_reply(step: int, attempt: int, trouble: str) -> ReplyFailed:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from treadle.engine import checklist, texts
-from treadle.engine.budgets import Ask, Send, Stop, add, room_for, spent_by, worst_of
+from treadle.engine.budgets import Ask, Send, Stop, bill, room_for
 from treadle.engine.calls import Moved
 from treadle.engine.effects import Assemble, CallModel, Compact, Effect, Notify, StartTimer
 from treadle.engine.interruptions import drop_unfinished_reply
@@ -22,7 +22,7 @@ from treadle.engine.state import (
 from treadle.engine.turns import end_turn, mistaken
 from treadle.protocol.events import Answer, Compacted, ContextExceeded, ContextReady, ReplyFailed, ReplyFinished
 from treadle.protocol.messages import ResultContent, Thinking, text_of
-from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, Spent, Usage
+from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, Spent
 from treadle.protocol.notifications import (
     ContextCompacted,
     MessageDone,
@@ -49,17 +49,18 @@ _LONGEST_WAIT = 10.0
 
 def context_ready(state: State, data: ContextReady) -> Moved:
     """The user message is sealed: send the request."""
-    state = replace(checklist.told(state), calls=(), delivering=(), notes=(), terms=data.terms)
+    state = replace(checklist.told(state), calls=(), unread=(), delivering=(), notes=())
+    state = replace(state, money=replace(state.money, terms=data.terms))
     return send(state, data.step, attempt=1)
 
 
 def send(state: State, step: int, attempt: int, failures: int = 0) -> Moved:
     """Send the request if what it can cost at worst fits into the budgets; else ask, or end the turn resumably."""
-    room = Send(None, Spent()) if state.terms is None else room_for(state, state.terms)
+    room = Send(None, Spent()) if state.money.terms is None else room_for(state, state.money.terms)
     match room:
         case Send(reply_tokens=reply_tokens):
             activity = AwaitingReply(step=step, attempt=attempt, failures=failures)
-            state = replace(state, activity=activity, reply_tokens=reply_tokens)
+            state = replace(state, activity=activity, money=replace(state.money, reply_tokens=reply_tokens))
             return state, [CallModel(step=step, attempt=attempt)]
         case Ask(about=about, text=text, more=more) if state.user_present:
             options = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
@@ -75,14 +76,14 @@ def budget_answered(state: State, held: Held, data: Answer) -> Moved:
     """Go on as the user says about money."""
     if data.option is not OptionKind.ALLOW_ONCE:
         return end_turn(state, TurnStop.BUDGET, why="the user did not want to spend more")
-    state = replace(state, asked=state.asked | {held.about})
+    state = replace(state, money=replace(state.money, agreed=state.money.agreed | {held.about}))
     return send(state, held.step, held.attempt, held.failures)
 
 
 def context_exceeded(state: State, data: ContextExceeded) -> Moved:
     """The conversation does not fit: make room."""
-    if state.compactions < MOST_COMPACTIONS:
-        state = replace(state, exceeded=data.tokens)
+    if state.space.compactions < MOST_COMPACTIONS:
+        state = replace(state, space=replace(state.space, exceeded=data.tokens))
         return _make_room(state, data.step, attempt=0)
     why = f"The conversation is too long for the model: {data.tokens:,} tokens for a window of {data.window:,}."
     return end_turn(state, TurnStop.ERROR, error=_too_long(state, why))
@@ -90,7 +91,8 @@ def context_exceeded(state: State, data: ContextExceeded) -> Moved:
 
 def _make_room(state: State, step: int, attempt: int) -> Moved:
     activity = Compacting(step=step, attempt=attempt)
-    return replace(state, activity=activity, compactions=state.compactions + 1), [Compact(step=step)]
+    space = replace(state.space, compactions=state.space.compactions + 1)
+    return replace(state, activity=activity, space=space), [Compact(step=step)]
 
 
 def compacted(state: State, data: Compacted) -> Moved:
@@ -98,7 +100,9 @@ def compacted(state: State, data: Compacted) -> Moved:
     assert isinstance(state.activity, Compacting)  # noqa: S101 - `advance` has checked it
     attempt = state.activity.attempt
     shorter = {one.call_id: one.content for one in data.shortened}
-    state = replace(state, largest=data.largest, calls=tuple(_shortened(call, shorter) for call in state.calls))
+    state = bill(state, data.usage, data.cost)
+    state = replace(state, space=replace(state.space, largest=data.largest))
+    state = replace(state, calls=tuple(_shortened(call, shorter) for call in state.calls))
     if data.dropped == 0 and not shorter:
         why = "The conversation is too long for the model, and nothing more can be left out."
         return end_turn(state, TurnStop.ERROR, error=_too_long(state, why))
@@ -121,12 +125,12 @@ def _too_long(state: State, why: str) -> ModelError:
 
 def _with_largest(state: State, why: str) -> str:
     """Say what fills the window; what a person can do is the surface's to say."""
-    return f"{why} The largest part of it is {state.largest}." if state.largest else why
+    return f"{why} The largest part of it is {state.space.largest}." if state.space.largest else why
 
 
 def reply_finished(state: State, data: ReplyFinished) -> Moved:
     """The reply counts from here on."""
-    state = _bill(state, data.usage, data.cost, told=data.usage.context_tokens > 0)
+    state = bill(state, data.usage, data.cost, told=data.usage.context_tokens > 0)
     assert state.turn is not None  # noqa: S101 - a reply belongs to a turn
     text = text_of(data.message.content)
     turn = replace(state.turn, text=text) if text.strip() else state.turn
@@ -141,19 +145,23 @@ def reply_failed(state: State, data: ReplyFailed) -> Moved:
     """Nothing of the reply counts: try again, make room, or end the turn."""
     assert isinstance(state.activity, AwaitingReply)  # noqa: S101 - `advance` has checked it
     failures = state.activity.failures + 1
-    state = _bill(state, data.usage, data.cost)
+    state = bill(state, data.usage, data.cost)
     state, effects = drop_unfinished_reply(state)
     effects.append(Notify(notification=ReplyDropped()))
     state = replace(state, activity=Idle())
     if state.cancelling:
         return state, effects
     error = data.error
-    if error.kind is ErrorKind.CONTEXT_TOO_LONG and state.compactions < MOST_COMPACTIONS:
-        state = replace(state, exceeded=0, window=error.window or state.window)
+    if error.kind is ErrorKind.CONTEXT_TOO_LONG and state.space.compactions < MOST_COMPACTIONS:
+        state = replace(
+            state,
+            space=replace(state.space, exceeded=0),
+            model=replace(state.model, window=error.window or state.model.window),
+        )
         state, more = _make_room(state, data.step, attempt=data.attempt)
         return state, effects + more
-    if state.fallback is not None and _should_stand_in(state, error, failures):
-        state, more = _stand_in(state, state.fallback, error)
+    if state.model.fallback is not None and _should_stand_in(state, error, failures):
+        state, more = _stand_in(state, state.model.fallback, error)
         state, sent = send(state, data.step, data.attempt + 1)
         return state, [*effects, *more, *sent]
     if error.kind is ErrorKind.EMPTY_REPLY and failures > _EMPTY_RETRIES:
@@ -169,7 +177,7 @@ def reply_failed(state: State, data: ReplyFailed) -> Moved:
 
 def _should_stand_in(state: State, error: ModelError, failures: int) -> bool:
     """Whether the chosen model's provider is to be left alone for the rest of the turn."""
-    if state.replaced is not None:
+    if state.model.replaced is not None:
         return False
     if error.kind is ErrorKind.BALANCE:
         return True
@@ -177,11 +185,12 @@ def _should_stand_in(state: State, error: ModelError, failures: int) -> bool:
 
 
 def _stand_in(state: State, fallback: ModelChoice, error: ModelError) -> Moved:
-    chosen = ModelChoice(model=state.model, tool_protocol=state.tool_protocol, thinking_budget=state.thinking_budget)
+    chosen = state.choice
     told = ModelChanged(
         model=fallback.model, why=f"{chosen.model} keeps failing ({error.message}); {fallback.model} takes over"
     )
-    return replace(with_model(state, fallback), replaced=chosen), [Notify(notification=told)]
+    state = with_model(state, fallback)
+    return replace(state, model=replace(state.model, replaced=chosen)), [Notify(notification=told)]
 
 
 def _retry(state: State, data: ReplyFailed, failures: int, effects: list[Effect]) -> Moved:
@@ -209,17 +218,3 @@ def retry_now(state: State) -> Moved:
     assert isinstance(state.activity, Retrying)  # noqa: S101 - `advance` has checked it
     waiting = state.activity
     return send(state, waiting.step, waiting.attempt, waiting.failures)
-
-
-def _bill(state: State, usage: Usage, cost: float | None, *, told: bool = True) -> State:
-    """Count a model call; one of which the provider did not tell what it used counts as its worst case."""
-    turn = state.turn
-    if turn is None:
-        return state
-    total = None if cost is None or turn.cost is None else turn.cost + cost
-    terms = state.terms
-    used = spent_by(usage, cost) if told or terms is None else worst_of(terms, state.reply_tokens)
-    if terms is not None:
-        terms = replace(terms, day=add(terms.day, used))
-    turn = replace(turn, usage=turn.usage + usage, cost=total)
-    return replace(state, turn=turn, spent=add(state.spent, used), terms=terms)

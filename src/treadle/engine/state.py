@@ -1,6 +1,6 @@
 """The state of the machine: control only. The transcript is the log."""
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -68,7 +68,7 @@ class Held(Tagged, frozen=True, kw_only=True, tag="held"):
 Activity: TypeAlias = Idle | Assembling | AwaitingReply | Retrying | Compacting | Held
 
 
-class CallState(Record, frozen=True, kw_only=True):
+class CallState(Record, frozen=True, kw_only=True, omit_defaults=False):
     """One call of the present step and where it is in its life.
 
     `result` of a call that is not finished is that of its first run: the sandbox stopped it, or it changed something in
@@ -98,7 +98,7 @@ class CallState(Record, frozen=True, kw_only=True):
         return self.status is CallStatus.FINISHED
 
 
-class Turn(Record, frozen=True, kw_only=True):
+class Turn(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What is counted from a user's request to its end. `tainted`: it read text from outside; `fetched`: these URLs.
 
     `worked`: it changed a file or ran a command. `reminders` were given before its end, the last one after the answer
@@ -129,27 +129,74 @@ class Waiting(Record, frozen=True, kw_only=True):
     source: Source
 
 
-class State(Record, frozen=True, kw_only=True):
-    """Everything that `advance` knows. `calls` are those of the present step, in the order of the reply.
+class Calling(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """Which model is called: the chosen one, or the `fallback` while `replaced` names the chosen one.
 
-    `replaced` is the chosen model while the fallback stands in for it; `unasked` counts the calls that ran in a row
-    without anybody being asked; `asked` names what the user has agreed to spend; `reply_tokens` bounds the next reply;
-    `stopping` is why the turn is being cancelled if it was not the user.
-    `recent` are fingerprints of the last replies with their results, `polls` the looks in a row at a running command
-    that showed nothing new. `hint` tells the model how to write what its reply seems to have meant. `compactions`
-    counts how often room was made for this step, as it would have taken `exceeded` tokens; `window` is the one that
-    the provider named when it refused a request. `changed` are the files that the session changed, `runs` its last
-    commands.
+    `window` is the one that its provider named when it refused a request.
+    """
+
+    choice: ModelChoice = ModelChoice(model="", tool_protocol=ToolProtocol.NATIVE)
+    fallback: ModelChoice | None = None
+    replaced: ModelChoice | None = None
+    window: int | None = None
+
+
+class Money(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """What the session has `spent`, the `terms` of the next call, and the bound of its reply in tokens.
+
+    `agreed` names what the user has said yes to.
+    """
+
+    spent: Spent = Spent()
+    terms: Terms | None = None
+    reply_tokens: int | None = None
+    agreed: frozenset[str] = frozenset()
+
+
+class Guard(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """What tells that a turn does not get on.
+
+    `mistakes` counts replies in a row that could not be used, `unasked` the calls in a row that ran without anybody
+    being asked. `recent` are fingerprints of the last replies with their results, `polls` the looks in a row at a
+    running command that showed nothing new.
+    """
+
+    mistakes: int = 0
+    recent: tuple[str, ...] = ()
+    polls: int = 0
+    looping: bool = False
+    unasked: int = 0
+
+
+class Checklist(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """The task's checklist, as the model last `read` it, and the model calls since it last wrote it."""
+
+    text: str = ""
+    read: str = ""
+    age: int = 0
+
+
+class Space(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """How often room was made for this step, which would have taken `exceeded` tokens, and what fills the window."""
+
+    compactions: int = 0
+    exceeded: int = 0
+    largest: str = ""
+
+
+class State(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """Everything that `advance` knows.
+
+    `calls` are those of the present step, in the order of the reply; `unread` are calls of an ended turn whose results
+    the model has not read yet. `hint` tells it how to write what its reply seems to have meant. `changed` are the files
+    that the session changed, `runs` its last commands. `stopping` is why the turn is being cancelled if it was not the
+    user.
     """
 
     session_id: str = ""
     seq: int = 0
     mode: Mode = Mode.ASK
-    model: str = ""
-    tool_protocol: ToolProtocol = ToolProtocol.NATIVE
-    thinking_budget: int | None = None
-    fallback: ModelChoice | None = None
-    replaced: ModelChoice | None = None
+    model: Calling = Calling()
     limits: Limits = Limits()
     user_present: bool = False
     activity: Activity = Idle()
@@ -159,45 +206,44 @@ class State(Record, frozen=True, kw_only=True):
     reply: ReplyStop | None = None
     hint: str = ""
     calls: tuple[CallState, ...] = ()
+    unread: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
     queue: tuple[Waiting, ...] = ()
     delivering: tuple[Prompt, ...] = ()
     notes: tuple[str, ...] = ()
     allowances: tuple[Allowance, ...] = ()
-    unasked: int = 0
-    spent: Spent = Spent()
-    terms: Terms | None = None
-    reply_tokens: int | None = None
-    asked: frozenset[str] = frozenset()
-    checklist: str = ""
-    checklist_told: str = ""
-    checklist_age: int = 0
-    mistakes: int = 0
-    recent: tuple[str, ...] = ()
-    polls: int = 0
-    looping: bool = False
-    compactions: int = 0
-    exceeded: int = 0
-    window: int | None = None
+    money: Money = Money()
+    guard: Guard = Guard()
+    checklist: Checklist = Checklist()
+    space: Space = Space()
     changed: tuple[FileChange, ...] = ()
     runs: tuple[Ran, ...] = ()
-    largest: str = ""
     cancelling: bool = False
     stopping: TurnStop | None = None
+
+    @property
+    def choice(self) -> ModelChoice:
+        """The model that is called now."""
+        return self.model.choice
 
 
 replace = msgspec.structs.replace
 
 
+def with_note(state: State, note: str) -> State:
+    """Tell the model something with its next message."""
+    return replace(state, notes=(*state.notes, note))
+
+
+def guarded(state: State, **changes: Any) -> State:
+    """Change what the guard knows."""
+    return replace(state, guard=replace(state.guard, **changes))
+
+
 def with_model(state: State, choice: ModelChoice) -> State:
     """Call this model from the next request on."""
-    return replace(
-        state,
-        model=choice.model,
-        tool_protocol=choice.tool_protocol,
-        thinking_budget=choice.thinking_budget,
-        window=state.window if choice.model == state.model else None,
-    )
+    same = choice.model == state.choice.model
+    return replace(state, model=replace(state.model, choice=choice, window=state.model.window if same else None))
 
 
 def standing(state: State) -> Standing:

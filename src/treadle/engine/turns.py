@@ -3,7 +3,19 @@
 from treadle.engine import checklist, guards, texts
 from treadle.engine.calls import Moved, schedule
 from treadle.engine.effects import Assemble, Cancel, Effect, Notify, Respond, StartTimer, timer_work, turn_timer
-from treadle.engine.state import Assembling, AwaitingReply, Idle, State, Turn, Waiting, replace, with_model
+from treadle.engine.state import (
+    Assembling,
+    AwaitingReply,
+    Guard,
+    Idle,
+    State,
+    Turn,
+    Waiting,
+    guarded,
+    replace,
+    with_model,
+    with_note,
+)
 from treadle.protocol.events import Delivery
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ModelError, ReplyStop, ToolProtocol
@@ -89,11 +101,11 @@ def _after_plain_reply(state: State, reply: ReplyStop) -> Moved:
         return mistaken(state, texts.CUT_REPLY)
     if state.hint:
         return mistaken(state, state.hint)
-    if state.tool_protocol is ToolProtocol.XML:
+    if state.choice.tool_protocol is ToolProtocol.XML:
         return mistaken(state, texts.NO_TOOL_USED)
     if _is_unfinished(state) and turn.reminders < state.limits.reminders:
         turn = replace(turn, reminders=turn.reminders + 1, held_back=turn.text)
-        return begin_step(replace(state, turn=turn, notes=(*state.notes, texts.UNFINISHED)))
+        return begin_step(with_note(replace(state, turn=turn), texts.UNFINISHED))
     answer = turn.text if turn.held_back in turn.text else f"{turn.held_back}\n\n{turn.text}"
     return end_turn(state, TurnStop.END_TURN, text=answer)
 
@@ -106,17 +118,17 @@ def _is_unfinished(state: State) -> bool:
 
 def mistaken(state: State, note: str) -> Moved:
     """Tell the model what was wrong with its reply, and count it."""
-    return go_on(replace(state, notes=(*state.notes, note), mistakes=state.mistakes + 1))
+    return go_on(guarded(with_note(state, note), mistakes=state.guard.mistakes + 1))
 
 
 def go_on(state: State) -> Moved:
     """Make the next step, unless the model does not get on by itself."""
     if state.turn is not None and state.turn.held_back:
         state = replace(state, turn=replace(state.turn, held_back=""))
-    if state.looping:
+    if state.guard.looping:
         return _ask_guidance(state, TurnStop.LOOP, texts.in_a_loop(_last_name(state)))
-    if state.mistakes >= state.limits.max_mistakes:
-        return _ask_guidance(state, TurnStop.MISTAKES, texts.too_many_mistakes(state.mistakes))
+    if state.guard.mistakes >= state.limits.max_mistakes:
+        return _ask_guidance(state, TurnStop.MISTAKES, texts.too_many_mistakes(state.guard.mistakes))
     return begin_step(state)
 
 
@@ -134,20 +146,20 @@ def _ask_guidance(state: State, stop: TurnStop, text: str) -> Moved:
 
 def end_unguided(state: State) -> Moved:
     """End a turn that waits for guidance when nobody is there any more to give it."""
-    return end_turn(state, TurnStop.LOOP if state.looping else TurnStop.MISTAKES)
+    return end_turn(state, TurnStop.LOOP if state.guard.looping else TurnStop.MISTAKES)
 
 
 def guided(state: State, text: str) -> Moved:
     """Take the user's guidance to the model and count anew."""
     note = texts.guidance(text)
-    state = replace(state, notes=(*state.notes, note), mistakes=0, recent=(), polls=0, looping=False)
+    state = guarded(with_note(state, note), mistakes=0, recent=(), polls=0, looping=False)
     return begin_step(state)
 
 
 def _start_turn(state: State) -> Moved:
     first = state.queue[0]
     turn = Turn(number=state.turns + 1, sources=(first.source,))
-    state = replace(state, turn=turn, turns=turn.number, mistakes=0, recent=(), polls=0, looping=False, unasked=0)
+    state = replace(state, turn=turn, turns=turn.number, guard=Guard())
     state, effects = deliver(state, (first,))
     state, more = begin_step(state)
     return state, [Notify(notification=TurnStarted(turn=turn.number)), *bound_time(state), *effects, *more]
@@ -202,14 +214,13 @@ def begin_step(state: State) -> Moved:
         step=step,
         reply=None,
         hint="",
-        compactions=0,
-        exceeded=0,
-        terms=None,
+        space=replace(state.space, compactions=0, exceeded=0),
+        money=replace(state.money, terms=None),
         activity=Assembling(step=step),
         turn=replace(state.turn, steps=state.turn.steps + 1, presented=""),
     )
     if left is not None and left == min(_FEW_STEPS, state.limits.max_steps or left):
-        state = replace(state, notes=(*state.notes, texts.steps_left(left)))
+        state = with_note(state, texts.steps_left(left))
     return state, [*effects, Assemble(step=step)]
 
 
@@ -267,12 +278,23 @@ def end_turn(
     effects: list[Effect] = []
     if state.limits.max_seconds is not None:
         effects.append(Cancel(work=timer_work(turn_timer(turn.number))))
-    if state.replaced is not None:
-        back = state.replaced
-        state = replace(with_model(state, back), replaced=None)
+    if state.model.replaced is not None:
+        back = state.model.replaced
+        state = with_model(state, back)
+        state = replace(state, model=replace(state.model, replaced=None))
         effects.append(Notify(notification=ModelChanged(model=back.model, why="the next turn tries it again")))
+    unread = (*state.unread, *(call.call.id for call in state.calls))
     state = replace(
-        state, turn=None, reply=None, activity=Idle(), cancelling=False, stopping=None, questions=(), terms=None
+        state,
+        turn=None,
+        reply=None,
+        activity=Idle(),
+        cancelling=False,
+        stopping=None,
+        questions=(),
+        calls=(),
+        unread=unread,
+        money=replace(state.money, terms=None),
     )
     ended: list[Effect] = [
         Notify(notification=TurnEnded(outcome=outcome)),

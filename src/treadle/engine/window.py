@@ -5,13 +5,16 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from treadle.context.left_out import Known, summary
+from treadle.context.reader import TranscriptReader
 from treadle.context.shorten import fair_shares, length, shorten, shorten_result
 from treadle.context.transcript import BYTES_PER_TOKEN, Transcript, size_of_block
-from treadle.engine.history import sealed_message
+from treadle.context.user_message import user_message
 from treadle.engine.state import State
-from treadle.protocol.events import Compacted, Shortened
+from treadle.engine.texts import NEVER_PRESENTED
+from treadle.protocol.events import Compacted, ContextReady, Shortened
 from treadle.protocol.messages import ResultContent
 from treadle.protocol.models import ModelSpec
+from treadle.protocol.sealed import SealedResult
 
 _ROOM_FOR_REPLY = 8_192
 _LEAST_REPLY = 1_024
@@ -27,9 +30,9 @@ _WHY_ROOM = "the model's window is too small for all of it; ask for a smaller pa
 
 def in_force(spec: ModelSpec, state: State) -> ModelSpec:
     """Give what is known of the model, with the window that its provider named if that is smaller."""
-    if state.window is None or (spec.context_window is not None and spec.context_window <= state.window):
+    if state.model.window is None or (spec.context_window is not None and spec.context_window <= state.model.window):
         return spec
-    return replace(spec, context_window=state.window)
+    return replace(spec, context_window=state.model.window)
 
 
 def room(spec: ModelSpec) -> int | None:
@@ -49,7 +52,7 @@ def most_room(spec: ModelSpec) -> int | None:
 
 def reply_limit(state: State, spec: ModelSpec, transcript: Transcript) -> int | None:
     """Bound the reply by the model's limit, the budgets, and what the conversation leaves of the window."""
-    limit = state.reply_tokens or spec.max_output
+    limit = state.money.reply_tokens or spec.max_output
     if limit is None or spec.context_window is None:
         return limit
     left = spec.context_window - transcript.tokens - spec.context_window // 50
@@ -71,9 +74,32 @@ def shorten_environment(environment: str, spec: ModelSpec) -> str:
     return shorten(environment, _share(spec, 8), _WHY_SMALL)
 
 
-def new_bytes(state: State, transcript: Transcript, environment: str) -> int:
-    """Count the bytes of the message that is about to be sealed."""
-    return sum(map(size_of_block, sealed_message(state, transcript, environment)))
+def next_message(state: State, reader: TranscriptReader, environment: str) -> ContextReady:
+    """Put together the user message that this environment would seal now."""
+    call_ids = _unsealed(state)
+    pending = reader.pending(call_ids)
+    return ContextReady(
+        step=state.step,
+        results=tuple(
+            SealedResult(call_id=call_id, text="" if pending.get(call_id) else NEVER_PRESENTED) for call_id in call_ids
+        ),
+        content=user_message(
+            prompts=[prompt.id for prompt in state.delivering],
+            notes=state.notes,
+            environment=environment,
+            first=reader.transcript.is_empty,
+        ),
+    )
+
+
+def bytes_of(message: ContextReady, reader: TranscriptReader) -> int:
+    """Count the bytes of a message that is about to be sealed."""
+    return sum(map(size_of_block, reader.blocks(message.results, message.content)))
+
+
+def _unsealed(state: State) -> tuple[str, ...]:
+    """Name the calls whose results no message holds yet, in their order."""
+    return (*state.unread, *(call.call.id for call in state.calls))
 
 
 def tokens_of(count: int) -> int:
@@ -81,34 +107,42 @@ def tokens_of(count: int) -> int:
     return int(count / BYTES_PER_TOKEN)
 
 
-def make_room(state: State, transcript: Transcript, spec: ModelSpec, step: int) -> Compacted:
+def make_room(state: State, reader: TranscriptReader, spec: ModelSpec, step: int) -> Compacted:
     """Choose what leaves: old messages first, then the longest of the newest results are cut.
 
     Nothing of it is asked of the model, so it is free and always possible. Where the provider refused what should have
     fitted, each time takes more away than the one before.
     """
+    transcript = reader.transcript
     over = _over(state, transcript, room(spec))
     dropped = _how_many(state, transcript, over)
     words = shorten(summary(_known(state, transcript, dropped)), _share(spec, 6), _WHY_SMALL) if dropped else ""
-    results = _newest(state, transcript)
+    results = _newest(state, reader)
     missing = 0
     if over is not None:
         missing = over - tokens_of(transcript.size_of(dropped) - len(words.encode()))
     elif not dropped:
         missing = tokens_of(sum(map(length, results.values()))) // 2
     shortened = _shorten(results, missing) if missing > 0 else ()
-    return Compacted(step=step, dropped=dropped, largest=transcript.largest(), summary=words, shortened=shortened)
+    return Compacted(
+        step=step,
+        through=transcript.through(dropped),
+        dropped=dropped,
+        largest=transcript.largest(),
+        summary=words,
+        shortened=shortened,
+    )
 
 
 def _over(state: State, transcript: Transcript, window: int | None) -> int | None:
     """Say by how many tokens the request is too long; None where that is not known."""
-    over = 0 if window is None else (state.exceeded or transcript.tokens) - window
+    over = 0 if window is None else (state.space.exceeded or transcript.tokens) - window
     return over if over > 0 else None
 
 
 def _how_many(state: State, transcript: Transcript, over: int | None) -> int:
     """Say how many old messages leave: as few as suffice, by halves and quarters."""
-    sizes = [transcript.droppable(part) for part in _PARTS[max(0, min(state.compactions, len(_PARTS)) - 1) :]]
+    sizes = [transcript.droppable(part) for part in _PARTS[max(0, min(state.space.compactions, len(_PARTS)) - 1) :]]
     if over is None:
         return sizes[0]
     return next((count for count in sizes if tokens_of(transcript.size_of(count)) >= over), sizes[-1])
@@ -121,11 +155,11 @@ def _share(spec: ModelSpec, part: int) -> int:
     return max(_LEAST_OF_ONE_RESULT, min(_MOST_OF_ONE_RESULT, int(spec.context_window * BYTES_PER_TOKEN / part)))
 
 
-def _newest(state: State, transcript: Transcript) -> Mapping[str, tuple[ResultContent, ...]]:
+def _newest(state: State, reader: TranscriptReader) -> Mapping[str, tuple[ResultContent, ...]]:
     """Find the newest results: those about to be sealed, or those that just were."""
-    if state.calls:
-        return {call.call.id: call.result.content for call in state.calls if call.result is not None}
-    return {result.call_id: result.content for result in transcript.results()}
+    if call_ids := _unsealed(state):
+        return reader.pending(call_ids)
+    return {result.call_id: result.content for result in reader.transcript.results()}
 
 
 def _shorten(results: Mapping[str, tuple[ResultContent, ...]], tokens: int) -> tuple[Shortened, ...]:
@@ -145,6 +179,6 @@ def _known(state: State, transcript: Transcript, dropped: int) -> Known:
         requests=transcript.requests(dropped),
         changes=state.changed,
         runs=state.runs,
-        checklist=state.checklist,
+        checklist=state.checklist.text,
         user_present=state.user_present,
     )

@@ -4,6 +4,7 @@ TreadleError                  code, what, why, what to do
 ├── ConfigError               a setting, key, model name, file or folder is wrong: nothing was started
 ├── SessionError              a session cannot be opened: unknown, held by another process, newer schema
 ├── StoreError                the log cannot be read or written
+│   └── DriftError            an event of the log does not fit what comes before it
 └── RefusedError                an event that is illegal in the present state
 
 What the model should read is never raised past a tool: see `ToolError`. What a provider says is data: `ModelError`.
@@ -33,6 +34,22 @@ class SessionError(TreadleError):
 
 class StoreError(TreadleError):
     """The log cannot be read or written."""
+
+
+class DriftError(StoreError):
+    """An event of the log does not fit what comes before it: one is missing or damaged, or the rules changed since.
+
+    `seq` is its number; everything before it can be read.
+    """
+
+    def __init__(self, seq: int, event: str, why: str) -> None:
+        super().__init__(
+            "log-drift",
+            f"Event {seq} of the session's log ({event}) does not fit the events before it.",
+            why=why,
+            fix="`treadle audit` says whether the log was damaged. What is before it can be read with `treadle show`.",
+        )
+        self.seq = seq
 
 
 class RefusedError(TreadleError):

@@ -1,15 +1,32 @@
-"""Events: the rows of the log. An op is an event that a surface asked for; the rest is what happened."""
+"""Events: the rows of the log.
+
+An op is an event that a surface asked for. The rest is what happened, and what the machine said and decided because of
+it: those events follow at once on their cause, in the same transaction, so that the log alone tells what a model read
+and a person saw, whatever words and defaults a later version has.
+"""
 
 from enum import StrEnum
 from typing import Any, TypeAlias
 
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.messages import Message, ResultContent, UserContent
-from treadle.protocol.models import ModelChoice, ModelError, ReplyStop, Spent, ToolProtocol, Usage
+from treadle.protocol.models import ModelChoice, ModelError, ReplyStop, Spent, Usage
 from treadle.protocol.permissions import AllowScope, Decision, Mode, OptionKind
-from treadle.protocol.tools import Access, CallResult, Preview, ToolCall, ToolTraits
+from treadle.protocol.sealed import (
+    ChecklistUpdated,
+    ModelReplaced,
+    Passage,
+    PromptContent,
+    PromptsDelivered,
+    QuestionPut,
+    ResultMade,
+    RetryPlanned,
+    SealedResult,
+    TurnSettled,
+)
+from treadle.protocol.tools import Access, CallResult, Preview, ToolCall, ToolSpec, ToolTraits
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class Source(Record, frozen=True, kw_only=True):
@@ -18,8 +35,15 @@ class Source(Record, frozen=True, kw_only=True):
     kind: str
     id: str = ""
 
+    @property
+    def name(self) -> str:
+        """Both in one word, `kind:id`."""
+        return f"{self.kind}:{self.id}"
+
 
 ENGINE = Source(kind="engine")
+FILES = Source(kind="files")
+"""What the user wrote into a file that the session keeps."""
 
 
 class Delivery(StrEnum):
@@ -29,14 +53,14 @@ class Delivery(StrEnum):
     STEER = "steer"
 
 
-class Budget(Record, frozen=True, kw_only=True):
+class Budget(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What may be spent: US dollars, and tokens of every kind; None is unbounded."""
 
     cost: float | None = None
     tokens: int | None = None
 
 
-class Limits(Record, frozen=True, kw_only=True):
+class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     """Bounds of a session; None is unbounded. Steps are model calls of one turn, seconds the wall time of one.
 
     `soft` is the part of a budget after which the user is asked once whether to go on. `max_unasked` bounds the calls
@@ -101,17 +125,16 @@ class Interrupt(Tagged, frozen=True, kw_only=True, tag="interrupt"):
 
 
 class SetMode(Tagged, frozen=True, kw_only=True, tag="set_mode"):
-    """The user changes the mode."""
+    """The user changes the mode, and with it the model where the mode has one of its own."""
 
     mode: Mode
+    choice: ModelChoice | None = None
 
 
 class SetModel(Tagged, frozen=True, kw_only=True, tag="set_model"):
-    """The user changes the model, `provider/name`; it takes effect with the next model call."""
+    """The user changes the model; it takes effect with the next model call."""
 
-    model: str
-    tool_protocol: ToolProtocol
-    thinking_budget: int | None = None
+    choice: ModelChoice
 
 
 class SetFallback(Tagged, frozen=True, kw_only=True, tag="set_fallback"):
@@ -153,21 +176,27 @@ Op: TypeAlias = (
 )
 
 
-class SessionStarted(Tagged, frozen=True, kw_only=True, tag="session_started"):
-    """The first event of every log. `workspace` is an absolute path, `model` is `provider/name`.
+class Parent(Record, frozen=True, kw_only=True):
+    """The session that another one came from, and the number of the last event that both have."""
+
+    session_id: str
+    seq: int
+
+
+class SessionStarted(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="session_started"):
+    """The first event of every log, written whole. `workspace` is an absolute path.
 
     `roots` are further folders that belong to the workspace.
     """
 
     session_id: str
     workspace: str
-    model: str
-    tool_protocol: ToolProtocol
+    choice: ModelChoice
     mode: Mode
     limits: Limits = Limits()
     roots: tuple[str, ...] = ()
-    thinking_budget: int | None = None
     fallback: ModelChoice | None = None
+    parent: Parent | None = None
 
 
 class Resumed(Tagged, frozen=True, kw_only=True, tag="resumed"):
@@ -193,15 +222,27 @@ class Terms(Record, frozen=True, kw_only=True):
 
 
 class ContextReady(Tagged, frozen=True, kw_only=True, tag="context_ready"):
-    """The user message of a step is sealed: results, prompts and notes of the state before, then this environment.
+    """The user message of a step is sealed: the results of these calls, then these passages and prompts.
 
-    `terms` are given where a budget is set.
+    `tokens` is what the conversation takes with it. `terms` are given where a budget is set.
     """
 
     step: int
-    environment: str = ""
+    results: tuple[SealedResult, ...] = ()
+    content: tuple[Passage | PromptContent, ...] = ()
     tokens: int = 0
     terms: Terms | None = None
+
+
+class OfferChanged(Tagged, frozen=True, kw_only=True, tag="offer_changed"):
+    """From this step on the model is sent this system prompt, and these tools in native calls.
+
+    As long as they stay the same, so does the beginning of each request, which providers keep in a cache.
+    """
+
+    step: int
+    system: str
+    tools: tuple[ToolSpec, ...] = ()
 
 
 class ContextExceeded(Tagged, frozen=True, kw_only=True, tag="context_exceeded"):
@@ -220,17 +261,21 @@ class Shortened(Record, frozen=True, kw_only=True):
 
 
 class Compacted(Tagged, frozen=True, kw_only=True, tag="compacted"):
-    """The `dropped` oldest messages after the first left the prompt; the log keeps them.
+    """What events up to number `through` said left the prompt, but for the task; the log keeps it.
 
-    `summary` stands in their place. `shortened` are the newest results, cut. `largest` names the largest part of what
-    always stays.
+    `dropped` counts its messages, and `summary` stands in their place. `shortened` are the newest results, cut.
+    `largest` names the largest part of what always stays. `usage` and `cost` (US dollars, None if unknown) are those of
+    the model that made room, nothing where none did.
     """
 
     step: int
-    dropped: int
+    through: int = 0
+    dropped: int = 0
     largest: str = ""
     summary: str = ""
     shortened: tuple[Shortened, ...] = ()
+    usage: Usage = Usage()
+    cost: float | None = 0.0
 
 
 class CallProposed(Tagged, frozen=True, kw_only=True, tag="call_proposed"):
@@ -316,6 +361,7 @@ EventData: TypeAlias = (
     | EditChecklist
     | SessionStarted
     | Resumed
+    | OfferChanged
     | ContextReady
     | ContextExceeded
     | Compacted
@@ -326,6 +372,13 @@ EventData: TypeAlias = (
     | CallStarted
     | CallFinished
     | TimerFired
+    | PromptsDelivered
+    | ResultMade
+    | QuestionPut
+    | RetryPlanned
+    | ModelReplaced
+    | ChecklistUpdated
+    | TurnSettled
 )
 
 

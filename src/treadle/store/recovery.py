@@ -9,10 +9,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.protocol.codec import decode_data, decode_source
+from treadle.protocol.codec import decode_source
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import SessionStarted
 from treadle.store.chain import Row, beginning, link
+from treadle.store.damage import event_data
+from treadle.store.schema import type_of
 from treadle.store.titles import first_title
 
 _CHAINED = 3
@@ -93,7 +95,7 @@ def _decodes(row: Row, version: object) -> bool:
         return False
     try:
         decode_source(row.source)
-        decode_data(row.data, version)
+        event_data(row.data, version)
     except StoreError:
         return False
     return True
@@ -104,20 +106,24 @@ def _write(fresh: sqlite3.Connection, session_id: str, rows: list[_Kept], known:
     if not rows:
         return False
     (first, version), last = rows[0], rows[-1][0]
-    started = decode_data(first.data, version)
+    started = event_data(first.data, version)
     if not isinstance(started, SessionStarted):
         return False
     updated_at = known.updated_at if known else last.at
-    title = (known.title if known else "") or first_title(decode_data(row.data, number) for row, number in rows)
+    title = (known.title if known else "") or first_title(event_data(row.data, number) for row, number in rows)
     with fresh:
         fresh.execute("BEGIN IMMEDIATE")
         fresh.execute(
             "INSERT INTO sessions (id, workspace, model, title, created_at, updated_at, last_seq) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (session_id, started.workspace, started.model, title, first.at, updated_at, last.seq),
+            (session_id, started.workspace, started.choice.model, title, first.at, updated_at, last.seq),
         )
         fresh.executemany(
-            "INSERT INTO events (session_id, seq, at, source, version, data, chain) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [(session_id, row.seq, row.at, row.source, number, row.data, row.chain) for row, number in rows],
+            "INSERT INTO events (session_id, seq, at, type, version, source, chain, data) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (session_id, row.seq, row.at, type_of(row.data), number, row.source, row.chain, row.data)
+                for row, number in rows
+            ],
         )
     return True

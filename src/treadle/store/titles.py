@@ -3,10 +3,10 @@
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from treadle.protocol.codec import decode_data
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import Event, EventData, Prompt
 from treadle.protocol.messages import Text, UserContent, without_own_commands
+from treadle.store.damage import event_data
 
 _LONGEST = 80
 _UNTITLED = "(no text)"
@@ -36,7 +36,7 @@ def give_titles(connection: sqlite3.Connection) -> None:
     for (session_id,) in connection.execute("SELECT id FROM sessions WHERE title = ''").fetchall():
         rows = connection.execute("SELECT data, version FROM events WHERE session_id = ? ORDER BY seq", (session_id,))
         try:
-            title = first_title(decode_data(data, version) for data, version in rows)
-        except (StoreError, TypeError):
+            title = first_title(event_data(data, version) for data, version in rows)
+        except StoreError:
             title = _UNTITLED
         connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session_id))

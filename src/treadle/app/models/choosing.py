@@ -62,6 +62,11 @@ class Choice(Record, frozen=True, kw_only=True):
     thinking_budget: int | None = None
     notices: tuple[str, ...] = ()
 
+    @property
+    def use(self) -> ModelChoice:
+        """What a session keeps of it."""
+        return ModelChoice(model=self.spec.ref, tool_protocol=self.tool_protocol, thinking_budget=self.thinking_budget)
+
 
 _KEY_HELP = (
     "Store your key with `treadle login {provider}`, or set it in the environment ({names}). To try Treadle without "
@@ -134,10 +139,7 @@ class Models:
         """Find the model that takes over when the chosen one keeps failing; None without one. Raises `ConfigError`."""
         if not self._settings.fallback:
             return None
-        choice = self.choose(self._settings.fallback)
-        return ModelChoice(
-            model=choice.spec.ref, tool_protocol=choice.tool_protocol, thinking_budget=choice.thinking_budget
-        )
+        return self.choose(self._settings.fallback).use
 
     @property
     def differ_by_mode(self) -> bool:

@@ -1,11 +1,9 @@
 """A session as a person reads it afterwards."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from treadle.app.presentation.words import counted, money
-from treadle.engine.advance import replay
-from treadle.engine.effects import Notify
-from treadle.engine.state import State
+from treadle.context.notified import notifications
 from treadle.protocol.events import Event
 from treadle.protocol.messages import Text, ToolUse, UserContent
 from treadle.protocol.notifications import (
@@ -25,19 +23,11 @@ from treadle.protocol.tools import CallResult
 from treadle.store.sqlite import SessionRow
 
 
-def notifications(events: Sequence[Event]) -> Iterator[Notification]:
-    """Give again what surfaces were notified of, as the log says it."""
-    state = State()
-    for event in events:
-        state, effects = replay(state, event)
-        yield from (effect.notification for effect in effects if isinstance(effect, Notify))
-
-
-def session_lines(row: SessionRow, events: Sequence[Event]) -> Iterator[str]:
+def session_lines(row: SessionRow, events: Iterable[Event]) -> Iterator[str]:
     """Write a session as Markdown."""
     yield f"# {row.title or row.id}"
     yield ""
-    yield f"Session {row.id} in {row.workspace}, {row.model}, {counted(len(events), 'event')}"
+    yield f"Session {row.id} in {row.workspace}, {row.model}, {counted(row.events, 'event')}"
     for notification in notifications(events):
         yield from _lines(notification)
 

@@ -1,10 +1,11 @@
-"""The page about the machine's states, found by driving the machine."""
+"""The page about the machine's states, found by driving the machine: `python -m tests.engine.states_page` prints it."""
 
 import random
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 
-from treadle.engine.explore import explore
+from tests.engine.exploring import explore
 from treadle.protocol.notifications import Phase
 
 _WALKS = 600
@@ -39,10 +40,14 @@ def _lines() -> Iterator[str]:
     for phase, meaning in _MEANING.items():
         yield f"| `{phase}` | {meaning} |"
     table: dict[tuple[Phase, str], set[Phase]] = defaultdict(set)
-    for before, event, after in explore(random.Random(1), _WALKS):  # noqa: S311 - the same walks each time
+    for before, event, after in explore(random.Random(1), _WALKS):
         table[before, event].add(after)
     for phase in Phase:
         yield from ("", f"## {phase}", "", "| event | leads to |", "|---|---|")
         for (before, event), targets in sorted(table.items(), key=lambda item: item[0][1]):
             if before is phase:
                 yield f"| {event} | {', '.join(f'`{target}`' for target in Phase if target in targets)} |"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(states_page())

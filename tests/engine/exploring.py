@@ -6,8 +6,9 @@ The table of states in the docs is found with it, and so are the machine's prope
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
+from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import Transcript
 from treadle.engine.advance import advance
 from treadle.engine.effects import (
@@ -17,17 +18,20 @@ from treadle.engine.effects import (
     Compact,
     Effect,
     JudgeCall,
+    Notify,
     RunTool,
+    Seal,
     StartTimer,
     call_work,
     model_work,
     step_work,
     timer_work,
 )
-from treadle.engine.history import record
 from treadle.engine.state import AwaitingReply, State, phase, replace
+from treadle.engine.window import next_message
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
+    ENGINE,
     Answer,
     Budget,
     CallFinished,
@@ -61,7 +65,7 @@ from treadle.protocol.events import (
 )
 from treadle.protocol.messages import ContentBlock, Message, Role, Text, ToolUse
 from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, ReplyStop, ToolProtocol, Usage
-from treadle.protocol.notifications import CallStatus, Phase
+from treadle.protocol.notifications import CallStatus, Notification, Phase
 from treadle.protocol.permissions import (
     Allowance,
     AllowScope,
@@ -72,7 +76,9 @@ from treadle.protocol.permissions import (
     QuestionKind,
     Verdict,
 )
+from treadle.protocol.sealed import ResultMade
 from treadle.protocol.tools import (
+    CallResult,
     ChangeKind,
     Confinement,
     CopyChange,
@@ -145,7 +151,7 @@ class World:
     log: list[Event] = field(default_factory=list)
     outstanding: dict[str, Effect] = field(default_factory=dict)
     effects: list[Effect] = field(default_factory=list)
-    transcript: Transcript = field(default_factory=Transcript)
+    reader: TranscriptReader = field(default_factory=TranscriptReader)
     proposed: list[ToolUse] = field(default_factory=list)
     calls: int = 0
 
@@ -154,21 +160,31 @@ class World:
             SessionStarted(
                 session_id="s",
                 workspace="/w",
-                model="p/m",
-                tool_protocol=self.protocol,
+                choice=ModelChoice(model="p/m", tool_protocol=self.protocol),
                 mode=Mode.ASK,
                 limits=self.limits,
             )
         )
         return self
 
+    @property
+    def transcript(self) -> Transcript:
+        """The conversation so far."""
+        return self.reader.transcript
+
+    def ready(self, environment: str = "e", **others: Any) -> ContextReady:
+        """Seal the next user message."""
+        return replace(next_message(self.state, self.reader, environment), **others)
+
     def take(self, data: EventData, source: Source = TUI) -> tuple[Effect, ...]:
-        """Give the machine an event; raises `RefusedError`."""
+        """Give the machine an event, and what it says because of it; raises `RefusedError`."""
         event = Event(seq=self.state.seq + 1, at=0, source=source, data=data)
-        before = self.state
-        self.state, effects = advance(before, event)
-        record(self.transcript, before, event)
+        self.state, effects = advance(self.state, event)
+        self.reader.take(event)
         self.log.append(event)
+        for effect in effects:
+            if isinstance(effect, Seal):
+                assert self.take(effect.data, ENGINE) == ()
         for effect in effects:
             if isinstance(effect, Cancel):
                 self._cancel(effect.work)
@@ -176,6 +192,19 @@ class World:
                 self.outstanding[work_of(effect)] = effect
         self.effects += effects
         return effects
+
+    def results(self) -> list[CallResult]:
+        """Give what the log has last as the outcomes of calls, in the order of the calls."""
+        found: dict[str, CallResult] = {}
+        for event in self.log:
+            if isinstance(event.data, CallFinished | ResultMade):
+                found[event.data.call_id] = event.data.result
+        proposed = (event.data.call.id for event in self.log if isinstance(event.data, CallProposed))
+        return [found[call_id] for call_id in proposed if call_id in found]
+
+    def told(self) -> list[Notification]:
+        """Give what surfaces were notified of."""
+        return [effect.notification for effect in self.effects if isinstance(effect, Notify)]
 
     def try_take(self, data: EventData) -> bool:
         """Give the machine an event that may be refused; says whether it was taken."""
@@ -232,8 +261,8 @@ class World:
         match effect:
             case Assemble(step=step):
                 terms = choice([None, Terms(input_tokens=100, max_output=5_000, input_price=1.0, output_price=1.0)])
-                ready: list[EventData] = [ContextReady(step=step, environment="e", terms=terms)]
-                ready *= 1 if self.state.compactions else 4
+                ready: list[EventData] = [self.ready(terms=terms, step=step)]
+                ready *= 1 if self.state.space.compactions else 4
                 return choice([*ready, ContextExceeded(step=step, tokens=9, window=5)])
             case CallModel(step=step, attempt=attempt):
                 kinds: list[ErrorKind | None] = [None] * 6
@@ -243,7 +272,7 @@ class World:
                 stops: list[ReplyStop | None] = [None, None, None, *ReplyStop]
                 return self.reply(step, attempt, stop=choice(stops))
             case Compact(step=step):
-                return Compacted(step=step, dropped=self.transcript.droppable(), summary="what left")
+                return self.room_made(step)
             case JudgeCall(call=call):
                 verdicts: list[Verdict | None] = [*Verdict, None]
                 verdict = choice(verdicts)
@@ -258,6 +287,12 @@ class World:
                 return TimerFired(timer=timer)
             case _:
                 return None
+
+    def room_made(self, step: int) -> Compacted:
+        """Leave out what can be."""
+        dropped = self.transcript.droppable()
+        through = self.transcript.through(dropped)
+        return Compacted(step=step, through=through, dropped=dropped, summary="what left")
 
     def ran(self, effect: RunTool, choice: Choose) -> EventData:
         """Choose what comes of a run, or of applying what one left in its copy."""
@@ -283,6 +318,15 @@ class World:
             self.try_take(data)
         else:
             self.settle(work_of(effect), data)
+
+
+def walk(chance: random.Random, limits: Limits, *, longest: int = 60) -> World:
+    """Drive one session at random."""
+    world = World(limits=limits).begin()
+    world.take(SetPresence(user_present=chance.random() < 0.8))
+    for number in range(longest):
+        _move(world, chance, number)
+    return world
 
 
 def explore(chance: random.Random, walks: int, *, longest: int = 60) -> Iterator[tuple[Phase, str, Phase]]:
@@ -324,8 +368,8 @@ def asked_by_user(world: World, number: int) -> list[EventData]:
         Prompt(id=f"s{number}", content=(Text(text="do it"),), delivery=Delivery.STEER),
         Interrupt(),
         SetMode(mode=Mode.PLAN),
-        SetMode(mode=Mode.ASK),
-        SetModel(model="p/other", tool_protocol=world.protocol),
+        SetMode(mode=Mode.ASK, choice=ModelChoice(model="p/m", tool_protocol=world.protocol)),
+        SetModel(choice=ModelChoice(model="p/other", tool_protocol=world.protocol)),
         SetFallback(choice=ModelChoice(model="q/spare", tool_protocol=world.protocol)),
         EditChecklist(text="- [ ] mine"),
         SetLimits(limits=world.limits),

@@ -1,0 +1,246 @@
+"""What surfaces were notified of, read off the log: a session's past as a person saw it."""
+
+from collections.abc import Iterable, Iterator
+from typing import get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from treadle.protocol.events import (
+    Answer,
+    CallFinished,
+    CallJudged,
+    CallProposed,
+    CallStarted,
+    Compacted,
+    ContextReady,
+    EditQueued,
+    Event,
+    EventData,
+    Prompt,
+    ReplyFailed,
+    ReplyFinished,
+    SetMode,
+    SetModel,
+    Source,
+)
+from treadle.protocol.messages import UserContent
+from treadle.protocol.models import ModelError
+from treadle.protocol.notifications import (
+    CallChanged,
+    CallStatus,
+    ChecklistChanged,
+    ContextCompacted,
+    MessageDone,
+    ModeChanged,
+    ModelChanged,
+    Notification,
+    PromptDelivered,
+    QuestionAsked,
+    QuestionClosed,
+    ReplyDropped,
+    ResultPresented,
+    RetryScheduled,
+    TurnEnded,
+    TurnStarted,
+)
+from treadle.protocol.permissions import Question, QuestionKind
+from treadle.protocol.sealed import (
+    ChecklistUpdated,
+    ModelReplaced,
+    PromptsDelivered,
+    QuestionPut,
+    ResultMade,
+    RetryPlanned,
+    Sealed,
+    TurnSettled,
+)
+from treadle.protocol.tools import Access, CallResult, Flow, Preview, ToolTraits
+
+_SAID = get_args(Sealed)
+
+
+class _Call(Struct):
+    """What is known of a call: the last notification of it, and what a question about it shows."""
+
+    changed: CallChanged
+    traits: ToolTraits
+    accesses: tuple[Access, ...] = ()
+    first: CallResult | None = None
+
+
+class NotificationReader:
+    """Follows a log, event by event. `told` gives the notifications; the live ones are not in any log."""
+
+    def __init__(self) -> None:
+        self._told: list[Notification] = []
+        self._prompts: dict[str, tuple[UserContent, ...]] = {}
+        self._calls: dict[str, _Call] = {}
+        self._questions: dict[str, str] = {}
+        self._turn = 0
+        self._error: ModelError | None = None
+        self._held: CallChanged | None = None
+
+    def told(self) -> list[Notification]:
+        """Give what surfaces were notified of so far, and forget it."""
+        self._release()
+        told, self._told = self._told, []
+        return told
+
+    def take(self, event: Event) -> None:
+        """Read one event."""
+        data = event.data
+        if isinstance(data, _SAID):
+            self._told += self._said(data)
+            return
+        if self._held is not None:
+            self._release()
+        if not isinstance(data, ContextReady):
+            self._told += self._happened(data, event.source)
+
+    def _release(self) -> None:
+        """Tell the outcome of a call after it is clear that the machine made no other one of it."""
+        if self._held is not None:
+            self._told.append(self._held)
+            self._held = None
+
+    def _happened(self, data: EventData, source: Source) -> Iterator[Notification]:  # noqa: C901 - one line for each event
+        match data:
+            case CallProposed() as proposed:
+                changed = CallChanged(
+                    call=proposed.call,
+                    kind=proposed.traits.kind,
+                    flow=proposed.traits.flow,
+                    status=CallStatus.PROPOSED,
+                )
+                self._calls[proposed.call.id] = _Call(changed=changed, traits=proposed.traits)
+                yield changed
+            case CallJudged() as judged:
+                yield from self._judged(judged)
+            case CallStarted(call_id=call_id):
+                yield from self._moved(call_id, CallStatus.RUNNING)
+            case CallFinished(call_id=call_id, result=result):
+                self._held = self._finished(call_id, result)
+            case ReplyFinished() as reply:
+                yield MessageDone(step=reply.step, message=reply.message, usage=reply.usage, cost=reply.cost)
+            case Prompt(id=prompt_id, content=content):
+                self._prompts[prompt_id] = content
+            case EditQueued(prompt_id=prompt_id, content=content) if content:
+                self._prompts[prompt_id] = content
+            case ReplyFailed(error=error):
+                self._error = error
+                yield ReplyDropped()
+            case Compacted(dropped=dropped, shortened=shortened) if dropped or shortened:
+                yield ContextCompacted(dropped=dropped)
+            case SetMode(mode=mode, choice=choice):
+                yield ModeChanged(mode=mode)
+                if choice is not None:
+                    yield ModelChanged(model=choice.model)
+            case SetModel(choice=choice):
+                yield ModelChanged(model=choice.model)
+            case Answer() as answer:
+                yield from self._answered(answer, source)
+            case _:
+                pass
+
+    def _said(self, data: Sealed) -> Iterator[Notification]:
+        match data:
+            case ResultMade(call_id=call_id, result=result):
+                if self._held is not None and self._held.call.id != call_id:
+                    self._release()
+                self._held = self._finished(call_id, result)
+                yield from self._closed(question for question, about in self._questions.items() if about == call_id)
+            case QuestionPut(question=question):
+                yield from self._asked(question)
+            case _:
+                self._release()
+                yield from self._said_of_turn(data)
+
+    def _said_of_turn(self, data: Sealed) -> Iterator[Notification]:
+        match data:
+            case PromptsDelivered(turn=turn, prompt_ids=prompt_ids):
+                if turn != self._turn:
+                    self._turn = turn
+                    yield TurnStarted(turn=turn)
+                for prompt_id in prompt_ids:
+                    yield PromptDelivered(prompt_id=prompt_id, content=self._prompts.pop(prompt_id, ()))
+            case RetryPlanned(attempt=attempt, seconds=seconds, most=most) if self._error is not None:
+                yield RetryScheduled(attempt=attempt, seconds=seconds, error=self._error, most=most)
+            case ModelReplaced(model=model, why=why):
+                yield ModelChanged(model=model, why=why)
+            case ChecklistUpdated(text=text):
+                yield ChecklistChanged(text=text)
+            case TurnSettled(outcome=outcome):
+                yield from self._closed(self._questions)
+                self._calls.clear()
+                yield TurnEnded(outcome=outcome)
+            case _:
+                return
+
+    def _judged(self, data: CallJudged) -> Iterator[Notification]:
+        call = self._calls.get(data.call_id)
+        if call is None:
+            return
+        call.changed = replace(call.changed, decision=data.decision, preview=data.preview)
+        call.accesses = data.accesses
+        if call.traits.flow is Flow.END_TURN and data.preview.result:
+            yield ResultPresented(text=data.preview.result)
+
+    def _moved(self, call_id: str, status: CallStatus) -> Iterator[Notification]:
+        call = self._calls.get(call_id)
+        if call is not None:
+            call.changed = replace(call.changed, status=status)
+            yield call.changed
+
+    def _finished(self, call_id: str, result: CallResult) -> CallChanged | None:
+        call = self._calls.get(call_id)
+        if call is None:
+            return None
+        call.first = result
+        return replace(call.changed, status=CallStatus.FINISHED, result=result)
+
+    def _asked(self, put: Question) -> Iterator[Notification]:
+        """Tell of a question, with what it shows of its call; the call has ended only for the time being."""
+        if self._held is not None and self._held.call.id == put.call_id:
+            self._held = None
+        self._release()
+        self._questions[put.id] = put.call_id
+        call = self._calls.get(put.call_id)
+        if call is not None:
+            yield from self._moved(put.call_id, CallStatus.ASKING)
+            put = _with_call(put, call)
+        yield QuestionAsked(question=put)
+
+    def _answered(self, answer: Answer, source: Source) -> Iterator[Notification]:
+        call_id = self._questions.pop(answer.question_id, None)
+        if call_id is None:
+            return
+        call = self._calls.get(call_id)
+        if call is not None and answer.arguments is not None:
+            call.changed = replace(call.changed, call=replace(call.changed.call, arguments=answer.arguments))
+        yield QuestionClosed(question_id=answer.question_id, option=answer.option, scope=answer.scope, by=source.name)
+
+    def _closed(self, question_ids: Iterable[str]) -> Iterator[Notification]:
+        for question_id in list(question_ids):
+            del self._questions[question_id]
+            yield QuestionClosed(question_id=question_id)
+
+
+def _with_call(put: Question, call: _Call) -> Question:
+    if put.kind is not QuestionKind.PERMISSION:
+        return put
+    put = replace(put, decision=put.decision or call.changed.decision, accesses=call.accesses)
+    if call.first is None:
+        return replace(put, preview=call.changed.preview, arguments=call.changed.call.arguments)
+    if put.denial is not None or call.first.copy is None:
+        return replace(put, preview=call.changed.preview)
+    copy = call.first.copy
+    return replace(put, preview=Preview(title=put.text, text=copy.diff, is_diff=True), copy=copy)
+
+
+def notifications(events: Iterable[Event]) -> Iterator[Notification]:
+    """Read what surfaces were notified of off a whole log."""
+    reader = NotificationReader()
+    for event in events:
+        reader.take(event)
+    yield from reader.told()

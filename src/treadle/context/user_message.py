@@ -1,0 +1,27 @@
+"""What Treadle puts around a user's words in a message: notes, the frame of the task, the environment."""
+
+from collections.abc import Iterator, Sequence
+
+from treadle.protocol.sealed import Passage, PassageKind, PromptContent
+
+
+def user_message(
+    *, prompts: Sequence[str], notes: Sequence[str], environment: str, first: bool
+) -> tuple[Passage | PromptContent, ...]:
+    """Put together what follows on the results: notes, prompts by their ids (the `first` is the task), environment."""
+    return tuple(_parts(prompts, notes, environment, first=first))
+
+
+def _parts(
+    prompts: Sequence[str], notes: Sequence[str], environment: str, *, first: bool
+) -> Iterator[Passage | PromptContent]:
+    for note in notes:
+        yield Passage(kind=PassageKind.NOTE, text=f"<note>\n{note}\n</note>")
+    for prompt_id in prompts:
+        if first:
+            yield Passage(kind=PassageKind.TASK, text="<task>")
+        yield PromptContent(prompt_id=prompt_id)
+        if first:
+            yield Passage(kind=PassageKind.TASK, text="</task>")
+    if environment:
+        yield Passage(kind=PassageKind.ENVIRONMENT, text=f"<environment>\n{environment}\n</environment>")

@@ -1,0 +1,114 @@
+"""What the machine said and decided while it took an event, as events of its own that the log keeps.
+
+The machine's words and rules may change with every version; these events are what a later one goes by.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from treadle.engine.calls import find
+from treadle.engine.effects import Effect, Notify
+from treadle.engine.state import State, replace
+from treadle.protocol.errors import StoreError
+from treadle.protocol.events import CallFinished, Event
+from treadle.protocol.notifications import (
+    CallChanged,
+    CallStatus,
+    ChecklistChanged,
+    ModelChanged,
+    Notification,
+    PromptDelivered,
+    QuestionAsked,
+    RetryScheduled,
+    TurnEnded,
+    TurnStarted,
+)
+from treadle.protocol.permissions import Question
+from treadle.protocol.sealed import (
+    ChecklistUpdated,
+    ModelReplaced,
+    PromptsDelivered,
+    QuestionPut,
+    ResultMade,
+    RetryPlanned,
+    Sealed,
+    TurnSettled,
+)
+from treadle.protocol.tools import CallResult
+
+
+def sealed(before: State, event: Event, after: State, effects: Sequence[Effect]) -> Iterator[Sealed]:
+    """Give the events that belong behind this one, in the order in which surfaces are notified."""
+    turn = before.turns
+    brought = event.data.result if isinstance(event.data, CallFinished) else None
+    known = {question.id for question in before.questions}
+    for effect in effects:
+        if not isinstance(effect, Notify):
+            continue
+        match effect.notification:
+            case TurnStarted(turn=number):
+                turn = number
+            case PromptDelivered(prompt_id=prompt_id):
+                yield PromptsDelivered(turn=turn, prompt_ids=(prompt_id,))
+            case QuestionAsked(question=question) if question.id not in known:
+                yield QuestionPut(question=_without_call(question, after))
+            case TurnEnded(outcome=outcome):
+                yield TurnSettled(turn=turn, outcome=outcome, state=written(after))
+            case told:
+                yield from _of_call_or_model(told, brought)
+
+
+def _of_call_or_model(told: Notification, brought: CallResult | None) -> Iterator[Sealed]:
+    match told:
+        case CallChanged(status=CallStatus.FINISHED, result=CallResult() as result) if result is not brought:
+            yield ResultMade(call_id=told.call.id, result=result)
+        case RetryScheduled(attempt=attempt, seconds=seconds, most=most):
+            yield RetryPlanned(attempt=attempt, seconds=seconds, most=most)
+        case ModelChanged(model=model, why=why) if why:
+            yield ModelReplaced(model=model, why=why)
+        case ChecklistChanged(text=text):
+            yield ChecklistUpdated(text=text)
+        case _:
+            return
+
+
+def _without_call(question: Question, state: State) -> Question:
+    """Leave out what the events of the question's call say already."""
+    call = find(state, question.call_id)
+    if call is None:
+        return question
+    same = question.decision == call.decision
+    return replace(
+        question,
+        preview=None,
+        decision=None if same else question.decision,
+        accesses=(),
+        arguments={},
+        copy=None,
+    )
+
+
+def as_put(question: Question, put: Question) -> Question:
+    """Give a question the words with which it was put."""
+    decision = put.decision or question.decision
+    return replace(question, text=put.text, options=put.options, more=put.more, decision=decision)
+
+
+def written(state: State) -> dict[str, object]:
+    """Write a state down whole, as the log keeps it."""
+    builtins: dict[str, object] = msgspec.to_builtins(state, order="deterministic")
+    return builtins
+
+
+def read(builtins: dict[str, object]) -> State:
+    """Read a state that was written down; raises `StoreError`."""
+    try:
+        return msgspec.convert(builtins, State)
+    except msgspec.ValidationError as error:
+        raise StoreError(
+            "log-damaged",
+            "The state at the end of a turn cannot be read.",
+            why=str(error),
+            fix="Update Treadle if the session was written with a newer version.",
+        ) from error

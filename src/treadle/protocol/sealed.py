@@ -1,0 +1,95 @@
+"""What the machine itself says and decides, as the log keeps it: parts of a user message, and events of its own."""
+
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from treadle.protocol.base import Record, Tagged
+from treadle.protocol.notifications import TurnOutcome
+from treadle.protocol.permissions import Question
+from treadle.protocol.tools import CallResult
+
+
+class PassageKind(StrEnum):
+    """What a text of Treadle's own in a user message is: the frame of the task, a note, or the environment."""
+
+    TASK = "task"
+    NOTE = "note"
+    ENVIRONMENT = "environment"
+
+
+class Passage(Tagged, frozen=True, kw_only=True, tag="passage"):
+    """A text of Treadle's own in a user message, as the model reads it."""
+
+    kind: PassageKind
+    text: str
+
+
+class PromptContent(Tagged, frozen=True, kw_only=True, tag="prompt_content"):
+    """The place of a prompt in a user message: what it held when it was delivered."""
+
+    prompt_id: str
+
+
+class SealedResult(Record, frozen=True, kw_only=True):
+    """The place of a call's result in a user message. `text` is read where the result has no content of its own."""
+
+    call_id: str
+    text: str = ""
+
+
+class PromptsDelivered(Tagged, frozen=True, kw_only=True, tag="prompts_delivered"):
+    """These prompts left the queue for the next user message of this turn; the first ones begin it."""
+
+    turn: int
+    prompt_ids: tuple[str, ...]
+
+
+class ResultMade(Tagged, frozen=True, kw_only=True, tag="result_made"):
+    """What the model reads as the outcome of a call where that is not what the call itself brought, if it ran."""
+
+    call_id: str
+    result: CallResult
+
+
+class QuestionPut(Tagged, frozen=True, kw_only=True, tag="question_put"):
+    """The user is asked. What the question shows of its call is not repeated: its judgement and its result hold it."""
+
+    question: Question
+
+
+class RetryPlanned(Tagged, frozen=True, kw_only=True, tag="retry_planned"):
+    """The request that failed goes out again after `seconds`: the `attempt`th time of `most`."""
+
+    attempt: int
+    seconds: float
+    most: int
+
+
+class ModelReplaced(Tagged, frozen=True, kw_only=True, tag="model_replaced"):
+    """Another model, `provider/name`, is called from here on without the user having asked for it."""
+
+    model: str
+    why: str
+
+
+class ChecklistUpdated(Tagged, frozen=True, kw_only=True, tag="checklist_updated"):
+    """The task's checklist is this Markdown now."""
+
+    text: str
+
+
+class TurnSettled(Tagged, frozen=True, kw_only=True, tag="turn_settled"):
+    """A turn is over. `state` is the machine's whole state after it, in which the next turn may have begun.
+
+    The session goes on from there: what was before is never run again by another version of the machine.
+    """
+
+    turn: int
+    outcome: TurnOutcome
+    state: dict[str, Any]
+
+
+Sealed: TypeAlias = (
+    PromptsDelivered | ResultMade | QuestionPut | RetryPlanned | ModelReplaced | ChecklistUpdated | TurnSettled
+)
+"""What the machine said and decided; each follows on the event that was its cause."""

@@ -1,0 +1,137 @@
+"""What the log alone tells: a version of Treadle with other words and defaults reads the same session off it."""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.engine.exploring import BOUNDED, World, walk
+from tests.engine.world import check_messages
+from treadle.context.notified import notifications
+from treadle.context.reader import read_transcript
+from treadle.engine import model_call, replies, texts, tool_call, turns
+from treadle.engine.advance import fold
+from treadle.engine.history import last_state, read_past
+from treadle.protocol.codec import decode_data, encode
+from treadle.protocol.errors import DriftError
+from treadle.protocol.events import CallJudged, Event, Limits
+from treadle.protocol.models import ToolProtocol
+from treadle.protocol.notifications import (
+    CallChanged,
+    CallStatus,
+    ChecklistChanged,
+    MessageDone,
+    ModelChanged,
+    Notification,
+    PromptDelivered,
+    QuestionAsked,
+    RetryScheduled,
+    TurnEnded,
+    TurnStarted,
+)
+from treadle.protocol.sealed import TurnSettled
+
+_SHOWN = (
+    CallChanged,
+    ChecklistChanged,
+    MessageDone,
+    ModelChanged,
+    PromptDelivered,
+    QuestionAsked,
+    RetryScheduled,
+    TurnEnded,
+    TurnStarted,
+)
+
+
+def wander(seed: int, moves: int = 80) -> World:
+    """Drive a session at random."""
+    chance = random.Random(seed)
+    return walk(chance, BOUNDED if chance.random() < 0.4 else Limits(max_steps=8, max_retries=2), longest=moves)
+
+
+def stored(log: list[Event]) -> list[Event]:
+    """Give the events as they come back from the log."""
+    return [Event(seq=one.seq, at=one.at, source=one.source, data=decode_data(encode(one.data))) for one in log]
+
+
+def shown(told: list[Notification]) -> list[Notification]:
+    """What a person sees of a past session; in a call, what came of it."""
+    return [
+        one
+        for one in told
+        if isinstance(one, _SHOWN) and not (isinstance(one, CallChanged) and one.status is not CallStatus.FINISHED)
+    ]
+
+
+@contextmanager
+def another_version() -> Iterator[None]:
+    """Have other words, delays and defaults than the session was written with."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (texts, tool_call, model_call, turns, replies):
+            for name, value in vars(module).items():
+                if isinstance(value, str) and name.isupper():
+                    patch.setattr(module, name, f"other {name}")
+        for name in ("denied", "asked", "rejected", "amended", "discarded", "guidance", "in_a_loop", "more_steps"):
+            patch.setattr(texts, name, lambda *_, **__: "other")
+        patch.setattr(replies, "_delay", lambda *_: 99.0)
+        yield
+
+
+def sent(log: list[Event]) -> Any:
+    return read_transcript(log).messages(ToolProtocol.NATIVE)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_another_version_reads_the_same_session(seed: int) -> None:
+    world = wander(seed)
+    log = stored(world.log)
+    expected = (world.transcript.messages(ToolProtocol.NATIVE), shown(world.told()), world.state)
+    with another_version():
+        assert sent(log) == expected[0]
+        assert shown(list(notifications(log))) == expected[1]
+        assert fold(log) == expected[2]
+        assert read_past(log).state == expected[2]
+        check_messages(sent(log))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_was_before_the_end_of_a_turn_is_not_needed_for_the_state(seed: int) -> None:
+    log = wander(seed, moves=150).log
+    ends = [index for index, event in enumerate(log) if isinstance(event.data, TurnSettled)]
+    for end in ends:
+        assert fold(log[end:]) == fold(log) == last_state(log)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 10_000), st.data())
+def test_a_log_that_lacks_or_repeats_an_event_ends_in_a_typed_error_or_can_be_read(
+    seed: int, data: st.DataObject
+) -> None:
+    log = wander(seed, moves=50).log
+    at = data.draw(st.integers(0, len(log) - 1))
+    match data.draw(st.sampled_from(["lost", "doubled", "moved"])):
+        case "lost":
+            log = [*log[:at], *log[at + 1 :]]
+        case "doubled":
+            log = [*log[: at + 1], log[at], *log[at + 1 :]]
+        case _:
+            log = [*log[:at], *log[at + 1 :], log[at]]
+    list(notifications(log))
+    sent(log)
+    with suppress(DriftError):
+        fold(log)
+    with suppress(DriftError):
+        read_past(log)
+
+
+def test_the_error_names_the_event_that_does_not_fit() -> None:
+    log = wander(16).log
+    judged = next(event for event in log if isinstance(event.data, CallJudged))
+    with pytest.raises(DriftError, match=rf"Event {judged.seq} .*CallJudged") as raised:
+        fold([*log[: log.index(judged) - 1], judged])
+    assert (raised.value.code, raised.value.seq) == ("log-drift", judged.seq)
