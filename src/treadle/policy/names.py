@@ -101,6 +101,8 @@ _PLAIN_ENDINGS = (
 )
 """Endings by which few files are secrets: a pattern with one is judged by the files that it stands for now."""
 _ORDINARY_ENDINGS = (".json", ".yml", ".yaml", ".toml", ".md", ".py", ".cnf", *_PLAIN_ENDINGS)
+_MOST_STARS = 2
+_SHAPES = {UNKNOWN: ".*", STAR: ".*", ANY: "."}
 _SEPARATORS = re.compile(r"[/\\\uff0f\uff3c]")
 _ODD = frozenset(":~")
 _IGNORABLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
@@ -256,8 +258,6 @@ def _first_fit(pattern: str, samples: Iterable[str]) -> str | None:
     return next(filter(shape.fullmatch, samples), None)
 
 
-_MOST_STARS = 2
-_SHAPES = {UNKNOWN: ".*", STAR: ".*", ANY: "."}
 _WILD_RUN = re.compile(f"[{UNKNOWN}{STAR}]+")
 
 

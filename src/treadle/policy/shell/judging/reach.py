@@ -41,10 +41,8 @@ _TREES = re.compile(r"/+|/(home|root|etc|usr|var|bin|sbin|lib\w*|boot|opt|srv|Us
 _CUTS = re.compile(r"[;&|\n(){}`!%]+")
 _BLANKS = re.compile(r"[\s,\[\]\"']+")
 _TOKENS = re.compile(r"[\s'\"`()\[\]{};,<>|&=!]+")
-_DESTROYS = frozenset({"delete-tree", "delete-all", "delete-list", "write-outside", "control-write", "reach"})
-
-
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
+_DESTROYS = frozenset({"delete-tree", "delete-all", "delete-list", "write-outside", "control-write", "reach"})
 
 
 def judge_reach(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
