@@ -27,9 +27,8 @@ _NEVER = frozenset(
         """
         su curl wget aria2c http https xh ssh scp sftp rsync nc ncat socat telnet ftp npx bunx pnpx uvx pipx dlx pkgx
         nix-shell rm dd shred eval sed awk gawk mawk nawk find expect ed ex vi vim nvim view nano
-        strace ltrace flock watch script chrt taskset setarch valgrind xvfb-run torsocks proxychains
-        proxychains4 busybox toybox fakeroot pipenv unbuffer rlwrap numactl prlimit emacs emacsclient less more
-        man gdb lldb at batch crontab make-shell osascript just task tox nox direnv
+        flock watch script pipenv emacs emacsclient less more man gdb lldb at batch crontab make-shell osascript just
+        task tox nox direnv
         """
     )
 )

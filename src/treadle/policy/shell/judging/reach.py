@@ -53,7 +53,7 @@ def judge_reach(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         what = _place(text, scene) if is_static(text) and text else None
         if what is not None:
             return [dangerous("reach", f"{name} is given {text}, {what}, and may do anything with it")]
-    given = words if name in _CONTAINERS else ()
+    given = () if _CONTAINERS.isdisjoint((name, *words)) else words
     mounted = [found for word in given for place in _mounted(word) for found in scene.path(place, PathOp.WRITE)]
     return [found for found in mounted if found.risk is Risk.CRITICAL]
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, is_static, shown
+from treadle.policy.marks import UNKNOWN, is_static, shown, split_words
 from treadle.policy.shell.judging.many import breadth_of, judge_each
 from treadle.policy.shell.judging.scene import Breadth, Feed, Scene
 from treadle.policy.shell.judging.surroundings import judge_assignment
@@ -28,7 +28,13 @@ _TABLES = {
     -0rtpxo -a: -d: -E: -I: -i? -J: -L: -l? -n: -P: -R: -S: -s: -e? -j: --null --arg-file: --delimiter: --replace?
     --max-lines? --max-args: --max-procs: --max-chars: --no-run-if-empty --verbose --jobs:
 """),
-    **dict.fromkeys(("nohup", "setsid", "exec", "builtin"), read_table("-clfw -a:")),
+    **dict.fromkeys(
+        split_words("""
+        nohup setsid exec builtin busybox toybox strace ltrace chrt taskset setarch linux32 linux64 valgrind caffeinate
+        unbuffer rlwrap numactl prlimit fakeroot eatmydata xvfb-run dbus-run-session torsocks proxychains proxychains4
+        """),
+        read_table("-clfw -a: -o: -e: -p:"),
+    ),
 }
 """Wrappers with their options; any other program that runs another one is searched for it."""
 
@@ -52,6 +58,8 @@ def unwrap(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     arguments = read_arguments(_TABLES[name], words, permute=False)
     findings = _options(name, arguments, scene)
     inner = arguments.operands[1:] if name == "timeout" else arguments.operands
+    while name not in _NO_RISK and inner and inner[0].isdigit():
+        inner = inner[1:]
     if name not in _NO_RISK:
         findings.append(Finding(Risk.EXECUTE, "wrapper", f"{name} runs another command"))
     if not inner:
