@@ -1,7 +1,7 @@
 """The one JSON codec, and the upgrade of old records."""
 
-import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -9,6 +9,7 @@ import msgspec
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import SCHEMA_VERSION, EventData, Source
 from treadle.protocol.notifications import Notification
+from treadle.protocol.patterns import regex
 
 T = TypeVar("T")
 
@@ -17,13 +18,26 @@ Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 UPGRADES: dict[int, Upgrade] = {}
 """From the version that is the key to the next one: takes and returns the decoded JSON of an event's data."""
 
-_HALF = re.compile("[\ud800-\udfff]")
-_HALF_OR_BACKSLASH = re.compile(rf"{_HALF.pattern}|\\")
+_HALF = regex("[\ud800-\udfff]")
+_HALF_OR_BACKSLASH = regex(rf"{_HALF.pattern}|\\")
 
 _encoder = msgspec.json.Encoder(order="deterministic")
-_data_decoder: msgspec.json.Decoder[EventData] = msgspec.json.Decoder(EventData)
-_source_decoder = msgspec.json.Decoder(Source)
-_notification_decoder: msgspec.json.Decoder[Notification] = msgspec.json.Decoder(Notification)
+
+
+@cache
+def _data_decoder() -> "msgspec.json.Decoder[EventData]":
+    """Make the decoder when something is read: to look through so many types takes milliseconds."""
+    return msgspec.json.Decoder(EventData)
+
+
+@cache
+def _source_decoder() -> "msgspec.json.Decoder[Source]":
+    return msgspec.json.Decoder(Source)
+
+
+@cache
+def _notification_decoder() -> "msgspec.json.Decoder[Notification]":
+    return msgspec.json.Decoder(Notification)
 
 
 def encode(value: object) -> bytes:
@@ -80,7 +94,7 @@ def decode_data(raw: bytes, version: int = SCHEMA_VERSION) -> EventData:
         )
     try:
         if version == SCHEMA_VERSION:
-            return _data_decoder.decode(raw)
+            return _data_decoder().decode(raw)
         record = msgspec.json.decode(raw)
         for step in range(version, SCHEMA_VERSION):
             record = UPGRADES[step](record)
@@ -92,7 +106,7 @@ def decode_data(raw: bytes, version: int = SCHEMA_VERSION) -> EventData:
 def decode_source(raw: bytes) -> Source:
     """Decode where an event came from; raises `StoreError`."""
     try:
-        return _source_decoder.decode(raw)
+        return _source_decoder().decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise _damaged("The source of an event of the log cannot be read.", error) from error
 
@@ -103,7 +117,7 @@ def _damaged(what: str, error: msgspec.MsgspecError | UnicodeDecodeError) -> Sto
 
 def decode_notification(raw: bytes) -> Notification:
     """Decode a notification, for surfaces in another process."""
-    return _notification_decoder.decode(raw)
+    return _notification_decoder().decode(raw)
 
 
 def schemas() -> dict[str, dict[str, Any]]:
