@@ -54,7 +54,7 @@ def test_a_decision_explains_each_part() -> None:
             reasons=(
                 Reason(
                     rule="unknown-program",
-                    text=("npm can run code of the project or of packages, whatever its arguments are"),
+                    text="npm is not known to only read",
                 ),
                 Reason(rule="mode", text="mode ask asks"),
             ),

@@ -236,5 +236,5 @@ def test_a_bare_repository_may_share_its_settings(tmp_path: Path) -> None:
 
 
 def test_git_does_not_compare_what_is_in_other_repositories_unasked() -> None:
-    assert _class("git diff --submodule=log", _view(_PLAIN)) is CommandClass.READ_ONLY
+    assert _class("git diff --stat", _view(_PLAIN)) is CommandClass.READ_ONLY
     assert _class("git log -p --submodule=diff", _view(_PLAIN)) is CommandClass.NEEDS_CONFIRMATION

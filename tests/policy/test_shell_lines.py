@@ -9,11 +9,11 @@ from treadle.policy.classify import classify_command
 from treadle.policy.context import FileFacts, FileKind
 from treadle.policy.decide import decide
 from treadle.policy.findings import CommandClass
-from treadle.policy.shell.cursor import MAX_READ, MAX_TRIED, Cursor
-from treadle.policy.shell.parse import script_until
-from treadle.policy.shell.readers import readers
-from treadle.policy.shell.scene import MAX_EFFORT, Effort
-from treadle.policy.shell.syntax import TooLongError
+from treadle.policy.shell.grammar.cursor import MAX_READ, MAX_TRIED, Cursor
+from treadle.policy.shell.grammar.parse import script_until
+from treadle.policy.shell.grammar.syntax import TooLongError
+from treadle.policy.shell.judging.scene import MAX_EFFORT, Effort
+from treadle.policy.shell.tables.readers import readers
 from treadle.protocol.permissions import Mode, Verdict
 from treadle.protocol.tools import Risk, RunCommand, ToolSpec, ToolTraits
 
@@ -86,9 +86,9 @@ def test_danger_behind_more_commands_than_are_followed_is_seen(joint: str) -> No
     assert _class(joint.join([*["true"] * 600, 'sh -c "$(cat a)"'])) is CommandClass.DANGEROUS
 
 
-def test_of_very_many_redirections_both_ends_are_followed() -> None:
+def test_what_very_many_redirections_hide_is_seen() -> None:
     judged = classify_command("echo a" + " >x" * 2000, ROOT, context())
-    assert [found.rule for part in judged.parts for found in part.findings if found.always_asks] == ["budget"]
+    assert [found.rule for found in judged.findings if found.always_asks] == ["budget"]
     assert _class("echo a" + " >x" * 500 + " >.git/config") is CommandClass.DANGEROUS
 
 

@@ -25,7 +25,9 @@ def _verdict(line: str, mode: Mode) -> Verdict:
     "line",
     ["ed notes <<< w", "ex notes", "patch -p1 < a.diff", "unzip a.zip", "tar xf a.tar", "tar --extract --file=a.tar",
      "cp -r template/. .", "cp -a template other", "mv template other", "rsync -a template/ .", "cp -r wide other",
-     "gzip -r .", "cd plain; cp -r ../template/. .."],
+     "gzip -r .",
+     "cp -r plain other", "mv plain other", "cp -S.md a b", "cp -t . a", "tar czf a.tgz plain",
+     "cd plain; cp -r ../template/. .."],
 )  # fmt: skip
 def test_a_line_that_does_not_say_what_it_writes_asks(line: str, mode: Mode) -> None:
     assert _verdict(line, mode) is Verdict.REQUIRE_USER_CONFIRMATION
@@ -33,7 +35,7 @@ def test_a_line_that_does_not_say_what_it_writes_asks(line: str, mode: Mode) -> 
 
 @pytest.mark.parametrize("mode", [Mode.EDITS, Mode.AUTO])
 @pytest.mark.parametrize(
-    "line", ["cp -r plain other", "mv plain other", "rsync -a plain/ other/", "tar czf a.tgz plain", "gzip a", "cp a b"]
+    "line", ["cp a b", "cp -p a b", "mv a b", "touch a", "mkdir -p a/b", "ls | tee a", "gzip a", "sed -i s/a/b/ a"]
 )
 def test_a_line_that_writes_what_it_names_runs(line: str, mode: Mode) -> None:
     assert _verdict(line, mode) is Verdict.ALLOW

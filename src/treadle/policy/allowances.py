@@ -1,19 +1,62 @@
-"""What a person allowed from now on, as rules, and the decision that offers it."""
+"""What a person allowed from now on, as rules, and the decision that offers it or says what would run by itself."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import msgspec
 
-from treadle.policy.alternatives import run_by_themselves
 from treadle.policy.context import PolicyContext
 from treadle.policy.decide import decide
 from treadle.policy.operations import PathOp
 from treadle.policy.rules import Rule, Ruleset, Scope
 from treadle.policy.suggest import suggest_rules
-from treadle.protocol.permissions import Allowance, Decision, Verdict
-from treadle.protocol.tools import Access, ToolSpec
+from treadle.protocol.permissions import Allowance, Decision, Part, Verdict
+from treadle.protocol.tools import Access, RunCommand, ToolSpec
+
+_MOST = 3
+_TRIED = 8
+_LONGEST = 200
+_SAYS_NOTHING = frozenset(
+    {"cd", "echo", "printf", "true", "false", ":", "test", "[", "[[", "export", "set", "pwd", "&"}
+)
+"""Commands that nobody calls for themselves."""
+
+
+def run_by_themselves(
+    decision: Decision, spec: ToolSpec, accesses: Sequence[Access], context: PolicyContext
+) -> tuple[str, ...]:
+    """Name commands of a denied or asked line that run alone; each was judged alone, so that it is true."""
+    match accesses:
+        case [RunCommand(command=command, cwd=cwd)] if len(decision.parts) > 1:
+            pass
+        case _:
+            return ()
+    lines = islice(dict.fromkeys(_candidates(decision.parts, command)), _TRIED)
+    allowed = (line for line in lines if _runs(line, cwd, spec, context))
+    return tuple(islice(allowed, _MOST))
+
+
+def _candidates(parts: Sequence[Part], command: str) -> Iterator[str]:
+    """Give the allowed commands that mean the same alone: the line gives them nothing but perhaps their directory."""
+    first = parts[0]
+    lead = f"{first.text} && " if first.text.startswith("cd ") and first.verdict is Verdict.ALLOW else ""
+    if any(part.text.startswith(("cd ", "pushd ", "popd")) for part in parts[1:]):
+        return
+    for part in parts:
+        words = part.text.split()
+        before = command.partition(part.text)[0].rstrip()
+        is_fed = before.endswith("|") and not before.endswith("||")
+        says_something = bool(words) and words[0] not in _SAYS_NOTHING and "$" not in part.text
+        if part.verdict is Verdict.ALLOW and says_something and not is_fed:
+            yield f"{lead}{part.text}"
+
+
+def _runs(line: str, cwd: str, spec: ToolSpec, context: PolicyContext) -> bool:
+    if len(line) > _LONGEST:
+        return False
+    return decide(spec, {"command": line}, (RunCommand(command=line, cwd=cwd),), context).verdict is Verdict.ALLOW
 
 
 def allowance_of(rule: Rule) -> Allowance:

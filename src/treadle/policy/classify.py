@@ -4,25 +4,24 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from treadle.policy.context import FileFacts, FileView, PolicyContext
+from treadle.policy.context import PolicyContext, RememberedFiles
 from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, unfollowed
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.operations import PathOp
-from treadle.policy.paths import Where, check_path
-from treadle.policy.shell.expand import ExpansionBudgetError, Variables
-from treadle.policy.shell.outside import may_bring_text
-from treadle.policy.shell.parse import parse
-from treadle.policy.shell.precheck import has_lookalikes, hidden_characters
-from treadle.policy.shell.programs import MAX_NESTING, judge_command
-from treadle.policy.shell.scene import Effort, EffortError, Scene, Trace
-from treadle.policy.shell.sequences import judge_sequence
-from treadle.policy.shell.sweep import SWEEP_EFFORT, sweep
-from treadle.policy.shell.syntax import Script, ShellSyntaxError, TooLongError
-from treadle.policy.shell.walk import JudgedCommand, PartsBudgetError, Walk
+from treadle.policy.paths import Where, check_path, usable_roots
+from treadle.policy.shell.grammar.expand import ExpansionBudgetError, Variables
+from treadle.policy.shell.grammar.parse import parse
+from treadle.policy.shell.grammar.precheck import has_lookalikes, hidden_characters
+from treadle.policy.shell.grammar.syntax import ShellSyntaxError, TooLongError
+from treadle.policy.shell.judging.git import OF_THE_REPOSITORY
+from treadle.policy.shell.judging.network import may_bring_text
+from treadle.policy.shell.judging.programs import MAX_NESTING, judge_command
+from treadle.policy.shell.judging.scene import EffortError, Scene, Trace
+from treadle.policy.shell.judging.walk import JudgedCommand, PartsBudgetError, Walk
+from treadle.policy.shell.judging.whole_line import judge_sequence, sweep
 from treadle.protocol.tools import Risk
 
 MAX_LINE_BYTES = 64 * 1024
-MAX_LAST_COMMANDS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +60,9 @@ def _unjudged(command: str, cwd: str, context: PolicyContext, error: Exception) 
 
 
 def _scene(cwd: str, context: PolicyContext) -> Scene:
+    files = RememberedFiles(context.files)
     return Scene(
-        context=context,
+        context=replace(context, files=files, usable=usable_roots(context, files)),
         cwds=(cwd,),
         variables=Variables(context.home, {"PWD": cwd}),
         judge_script=_judge_script,
@@ -72,7 +72,7 @@ def _scene(cwd: str, context: PolicyContext) -> Scene:
 
 def _classified(command: str, cwd: str, context: PolicyContext) -> CommandJudgement:
     scene = _scene(cwd, context)
-    findings = _precheck(command, cwd, context)
+    findings = _precheck(command, cwd, scene.context)
     parts: list[JudgedCommand] = []
     if len(command.encode(errors="replace")) > MAX_LINE_BYTES:
         findings.append(unfollowed("budget", f"the line is longer than {MAX_LINE_BYTES} bytes"))
@@ -108,32 +108,11 @@ def commands_of(command: str, cwd: str, context: PolicyContext) -> list[tuple[st
 def only_reads(command: str, cwd: str, context: PolicyContext) -> bool:
     """Whether a line does nothing but read, were its repository a plain one: no part of it needs programs of git's.
 
-    It tells what git can be kept from, never a verdict: settings and the index count as if they were not there.
+    It tells what git can be kept from, never a verdict.
     """
-    plain = replace(context, trusted=True, untrusted=(), files=_WithoutSettings(context.files))
-    return classify_command(command, cwd, plain).command_class is CommandClass.READ_ONLY
-
-
-@dataclass(frozen=True, slots=True)
-class _WithoutSettings:
-    """Files as they are, but for what is named like a part of a repository, and for what is staged."""
-
-    files: FileView
-
-    def resolve(self, path: str) -> str:
-        return self.files.resolve(path)
-
-    def facts(self, path: str) -> FileFacts | None:
-        return None if path.endswith(("/.git", "/HEAD", "/config", "/config.worktree")) else self.files.facts(path)
-
-    def names(self, path: str) -> tuple[str, ...]:
-        return self.files.names(path)
-
-    def read_config(self, path: str) -> str | None:  # noqa: ARG002 - as if there were none
-        return None
-
-    def read_index(self, path: str) -> bytes | None:  # noqa: ARG002 - as if there were none
-        return b""
+    judged = classify_command(command, cwd, replace(context, trusted=True, untrusted=()))
+    found = [*judged.findings, *(one for part in judged.parts for one in part.findings)]
+    return all(one.rule == OF_THE_REPOSITORY or class_of([one]) is CommandClass.READ_ONLY for one in found)
 
 
 def _brings_text(command: str, parts: Sequence[JudgedCommand], findings: Sequence[Finding], scene: Scene) -> bool:
@@ -153,7 +132,8 @@ def _precheck(command: str, cwd: str, context: PolicyContext) -> list[Finding]:
         findings.append(dangerous("hidden-characters", f"the line contains {', '.join(hidden)}"))
     if len(command) <= MAX_LINE_BYTES and has_lookalikes(command):
         findings.append(unfollowed("look-alikes", "a word mixes look-alike letters"))
-    if check_path(cwd, PathOp.LIST, "/", context).where is not Where.INSIDE:
+    is_root = cwd in context.roots and context.files.resolve(cwd) in context.usable
+    if not is_root and check_path(cwd, PathOp.LIST, "/", context).where is not Where.INSIDE:
         findings.append(Finding(Risk.READ_OUTSIDE, "outside", f"runs in {cwd}, outside the workspace"))
     if not command.strip():
         findings.append(unfollowed("empty", "the line is empty"))
@@ -183,25 +163,12 @@ def _walk(command: str, scene: Scene) -> tuple[list[JudgedCommand], list[Finding
     except (PartsBudgetError, ExpansionBudgetError, EffortError) as error:
         if scene.depth and isinstance(error, EffortError):
             raise
-        return walk.parts, [_TOO_LONG, *_end(script, scene), *sweep(_ends(command), scene)]
+        return walk.parts, [_TOO_LONG, *sweep(_ends(command), scene)]
     if not joined:
         return walk.parts, together
     # The shell takes the break out before it looks at words, so what stands around it may be one word.
     parts, findings = _walk(command.replace("\\\n", ""), scene)
     return [*walk.parts, *parts], [unfollowed("syntax", "a line break is inside a word"), *together, *findings]
-
-
-def _end(script: Script, scene: Scene) -> list[Finding]:
-    """Look for danger in the last commands of a script that holds too many: what is to be hidden stands at an end."""
-    last = tuple(
-        replace(pipeline, commands=pipeline.commands[-MAX_LAST_COMMANDS:])
-        for pipeline in script.pipelines[-MAX_LAST_COMMANDS:]
-    )
-    walk = Walk()
-    effort = scene.effort if scene.depth else Effort(SWEEP_EFFORT)
-    with suppress(PartsBudgetError, ExpansionBudgetError, EffortError):
-        walk.script(replace(script, pipelines=last), replace(scene, is_guess=True, effort=effort))
-    return [found for part in walk.parts for found in part.findings if found.risk is Risk.CRITICAL]
 
 
 def _judge_script(text: str, scene: Scene) -> list[Finding]:

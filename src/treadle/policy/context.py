@@ -1,13 +1,16 @@
 """What a decision depends on besides the call itself."""
 
+import posixpath
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from treadle.policy.rules import Ruleset
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
+
+_T = TypeVar("_T")
 
 MAX_NAMES = 10_000
 """As many names of a directory are seen at most; where there are so many there may be more."""
@@ -57,6 +60,39 @@ class FileView(Protocol):
         ...
 
 
+class _Answers(dict[str, _T]):
+    """What was answered for each path, asked when it is first looked up."""
+
+    def __init__(self, ask: Callable[[str], _T]) -> None:
+        super().__init__()
+        self._ask = ask
+
+    def __missing__(self, path: str) -> _T:
+        found = self[path] = self._ask(path)
+        return found
+
+
+class RememberedFiles:
+    """Files as they were when first looked at: a judgement asks the same of many a path, and goes by one answer."""
+
+    def __init__(self, files: FileView) -> None:
+        self._files = files
+        self.resolve = _Answers(self._resolve).__getitem__
+        self.facts = _Answers(files.facts).__getitem__
+        self.names = _Answers(files.names).__getitem__
+        self.read_config = _Answers(files.read_config).__getitem__
+        self.read_index = files.read_index
+
+    def _resolve(self, path: str) -> str:
+        """Resolve a path by way of its folder, which is known for most; only links are followed from the root."""
+        folder, name = posixpath.split(path)
+        if not name or folder in ("", "/") or path != posixpath.normpath(path) or path.startswith(("//", "/proc/")):
+            return self._files.resolve(path)
+        joined = posixpath.join(self.resolve(folder), name)
+        facts = self.facts(joined)
+        return joined if facts is None or facts.kind is not FileKind.LINK else self._files.resolve(path)
+
+
 def _not_listed(path: str) -> str:  # noqa: ARG001 - no ignore file is known
     return ""
 
@@ -72,7 +108,7 @@ class PolicyContext:
     where from. `approved` are classes of risk that the user lets run beyond the mode. `own` names directories of
     Treadle that the user put inside a workspace, which are protected there. `state` names the directories of Treadle's
     own data and rules; `rules` are the user's and the project's. `listed` says which ignore file lists a path, with its
-    line; empty where none does.
+    line; empty where none does. `usable` are the resolved roots that may be a workspace, once they were found out.
     """
 
     mode: Mode
@@ -91,6 +127,7 @@ class PolicyContext:
     approved: frozenset[Risk] = frozenset()
     rules: Ruleset = field(default_factory=Ruleset)
     listed: Callable[[str], str] = _not_listed
+    usable: tuple[str, ...] = ()
 
     @property
     def confined(self) -> bool:

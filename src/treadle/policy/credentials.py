@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from treadle.policy.secret_formats import looks_random
-from treadle.policy.shell.dangers import VARIABLES_SECRET
+from treadle.policy.shell.tables.dangers import VARIABLES_SECRET
 
 IN_HOME = (
     ".netrc",

@@ -15,9 +15,9 @@ from treadle.policy.modes import verdict_for
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path, refusal
 from treadle.policy.rules import Places, Rule, Scope, Subject, apply_rules, reason_of
-from treadle.policy.shell.publishing import PUBLISHES
-from treadle.policy.shell.scene import Trace
-from treadle.policy.shell.walk import JudgedCommand
+from treadle.policy.shell.judging.publishing import PUBLISHES
+from treadle.policy.shell.judging.scene import Trace
+from treadle.policy.shell.judging.walk import JudgedCommand
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.codec import encode
 from treadle.protocol.permissions import Decision, Mode, Part, Reason, Verdict

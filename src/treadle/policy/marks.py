@@ -1,7 +1,7 @@
 """Strings with parts that are not known, and what they could stand for.
 
 Control characters stand for what is unknown: `UNKNOWN` any text, `STAR` and `ANY` the glob characters, `SPLIT` a place
-where an unquoted value falls apart, `PIPE` the name of a pipe that `<(…)` makes.
+where an unquoted value falls apart.
 A shell line cannot hold them: the pre-check refuses control characters.
 """
 
@@ -11,19 +11,18 @@ UNKNOWN = "\0"
 STAR = "\1"
 ANY = "\2"
 SPLIT = "\4"
-PIPE = "\5"
 
-MARKS = frozenset((UNKNOWN, STAR, ANY, SPLIT, PIPE))
+MARKS = frozenset((UNKNOWN, STAR, ANY, SPLIT))
 
 
 def is_static(text: str) -> bool:
     """Whether nothing in a text is unknown."""
-    return not any(mark in text for mark in MARKS)
+    return MARKS.isdisjoint(text)
 
 
 def is_glob(text: str) -> bool:
     """Whether a text is known but for its glob characters."""
-    return UNKNOWN not in text and PIPE not in text and (STAR in text or ANY in text)
+    return UNKNOWN not in text and (STAR in text or ANY in text)
 
 
 def as_glob(text: str) -> str:
@@ -46,7 +45,7 @@ def fits(pattern: str, name: str) -> bool:
     return len(name) in places
 
 
-_SHOWN = {UNKNOWN: "…", STAR: "*", ANY: "?", SPLIT: " ", PIPE: "<(…)"}
+_SHOWN = {UNKNOWN: "…", STAR: "*", ANY: "?", SPLIT: " "}
 
 
 def shown(text: str) -> str:

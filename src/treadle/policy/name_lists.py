@@ -6,12 +6,6 @@ ending, a leading dot, or the directory before it.
 
 from treadle.policy.marks import split_words
 
-
-def _sequences(text: str) -> tuple[tuple[str, ...], ...]:
-    """Read paths, one a line, as the names that follow each other."""
-    return tuple(tuple(line.strip().split("/")) for line in text.strip().splitlines())
-
-
 CONTROL_DIRECTORIES = split_words("""
     .git *.git .hg .svn .jj .bzr _darcs .pijul .sl .git-hooks .githooks .git_hooks .husky .lefthook .overcommit
     .treadle .claude .cursor .codex .gemini .cline .clinerules .roo .kilocode .continue .windsurf .opencode .kiro
@@ -24,7 +18,7 @@ CONTROL_DIRECTORIES = split_words("""
     .password-store .bashrc.d .bash_profile.d .profile.d .zshrc.d .oh-my-zsh .oh-my-bash .bash_it .zprezto .fish .tmux
     .xmonad launchagents launchdaemons cron.d cron.daily cron.hourly cron.weekly cron.monthly sudoers.d profile.d
     init.d rc.local.d ld.so.conf.d modprobe.d environment.d pam.d .aiassistant .composer .cabal .opam .sbt .ivy2
-    .luarocks .nuget .micro
+    .luarocks .nuget .micro .config
 """)
 """Directories below which nothing is written unasked."""
 
@@ -68,103 +62,16 @@ CONTROL_FILES = split_words("""
 """)
 """Files that are not written unasked."""
 
-CONTROL_SEQUENCES = _sequences("""
-    .github/workflows
-    .github/actions
-    .github/instructions
-    .github/prompts
-    .github/chatmodes
-    .github/agents
-    .github/skills
-    .github/hooks
-    .github/dependabot.yml
-    .github/dependabot.yaml
-    .gitlab/ci
-    .yarn/releases
-    .yarn/plugins
-    .config/alacritty
-    .config/autostart
-    .config/autostart-scripts
-    .config/awesome
-    .config/code
-    .config/containers
-    .config/cursor
-    .config/direnv
-    .config/elvish
-    .config/emacs
-    .config/fish
-    .config/gh
-    .config/git
-    .config/goose
-    .config/helix
-    .config/hypr
-    .config/i3
-    .config/jetbrains
-    .config/kitty
-    .config/mise
-    .config/nushell
-    .config/nvim
-    .config/opencode
-    .config/pip
-    .config/plasma-workspace
-    .config/powershell
-    .config/pypoetry
-    .config/sublime-text
-    .config/sway
-    .config/systemd
-    .config/tmux
-    .config/treadle
-    .config/uv
-    .config/vscodium
-    .config/wezterm
-    .config/xonsh
-    .config/yarn
-    .config/zed
-    .config/zsh
-    .docker/config.json
-    .docker/cli-plugins
-    .local/bin
-    .local/share/applications
-    .local/share/dbus-1
-    .local/share/systemd
-    .pip/pip.conf
-    .cargo/bin
-    .cargo/config
-    .cargo/config.toml
-    .cargo/env
-    .bundle/config
-    .bundle/plugin
-    .gradle/init.d
-    .gradle/gradle.properties
-    .m2/settings.xml
-    .m2/extensions.xml
-    .npm-global/bin
-    .vnc/xstartup
-    etc/systemd
-    systemd/system
-    systemd/user
-    spool/cron
-    xdg/autostart
-    gradle/wrapper/gradle-wrapper.jar
-    gradle/wrapper/gradle-wrapper.properties
-    .config/composer
-    .config/kak
-    .config/lapce
-    .config/micro
-    .config/npm
-    .config/nuget
-    .config/openbox
-    .config/pnpm
-    .config/qtile
-    .config/sxhkd
-    .config/vim
-    .config/xmonad
-    .fluxbox/startup
-    .kde/autostart
-    .kde4/autostart
-    .stack/config.yaml
-    programs/startup
+CONTROL_PATHS = split_words("""
+    .github/workflows .github/actions .github/instructions .github/prompts .github/chatmodes .github/agents
+    .github/skills .github/hooks .github/dependabot.yml .github/dependabot.yaml .gitlab/ci .yarn/releases .yarn/plugins
+    .docker/config.json .docker/cli-plugins .local/bin .local/share .pip/pip.conf .cargo/bin .cargo/config
+    .cargo/config.toml .cargo/env .bundle/config .bundle/plugin .gradle/init.d .gradle/gradle.properties
+    .m2/settings.xml .m2/extensions.xml .npm-global/bin .vnc/xstartup .stack/config.yaml .fluxbox/startup
+    .kde/autostart .kde4/autostart programs/startup etc/systemd systemd/system systemd/user spool/cron xdg/autostart
+    gradle/wrapper/gradle-wrapper.jar gradle/wrapper/gradle-wrapper.properties
 """)
+"""The same of files and folders that mean something only where they are."""
 
 HOOK_DIRECTORIES = frozenset(split_words("hooks git-hooks githooks git_hooks template-hooks"))
 HOOKS = frozenset(
@@ -182,7 +89,7 @@ SECRET_DIRECTORIES = split_words("""
     .bitcoin .ethereum .monero .near-credentials .cloudflared .aliyun .bluemix .ibmcloud .tccli .saml2aws .okta .chef
     .vault.d .git-credential-cache .identityservice .databricks .heroku .fly .ngrok2 .minikube .pki keychains keyrings
     kwalletd kwallet *.opvault *.agilekeychain *.1pif sudoers.d .kaggle .purple .subversion system-connections .irssi
-    .snowsql .huggingface .mutt .secrets .credentials
+    .snowsql .huggingface .mutt .secrets .credentials application*support
 """)
 """Directories of which nothing is read unasked."""
 
@@ -226,7 +133,7 @@ SECRET_FILES = split_words("""
     key4.db signons.sqlite cookies.sqlite cookies.binarycookies wallet.dat wallet.json *.wallet
     *.wallet.json default_wallet utc--* ewallet.p12 cwallet.sso filezilla.xml sitemanager.xml recentservers.xml
     winscp.ini credentials-config.json datasources.local.xml *.pkcs8 *.secret *.secrets *.credentials .mailrc
-    .xauthority .iceauthority .wget-hsts .rdebug_hist .claude.json debian.cnf .hg-credentials .cookies
+    .xauthority .iceauthority .wget-hsts .rdebug_hist .claude.json debian.cnf .hg-credentials .cookies login*data
 """)
 """Files that are not read unasked."""
 
@@ -244,124 +151,16 @@ SECRET_TEXTS = frozenset(
 )
 """Names of plain texts: only a file that is there is one of them, a pattern such as `*.txt` is not."""
 
-SECRET_SEQUENCES = _sequences("""
-    .docker/config.json
-    .config/gh
-    .config/anthropic
-    .config/code/user/globalstorage
-    .config/composer/auth.json
-    .config/containers
-    .config/filezilla
-    .config/gcloud
-    .config/glab-cli
-    .config/helm/registry
-    .config/lftp
-    .config/msmtp
-    .config/openai
-    .config/pip
-    .config/pypoetry
-    .config/weechat
-    .config/github-copilot
-    .config/op
-    .config/hub
-    .config/tea
-    .config/google-chrome
-    .config/chromium
-    .config/bravesoftware
-    .config/microsoft-edge
-    .config/vivaldi
-    .config/opera
-    .config/discord
-    .config/slack
-    .config/signal
-    .config/bitwarden
-    .config/bitwarden cli
-    .config/keepassxc
-    .config/git/credentials
-    .config/configstore
-    .config/argocd
-    .config/doctl
-    .config/goose
-    .config/hcloud
-    .config/heroku
-    .config/linode-cli
-    .config/netlify
-    .config/neonctl
-    .config/ngrok
-    .config/rclone
-    .config/scw
-    .config/solana
-    .config/stripe
-    .config/supabase
-    .config/turso
-    .config/.wrangler
-    .config/treadle
-    .circleci/cli.yml
-    .travis/config.yml
-    .wrangler/config
-    .supabase/access-token
-    .netlify/config.json
-    .railway/config.json
-    .vercel/auth.json
-    .now/auth.json
-    .expo/state.json
-    .codex/auth.json
-    .composer/auth.json
-    composer/auth.json
-    containers/auth.json
-    opencode/auth.json
-    com.vercel.cli/auth.json
-    io.datasette.llm/keys.json
-    .gemini/oauth_creds.json
-    huggingface/token
-    huggingface/stored_tokens
-    .huggingface/token
-    .pulumi/credentials.json
-    .terraform.d/credentials.tfrc.json
-    .cargo/credentials
-    .cargo/credentials.toml
-    .gem/credentials
-    .mlflow/credentials
-    .snowsql/config
-    .snowflake/connections.toml
-    .dbt/profiles.yml
-    .cf/config.json
-    .mc/config.json
-    .ngc/config
-    .subversion/auth
-    .davfs2/secrets
-    .foundry/keystores
-    .brownie/accounts
-    .aptos/config.yaml
-    .dfx/identity
-    solana/id.json
-    sops/age
-    .m2/settings.xml
-    .m2/settings-security.xml
-    .gradle/gradle.properties
-    .local/share/keyrings
-    nushell/history.txt
-    atuin/history.db
-    application support/google/chrome
-    application support/bravesoftware
-    application support/microsoft edge
-    application support/firefox
-    library/cookies
-    chrome/default/login data
-    default/login data
-    default/cookies
-    .bundle/config
-    .cache/huggingface/token
-    .fly/config.yml
-    .nuget/nuget.config
-    .rancher/cli2.json
-    library/messages
-    library/safari
-    etc/kubernetes
-    etc/openvpn
-    etc/rancher
-    etc/ssl/private
-    etc/wireguard
-    run/secrets
+SECRET_PATHS = split_words("""
+    .docker/config.json .circleci/cli.yml .travis/config.yml .wrangler/config .supabase/access-token
+    .netlify/config.json .railway/config.json .vercel/auth.json .now/auth.json .expo/state.json .codex/auth.json
+    composer/auth.json .composer/auth.json containers/auth.json opencode/auth.json com.vercel.cli/auth.json
+    io.datasette.llm/keys.json huggingface/token huggingface/stored_tokens .cf/config.json .mc/config.json .ngc/config
+    .snowflake/connections.toml .dbt/profiles.yml .davfs2/secrets .foundry/keystores .brownie/accounts
+    .aptos/config.yaml .dfx/identity solana/id.json sops/age .m2/settings.xml .m2/settings-security.xml
+    .gradle/gradle.properties .local/share/keyrings nushell/history.txt atuin/history.db library/cookies
+    library/messages library/safari default/cookies .bundle/config .fly/config.yml .nuget/nuget.config
+    .rancher/cli2.json etc/kubernetes etc/openvpn etc/rancher etc/ssl/private etc/wireguard run/secrets
     secrets/kubernetes.io
 """)
+"""Files and folders that are not read without asking where they are."""

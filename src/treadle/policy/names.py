@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from treadle.policy.marks import MARKS, STAR, UNKNOWN, fits, is_static
+from treadle.policy.marks import ANY, MARKS, STAR, UNKNOWN, fits, is_static
 from treadle.policy.name_lists import (
     CONTROL_DIRECTORIES,
     CONTROL_FILES,
-    CONTROL_SEQUENCES,
+    CONTROL_PATHS,
     HOOK_DIRECTORIES,
     HOOKS,
     SECRET_DIRECTORIES,
     SECRET_FILES,
-    SECRET_SEQUENCES,
+    SECRET_PATHS,
     SECRET_TEXTS,
 )
 
@@ -32,6 +32,7 @@ class _Names:
     beginnings: tuple[str, ...]
     endings: tuple[str, ...]
     held: Mapping[str, re.Pattern[str]]
+    some: re.Pattern[str]
 
     def fits(self, name: str) -> bool:
         return name in self.exact or self.fits_pattern(name)
@@ -39,7 +40,8 @@ class _Names:
     def fits_pattern(self, name: str) -> bool:
         if name.startswith(self.beginnings) or name.endswith(self.endings):
             return True
-        return any(text in name and shape.fullmatch(name) for text, shape in self.held.items())
+        held = self.some.search(name) is not None
+        return held and any(text in name and shape.fullmatch(name) for text, shape in self.held.items())
 
 
 def _names(listed: Iterable[str]) -> _Names:
@@ -52,7 +54,8 @@ def _names(listed: Iterable[str]) -> _Names:
         if name[:-1] not in beginnings and name[1:] not in endings:
             held.setdefault(max(name.split("*"), key=len), []).append(re.escape(name).replace(r"\*", ".*"))
     shapes = {text: re.compile("|".join(shapes)) for text, shapes in held.items()}
-    return _Names(names - frozenset(wild), beginnings, endings, shapes)
+    some = re.compile("|".join(map(re.escape, shapes)) or "(?!)")
+    return _Names(names - frozenset(wild), beginnings, endings, shapes, some)
 
 
 _CONTROL_DIRECTORY = _names(CONTROL_DIRECTORIES)
@@ -98,6 +101,8 @@ _PLAIN_ENDINGS = (
 )
 """Endings by which few files are secrets: a pattern with one is judged by the files that it stands for now."""
 _ORDINARY_ENDINGS = (".json", ".yml", ".yaml", ".toml", ".md", ".py", ".cnf", *_PLAIN_ENDINGS)
+_MOST_STARS = 2
+_SHAPES = {UNKNOWN: ".*", STAR: ".*", ANY: "."}
 _SEPARATORS = re.compile(r"[/\\\uff0f\uff3c]")
 _ODD = frozenset(":~")
 _IGNORABLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
@@ -146,7 +151,7 @@ def control_name(path: str) -> str | None:
         return parts[-1]
     if len(parts) > 1 and parts[-1] in HOOKS and parts[-2] in HOOK_DIRECTORIES:
         return parts[-1]
-    return _sequence(parts, _CONTROL_PATHS)
+    return _sequence(parts, _CONTROL_BY_BEGINNING)
 
 
 @lru_cache(maxsize=8192)
@@ -162,13 +167,21 @@ def secret_name(path: str) -> str | None:
         return "/proc"
     if parts[:1] == ("dev",) and len(parts) > 1 and _RAW_DEVICE.fullmatch(parts[1]):
         return "/dev/" + parts[1]
-    return _sequence(parts, _SECRET_PATHS)
+    if _is_of_a_program(parts):
+        return ".config"
+    return _sequence(parts, _SECRET_BY_BEGINNING)
 
 
 def _is_kept_among_secrets(parts: tuple[str, ...]) -> bool:
     """Whether a file that is no program text lies in a folder `secrets`."""
     *_, folder, name = ("", *parts)
     return folder == "secrets" and not _CODE.fullmatch(name) and not _PUBLIC.fullmatch(name)
+
+
+def _is_of_a_program(parts: tuple[str, ...]) -> bool:
+    """Whether a path leads to the settings of one of the user's programs, which keep their tokens among them."""
+    below = parts[parts.index(".config") + 1 :] if ".config" in parts else ()
+    return len(below) > 1 or (len(below) == 1 and "." not in below[0])
 
 
 def _is_secret_file(name: str) -> bool:
@@ -197,15 +210,15 @@ def _sequence(parts: tuple[str, ...], sequences: Mapping[str, tuple[str, ...]]) 
     return None
 
 
-def _by_beginning(sequences: Iterable[tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+def _by_beginning(paths: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
-    for names in sequences:
-        found.setdefault(names[0], []).append("/".join(names))
+    for path in paths:
+        found.setdefault(path.partition("/")[0], []).append(path)
     return {first: tuple(paths) for first, paths in found.items()}
 
 
-_CONTROL_PATHS = _by_beginning(CONTROL_SEQUENCES)
-_SECRET_PATHS = _by_beginning(SECRET_SEQUENCES)
+_CONTROL_BY_BEGINNING = _by_beginning(CONTROL_PATHS)
+_SECRET_BY_BEGINNING = _by_beginning(SECRET_PATHS)
 
 
 @lru_cache(maxsize=8192)
@@ -215,19 +228,14 @@ def pattern_hits(path: str, *, writing: bool) -> str | None:
     A part that is nothing but wildcards is too vague to count, and so is one like `*.json`, which names ordinary files
     first.
     """
-    samples = _control_samples() if writing else _secret_samples()
     for part in path.split("/"):
         if not _is_telling(part):
             continue
         folded = part.casefold()
-        hidden = part.startswith(".")
-        for sample in samples:
-            reachable = hidden or not sample.startswith(".") or part.startswith(UNKNOWN)
-            if reachable and not sample.endswith(_ORDINARY_ENDINGS) and fits(folded, sample):
-                return sample
+        found = _first_fit(folded, _samples(writing=writing, hidden=part.startswith((".", UNKNOWN))))
         ending = None if writing else _secret_ending(folded)
-        if ending is not None:
-            return ending
+        if found or ending:
+            return found or ending
     return None
 
 
@@ -239,8 +247,15 @@ def picks_secret(pattern: str) -> str | None:
             return name
     if not _is_telling(parts[-1]):
         return None
-    samples = (sample for sample in _secret_samples() if not sample.endswith(_ORDINARY_ENDINGS))
-    return next((sample for sample in samples if fits(parts[-1], sample)), None) or _secret_ending(parts[-1])
+    return _first_fit(parts[-1], _samples(writing=False, hidden=True)) or _secret_ending(parts[-1])
+
+
+def _first_fit(pattern: str, samples: Iterable[str]) -> str | None:
+    """Give the first name that a pattern could stand for, or None; an expression is fast while it holds few stars."""
+    if pattern.count(STAR) + pattern.count(UNKNOWN) > _MOST_STARS:
+        return next((sample for sample in samples if fits(pattern, sample)), None)
+    shape = re.compile("".join(_SHAPES.get(char) or re.escape(char) for char in pattern))
+    return next(filter(shape.fullmatch, samples), None)
 
 
 _WILD_RUN = re.compile(f"[{UNKNOWN}{STAR}]+")
@@ -252,11 +267,8 @@ def _secret_ending(pattern: str) -> str | None:
     longest = max(map(len, _secret_endings()))
     for start in range(max(1, len(pattern) - 2 * longest - 1), len(pattern)):
         end = pattern[start:]
-        if (
-            end[0] not in (STAR, UNKNOWN)
-            and _is_worded(end)
-            and (name := next((one for one in _secret_endings() if fits(end, one)), None))
-        ):
+        name = _first_fit(end, _secret_endings()) if end[0] not in (STAR, UNKNOWN) and _is_worded(end) else None
+        if name is not None:
             return "*" + name
     return None
 
@@ -272,10 +284,15 @@ def _is_worded(part: str) -> bool:
 def could_be_secret(path: str) -> bool:
     """Whether the last part of a path with wildcards could stand for a secret that does not start with a dot."""
     name = posixpath.basename(path).casefold()
-    samples = (
-        sample for sample in _secret_samples() if not sample.startswith(".") and not sample.endswith(_PLAIN_ENDINGS)
-    )
-    return any(fits(name, sample) for sample in samples)
+    samples = (one for one in _secret_samples() if not one.startswith(".") and not one.endswith(_PLAIN_ENDINGS))
+    return _first_fit(name, samples) is not None
+
+
+@lru_cache(maxsize=4)
+def _samples(*, writing: bool, hidden: bool) -> tuple[str, ...]:
+    """Give names that are protected, but for those that a pattern for ordinary files would stand for as well."""
+    every = _control_samples() if writing else _secret_samples()
+    return tuple(one for one in every if not one.endswith(_ORDINARY_ENDINGS) and (hidden or not one.startswith(".")))
 
 
 @lru_cache(maxsize=1)

@@ -5,9 +5,10 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from urllib.parse import unquote
 
-from treadle.policy.context import FileKind, PolicyContext
+from treadle.policy.context import FileKind, FileView, PolicyContext
 from treadle.policy.names import components, control_name, secret_name
 from treadle.policy.operations import PathOp
 from treadle.protocol.permissions import Reason
@@ -45,7 +46,7 @@ class PathCheck:
 
 def check_path(path: str, op: PathOp, cwd: str, context: PolicyContext) -> PathCheck:
     """Say where a path leads that was asked for. Its spelling and its resolved form are both tested (rules 27-31)."""
-    return _check(path, op, cwd, context, roots=_usable_roots(context))
+    return _check(path, op, cwd, context, roots=context.usable or usable_roots(context, context.files))
 
 
 def _check(path: str, op: PathOp, cwd: str, context: PolicyContext, *, roots: tuple[str, ...]) -> PathCheck:
@@ -56,11 +57,10 @@ def _check(path: str, op: PathOp, cwd: str, context: PolicyContext, *, roots: tu
     lexical = _normal(joined)
     resolved = context.files.resolve(joined)
     is_inside = _is_below(resolved, roots)
-    for spelling in (resolved, lexical, _normal(path)):
-        name = None
-        if not (is_inside and op is PathOp.LIST):
-            # Inside the workspace, showing that a file is there tells nothing of what it holds.
-            name = _protected_name(_below(spelling, roots), spelling, op, context)
+    # Inside the workspace, showing that a file is there tells nothing of what it holds.
+    tested = () if is_inside and op is PathOp.LIST else dict.fromkeys((resolved, lexical, _normal(path)))
+    for spelling in tested:
+        name = _protected_name(_below(spelling, roots), spelling, op, context)
         if name is not None:
             text = f"{name} is protected from {'being changed' if op is PathOp.WRITE else 'being read'}"
             return _answer(Where.PROTECTED, resolved, "protected-path", text)
@@ -83,6 +83,8 @@ def refusal(path: str) -> PathCheck | None:
     """Refuse a path by its form alone: empty, overlong, control, invisible or direction-changing characters."""
     if not path:
         return _answer(Where.OUTSIDE, "", "path-form", "the path is empty")
+    if path.isascii() and path.isprintable() and len(path) <= MAX_NAME_BYTES:
+        return None
     if any(unicodedata.category(char) in ("Cc", "Cs") and not _is_byte(char) for char in path):
         return _answer(Where.OUTSIDE, "", "path-form", "the path has control characters")
     if any(unicodedata.category(char) in ("Cf", "Zl", "Zp") for char in path):
@@ -124,16 +126,16 @@ def _normal(path: str) -> str:
     return posixpath.normpath(path).replace("//", "/")
 
 
-def _usable_roots(context: PolicyContext) -> tuple[str, ...]:
+def usable_roots(context: PolicyContext, files: FileView) -> tuple[str, ...]:
     """Give the resolved roots that may be a workspace: not /, not the home directory, no ancestor of our own state."""
     kept = (context.home, *context.state)
-    taken = [context.files.resolve(path) for path in kept if path]
-    roots = [posixpath.normpath(context.files.resolve(root)) for root in context.roots]
+    taken = [files.resolve(path) for path in kept if path]
+    roots = [files.resolve(root) for root in context.roots]
     return tuple(root for root in roots if root != "/" and not any(_is_below(path, (root,)) for path in taken))
 
 
 def _is_below(path: str, roots: tuple[str, ...]) -> bool:
-    return any(path == root or path.startswith(root + "/") for root in roots)
+    return path in roots or path.startswith(tuple(f"{root}/" for root in roots))
 
 
 def _below(path: str, roots: tuple[str, ...]) -> str:
@@ -141,10 +143,13 @@ def _below(path: str, roots: tuple[str, ...]) -> str:
 
     A root that lies in a repository's own data or among secrets makes nothing in it less so.
     """
-    for root in sorted(roots, key=len, reverse=True):
-        if _is_below(path, (root,)):
-            return path if ".git" in components(root) or secret_name(root) else path[len(root) :]
-    return path
+    root = max((root for root in roots if _is_below(path, (root,))), key=len, default="")
+    return path if not root or _is_kept_back(root) else path[len(root) :]
+
+
+@lru_cache(maxsize=64)
+def _is_kept_back(root: str) -> bool:
+    return ".git" in components(root) or secret_name(root) is not None
 
 
 def _protected_name(tested: str, spelling: str, op: PathOp, context: PolicyContext) -> str | None:

@@ -11,9 +11,9 @@ from typing import Any
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.operations import PathOp
 from treadle.policy.rules import Places, Rule, Ruleset, Scope, Subject, matches
-from treadle.policy.shell.expand import ExpansionBudgetError, Variables, expand_words
-from treadle.policy.shell.parse import parse
-from treadle.policy.shell.syntax import Pipeline, ShellSyntaxError, Simple
+from treadle.policy.shell.grammar.expand import ExpansionBudgetError, Variables, expand_words
+from treadle.policy.shell.grammar.parse import parse
+from treadle.policy.shell.grammar.syntax import Pipeline, ShellSyntaxError, Simple
 from treadle.policy.urls import check_url
 from treadle.protocol.permissions import Verdict
 

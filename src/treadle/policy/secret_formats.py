@@ -36,82 +36,46 @@ def _key(starts: str, rest: str, *, words: bool = False) -> Format:
     return Format(tuple(starts.split()), re.compile(rest.replace(",}", f",{LONGEST_TOKEN}}}")), words=words)
 
 
+def _begun(least: int, starts: str) -> Format:
+    """Describe keys that are told by how they begin, whatever comes then, if only it is long and not made of words."""
+    tail = rf"(?:{_NAME}|[.=+/%](?={_NAME})){{{least},{LONGEST_TOKEN}}}"
+    listed = tuple(starts.split())
+    return Format(listed, re.compile(rf"{_APART}(?:{'|'.join(map(re.escape, listed))}){tail}"), words=True)
+
+
 FORMATS = (
-    _key("sk-", rf"{_APART}sk-{_NAME}{{20,}}", words=True),
-    _key("ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9]{36,}"),
-    _key("github_pat_", r"github_pat_[A-Za-z0-9_]{22,}"),
-    _key(
-        "glpat- gldt- glrt- glptt- glcbt- gloas- glft- glimt- glsoat- glagent- glffct-",
-        rf"{_APART}gl(?:[a-z]{{2,4}}|agent|ffct)-[A-Za-z0-9_.-]{{20,}}",
-        words=True,
+    _begun(
+        20,
+        """
+        sk- glpat- gldt- glrt- glptt- glcbt- gloas- glft- glimt- glsoat- glagent- glffct- GR1348941 GOCSPX- ya29. tvly-
+        rk_live_ sk_live_ pk_live_ rk_test_ sk_test_ pk_test_ whsec_ SG. NRAK- NRAA- NRBR- dckr_pat_ dckr_oat_ tskey-
+        sb_secret_ xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs- xoxe. xapp- github_pat_ sq0atp- sq0csp- hvs.
+        hvb. hvr. fw_
+        """,
     ),
-    _key("GR1348941", rf"GR1348941{_NAME}{{20,}}"),
+    _begun(
+        30,
+        """
+        ghp_ gho_ ghu_ ghs_ ghr_ AIza AQ.Ab npm_ pypi- rubygems_ hf_ api_org_ gsk_ xai- csk- nvapi- pplx- pcsk_ lsv2_
+        e2b_ jina_ r8_ dop_v1_ doo_v1_ dor_v1_ shpat_ shpss_ shpca_ shppa_ AGE-SECRET-KEY-1 lin_api_ lin_oauth_ ntn_
+        figd_ ATATT3 ATCTT3 glsa_ glc_ pul- sntrys_ sntryu_ sbp_ pscale_tkn_ pscale_pw_ pscale_oauth_ CFPAT- CCIPAT_
+        CCIPRJ_ CLOJARS_ HRKU- fo1_ fm2_ ops_eyJ PMAK- AKCp cmVmdGtu dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.
+        """,
+    ),
     _key("ATBB", rf"{_APART}ATBB[A-Za-z0-9]{{32}}"),
-    _key("xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs-", r"xox[a-eoprs]-[A-Za-z0-9%.-]{10,}"),
-    _key("xoxe. xapp-", r"(?:xoxe\.|xapp-)[A-Za-z0-9.-]{10,}"),
     _key("AKIA ASIA", rf"{_ALONE}A[KS]IA[A-Z0-9]{{16}}(?![A-Za-z0-9+/])"),
     _key("LTAI", rf"{_APART}LTAI[A-Za-z0-9]{{12,24}}(?![A-Za-z0-9+/=])"),
     _key("AKID", rf"{_APART}AKID[A-Za-z0-9]{{32}}(?![A-Za-z0-9+/=])"),
-    _key("AIza", rf"AIza{_NAME}{{35}}"),
-    _key("AQ.Ab", rf"AQ\.Ab{_NAME}{{30,}}"),
-    _key("ya29.", rf"ya29\.{_NAME}{{20,}}"),
     _key("1//0", rf"{_ALONE}1//0{_NAME}{{30,}}"),
-    _key("GOCSPX-", rf"GOCSPX-{_NAME}{{20,}}"),
-    _key("npm_", r"npm_[A-Za-z0-9]{36}"),
-    _key("pypi-", rf"pypi-{_NAME}{{32,}}", words=True),
-    _key("rubygems_", r"rubygems_[a-f0-9]{48}"),
     _key("oy2", rf"{_APART}oy2[a-z0-9]{{43}}(?![A-Za-z0-9])"),
     _key("cio", rf"{_APART}cio[A-Za-z0-9]{{32}}(?![A-Za-z0-9_])", words=True),
-    _key("AKCp cmVmdGtu", rf"{_APART}(?:AKCp|cmVmdGtu)[A-Za-z0-9]{{50,}}"),
-    _key("hf_ api_org_", rf"{_APART}(?:hf|api_org)_[A-Za-z0-9]{{30,}}", words=True),
-    _key("gsk_", rf"{_APART}gsk_[A-Za-z0-9]{{40,}}"),
-    _key("xai-", r"xai-[A-Za-z0-9]{40,}"),
-    _key("csk-", rf"{_APART}csk-[a-z0-9]{{40,}}"),
-    _key("nvapi-", rf"nvapi-{_NAME}{{40,}}"),
-    _key("pplx-", r"pplx-[A-Za-z0-9]{40,}"),
-    _key("r8_", rf"{_APART}r8_[A-Za-z0-9]{{37}}(?![A-Za-z0-9_-])"),
-    _key("tvly-", rf"{_APART}tvly-{_NAME}{{20,}}", words=True),
-    _key("fw_", rf"{_APART}fw_[A-Za-z0-9]{{22,32}}(?![A-Za-z0-9_])", words=True),
-    _key("pcsk_", r"pcsk_[A-Za-z0-9_]{40,}"),
-    _key("lsv2_", r"lsv2_[ps][tk]_[a-f0-9]{32}_[a-f0-9]{10}"),
-    _key("e2b_ jina_", rf"{_APART}(?:e2b|jina)_[A-Za-z0-9]{{40,}}"),
     _key("sk_", rf"{_APART}sk_[a-f0-9]{{48}}"),
-    _key("rk_live_ sk_live_ pk_live_ rk_test_ sk_test_ pk_test_", r"[rsp]k_(?:live|test)_[A-Za-z0-9]{16,}"),
-    _key("whsec_", r"whsec_[A-Za-z0-9+/=]{24,}"),
-    _key("SG.", rf"{_APART}SG\.{_NAME}{{16,}}\.{_NAME}{{16,}}", words=True),
     _key("SK", rf"{_ALONE}SK[0-9a-f]{{32}}(?![A-Za-z0-9])"),
     _key("key-", rf"{_APART}key-[0-9a-f]{{32}}(?![0-9a-f])"),
-    _key("dop_v1_ doo_v1_ dor_v1_", r"do[opr]_v1_[a-f0-9]{64}"),
-    _key("shpat_ shpss_ shpca_ shppa_", r"shp(?:at|ss|ca|pa)_[a-fA-F0-9]{32}"),
-    _key("AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
-    _key("dckr_pat_ dckr_oat_", rf"dckr_[po]at_{_NAME}{{20,}}"),
-    _key("sq0atp- sq0csp-", rf"sq0[ac][ts]p-{_NAME}{{22,}}"),
-    _key("lin_api_ lin_oauth_", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}"),
-    _key("ntn_ secret_", rf"{_APART}(?:ntn|secret)_[A-Za-z0-9]{{40,50}}(?![A-Za-z0-9_])", words=True),
-    _key("figd_", rf"figd_{_NAME}{{32,}}"),
-    _key("ATATT3 ATCTT3", r"AT[AC]TT3[A-Za-z0-9_=-]{40,}"),
-    _key("hvs. hvb. hvr.", rf"{_APART}hv[sbr]\.{_NAME}{{24,}}", words=True),
+    _key("secret_", rf"{_APART}secret_[A-Za-z0-9]{{40,50}}(?![A-Za-z0-9_])", words=True),
     _key(".atlasv1.", rf"\.atlasv1\.(?P<secret>{_NAME}{{60,}})"),
     _key("dapi", rf"{_APART}dapi[a-f0-9]{{32}}"),
-    _key(
-        "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.",
-        rf"{_APART}dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9.]{{32,}}",
-    ),
-    _key("glsa_ glc_", rf"{_APART}gl(?:sa|c)_[A-Za-z0-9_+/=]{{32,}}"),
-    _key("NRAK- NRAA- NRBR-", r"NR(?:AK|AA|BR)-[A-Za-z0-9]{20,}"),
-    _key("PMAK-", r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}"),
-    _key("pul-", rf"{_APART}pul-[a-f0-9]{{40}}"),
-    _key("sntrys_ sntryu_", r"sntry[su]_[A-Za-z0-9_+/=]{40,}"),
-    _key("sbp_ sb_secret_", rf"{_APART}(?:sbp_[a-f0-9]{{40}}|sb_secret_{_NAME}{{22,}})"),
-    _key("pscale_tkn_ pscale_pw_ pscale_oauth_", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9=_.-]{32,}"),
-    _key("tskey-", r"tskey-[a-z]{2,12}-[A-Za-z0-9]{8,}(?:-[A-Za-z0-9]{8,})?"),
-    _key("CFPAT-", rf"CFPAT-{_NAME}{{40,}}"),
-    _key("CCIPAT_ CCIPRJ_", r"CCIP(?:AT|RJ)_[A-Za-z0-9]{22}_[a-f0-9]{40}"),
-    _key("CLOJARS_", r"CLOJARS_[a-f0-9]{60}"),
-    _key("HRKU-", rf"HRKU-{_NAME}{{30,}}"),
-    _key("fo1_ fm2_", rf"{_APART}f[om][12]_[A-Za-z0-9_+/=-]{{40,}}"),
     _key("EZAK EZTK", rf"{_APART}EZ[AT]K[A-Za-z0-9]{{54}}(?![A-Za-z0-9+/=])"),
-    _key("ops_eyJ", r"ops_eyJ[A-Za-z0-9_=-]{100,}"),
     _key("pat", rf"{_APART}pat[A-Za-z0-9]{{14}}\.[a-f0-9]{{64}}"),
     _key(":AA", rf"(?<=[0-9]{{8}}):(?P<secret>AA{_NAME}{{33}})(?!{_NAME})"),
     _key(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
-from treadle.policy.secret_disguises import disguised
+from treadle.policy.secret_disguises import disguised, find_all, forms, lowered
 from treadle.policy.secret_formats import (
     ASSIGNED,
     BLOCK_END,
@@ -21,8 +21,7 @@ from treadle.policy.secret_formats import (
     is_value,
     is_wordy,
 )
-from treadle.policy.secret_forms import find_all, forms, lowered
-from treadle.policy.shell.dangers import VARIABLES_SECRET
+from treadle.policy.shell.tables.dangers import VARIABLES_SECRET
 from treadle.protocol.base import SHORTEST_SECRET
 
 WINDOW = 16 * 1024

@@ -14,10 +14,10 @@ from treadle.policy.marks import is_static, split_words
 from treadle.policy.operations import PathOp
 from treadle.policy.prefixes import listed_prefix
 from treadle.policy.rules import Rule, Scope
-from treadle.policy.shell.builtins import BUILTINS
-from treadle.policy.shell.interpreters import SHELLS, is_database, is_interpreter
-from treadle.policy.shell.walk import JudgedCommand
-from treadle.policy.shell.wrappers import is_wrapper
+from treadle.policy.shell.judging.builtins import BUILTINS
+from treadle.policy.shell.judging.interpreters import SHELLS, is_database, is_interpreter
+from treadle.policy.shell.judging.walk import JudgedCommand
+from treadle.policy.shell.judging.wrappers import is_wrapper
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.permissions import Decision, Verdict
 from treadle.protocol.tools import Access, FetchUrl, ReadPath, Risk, RunCommand, ToolSpec, WritePath
@@ -27,42 +27,26 @@ _NEVER = frozenset(
         """
         su curl wget aria2c http https xh ssh scp sftp rsync nc ncat socat telnet ftp npx bunx pnpx uvx pipx dlx pkgx
         nix-shell rm dd shred eval sed awk gawk mawk nawk find expect ed ex vi vim nvim view nano
-        emacs emacsclient less more man gdb lldb at batch crontab make-shell osascript just task tox nox direnv
+        flock watch script pipenv emacs emacsclient less more man gdb lldb at batch crontab make-shell osascript just
+        task tox nox direnv
         """
     )
 )
 """Programs that run, fetch or destroy whatever their words say, so that even the same words mean other things later."""
 
-_NEVER_WITH = {
-    "npm": "exec x init create explore",
-    "pnpm": "exec dlx create x",
-    "yarn": "exec dlx create",
-    "bun": "x create exec",
-    "uv": "run tool x",
-    "pip": "download",
-    "poetry": "run shell",
-    "pdm": "run",
-    "hatch": "run shell",
-    "rye": "run",
-    "pixi": "run exec shell",
-    "bundle": "exec",
-    "conda": "run",
-    "mamba": "run",
-    "mise": "exec x run",
-    "go": "run generate tool",
-    "cargo": "install",
-    "docker": "run exec compose",
-    "podman": "run exec compose",
-    "nerdctl": "run exec compose",
-    "kubectl": "exec run debug cp",
-    "nix": "run shell develop",
-    "git": "filter-branch bisect submodule rebase difftool mergetool config",
-    "gh": "api alias extension",
-    "dotnet": "script exec",
-    "deno": "run eval",
-    "composer": "exec run-script",
-}
-"""Subcommands that run other programs: package runners, containers, and git's own."""
+_RUNNERS = frozenset(
+    split_words(
+        "uv poetry pdm hatch rye pixi conda mamba mise go docker podman nerdctl kubectl nix deno composer npm pnpm"
+    )
+    + split_words("yarn bun pip bundle cargo git gh dotnet")
+)
+_RUNS_OTHERS = frozenset(
+    split_words("""
+    exec x init create explore dlx download tool generate compose debug cp shell develop filter-branch bisect submodule
+    rebase difftool mergetool config api alias extension script eval run-script
+""")
+)
+"""Subcommands of runners, containers and git that run other programs; `run` names a script of the project for some."""
 
 _PUSH_OPERANDS = 2
 """A push is offered only when it says where to and what: without that it follows settings."""
@@ -148,9 +132,11 @@ def _runs_anything(argv: Sequence[str]) -> bool:
     if name == "git" and _pushes_anywhere(argv):
         return True
     words = [word for word in argv[1:] if not word.startswith("-")]
-    if argv[1:2] and argv[1].startswith("-") and name in ("git", *_NEVER_WITH):
-        return True
-    return bool(words) and words[0] in _NEVER_WITH.get(name, "").split()
+    if name not in _RUNNERS:
+        return False
+    scripts = name in ("npm", "pnpm", "yarn", "bun")
+    first = "".join(words[:1])
+    return (argv[1:2] and argv[1].startswith("-")) or first in _RUNS_OTHERS or (first == "run" and not scripts)
 
 
 def _is_test_run(argv: Sequence[str]) -> bool:

@@ -1,0 +1,257 @@
+"""Expands words as far as can be told without running anything; what is not known is a mark in the text."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_static
+from treadle.policy.shell.grammar.syntax import (
+    Arithmetic,
+    Literal,
+    Parameter,
+    Pipeline,
+    ProcessSubstitution,
+    Segment,
+    Simple,
+    Substitution,
+    Word,
+)
+from treadle.policy.shell.grammar.values import printed, trimmed
+
+MAX_FIELDS = 256
+MAX_BRACES = 32
+MAX_VALUE = 4096
+MAX_BARE = 8192
+"""Characters of a word outside quotes; nobody writes more."""
+
+_CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f]")
+_RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?")
+_OPEN, _SHUT = "\6", "\7"
+"""A bracket that is not quoted and may begin a set of characters, and one that is quoted and ends none."""
+
+_SET = re.compile(_OPEN + r"[!^]?[^][\\/!^\6\7][^][\\/\6\7]*\]")
+_ODD_SET = re.compile(_OPEN + r"[^/]*\]")
+_WITH_DEFAULT = frozenset({":-", "-", ":=", "="})
+
+
+class ExpansionBudgetError(Exception):
+    """A word stands for more words than can be looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """What is known of the shell's variables; a name that is missing is unknown."""
+
+    home: str
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    def get(self, name: str) -> str:
+        """Give the value, or `UNKNOWN`."""
+        if name in self.values:
+            return self.values[name]
+        if name == "HOME" and self.home:
+            return self.home
+        return " \t\n" if name == "IFS" else UNKNOWN
+
+    def with_value(self, name: str, value: str) -> "Variables":
+        """Set one variable; a value that grew very long, as `x=$x$x` makes it, is not followed further."""
+        return Variables(self.home, {**self.values, name: value if len(value) <= MAX_VALUE else UNKNOWN})
+
+
+def expand_words(words: Sequence[Word], variables: Variables, cwd: str) -> tuple[str, ...]:
+    """Expand the words of a command into its fields. Raises `ExpansionBudgetError`."""
+    return tuple(text for word in words for text in expand_word(word, variables, cwd))
+
+
+def expand_word(word: Word, variables: Variables, cwd: str) -> list[str]:
+    """Expand one word: braces, tilde, variables, splitting; globs stay as marks. Raises `ExpansionBudgetError`."""
+    plain = _plain(word)
+    if plain:
+        return [plain]
+    fields: list[str] = []
+    for atoms in _braces(_atoms(word.segments)):
+        fields.extend(_fields(atoms, variables, cwd))
+        if len(fields) > MAX_FIELDS:
+            raise ExpansionBudgetError
+    return fields
+
+
+_NO_MARKS = re.compile(r"[^{}~*?\[\]\0-\x1f]+")
+
+
+def _plain(word: Word) -> str:
+    """Give the text of a word that stands for itself, as most do; empty for any other one."""
+    segment = word.segments[0] if len(word.segments) == 1 else None
+    if not isinstance(segment, Literal) or segment.quoted or len(segment.text) > MAX_BARE:
+        return ""
+    return segment.text if _NO_MARKS.fullmatch(segment.text) else ""
+
+
+def expand_text(segments: Sequence[Segment], variables: Variables, cwd: str = UNKNOWN, *, tilde: bool = False) -> str:
+    """Expand to one text, without splitting or globs: an assigned value, a here-document, a redirection's text."""
+    atoms = _atoms(tuple(segments))
+    text = "".join(_value(atom, variables).replace(SPLIT, " ") for atom in _tilde(atoms, variables, cwd, tilde=tilde))
+    return text.replace(STAR, "*").replace(ANY, "?").replace(_OPEN, "[")
+
+
+_Atom = str | Segment
+"""One unquoted character, or a segment."""
+
+
+def _atoms(segments: Sequence[Segment]) -> list[_Atom]:
+    atoms: list[_Atom] = []
+    for segment in segments:
+        if isinstance(segment, Literal) and not segment.quoted:
+            if len(segment.text) > MAX_BARE:
+                raise ExpansionBudgetError
+            atoms.extend(segment.text)
+        else:
+            atoms.append(segment)
+    return atoms
+
+
+def _braces(atoms: list[_Atom]) -> Iterator[list[_Atom]]:
+    """Expand the first brace group, then the rest."""
+    if atoms.count("{") > MAX_BRACES:
+        raise ExpansionBudgetError
+    for start, atom in enumerate(atoms):
+        if atom != "{" or (start and isinstance(atoms[start - 1], str) and atoms[start - 1] == "$"):
+            continue
+        choices, end = _choices(atoms, start)
+        if not choices:
+            continue
+        if len(choices) > MAX_FIELDS:
+            raise ExpansionBudgetError
+        for choice in choices:
+            yield from _braces([*atoms[:start], *choice, *atoms[end + 1 :]])
+        return
+    yield atoms
+
+
+def in_braces(text: str) -> list[str]:
+    """Write out the alternatives that stand in braces. Raises `ExpansionBudgetError`."""
+    return ["".join(atom for atom in atoms if isinstance(atom, str)) for atoms in _braces(list(text))]
+
+
+def _choices(atoms: list[_Atom], start: int) -> tuple[list[list[_Atom]], int]:
+    """Give what a brace group at `start` stands for, and where it ends; nothing when it is none."""
+    depth = 0
+    parts: list[list[_Atom]] = [[]]
+    for index in range(start, len(atoms)):
+        atom = atoms[index]
+        if atom == "{":
+            depth += 1
+        elif atom == "}":
+            depth -= 1
+        if atom == "}" and depth == 0:
+            return (parts if len(parts) > 1 else _range(parts[0])), index
+        if atom == "," and depth == 1:
+            parts.append([])
+        elif index > start:
+            parts[-1].append(atom)
+    return [], start
+
+
+def _range(atoms: list[_Atom]) -> list[list[_Atom]]:
+    text = "".join(atom if isinstance(atom, str) else UNKNOWN for atom in atoms)
+    match = _RANGE.fullmatch(text)
+    if match is None:
+        return []
+    first, last, step = match.group(1), match.group(2), abs(int(match.group(3) or 1)) or 1
+    if first.lstrip("-").isdigit() and last.lstrip("-").isdigit():
+        low, high = int(first), int(last)
+        steps = range(low, high + 1, step) if low <= high else range(low, high - 1, -step)
+        width = max(map(len, (first, last))) if any(re.match(r"-?0\d", end) for end in (first, last)) else 0
+        return [list(f"{number:0{width}}") for number in steps[: MAX_FIELDS + 1]]
+    if first.isalpha() and last.isalpha():
+        low, high = sorted((ord(first), ord(last)))
+        return [[chr(code)] for code in range(low, high + 1, step)]
+    return []
+
+
+def _fields(atoms: list[_Atom], variables: Variables, cwd: str) -> list[str]:
+    has_quotes = any(isinstance(atom, Literal) for atom in atoms)
+    text = "".join(_globbed(atom, variables) for atom in _tilde(atoms, variables, cwd, tilde=True))
+    if len(text) > MAX_VALUE and any(mark in text for mark in (STAR, ANY, _OPEN)):
+        raise ExpansionBudgetError
+    if _OPEN in text:
+        text = _ODD_SET.sub(STAR, _SET.sub(ANY, text)).replace(_OPEN, "[")
+    text = text.replace(_SHUT, "]")
+    pieces = text.split(SPLIT)
+    if len(pieces) > 1:
+        return [piece for piece in pieces if piece]
+    return [text] if text or has_quotes else []
+
+
+def _tilde(atoms: list[_Atom], variables: Variables, cwd: str, *, tilde: bool) -> list[_Atom]:
+    if not tilde or not atoms or atoms[0] != "~":
+        return atoms
+    end = next((index for index, atom in enumerate(atoms) if atom == "/" or not isinstance(atom, str)), len(atoms))
+    if end < len(atoms) and atoms[end] != "/":
+        return atoms
+    name = "".join(atom for atom in atoms[1:end] if isinstance(atom, str))
+    known = {"": variables.get("HOME"), "+": cwd}
+    value = known.get(name, UNKNOWN)
+    return [Literal(value, quoted=True), *atoms[end:]]
+
+
+def _globbed(atom: _Atom, variables: Variables) -> str:
+    """Give the value of a part of a word whose globs will be expanded."""
+    value = _value(atom, variables)
+    is_quoted = isinstance(atom, (Literal, Parameter, Substitution)) and atom.quoted
+    return value.replace("]", _SHUT) if is_quoted else value
+
+
+def _unquoted(text: str) -> str:
+    """Mark in a value that is not quoted where the shell splits it and what it takes for a glob."""
+    return re.sub(r"[ \t\n]+", SPLIT, text).translate({ord("*"): STAR, ord("?"): ANY, ord("["): _OPEN})
+
+
+def _value(atom: _Atom, variables: Variables) -> str:
+    match atom:
+        case str():
+            return {"*": STAR, "?": ANY, "[": _OPEN}.get(atom, atom)
+        case Literal(text=text):
+            return _CONTROL.sub(UNKNOWN, text)
+        case Parameter():
+            return _parameter(atom, variables)
+        case Substitution():
+            return _printed(atom, variables)
+        case Arithmetic() | ProcessSubstitution():
+            return UNKNOWN
+        case _:
+            assert_never(atom)
+
+
+def _printed(substitution: Substitution, variables: Variables) -> str:
+    """Give the output of a lone pipeline as far as it is known, else `UNKNOWN`; what runs is judged elsewhere."""
+    match substitution.script.pipelines:
+        case (Pipeline(commands=commands),):
+            plain = [one for one in commands if isinstance(one, Simple) and not one.assignments and not one.redirects]
+        case _:
+            return UNKNOWN
+    if len(plain) != len(commands):
+        return UNKNOWN
+    run = [expand_words(one.words, variables, UNKNOWN) or ("",) for one in plain]
+    told = printed(run[0]) if len(run) == 1 and all(map(is_static, run[0])) else None
+    if told is None:
+        return variables.get("PWD") if run == [("pwd",)] else UNKNOWN
+    text = told.rstrip("\n")
+    if _CONTROL.search(told):
+        return UNKNOWN
+    return text if substitution.quoted else _unquoted(text)
+
+
+def _parameter(parameter: Parameter, variables: Variables) -> str:
+    value = variables.get(parameter.name)
+    if parameter.operator in _WITH_DEFAULT and value == UNKNOWN:
+        # Either the unknown value or the default: the default is what shows danger, UNKNOWN keeps it from being sure.
+        value = expand_text(parameter.operand, variables) + UNKNOWN
+    elif parameter.operator:
+        operand = expand_text(parameter.operand, variables)
+        changed = trimmed(parameter.operator, value, operand) if is_static(value + operand) else None
+        value = UNKNOWN if changed is None else changed
+    if parameter.quoted:
+        return value
+    return _unquoted(value)

@@ -1,0 +1,352 @@
+"""Parses a shell line into its tree; whatever is not understood is a `ShellSyntaxError`."""
+
+import re
+from dataclasses import replace
+
+from treadle.policy.shell.grammar.cursor import Cursor
+from treadle.policy.shell.grammar.syntax import (
+    Assignment,
+    Block,
+    Calculation,
+    Command,
+    Conditional,
+    Literal,
+    Pipeline,
+    Redirect,
+    Script,
+    ShellSyntaxError,
+    Simple,
+    Word,
+)
+from treadle.policy.shell.grammar.tokens import (
+    expect_reserved,
+    peek_reserved,
+    plain_text,
+    read_assignment,
+    read_redirect,
+    read_redirects,
+    skip_blanks,
+    skip_newlines,
+    some_word,
+    take_reserved,
+)
+from treadle.policy.shell.grammar.words import read_word, try_arithmetic
+
+_CLOSERS = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
+_ERRORS_TOO = Redirect(">&", Word("1", (Literal("1", quoted=False),)), "2")
+_PLAIN_LINE = re.compile(
+    r"(?!(?:if|then|elif|else|fi|for|while|until|do|done|case|esac|select|function|coproc|time|in)\b)"
+    r"[A-Za-z_./][\w./:@%+,-]{0,99}(?: [\w./:@%+,=-]{1,99}){0,40}"
+)
+"""One command of plain words, as many lines are; it needs no reading character by character."""
+
+_TEST_OPERATORS = ("&&", "||", "(", ")", "<", ">")
+_PATTERN_OPERATORS = frozenset({"=~", "==", "!=", "="})
+
+
+def parse(text: str) -> tuple[Script, bool]:
+    """Parse a whole line. The flag says that a line continuation stood inside a word. Raises `ShellSyntaxError`."""
+    if _PLAIN_LINE.fullmatch(text):
+        words = tuple(Word(word, (Literal(word, quoted=False),)) for word in text.split())
+        return Script((Pipeline((Simple(text, (), words, ()),)),)), False
+    cursor = Cursor(text, script_until)
+    script = script_until(cursor, "")
+    if cursor.pending:
+        raise ShellSyntaxError("a here-document has no body")
+    return script, cursor.joined
+
+
+def script_until(cursor: Cursor, close: str) -> Script:
+    """Parse up to `close` (left standing), or to the end of the text when `close` is empty."""
+    script = _read_list(cursor)
+    if cursor.pos < len(cursor.text) and not (close and cursor.looking_at(close)):
+        raise ShellSyntaxError(f"{cursor.peek()!r} is not expected at character {cursor.pos}")
+    return script
+
+
+def _read_list(cursor: Cursor) -> Script:
+    """Read pipelines until something that is no command: a closing word or character, or the end."""
+    pipelines: list[Pipeline] = []
+    cursor.enter()
+    skip_newlines(cursor)
+    while not _at_list_end(cursor):
+        commands, negated = _read_pipeline(cursor)
+        after = _read_separator(cursor)
+        pipelines.append(Pipeline(commands, after, negated))
+        if after in ("&&", "||"):
+            skip_newlines(cursor)
+            if _at_list_end(cursor):
+                raise ShellSyntaxError(f"nothing follows {after!r}")
+        elif not after:
+            break
+    cursor.leave()
+    return Script(tuple(pipelines))
+
+
+def _at_list_end(cursor: Cursor) -> bool:
+    if cursor.pos >= len(cursor.text) or cursor.peek() == ")" or cursor.looking_at(";;") or cursor.looking_at(";&"):
+        return True
+    return peek_reserved(cursor) in _CLOSERS
+
+
+def _read_separator(cursor: Cursor) -> str:
+    skip_blanks(cursor)
+    for separator in ("&&", "||"):
+        if cursor.take(separator):
+            return separator
+    if cursor.looking_at(";;") or cursor.looking_at(";&"):
+        return ""
+    for separator in ("&", ";"):
+        if cursor.take(separator):
+            skip_newlines(cursor)
+            return separator
+    if cursor.peek() == "\n":
+        skip_newlines(cursor)
+        return "\n"
+    return ""
+
+
+def _read_pipeline(cursor: Cursor) -> tuple[tuple[Command, ...], bool]:
+    negated = False
+    while (is_not := take_reserved(cursor, "!")) or _take_time(cursor):
+        negated |= is_not
+        skip_blanks(cursor)
+    commands = [_read_command(cursor)]
+    while True:
+        skip_blanks(cursor)
+        if cursor.looking_at("||") or not cursor.looking_at("|"):
+            return tuple(commands), negated
+        if cursor.take("|&"):
+            commands[-1] = replace(commands[-1], redirects=(*commands[-1].redirects, _ERRORS_TOO))
+        else:
+            cursor.take("|")
+        skip_newlines(cursor)
+        commands.append(_read_command(cursor))
+
+
+def _take_time(cursor: Cursor) -> bool:
+    if not take_reserved(cursor, "time"):
+        return False
+    skip_blanks(cursor)
+    take_reserved(cursor, "-p")
+    return True
+
+
+def _read_command(cursor: Cursor) -> Command:
+    cursor.count(3)
+    skip_blanks(cursor)
+    start = cursor.pos
+    cursor.enter()
+    command = _read_compound(cursor)
+    if command is None:
+        command = _read_simple(cursor, start)
+    cursor.leave()
+    return command
+
+
+def _read_compound(cursor: Cursor) -> Command | None:
+    if cursor.take("(("):
+        return _read_calculation_or_subshell(cursor)
+    if cursor.take("("):
+        return _read_subshell(cursor)
+    reader = _COMPOUND.get(peek_reserved(cursor))
+    if reader is None:
+        return None
+    word = peek_reserved(cursor)
+    cursor.pos += len(word)
+    return reader(cursor, word)
+
+
+def _read_calculation_or_subshell(cursor: Cursor) -> Command:
+    expression = try_arithmetic(cursor)
+    if expression is None:
+        cursor.pos -= 1
+        return _read_subshell(cursor)
+    return Calculation(expression, read_redirects(cursor))
+
+
+def _read_subshell(cursor: Cursor) -> Command:
+    script = _nonempty(_read_list(cursor))
+    cursor.expect(")")
+    return Block("subshell", (script,), redirects=read_redirects(cursor))
+
+
+def _read_group(cursor: Cursor, _word: str) -> Command:
+    script = _nonempty(_read_list(cursor))
+    expect_reserved(cursor, "}")
+    return Block("group", (script,), redirects=read_redirects(cursor))
+
+
+def _read_if(cursor: Cursor, _word: str) -> Command:
+    scripts = [_nonempty(_read_list(cursor))]
+    expect_reserved(cursor, "then")
+    scripts.append(_nonempty(_read_list(cursor)))
+    while take_reserved(cursor, "elif"):
+        scripts.append(_nonempty(_read_list(cursor)))
+        expect_reserved(cursor, "then")
+        scripts.append(_nonempty(_read_list(cursor)))
+    if take_reserved(cursor, "else"):
+        scripts.append(_nonempty(_read_list(cursor)))
+    expect_reserved(cursor, "fi")
+    return Block("if", tuple(scripts), redirects=read_redirects(cursor))
+
+
+def _read_while(cursor: Cursor, word: str) -> Command:
+    condition = _nonempty(_read_list(cursor))
+    body = _read_do(cursor)
+    return Block(word, (condition, body), redirects=read_redirects(cursor))
+
+
+def _read_do(cursor: Cursor) -> Script:
+    expect_reserved(cursor, "do")
+    body = _nonempty(_read_list(cursor))
+    expect_reserved(cursor, "done")
+    return body
+
+
+def _read_for(cursor: Cursor, word: str) -> Command:
+    skip_blanks(cursor)
+    if word == "for" and cursor.take("(("):
+        expression = try_arithmetic(cursor)
+        if expression is None:
+            raise ShellSyntaxError("the head of a loop is not understood")
+        head = Script((Pipeline((Calculation(expression),), ";"),))
+        _skip_list_end(cursor)
+        return Block("calculated for", (head, _read_do(cursor)), redirects=read_redirects(cursor))
+    name = plain_text(read_word(cursor))
+    skip_newlines(cursor)
+    words: list[Word] = []
+    if take_reserved(cursor, "in"):
+        skip_blanks(cursor)
+        while cursor.peek() and cursor.peek() not in ";\n":
+            words.append(some_word(cursor))
+            skip_blanks(cursor)
+    else:
+        words.append(Word('"$@"', ()))
+    _skip_list_end(cursor)
+    return Block(word, (_read_do(cursor),), tuple(words), name, read_redirects(cursor))
+
+
+def _skip_list_end(cursor: Cursor) -> None:
+    skip_blanks(cursor)
+    cursor.take(";")
+    skip_newlines(cursor)
+
+
+def _read_case(cursor: Cursor, _word: str) -> Command:
+    skip_blanks(cursor)
+    words = [some_word(cursor)]
+    scripts: list[Script] = []
+    skip_newlines(cursor)
+    expect_reserved(cursor, "in")
+    skip_newlines(cursor)
+    while not take_reserved(cursor, "esac"):
+        cursor.take("(")
+        words.extend(_read_patterns(cursor))
+        scripts.append(_read_list(cursor))
+        skip_newlines(cursor)
+        if not any(cursor.take(end) for end in (";;&", ";;", ";&")):
+            expect_reserved(cursor, "esac")
+            break
+        skip_newlines(cursor)
+    return Block("case", tuple(scripts), tuple(words), redirects=read_redirects(cursor))
+
+
+def _read_patterns(cursor: Cursor) -> list[Word]:
+    patterns: list[Word] = []
+    while True:
+        skip_blanks(cursor)
+        patterns.append(some_word(cursor))
+        skip_blanks(cursor)
+        if cursor.take(")"):
+            return patterns
+        cursor.expect("|")
+
+
+def _read_function(cursor: Cursor, _word: str) -> Command:
+    skip_blanks(cursor)
+    name = plain_text(some_word(cursor))
+    skip_blanks(cursor)
+    if cursor.take("("):
+        skip_blanks(cursor)
+        cursor.expect(")")
+    return _read_function_body(cursor, name)
+
+
+def _read_function_body(cursor: Cursor, name: str) -> Command:
+    skip_newlines(cursor)
+    body = _read_compound(cursor)
+    if body is None:
+        raise ShellSyntaxError(f"the function {name} has no body")
+    return Block("function", (Script((Pipeline((body,)),)),), name=name)
+
+
+def _read_coproc(cursor: Cursor, _word: str) -> Command:
+    skip_blanks(cursor)
+    return Block("coproc", (Script((Pipeline((_read_command(cursor),)),)),))
+
+
+def _read_test(cursor: Cursor, _word: str) -> Command:
+    words: list[Word] = []
+    while True:
+        skip_newlines(cursor)
+        pattern_follows = bool(words) and words[-1].text in _PATTERN_OPERATORS
+        if not pattern_follows:
+            operator = next((text for text in _TEST_OPERATORS if cursor.take(text)), "")
+            if operator:
+                words.append(Word(operator, (Literal(operator, quoted=False),)))
+                continue
+        word = read_word(cursor, "()|<>" if pattern_follows else "")
+        if not word.text:
+            raise ShellSyntaxError("[[ is not closed")
+        if word.text == "]]":
+            return Conditional(tuple(words), read_redirects(cursor))
+        words.append(word)
+
+
+_COMPOUND = {
+    "{": _read_group,
+    "if": _read_if,
+    "while": _read_while,
+    "until": _read_while,
+    "for": _read_for,
+    "select": _read_for,
+    "case": _read_case,
+    "function": _read_function,
+    "coproc": _read_coproc,
+    "[[": _read_test,
+}
+
+
+def _read_simple(cursor: Cursor, start: int) -> Command:
+    assignments: list[Assignment] = []
+    words: list[Word] = []
+    redirects: list[Redirect] = []
+    end = start
+    while True:
+        skip_blanks(cursor)
+        redirect = read_redirect(cursor)
+        if redirect is not None:
+            redirects.append(redirect)
+        elif not words and (assignment := read_assignment(cursor)) is not None:
+            assignments.append(assignment)
+        elif cursor.peek() == "(" and len(words) == 1 and not assignments and not redirects:
+            cursor.pos += 1
+            skip_blanks(cursor)
+            cursor.expect(")")
+            return _read_function_body(cursor, words[0].text)
+        else:
+            word = read_word(cursor)
+            if not word.text:
+                break
+            words.append(word)
+        end = cursor.pos
+    if not (assignments or words or redirects):
+        raise ShellSyntaxError(f"a command is missing at character {cursor.pos}")
+    return Simple(cursor.text[start:end], tuple(assignments), tuple(words), tuple(redirects))
+
+
+def _nonempty(script: Script) -> Script:
+    if not script.pipelines:
+        raise ShellSyntaxError("a block is empty")
+    return script

@@ -1,0 +1,334 @@
+"""git: what only reads, what destroys, and what the repository's own configuration would run."""
+
+import posixpath
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, split_words
+from treadle.policy.operations import PathOp
+from treadle.policy.repository import hooks, surprising_settings
+from treadle.policy.shell.judging.many import judge_whole
+from treadle.policy.shell.judging.publishing import PUBLISHES
+from treadle.policy.shell.judging.reach import judge_outputs
+from treadle.policy.shell.judging.scene import Scene
+from treadle.policy.shell.tables.danger_forms import dangerous_form
+from treadle.policy.shell.tables.options import Arguments, read_arguments, read_table
+from treadle.protocol.tools import Risk
+
+OF_THE_REPOSITORY = "git-settings"
+"""The rule by which a setting of a trusted repository is known that git would obey."""
+
+_GLOBAL = read_table(
+    "-pPvh -C: -c: --no-pager --paginate --no-optional-locks --literal-pathspecs --bare --version --namespace:"
+    " --git-dir: --work-tree: --exec-path? --config-env:"
+)
+_ELSEWHERE = ("--git-dir", "--work-tree", "--exec-path", "--config-env")
+_READERS = frozenset(
+    split_words("""
+    status diff log show shortlog rev-list rev-parse reflog ls-files ls-tree cat-file for-each-ref show-ref merge-base
+    name-rev describe blame grep cherry count-objects check-ignore check-attr diff-tree diff-index diff-files branch tag
+    stash remote worktree submodule version
+""")
+)
+_SHORT = re.compile(r"-[0-9abcdDeEFGhHiIklLmMnNopPqrsStuUvwWxXyzZ]+|-[nULSGABCM].+|-u(no|all)")
+_LONG = frozenset(
+    split_words("""
+    --stat --numstat --shortstat --summary --dirstat --name-only --name-status --color --no-color --word-diff --patch
+    --no-patch --raw --oneline --minimal --patience --histogram --ignore-all-space --ignore-space-change
+    --ignore-blank-lines --function-context --unified --no-renames --find-renames --find-copies --diff-filter --cached
+    --staged --merge-base --check --exit-code --quiet --no-ext-diff --no-textconv --text --relative --pickaxe-regex
+    --compact-summary --color-words --max-count --skip --since --after --until --before --author --committer --grep
+    --all-match --invert-grep --regexp-ignore-case --merges --no-merges --first-parent --all --branches --tags --remotes
+    --glob --exclude --format --pretty --date --graph --decorate --no-decorate --abbrev-commit --abbrev --follow
+    --reverse --topo-order --date-order --walk-reflogs --left-right --cherry-pick --cherry-mark
+    --relative-date --parents
+    --count --max-parents --not --no-walk --objects --simplify-by-decoration --short --branch --show-stash --porcelain
+    --long --untracked-files --ignored --verify --abbrev-ref --symbolic-full-name --show-toplevel
+    --show-prefix --git-dir
+    --is-inside-work-tree --git-path --deleted --modified --others --stage --unmerged --directory --exclude-standard
+    --error-unmatch --full-name --points-at --contains --no-contains --merged --no-merged --sort --heads --is-ancestor
+    --always --exact-match --match --dirty --show-email --line-porcelain --ignore-case --word-regexp --extended-regexp
+    --fixed-strings --line-number --files-with-matches --break --heading --show-function --root --no-commit-id
+    --show-current --list --verbose --null --and --or --no-pager --fork-point --octopus
+""")
+)
+"""Options with which these subcommands only show; they take their values glued or as another operand."""
+
+_SHOWS_ALL = frozenset(
+    split_words("-l --list -a -r -v -vv -n --all --remotes --contains --no-contains --merged --no-merged")
+)
+_LISTS = {"branch": _SHOWS_ALL - {"-n"}, "tag": _SHOWS_ALL - {"-a", "-v", "-r"} | {"--points-at"}}
+"""Subcommands that create something when an operand comes without one of these options."""
+
+_FIRST_WORDS = {
+    "stash": ("list", "show"),
+    "remote": ("-v", "get-url"),
+    "worktree": ("list",),
+    "submodule": ("status",),
+}
+"""First words with which a subcommand that otherwise changes something only shows; none but for stash is one, too."""
+
+_HARMLESS_KEYS = re.compile(
+    r"(user\.(name|email)|color\..*|advice\..*|column\.ui|core\.(quotepath|abbrev|autocrlf|eol|ignorecase|safecrlf|filemode)"
+    r"|log\.(date|decorate|abbrevcommit)|diff\.(algorithm|renames|context|mnemonicprefix|noprefix|colormoved)"
+    r"|init\.defaultbranch|pull\.(rebase|ff)|push\.(default|autosetupremote)|fetch\.prune|merge\.conflictstyle"
+    r"|branch\.[^.]*\.(remote|merge|rebase)|rerere\.enabled)",
+    re.IGNORECASE,
+)
+"""Settings that change how something looks, or a habit, whatever they are set to."""
+
+_CONFIG_READS = frozenset(split_words("--get --get-all --show-origin --show-scope --local --global --type --null -z"))
+_HARDENED = frozenset({"core.pager=cat", "core.pager=", "core.fsmonitor=false", "core.hooksPath=/dev/null"})
+_NOT_TRUSTED = "the folder is not trusted (`treadle trust`) and has its own settings"
+_NAMES_ONLY = frozenset({"check-ignore", "check-attr", "ls-files", "status"})
+"""Subcommands that show that a file is there, never what it holds."""
+
+_MAKES = frozenset({"clone", "init", "worktree", "bundle", "mv", "rm"})
+_CREDENTIAL = re.compile(r"token|passw|credential|extraheader", re.IGNORECASE)
+
+
+def judge_git(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge one git command line."""
+    outer = read_arguments(_GLOBAL, words, permute=False)
+    findings = _judge_global(outer, scene)
+    for place in outer.values("-C"):
+        scene = replace(scene, cwds=tuple(posixpath.join(cwd, place) for cwd in scene.cwds))
+        scene.trace.places.extend(scene.cwds)
+    if any(re.match(r"(ext|fd)::", word) for word in words):
+        findings.append(dangerous("git-transport", "the address runs a command"))
+    if not outer.operands:
+        tells = list(words) in (["--version"], ["-v"])
+        version = Finding(Risk.READ, "version", "git prints its version")
+        return [*findings, version if tells else unclear("git", "no command")]
+    command, *rest = outer.operands
+    if not is_static(command):
+        return [*findings, dangerous("unknown-program", "the git command is unknown until it runs")]
+    if outer.strange:
+        # The option may take the first word that is no option.
+        findings.extend(found for word in rest for found in _command(word, rest, scene) if found.risk is Risk.CRITICAL)
+    return findings + _command(command, rest, scene)
+
+
+def _judge_global(outer: Arguments, scene: Scene) -> list[Finding]:
+    findings = [unclear("unknown-option", f"git: {shown(word)!r} is not a known option") for word in outer.strange]
+    for option in outer.given:
+        if option.name in _ELSEWHERE:
+            findings.append(dangerous("git-option", f"git {option.name} uses other programs or another repository"))
+        if option.name == "-C" and option.value is not None:
+            findings.extend(_judge_place(option.value, outer, scene))
+        if option.name in ("-p", "--paginate"):
+            findings.append(unclear("git-option", "git starts a pager"))
+        if option.name == "-c" and not _is_harmless(option.value or ""):
+            findings.append(dangerous("git-option", f"git -c {option.value} can make git run something"))
+    return findings
+
+
+def _judge_place(place: str, outer: Arguments, scene: Scene) -> list[Finding]:
+    found = scene.path(place, PathOp.LIST)
+    is_known = is_static(place) and len(outer.values("-C")) == 1
+    trusted = scene.is_trusted and all(scene.context.trusts(posixpath.join(cwd, place)) for cwd in scene.cwds)
+    if trusted and is_known and all(one.risk is Risk.READ for one in found):
+        return found
+    elsewhere = "git -C works in another directory"
+    return [*found, Finding(Risk.EXECUTE, "git-option", elsewhere, always_asks=not trusted)]
+
+
+def _is_harmless(setting: str) -> bool:
+    key = setting.partition("=")[0]
+    return is_static(setting) and (setting in _HARDENED or _HARMLESS_KEYS.fullmatch(key) is not None)
+
+
+def _command(command: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    # Other options name a directory to write to.
+    spelled = [re.sub(r"^--(separate-git-dir|directory)\b", "--output", word) for word in words]
+    findings = judge_outputs(spelled, scene)
+    form = dangerous_form(f"git-{command}", words[: words.index("--")] if "--" in words else words)
+    if form is not None:
+        findings.append(dangerous("git", f"{form} destroys, leaks or runs something"))
+    telling = [word for word in words if word.startswith("-") or command not in _NAMES_ONLY]
+    named = (found for word in telling for found in scene.mentions(word))
+    findings.extend(found for found in named if found.rule == "secret-read")
+    if command in _MAKES:
+        findings.extend(_made(command, words, scene))
+    special = _SPECIAL.get(command)
+    found = special(words, scene) if special is not None else _reading(command, words, scene)
+    if any(one.rule == "git-read" for one in found):
+        return [*findings, *found, *_repository(command, scene)]
+    asks = Finding(Risk.EXECUTE, "git", f"this use of git {command} is not known to be read-only")
+    return [asks, *findings, *found, *_untrusted(scene)]
+
+
+def _reading(command: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge a subcommand that reads; nothing when this use of it is none."""
+    if command not in _READERS:
+        return []
+    first = "".join(words[:1])
+    if command in _FIRST_WORDS and first not in _FIRST_WORDS[command] and (words or command == "stash"):
+        return []
+    options = [word for word in words if word.startswith("-")]
+    operands = [word for word in words if not word.startswith("-")]
+    if command in _LISTS and operands and _LISTS[command].isdisjoint(word.partition("=")[0] for word in options):
+        return []
+    findings = [Finding(Risk.READ, "git-read", f"git {command} only reads")]
+    for word in options:
+        findings.extend(_git_option(command, word))
+    for operand in operands:
+        if operand.startswith(("/", "../")) or operand == "..":
+            findings.extend(scene.path(operand, PathOp.READ))
+        elif UNKNOWN in operand or not is_static(operand[:1]):
+            findings.append(unclear("unknown-operand", "the revision or path is unknown until it runs"))
+    return findings
+
+
+def _git_option(command: str, word: str) -> list[Finding]:
+    name = word.partition("=")[0]
+    is_known = is_static(word) and (word == "--" or name in _LONG or _SHORT.fullmatch(word) is not None)
+    changes = command in _LISTS and re.match(r"-[^-]*[dDmMcCfFasu]", word) and not word.startswith("-a")
+    if not is_known or changes or (command == "blame" and word.startswith("-S")):
+        return [unclear("unknown-option", f"git {command}: {shown(word)!r} is not known to be harmless")]
+    if name in ("--format", "--pretty") and ("%G" in word or "signature" in word):
+        return [unclear("git-option", "the format checks signatures with another program")]
+    return []
+
+
+def _repository(command: str, scene: Scene) -> list[Finding]:
+    """Ask before git reads where the folder's own settings would make it run something.
+
+    In a folder that is not trusted it is asked at any rate where nothing confines it; confined it runs hardened.
+    """
+    if command == "version":
+        return []
+    if not scene.is_trusted:
+        hardened = [] if scene.context.confined else [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED} for git")]
+        return _untrusted(scene) or hardened
+    return [
+        Finding(Risk.EXECUTE, OF_THE_REPOSITORY, f"the repository sets {setting}")
+        for cwd in scene.cwds
+        for setting in surprising_settings(cwd, scene.context.files)
+    ]
+
+
+def _untrusted(scene: Scene) -> list[Finding]:
+    """Ask in every mode before git runs where a folder that is not trusted names programs for it."""
+    if scene.is_trusted:
+        return []
+    files = scene.context.files
+    settings = [f"the setting {name}" for cwd in scene.cwds for name in surprising_settings(cwd, files)]
+    named = [*settings, *(f"the hook {name}" for cwd in scene.cwds for name in hooks(cwd, files))]
+    return [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED}: {named[0]}", always_asks=True)] if named else []
+
+
+def _made(command: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge what a subcommand makes, moves or removes, and where."""
+    plain = [word for word in words if not word.startswith("-")]
+    if command in ("worktree", "bundle", "clone"):
+        plain = plain[1:]
+    found = [one for word in plain for one in scene.path(word, PathOp.WRITE) if one.risk is Risk.CRITICAL]
+    whole = command in ("mv", "rm") and "--cached" not in words
+    return found + (judge_whole("rm", words, scene) if whole else [])
+
+
+def _clean(words: Sequence[str], _scene: Scene) -> list[Finding]:
+    if any(re.fullmatch(r"-\w*n\w*|--dry-run", word) for word in words):
+        return []
+    return [dangerous("git", "git clean deletes untracked files")]
+
+
+def _checkout(words: Sequence[str], scene: Scene) -> list[Finding]:
+    paths = "--" in words or any(word == "." or word.startswith(("./", ":", "--pathspec-from")) for word in words)
+    plain = [word for word in words if not word.startswith("-")]
+    makes = not {"-b", "--orphan", "-t"}.isdisjoint(words)
+    if paths or (not makes and (len(plain) > 1 or any(_is_there(word, scene) for word in plain))):
+        return [dangerous("git", "git checkout of paths discards uncommitted changes")]
+    return []
+
+
+def _is_there(word: str, scene: Scene) -> bool:
+    """Whether a word names files that are there; a pattern may always do."""
+    if is_glob(word) or "*" in word:
+        return True
+    files, known = scene.context.files, [cwd for cwd in scene.cwds if cwd != UNKNOWN]
+    return is_static(word) and any(files.facts(posixpath.join(cwd, word)) is not None for cwd in known)
+
+
+def _restore(words: Sequence[str], _scene: Scene) -> list[Finding]:
+    staged = any(word in ("--staged", "-S") for word in words)
+    if staged and not any(word in ("--worktree", "-W", "-SW", "-WS") for word in words):
+        return []
+    return [dangerous("git", "git restore discards uncommitted changes")]
+
+
+def _push(words: Sequence[str], _scene: Scene) -> list[Finding]:
+    findings = [Finding(Risk.REMOTE, PUBLISHES, "git push publishes commits")]
+    if any("://" in word or re.match(r"[\w.-]+@[\w.-]+:|[/~.]", word) for word in words):
+        findings.append(dangerous("git", "git push publishes to an address that is not a remote of the repository"))
+    if any(word.startswith(("+", ":")) for word in words) or any(not is_static(word) for word in words):
+        findings.append(dangerous("git", "git push rewrites or deletes what is published"))
+    return findings
+
+
+def _push_part(words: Sequence[str], scene: Scene) -> list[Finding]:
+    return _push(words[1:], scene) if words[:1] and words[0] == "push" else []
+
+
+def _over_network(words: Sequence[str], scene: Scene) -> list[Finding]:
+    local = (word for word in words if word.startswith(("/", "~", "../", "file:")))
+    found = [one for word in local for one in scene.path(word, PathOp.READ)]
+    return [Finding(Risk.REMOTE, "download", "git connects to another repository"), *found]
+
+
+def _config(words: Sequence[str], _scene: Scene) -> list[Finding]:
+    flags = {word.partition("=")[0] for word in words if word.startswith("-")}
+    plain = [word for word in words if not word.startswith("-")]
+    if any(_CREDENTIAL.search(word) for word in plain) and (flags or len(plain) == 1 or plain[0] == "get"):
+        return [dangerous("git-config", "shows stored credentials")]
+    if flags & {"-l", "--list", "--get-regexp"} or plain[:1] == ["list"]:
+        text = "a list of settings may show tokens in headers and addresses; git config --get NAME shows one setting"
+        return [unclear("git-config", text)]
+    one = len(plain) == 1 and "." in plain[0] and flags <= {"--global", "--local"}
+    if flags & {"--get", "--get-all"} or plain[:1] == ["get"] or one:
+        known = flags <= _CONFIG_READS and all(is_static(word) for word in plain)
+        shows = Finding(Risk.READ, "git-read", "git config shows a setting")
+        return [shows] if known else [unclear("git-config", "git config with something unknown")]
+    if flags & {"--global", "--worktree"}:
+        return [dangerous("git-config", "changes the settings of every repository")]
+    key = next((word for word in plain if "." in word), "")
+    if not _HARMLESS_KEYS.fullmatch(key):
+        return [dangerous("git-config", f"the setting {key} can make git run something")]
+    return []
+
+
+def _submodule(words: Sequence[str], scene: Scene) -> list[Finding]:
+    rest = [word for word in words if word not in ("--recursive", "--quiet", "-q", "--")]
+    if rest[:1] == ["foreach"]:
+        return scene.script(" ".join(rest[1:]))
+    reads = _reading("submodule", words, scene)
+    return reads or [Finding(Risk.REMOTE, "network", "git connects to another repository")]
+
+
+def _symbolic_ref(words: Sequence[str], _scene: Scene) -> list[Finding]:
+    """Judge symbolic-ref: with one name it tells where that leads, with two or with an option it changes it."""
+    plain = [word for word in words if word not in ("-q", "--quiet", "--short")]
+    if len(plain) == 1 and is_static(plain[0]) and not plain[0].startswith("-"):
+        return [Finding(Risk.READ, "git-read", "git symbolic-ref shows a ref")]
+    return [dangerous("git", "git symbolic-ref moves refs")]
+
+
+def _bisect(words: Sequence[str], scene: Scene) -> list[Finding]:
+    return scene.command(tuple(words[1:])) if list(words[:1]) == ["run"] else []
+
+
+_SPECIAL: dict[str, Callable[[Sequence[str], Scene], list[Finding]]] = {
+    "clean": _clean,
+    "checkout": _checkout,
+    "restore": _restore,
+    "push": _push,
+    **dict.fromkeys(("lfs", "subtree"), _push_part),
+    "config": _config,
+    "submodule": _submodule,
+    "bisect": _bisect,
+    "symbolic-ref": _symbolic_ref,
+    **dict.fromkeys(("fetch", "pull", "ls-remote", "clone"), _over_network),
+}

@@ -1,0 +1,207 @@
+"""Programs that fetch from and send to the network: where to, what they send, and whether they bring text."""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from treadle.policy.findings import Finding, dangerous
+from treadle.policy.marks import is_static, split_words
+from treadle.policy.operations import PathOp
+from treadle.policy.shell.judging.interpreters import is_interpreter
+from treadle.policy.shell.judging.reach import judge_outputs
+from treadle.policy.shell.judging.scene import Scene
+from treadle.policy.shell.tables.options import read_arguments, read_table
+from treadle.policy.urls import HostKind, check_url, host_kind
+from treadle.protocol.tools import Risk
+
+_CLIENTS = frozenset(
+    split_words("""
+    ssh telnet ftp lftp sftp nc ncat netcat socat websocat grpcurl mosquitto_sub rclone gsutil s3cmd aws gcloud az
+    w3m lynx links elinks newsboat mutt dig host nslookup drill whois
+""")
+)
+"""Programs that bring such text whatever their arguments."""
+
+_VERBS: Mapping[str, frozenset[str]] = {
+    name: frozenset(split_words(verbs))
+    for names, verbs in (
+        ("gh glab", "api view list diff checks search status download clone watch"),
+        ("npm pnpm yarn bun", "view info show search audit"),
+        ("cargo", "search info"),
+        ("gem", "search query info"),
+        ("pip pip3", "search index"),
+        ("apt apt-cache dnf yum pacman zypper apk brew port conda composer helm docker", "search show info"),
+        ("git", "clone"),
+        ("svn hg", "checkout co cat log clone incoming"),
+    )
+    for name in names.split()
+}
+_OF_GIT = frozenset({"fetch", "pull", "ls-remote", "submodule", "archive"})
+_ADDRESS = re.compile(r"\w+://|[\w.-]+@[\w.-]+:")
+_WEB = re.compile(r"https?://(?!localhost\b|127\.|\[::1\])")
+_FETCHER = re.compile(r"\b(curl|wget|https?|xh|gh|glab|ssh|git\s+clone)\b")
+
+
+def brings_text(argv: Sequence[str], fed: str) -> bool:
+    """Whether a command brings text from outside; `fed` is what it reads as its input, as far as that is known.
+
+    Those that take an address of the web judge themselves. What a folder's own remotes send counts as the folder's.
+    """
+    name, words = posixpath.basename(argv[0]), argv[1:]
+    if name in _CLIENTS:
+        return True
+    if name == "git" and not _OF_GIT.isdisjoint(words) and any(_ADDRESS.search(word) for word in words):
+        return True
+    if is_interpreter(name):
+        return any(_WEB.search(text) for text in (*words, fed))
+    return not _VERBS.get(name, frozenset()).isdisjoint(words[:4])
+
+
+def may_bring_text(line: str) -> bool:
+    """Whether a line that could not be followed names a program that fetches."""
+    return _FETCHER.search(line) is not None
+
+
+_TABLES = {
+    "curl": read_table(
+        "-AbcCDeEFHKmoPQrtTuUwxXyYz: -d: --output: --user-agent: --cookie: --cookie-jar: --data: --form: --header:"
+        " --request: --upload-file: --user: --url: --max-time: --connect-timeout: --retry: --retry-delay:"
+        " --dump-header: --referer: --write-out: --range: --output-dir: --interface:"
+    ),
+    "wget": read_table(
+        "-OPaoieUtTwQlARDIXB: --output-document: --directory-prefix: --level: --user-agent: --header: --post-data:"
+        " --post-file: --method: --timeout: --tries: --input-file: --output-file: --append-output: --accept: --reject:"
+    ),
+}
+"""The options that take a value; all others are flags to us."""
+
+_WRITES = frozenset(
+    split_words("-o -O -P -a -D -c --output --output-document --directory-prefix --cookie-jar --dump-header")
+)
+_SHORT_HARM = {"curl": "dFTKnQx", "wget": "e"}
+_LONG_HARM = tuple(
+    split_words("""
+    data form json upload-file post-data post-file body-data body-file config netrc unix-socket abstract-unix-socket
+    doh-url dns-servers preproxy socks4 socks5 proxy resolve connect-to engine execute use-askpass on-download on-bt
+""")
+)
+"""Options that send something, follow settings, run programs, or reach another place than the address says."""
+
+_SENDING_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_FIELD = re.compile(r"[\w.-]+:?=(?!=)|.*@")
+_REMOTE = re.compile(r"[^/]*@?[^/]+:.*|[a-z]+://.*")
+
+
+def _fetch(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge curl and wget: to get what an address names is one thing, everything else is more than that."""
+    arguments = read_arguments(_TABLES[name], words)
+    addresses = [*arguments.operands, *arguments.values("--url")]
+    findings = [Finding(Risk.REMOTE, "network", f"{name} sends a request to the network")]
+    findings.extend(_secrets(words, scene))
+    findings.extend(judge_outputs(words, scene))
+    for option in arguments.given:
+        if option.name in _WRITES and option.value not in (None, "-"):
+            findings.extend(scene.path(option.value or "", PathOp.WRITE))
+        elif option.value is not None and not is_static(option.value):
+            findings.append(dangerous("unknown-url", f"{name} {option.name} sends something unknown to the network"))
+    for address in addresses:
+        findings.extend(_judge_url(address, scene))
+    methods = {value.upper() for value in arguments.values("-X", "--request", "--method")}
+    harm = next(filter(None, (_harm(name, word) for word in words)), None)
+    is_local = bool(addresses) and all(map(_is_loopback, addresses))
+    if "DELETE" in methods or (not is_local and methods & _SENDING_METHODS):
+        findings.append(dangerous("upload", f"{name} changes or deletes something on another machine"))
+    if harm and not (is_local and harm in ("d", "F", "data", "form", "json")):
+        findings.append(dangerous("upload", f"{name} sends data, follows other settings, or reaches another place"))
+    if any("%output{" in value for value in arguments.values("-w", "--write-out")):
+        findings.append(dangerous("dangerous-option", f"{name} -w writes a file"))
+    if not is_local:
+        scene.brings_text(name)
+        findings.append(Finding(Risk.REMOTE, "download", f"{name} fetches from the network"))
+    return findings
+
+
+def _harm(name: str, word: str) -> str | None:
+    """Give the option of a word that does more than fetch, also cut short or in a cluster."""
+    if word.startswith("--"):
+        given = word[2:].partition("=")[0]
+        return next((each for each in _LONG_HARM if given.startswith(each) or (given and each.startswith(given))), None)
+    cluster = re.match(r"-[A-Za-z]+", word)
+    return next((each for each in _SHORT_HARM[name] if cluster and each in cluster.group()[:4]), None)
+
+
+def _download(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge a client whose options are not known: its addresses, and what it may send."""
+    scene.brings_text(name)
+    findings = [Finding(Risk.REMOTE, "download", f"{name} fetches from the network")]
+    findings.extend(judge_outputs(["-o" if word in ("-d", "-P", "--dir") else word for word in words], scene))
+    for word in (name, *words):
+        findings.extend(scene.mentions(word))
+        if "://" in word or not is_static(word):
+            findings.extend(_judge_url(word, scene))
+        elif word.upper() in _SENDING_METHODS or _FIELD.match(word) or word.startswith("--on-"):
+            findings.append(dangerous("upload", f"{name} sends data to the network"))
+    return findings
+
+
+def _secrets(words: Sequence[str], scene: Scene) -> Iterator[Finding]:
+    yield from (finding for word in words for finding in scene.mentions(word) if finding.rule == "secret-read")
+
+
+def _with_scheme(url: str) -> str:
+    return url if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", url) else f"http://{url}"
+
+
+def _is_loopback(url: str) -> bool:
+    return is_static(url) and check_url(_with_scheme(url)).kind is HostKind.LOOPBACK
+
+
+def _judge_url(url: str, scene: Scene) -> list[Finding]:
+    if not is_static(url):
+        return [dangerous("unknown-url", "sends something unknown to the network")]
+    scene.effort.spend(2)
+    check = check_url(_with_scheme(url))
+    scene.trace.hosts.append(check.host)
+    if check.kind in (HostKind.PRIVATE, HostKind.METADATA):
+        return [dangerous("private-host", f"{check.host} is a private or metadata address")]
+    if check.kind is HostKind.INVALID:
+        return [dangerous("url-form", check.problem or "the host cannot be read")]
+    return []
+
+
+def _remote_copy(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge rsync and scp: from or to another machine, or a local copy."""
+    operands = [word for word in words if not word.startswith("-")]
+    findings = [Finding(Risk.EXECUTE, "writer", f"{name} copies files")]
+    findings.extend([*_secrets(words, scene), *judge_outputs(words, scene)])
+    if any(_REMOTE.fullmatch(operand) for operand in operands):
+        scene.brings_text(name)
+        return [*findings, dangerous("upload", f"{name} copies from or to another machine")]
+    for operand in operands:
+        findings.extend(scene.path(operand, PathOp.WRITE if operand is operands[-1] else PathOp.READ))
+    return findings
+
+
+def _look_up(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    findings = [Finding(Risk.REMOTE, "network", f"{name} asks the network, and the name itself can carry data")]
+    findings.extend(_secrets(words, scene))
+    for word in words:
+        if not is_static(word):
+            findings.append(dangerous("unknown-url", "sends something unknown to the network"))
+        elif not word.startswith("-") and host_kind(word) in (HostKind.PRIVATE, HostKind.METADATA) and "." in word:
+            findings.append(dangerous("private-host", f"{word} is a private or metadata address"))
+    return findings
+
+
+NETWORK: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
+    **dict.fromkeys(("curl", "wget"), _fetch),
+    **dict.fromkeys(
+        split_words(
+            "aria2c axel http https httpie xh xhs fetch lwp-request lwp-download lynx w3m yt-dlp GET POST PUT DELETE"
+        ),
+        _download,
+    ),
+    **dict.fromkeys(("rsync", "scp"), _remote_copy),
+    **dict.fromkeys(("dig", "drill", "host", "nslookup", "ping", "ping6", "traceroute", "whois"), _look_up),
+}
+"""Judges by program name."""

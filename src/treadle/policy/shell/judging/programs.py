@@ -1,0 +1,191 @@
+"""One simple command: which judge it belongs to."""
+
+import posixpath
+import re
+from collections.abc import Callable, Sequence
+
+from treadle.policy.findings import Finding, dangerous, unclear, unfollowed
+from treadle.policy.marks import is_static
+from treadle.policy.shell.judging.builtins import BUILTINS
+from treadle.policy.shell.judging.files import is_writer, judge_files
+from treadle.policy.shell.judging.filters import LANGUAGES, judge_filter
+from treadle.policy.shell.judging.find import judge_find
+from treadle.policy.shell.judging.git import judge_git
+from treadle.policy.shell.judging.interpreters import (
+    SHELLS,
+    is_database,
+    is_interpreter,
+    judge_database,
+    judge_interpreter,
+    judge_shell,
+)
+from treadle.policy.shell.judging.many import judge_whole
+from treadle.policy.shell.judging.network import NETWORK, brings_text
+from treadle.policy.shell.judging.publishing import judge_publishing
+from treadle.policy.shell.judging.reach import judge_inner_text, judge_reach
+from treadle.policy.shell.judging.reading import is_plain, judge_reader, named_in
+from treadle.policy.shell.judging.scene import EffortError, Scene
+from treadle.policy.shell.judging.wrappers import is_wrapper, suffixes, unwrap
+from treadle.policy.shell.tables.danger_forms import dangerous_form
+from treadle.policy.shell.tables.dangers import (
+    PRINTS_SECRETS,
+    VARIABLES_SAFE_TO_SHOW,
+    VARIABLES_SECRET,
+    always,
+    only_tells,
+)
+from treadle.policy.shell.tables.readers import SHOWS_VERSION, readers
+from treadle.protocol.tools import Risk
+
+MAX_NESTING = 12
+MAX_WORDS = 1000
+"""Words of a command that are judged; a line with a longer one is only searched."""
+
+WORDS_A_STEP = 20
+
+_SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
+_MESSAGE_PROGRAMS = frozenset({"gh", "glab", "kubectl"})
+_TOOLCHAINS = frozenset({"go", "cargo", "rustc", "rustup"})
+"""Programs that may run another version of themselves, which the folder selects."""
+
+_LOADER = re.compile(r"ld(-linux|-musl|-lsb|\.so).*|ld64\.so.*")
+_JUDGES_ITS_OWN = frozenset({"git", "find", "gfind"})
+_READS_NAMES = frozenset({"cpio", "pax", "zip", "7z", "7za", "7zz", "afio"})
+_SENDS_ITS_INPUT = frozenset({"ssh", "sftp", "mosh"})
+
+Judge = Callable[[str, Sequence[str], Scene], list[Finding]]
+
+
+def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
+    """Judge one command with its words already expanded."""
+    scene.effort.spend(1 + len(argv) // WORDS_A_STEP)
+    if scene.depth > MAX_NESTING:
+        return [unfollowed("budget", "the line holds too deeply nested commands to follow")]
+    if not argv:
+        return []
+    if len(argv) > MAX_WORDS:
+        raise EffortError
+    scene.trace.commands.append(argv)
+    if not is_static(argv[0]):
+        return [dangerous("unknown-program", "the program is unknown until it runs"), *suffixes(argv[1:], scene)]
+    if not argv[0].strip():
+        return [unclear("unknown-program", "the program has no name")]
+    if brings_text(argv, scene.feed.text or ""):
+        scene.brings_text(argv[0])
+    name, findings = _program(argv[0], scene)
+    found = [*findings, *_by_name(name, argv[1:], scene)]
+    if not (scene.is_search or name in _JUDGES_ITS_OWN or is_plain(found)):
+        found.extend([*judge_whole(name, argv[1:], scene), *judge_publishing(name, argv[1:])])
+    folded = name.casefold()
+    if folded != name:
+        # A file system that ignores case runs the same program: look for danger, allow nothing.
+        found.extend(finding for finding in _by_name(folded, argv[1:], scene) if finding.risk is Risk.CRITICAL)
+    return found
+
+
+def _program(word: str, scene: Scene) -> tuple[str, list[Finding]]:
+    if "/" not in word:
+        return word, []
+    directory, name = posixpath.split(posixpath.normpath(word))
+    if directory in _SYSTEM_DIRECTORIES and _is_of_the_system(word, scene):
+        return name, []
+    if word.startswith("/proc/"):
+        return name, [dangerous("unknown-program", "the program is named through /proc")]
+    return name or word, [Finding(Risk.EXECUTE, "own-program", f"{word} is not a system program")]
+
+
+def _is_of_the_system(word: str, scene: Scene) -> bool:
+    """Whether a program in a system directory belongs to root and only root can change it."""
+    facts = scene.context.files.facts(scene.context.files.resolve(word))
+    return facts is None or (facts.uid == 0 and not facts.mode & 0o022)
+
+
+def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
+    if len(words) == 1 and name in SHOWS_VERSION.get(words[0], ()) and (scene.is_trusted or name not in _TOOLCHAINS):
+        return [Finding(Risk.READ, "version", f"{name} prints its version")]
+    findings: list[Finding] = []
+    why = always(name)
+    if why is not None:
+        tells = only_tells(name, words)
+        findings.append(
+            Finding(Risk.EXECUTE, "program", f"{name} only prints information here, but can change the system")
+            if tells
+            else dangerous("program", f"{name} {why}")
+        )
+    old_style = name in ("tar", "bsdtar", "gtar") and words[:1] != () and not words[0].startswith("-")
+    form = dangerous_form(name, (f"-{words[0]}", *words) if old_style else words)
+    if form is not None:
+        findings.append(dangerous("dangerous-form", f"{form} publishes, destroys, leaks or takes control"))
+    return findings + _by_family(name, words, scene)
+
+
+def _by_family(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
+    judge = _JUDGES.get(name)
+    if judge is not None:
+        return judge(name, words, scene)
+    if is_wrapper(name):
+        return unwrap(name, words, scene)
+    if name in SHELLS:
+        return judge_shell(name, words, scene)
+    if is_database(name):
+        return judge_database(name, words, scene)
+    if is_interpreter(name):
+        return judge_interpreter(name, words, scene)
+    if name.startswith("git-"):
+        return judge_git(name, (name[4:], *words), scene)
+    if _LOADER.fullmatch(name):
+        return [dangerous("program", f"{name} starts the program that follows"), *suffixes(words, scene)]
+    if name in readers():
+        return judge_reader(name, words, scene)
+    if is_writer(name):
+        return judge_files(name, words, scene)
+    return _judge_unknown(name, words, scene)
+
+
+def _printenv(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
+    if any(VARIABLES_SECRET.fullmatch(word) for word in words):
+        return [dangerous("prints-environment", f"{name} prints a secret variable")]
+    if words and all(word in VARIABLES_SAFE_TO_SHOW for word in words):
+        return [Finding(Risk.READ, "reader", f"{name} prints harmless variables")]
+    return [Finding(Risk.EXECUTE, "prints-environment", "prints variables, perhaps secrets")]
+
+
+def _judge_unknown(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
+    text = "prints every variable, secrets included" if name in PRINTS_SECRETS else f"{name} is not known to only read"
+    findings = [Finding(Risk.EXECUTE, "unknown-program", text)]
+    findings.extend(named_in(words, scene))
+    if name in _READS_NAMES:
+        fed = (scene.feed.text or "", *(word for command in scene.feed.upstream for word in command[1:]))
+        findings.extend(found for text in fed for word in text.split() for found in scene.mentions(word))
+    if name in _SENDS_ITS_INPUT and (scene.feed.is_pipe or scene.feed.text is not None):
+        findings.append(dangerous("upload", f"{name} sends what it reads to another machine"))
+    if name in ("make", "gmake", "bmake") and scene.feed.is_pipe and not {"-f-", "-f", "--file=-"}.isdisjoint(words):
+        findings.append(dangerous("piped-script", f"{name} runs what comes through the pipe"))
+    if name not in _MESSAGE_PROGRAMS:
+        findings.extend(suffixes(words, scene))
+    if name not in _MESSAGE_PROGRAMS | _SENDS_ITS_INPUT and not scene.is_search:
+        findings.extend(judge_reach(name, words, scene))
+        for text in (*words, scene.feed.text or ""):
+            findings.extend(judge_inner_text(text, scene) if " " in text else [])
+    if re.fullmatch(r"kill", name):
+        findings.extend(_kill(words))
+    return findings
+
+
+def _kill(words: Sequence[str]) -> list[Finding]:
+    targets = [word for word in words[1:] if not is_static(word) or re.fullmatch(r"-\d+|0|1", word)]
+    if targets or any(not is_static(word) for word in words) or words[:1] in (("0",), ("1",), ("-1",)):
+        return [dangerous("kill", "ends processes that may belong to others")]
+    return []
+
+
+_JUDGES: dict[str, Judge] = {
+    **dict.fromkeys(LANGUAGES, judge_filter),
+    **NETWORK,
+    **BUILTINS,
+    "find": judge_find,
+    "gfind": judge_find,
+    "git": judge_git,
+    "hub": judge_git,
+    "printenv": _printenv,
+}

@@ -1,0 +1,305 @@
+"""Where a command of a shell line stands: directory, variables, input, and how to judge what it runs in turn."""
+
+import posixpath
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import islice
+
+from treadle.policy.context import MAX_NAMES, PolicyContext
+from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.marks import ANY, STAR, UNKNOWN, as_glob, fits, is_glob, is_static, shown
+from treadle.policy.names import control_name, could_be_secret, pattern_hits, secret_name
+from treadle.policy.operations import PathOp
+from treadle.policy.paths import LISTED, MAX_PATH_BYTES, Where, check_path
+from treadle.policy.shell.grammar.expand import Variables
+from treadle.policy.shell.grammar.syntax import Script
+from treadle.protocol.tools import Risk
+
+MAX_GLOB_MATCHES = 200
+MAX_ENDS = 16
+MAX_EFFORT = 2000
+CHARACTERS_A_STEP = 100
+
+FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
+"""What may be written to wherever a command runs."""
+
+_ODD_IN_NAMES = re.compile(r"[^\w./@%+=:,-]")
+_SAYS_NOTHING = re.compile(r"--?[A-Za-z][a-z-]*|\d+")
+"""Options without a value, and numbers: no file is meant by them."""
+
+_BETWEEN = re.compile(r"[=:@,]")
+_BEFORE = re.compile(r"[=:@]")
+_PLAIN_NAME = re.compile(r"[A-Za-z][\w-]*")
+_TREES_WITH_SECRETS = frozenset({"/", "/etc", "/root", "/home", "/proc", "/Users", "/var"})
+
+
+class Breadth(StrEnum):
+    """How much of a folder a list names: what has a certain name or content, or whatever there is."""
+
+    NARROW = "narrow"
+    WHOLE = "whole"
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """What a command reads from its standard input: `upstream` are the commands that a pipe comes from."""
+
+    upstream: tuple[tuple[str, ...], ...] = ()
+    text: str | None = None
+
+    @property
+    def is_pipe(self) -> bool:
+        """Whether the input comes through a pipe."""
+        return bool(self.upstream)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What was met while judging one command, for the user's rules: commands, files with what is done, and hosts.
+
+    `places` are the directories that it may run in, `outside` the programs that bring text from outside.
+    """
+
+    commands: list[tuple[str, ...]] = field(default_factory=list)
+    paths: list[tuple[PathOp, str]] = field(default_factory=list)
+    hosts: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
+
+    def add(self, other: "Trace") -> None:
+        """Take over what was met in a script that the command runs."""
+        self.commands.extend(other.commands)
+        self.paths.extend(other.paths)
+        self.hosts.extend(other.hosts)
+        self.outside.extend(other.outside)
+        self.places.extend(other.places)
+
+
+class EffortError(Exception):
+    """Judging a line took as many steps as it may."""
+
+
+@dataclass(slots=True)
+class Effort:
+    """How many more steps judging may take, so that no line takes long; a step is one command, path or short text."""
+
+    left: int = MAX_EFFORT
+
+    def spend(self, steps: int = 1) -> None:
+        """Count steps. Raises `EffortError` when none are left."""
+        self.left -= steps
+        if self.left < 0:
+            raise EffortError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """The surroundings of one command.
+
+    `cwds` are all the directories it may run in, `is_search` marks a guess at a command, `is_guess` text of
+    which only the danger counts, as it may never be run; `depth` counts nesting. `each` are the variables that a loop
+    sets to each file of a list.
+    """
+
+    context: PolicyContext
+    cwds: tuple[str, ...]
+    variables: Variables
+    judge_script: "Callable[[str, Scene], list[Finding]]"
+    judge_argv: "Callable[[tuple[str, ...], Scene], list[Finding]]"
+    feed: Feed = Feed()
+    depth: int = 0
+    is_search: bool = False
+    is_guess: bool = False
+    each: tuple[tuple[str, Breadth], ...] = ()
+    trace: Trace = field(default_factory=Trace)
+    effort: Effort = field(default_factory=Effort)
+
+    @property
+    def cwd(self) -> str:
+        """The directory, or `UNKNOWN` when there may be several."""
+        return self.cwds[0] if len(self.cwds) == 1 else UNKNOWN
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the user trusts the folder, wherever the command may run."""
+        return all(self.context.trusts(cwd) for cwd in self.cwds)
+
+    def script(self, text: str, *, feed: Feed | None = None) -> list[Finding]:
+        """Judge a string that a shell would run."""
+        self.effort.spend(len(text) // CHARACTERS_A_STEP)
+        return self.judge_script(text, replace(self, depth=self.depth + 1, feed=feed or Feed(), is_search=False))
+
+    def command(self, argv: tuple[str, ...]) -> list[Finding]:
+        """Judge a command that another one would run."""
+        return self.judge_argv(argv, replace(self, depth=self.depth + 1))
+
+    def brings_text(self, program: str) -> None:
+        """Note that a program brings text from outside, unless it is only guessed that it is run."""
+        if not self.is_guess:
+            self.trace.outside.append(program)
+
+    def path(self, text: str, op: PathOp) -> list[Finding]:
+        """Judge an operand that names a file, from every directory the command may run in."""
+        self.effort.spend(len(self.cwds) + len(text) // CHARACTERS_A_STEP)
+        return [finding for cwd in self.cwds for finding in _judge_path(text, op, cwd, self)]
+
+    def expands_plainly(self, text: str) -> bool:
+        """Whether a leading glob stands for files that are there, none of which looks like an option."""
+        if self.cwd == UNKNOWN:
+            return False
+        matches, whole = _matches(self.cwd, text.split("/")[:1], self)
+        return bool(matches) and whole and not any(posixpath.basename(path).startswith("-") for path in matches)
+
+    def fits_plain_names(self, text: str) -> bool:
+        """Whether no file that a glob stands for has blanks or anything else in its name that the shell looks at."""
+        if self.cwd == UNKNOWN:
+            return False
+        matches, whole = _matches("/" if text.startswith("/") else self.cwd, text.strip("/").split("/"), self)
+        return whole and not any(_ODD_IN_NAMES.search(path.removeprefix(self.cwd)) for path in matches)
+
+    def mentions(self, text: str) -> list[Finding]:
+        """Judge a word of a program whose options are not known: does any part of it name a protected file?"""
+        findings: list[Finding] = []
+        for piece in _pieces(text):
+            if len(piece) > MAX_PATH_BYTES or _SAYS_NOTHING.fullmatch(piece):
+                continue
+            self.effort.spend(1 + len(piece) // CHARACTERS_A_STEP)
+            # A quoted pattern is one for the program that gets it.
+            pattern = as_glob(piece)
+            name = secret_name(piece) or pattern_hits(pattern, writing=False)
+            if _PLAIN_NAME.fullmatch(piece) and self._is_nothing(piece):
+                self.trace.paths.append((PathOp.WRITE, posixpath.join(self.cwd, piece)))
+            elif name is None and self.cwd != UNKNOWN and is_static(piece) and "://" not in piece:
+                check = check_path(piece, PathOp.READ, self.cwd, self.context)
+                self.trace.paths.append((PathOp.WRITE, check.resolved))
+                name = piece if check.where is Where.PROTECTED else None
+                if name is not None and check.reasons[0].rule == LISTED:
+                    findings.append(dangerous("secret-read", check.reasons[0].text))
+                    continue
+            if name is not None:
+                findings.append(dangerous("secret-read", f"names {name}, which is protected from being read"))
+            elif (control := control_name(piece)) is not None:
+                findings.append(dangerous("control-write", f"names {control}, which is protected from being changed"))
+        return findings
+
+    def _is_nothing(self, name: str) -> bool:
+        """Whether there is no file of this name in the workspace's own folder: only the name can be protected."""
+        place = posixpath.join(self.cwd, name)
+        here = self.cwd in self.context.usable
+        return here and self.context.files.facts(place) is None and not self.context.listed(place)
+
+
+Follow = Callable[[Script, Scene], Scene]
+"""Judges a script and gives the scene as it is afterwards."""
+
+
+def _pieces(text: str) -> list[str]:
+    """Split a word where a file name may start: after `=`, `:`, `@`, `,` and a short option's letter."""
+    pieces = [text]
+    if text.startswith("-") and not text.startswith("--"):
+        pieces.append(text[2:])
+    parts = _BETWEEN.split(text)
+    if len(parts) > 1:
+        pieces.extend(parts)
+        pieces.extend(text[match.end() :] for match in islice(_BEFORE.finditer(text), MAX_ENDS))
+    return [piece for piece in dict.fromkeys(pieces) if piece]
+
+
+def _judge_path(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:
+    if is_static(text) and cwd != UNKNOWN:
+        return [_static_path(text, op, cwd, scene)]
+    joined = posixpath.join(cwd, text)
+    hit = _pattern_protected(joined, op)
+    if hit is not None:
+        return [_protected(hit, op)]
+    if is_glob(text) and cwd != UNKNOWN:
+        return _judge_glob(text, op, cwd, scene)
+    if op is PathOp.WRITE:
+        return [unclear("unknown-path", f"writes to {shown(text)!r}, a path that is unknown until it runs")]
+    place = " (the directory is unknown)" if cwd == UNKNOWN and is_static(text) else ""
+    return [unclear("unknown-path", f"reads {shown(text)!r}, a path that is unknown until it runs{place}")]
+
+
+def _pattern_protected(joined: str, op: PathOp) -> str | None:
+    folded = re.sub(r"[^/]+/\.\./", "", joined)
+    if op is PathOp.WRITE:
+        return control_name(folded) or secret_name(folded) or pattern_hits(folded, writing=True)
+    if op is PathOp.LIST:
+        return None
+    return secret_name(folded) or pattern_hits(folded, writing=False)
+
+
+def _protected(name: str, op: PathOp) -> Finding:
+    if op is PathOp.WRITE:
+        return dangerous("control-write", f"changes {name}, which is protected")
+    return dangerous("secret-read", f"reads {name}, which is protected")
+
+
+def _static_path(text: str, op: PathOp, cwd: str, scene: Scene) -> Finding:
+    if text in ("", "-") and op is not PathOp.WRITE:
+        return Finding(Risk.READ, "stdin", "reads its input")
+    if text == "/dev/null":
+        return Finding(Risk.READ, "null", "the null device")
+    check = check_path(text, op, cwd, scene.context)
+    scene.trace.paths.append((op, check.resolved))
+    reason = check.reasons[0].text
+    if op is PathOp.READ and _holds_secrets(check.resolved, scene.context):
+        return dangerous("secret-read", f"{check.resolved} contains protected files")
+    if check.where is Where.PROTECTED:
+        opened = "" if check.reasons[0].rule == LISTED else check.resolved
+        return dangerous("control-write" if op is PathOp.WRITE else "secret-read", reason, path=opened)
+    if check.where is Where.INSIDE:
+        if op is PathOp.WRITE:
+            return Finding(Risk.WRITE, "write-inside", f"changes {text}")
+        return Finding(Risk.READ, "read-inside", f"reads {text}")
+    if op is PathOp.WRITE:
+        return dangerous("write-outside", f"{reason}, and the command changes it", path=check.resolved)
+    return Finding(Risk.READ_OUTSIDE, "read-outside", reason, path=check.resolved)
+
+
+def _holds_secrets(path: str, context: PolicyContext) -> bool:
+    """Whether a directory is so far up that keys and passwords lie below it."""
+    return path in _TREES_WITH_SECRETS or (
+        bool(context.home) and (context.home + "/").startswith(path.rstrip("/") + "/")
+    )
+
+
+def _judge_glob(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:
+    """Judge a glob by its directory, by the names it could stand for, and by the files it stands for now."""
+    parts = text.split("/")
+    first = next(index for index, part in enumerate(parts) if not is_static(part))
+    base = "/".join(parts[:first]) + ("/" if first else "")
+    found = _static_path(base or ".", PathOp.LIST if op is not PathOp.WRITE else op, cwd, scene)
+    changes = found.rule == "write-inside"
+    findings = [Finding(found.risk, found.rule, f"changes {shown(text)}") if changes else found]
+    matches, whole = _matches(posixpath.join(cwd, base), parts[first:], scene)
+    scene.effort.spend(len(matches))
+    says_something = parts[-1].strip(STAR + ANY + ".") != ""
+    is_seen = whole and says_something and (bool(matches) or base.startswith(".github/"))
+    if op is PathOp.READ and could_be_secret(text) and not is_seen:
+        findings.append(unclear("wide-glob", f"{shown(text)!r} could match a secret file; write more of the name"))
+    if not whole or (".." in parts[first:]):
+        findings.append(unclear("wide-glob", f"{shown(text)!r} matches too many files to check"))
+    findings.extend(_static_path(path, op, cwd, scene) for path in matches)
+    return findings
+
+
+def _matches(base: str, parts: list[str], scene: Scene) -> tuple[list[str], bool]:
+    """Expand a glob through the file view; the flag says whether all matches are there."""
+    found = [base]
+    for part in filter(None, parts):
+        hidden = part.startswith(".")
+        listed = {directory: scene.context.files.names(directory) for directory in found}
+        if any(len(names) >= MAX_NAMES for names in listed.values()):
+            return [], False
+        found = [
+            posixpath.join(directory, name)
+            for directory, names in listed.items()
+            for name in names
+            if (hidden or not name.startswith(".")) and fits(part, name)
+        ]
+        if len(found) > MAX_GLOB_MATCHES:
+            return [], False
+    return found, True

@@ -1,0 +1,172 @@
+"""Commands that run another command: what they are told to run is judged as if it stood alone."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.marks import UNKNOWN, is_static, shown, split_words
+from treadle.policy.shell.judging.many import breadth_of, judge_each
+from treadle.policy.shell.judging.scene import Breadth, Feed, Scene
+from treadle.policy.shell.judging.surroundings import judge_assignment
+from treadle.policy.shell.tables.options import Arguments, read_arguments, read_table
+from treadle.protocol.tools import Risk
+
+MAX_FED_WORDS = 64
+MAX_GUESSED_WORDS = 60
+MAX_GUESSES = 40
+
+_TABLES = {
+    "nice": read_table("-n: -0123456789 --adjustment:"),
+    "timeout": read_table("-k: -s: -v --foreground --kill-after: --signal: --preserve-status"),
+    "time": read_table("-apv -f: -o: --format: --output:"),
+    "stdbuf": read_table("-i: -o: -e: --input: --output: --error:"),
+    "ionice": read_table("-t -c: -n:"),
+    "env": read_table("-iv0 -u: -C: -S: -a: --ignore-environment --null --unset: --chdir: --split-string:"),
+    "command": read_table("-pvV"),
+    "xargs": read_table("""
+    -0rtpxo -a: -d: -E: -I: -i? -J: -L: -l? -n: -P: -R: -S: -s: -e? -j: --null --arg-file: --delimiter: --replace?
+    --max-lines? --max-args: --max-procs: --max-chars: --no-run-if-empty --verbose --jobs:
+"""),
+    **dict.fromkeys(
+        split_words("""
+        nohup setsid exec builtin busybox toybox strace ltrace chrt taskset setarch linux32 linux64 valgrind caffeinate
+        unbuffer rlwrap numactl prlimit fakeroot eatmydata xvfb-run dbus-run-session torsocks proxychains proxychains4
+        """),
+        read_table("-clfw -a: -o: -e: -p:"),
+    ),
+}
+"""Wrappers with their options; any other program that runs another one is searched for it."""
+
+_NO_RISK = frozenset({"nice", "timeout", "time", "stdbuf", "ionice"})
+_DELETERS = frozenset({"rm", "unlink", "shred", "rimraf"})
+_LIKE_A_SCRIPT = re.compile(r"[\s;|&$`(<>=]|^\{")
+_SECONDS = re.compile(r"[1-5]?\d(\.\d+)?s?")
+_DURATION = re.compile(r"\d+(\.\d+)?[smhd]?")
+
+
+def is_wrapper(name: str) -> bool:
+    """Whether the program runs another command that stands in its arguments."""
+    return name in _TABLES or name in _SPECIAL
+
+
+def unwrap(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge a wrapper and what it runs."""
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(words, scene)
+    arguments = read_arguments(_TABLES[name], words, permute=False)
+    findings = _options(name, arguments, scene)
+    inner = arguments.operands[1:] if name == "timeout" else arguments.operands
+    while name not in _NO_RISK and inner and inner[0].isdigit():
+        inner = inner[1:]
+    if name not in _NO_RISK:
+        findings.append(Finding(Risk.EXECUTE, "wrapper", f"{name} runs another command"))
+    if not inner:
+        return [*findings, unclear("wrapper", f"{name} without a command")]
+    if name == "timeout" and not _DURATION.fullmatch(arguments.operands[0]):
+        findings.append(unclear("wrapper", "timeout without a plain duration"))
+    if arguments.strange:
+        findings.extend(suffixes(words, scene))
+    if name == "timeout" and inner[0] == "tail" and _SECONDS.fullmatch(arguments.operands[0]):
+        # What follows a file never ends, but for a time limit.
+        inner = tuple(word for word in inner if word not in ("-f", "-F", "--follow"))
+    return findings + scene.command(inner)
+
+
+def suffixes(words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Find danger in whatever part of the arguments may be a command; nothing found here is no proof of anything."""
+    found: list[Finding] = []
+    if scene.is_search:
+        return found
+    scene = replace(scene, is_search=True, is_guess=True)
+    for place, word in enumerate(words[:MAX_GUESSES]):
+        if not is_static(word):
+            continue
+        if _LIKE_A_SCRIPT.search(word):
+            found.extend(scene.script(word))
+            found.extend(scene.script(word.partition("=")[2]) if word.startswith("-") and "=" in word else [])
+        elif word and not word.startswith("-"):
+            found.extend(scene.command(tuple(words[place : place + MAX_GUESSED_WORDS])))
+    return list(dict.fromkeys(_critical(found)))
+
+
+def _critical(findings: Sequence[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.risk is Risk.CRITICAL]
+
+
+def _options(name: str, arguments: Arguments, scene: Scene) -> list[Finding]:
+    strange = [
+        unclear("unknown-option", f"{name}: {shown(word)!r} is not a known option") for word in arguments.strange
+    ]
+    files = arguments.values("-o", "--output") if name == "time" else arguments.values("-a", "--arg-file")
+    for file in files:
+        strange.append(Finding(Risk.EXECUTE, "wrapper", f"{name} uses the file {file}"))
+        strange.extend(scene.mentions(file))
+    return strange
+
+
+def _env(words: Sequence[str], scene: Scene) -> list[Finding]:
+    arguments = read_arguments(_TABLES["env"], words, permute=False)
+    findings = _options("env", arguments, scene)
+    for text in arguments.values("-S", "--split-string"):
+        findings.append(Finding(Risk.EXECUTE, "wrapper", "env -S runs a string"))
+        findings.extend(scene.script(" ".join((text, *arguments.operands))))
+    if arguments.has("-C", "--chdir", "-u", "--unset", "-a"):
+        findings.append(unclear("wrapper", "env changes where or how the command runs"))
+    inner = list(arguments.operands)
+    while inner and "=" in inner[0]:
+        variable, _, value = inner.pop(0).partition("=")
+        findings.extend(judge_assignment(variable, value))
+    if not inner:
+        return [*findings, Finding(Risk.EXECUTE, "prints-environment", "prints every variable, secrets included")]
+    return findings + scene.command(tuple(inner))
+
+
+def _command(words: Sequence[str], scene: Scene) -> list[Finding]:
+    arguments = read_arguments(_TABLES["command"], words, permute=False)
+    if arguments.has("-v", "-V") and not arguments.strange:
+        return [Finding(Risk.READ, "look-up", "looks up a program")]
+    findings = _options("command", arguments, scene)
+    return findings + (scene.command(arguments.operands) if arguments.operands else [])
+
+
+def _xargs(words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge xargs and parallel, whose `:::` stands before what it would otherwise read."""
+    ends = next((place for place, word in enumerate(words) if word.startswith(":::")), len(words))
+    if ends < len(words):
+        scene = replace(scene, feed=Feed(text=" ".join(words[ends + 1 :])))
+    arguments = read_arguments(_TABLES["xargs"], words[:ends], permute=False)
+    findings = _options("xargs", arguments, scene)
+    inner = arguments.operands or ("echo",)
+    marks = arguments.values("-I", "-J") or [word for word in ("{}",) if any(word in text for text in inner)]
+    findings.append(unclear("xargs", f"xargs {shown(inner[0])}: the operands are unknown until it runs"))
+    fed = [*(word for command in scene.feed.upstream for word in command[1:]), *(scene.feed.text or "").split()]
+    breadth = breadth_of(scene.feed.upstream)
+    without_input = replace(scene, feed=Feed())
+    if breadth is not None:
+        findings.extend(judge_each(_filled(inner, marks, UNKNOWN), breadth, without_input))
+    for word in fed[:MAX_FED_WORDS]:
+        findings.extend(scene.mentions(word))
+        named = _critical(scene.command(_filled(inner, marks, word)))
+        findings.extend(one for one in named if breadth is None or one.rule != "delete-all")
+    if inner[0] in _DELETERS and breadth is not Breadth.NARROW:
+        findings.append(dangerous("delete-unknown", f"xargs {inner[0]} deletes files that are unknown until it runs"))
+    found = without_input.command(_filled(inner, marks, UNKNOWN))
+    said = ("unknown-option", "unknown-path")
+    return findings + [one for one in found if one.risk is not Risk.EXECUTE or one.rule not in said or one.always_asks]
+
+
+def _filled(inner: Sequence[str], marks: Sequence[str], word: str) -> tuple[str, ...]:
+    """Give the command that is run for one word of the input."""
+    return tuple(one.replace(marks[0], word) for one in inner) if marks else (*inner, word)
+
+
+def _parallel(words: Sequence[str], scene: Scene) -> list[Finding]:
+    found = [unclear("wrapper", "parallel runs a command for each of its inputs"), *_xargs(words, scene)]
+    if not read_arguments(_TABLES["xargs"], words, permute=False).operands:
+        found.append(dangerous("piped-script", "parallel runs its input"))
+    return found + suffixes(words, scene)
+
+
+_SPECIAL = {"env": _env, "command": _command, "xargs": _xargs, "gxargs": _xargs, "parallel": _parallel}

@@ -1,0 +1,1 @@
+"""What is known of single programs, and how their options are read."""

@@ -1,0 +1,98 @@
+"""Programs that only read, with the options known to be harmless (the notation is explained in `options`).
+
+It is short on purpose: with a sandbox everything else is tried in a throw-away copy, and without one it asks. Left out:
+what follows links out of the workspace, never ends, opens a pager, or has a language of its own.
+"""
+
+from functools import lru_cache
+
+from treadle.policy.marks import split_words
+from treadle.policy.shell.tables.options import Table, read_table
+
+_TABLES = r"""
+echo true false : printf = | RAW
+pwd whoami tty arch nproc groups uptime free = -LPpshm --all | NONE
+uname id = -asnrvmpogGnu | TEXT*
+hostname = -s --short | SETS*
+ps = -AaNdefFjlHTwLMP -o: -p: -u: -C: --sort: --pid: --ppid: --forest --no-headers | NONE
+date = -uR -I? -d: -r: --utc --iso-8601? --rfc-3339: --date: | SETS*
+ls = -aAbBcCdfFgGhHiklmnNopqQrRsStuUvxXZ1 -I: -w: --all --almost-all --color? --directory --full-time
+    --group-directories-first --human-readable --ignore: --inode --recursive --reverse --size --sort: --time:
+    --time-style: | LIST*
+tree = -adfpiugshDFQNqrtUvcnCAS1J -L: -P: -I: --dirsfirst --filesfirst --noreport --du --prune --gitignore | LIST*
+stat = -Lft -c: --format: --printf: | LIST*
+file = -bhiLz --brief --mime --mime-type --mime-encoding | READ*
+du = -0abcDhklmsSx -d: --all --apparent-size --bytes --total --human-readable --max-depth: --summarize | LIST*
+df = -aBhHiklmPT --human-readable --total | TEXT*
+basename = -az -s: --suffix: | TEXT*
+dirname which type seq = -aws: -f: --all | TEXT*
+realpath readlink = -efmnqsz --relative-to: --canonicalize | LIST*
+cat tac rev nl = -AbeEnstTuv -w: -s: -b: --number | READ*
+head tail = -qvz0123456789 -c: -n: --bytes: --lines: --quiet | READ*
+wc = -clLmw --bytes --chars --lines --words | READ*
+sort = -bcCdfghiMmnRrsuVz -k: -t: --ignore-case --numeric-sort --reverse --version-sort --unique --human-numeric-sort
+    --key: --field-separator: --stable | READ*
+uniq = -cdDiuz -f: -s: -w: --count --repeated --unique --ignore-case | READ
+cut = -nsz -b: -c: -d: -f: --characters: --delimiter: --fields: --complement --only-delimited | READ*
+tr = -cCdst --complement --delete --squeeze-repeats | TEXT TEXT
+paste fold = -sbz -d: -w: --serial --delimiters: --width: | READ*
+column = -tx -s: -c: -o: -R: --table --separator: | READ*
+join comm = -123iz -a: -t: -v: -o: -j: --output-delimiter: | READ READ
+diff cmp = -abBcdeilnNpqstTuwyZ0123456789 -C: -U: -I: -W: -x: --brief --unified? --side-by-side --width: --label:
+    --new-file --exclude: --ignore-case --ignore-all-space --ignore-space-change --ignore-blank-lines --color?
+    --suppress-common-lines --strip-trailing-cr --minimal | READ READ
+md5sum sha1sum sha256sum sha512sum shasum b2sum cksum = -bctw -a: --check --tag --quiet --status | READ*
+base64 = -di -w: --decode --wrap: | READ
+od hexdump xxd = -abcCdovxXpu -A: -j: -N: -n: -s: -t: -l: -g: | READ
+grep egrep fgrep = -abcEFGhHiIlLnoPqrsTUvVwxyzZ0123456789 -A: -B: -C: -m: -e: --extended-regexp --fixed-strings
+    --perl-regexp --regexp: --ignore-case --invert-match --word-regexp --line-regexp --count --color? --quiet
+    --files-with-matches --files-without-match --max-count: --only-matching --no-messages --with-filename
+    --no-filename --line-number --after-context: --before-context: --context: --exclude: --exclude-dir: --include%
+    --recursive | PATTERN READ*
+rg = -abcFhHiIlNnoPpqsSuUvwx.0123456789 -A: -B: -C: -e: -g% -j: -m: -M: -r: -t: -T: --after-context:
+    --before-context: --context: --color: --column --count --count-matches --fixed-strings --files
+    --files-with-matches --files-without-match --glob% --heading --no-heading --hidden --iglob% --ignore-case
+    --invert-match --json --line-number --max-columns: --max-count: --max-depth: --multiline --no-filename --no-ignore
+    --only-matching --pcre2 --quiet --regexp: --replace: --smart-case --sort: --stats --trim --type: --type-not:
+    --type-list --vimgrep --with-filename --word-regexp | PATTERN READ*
+fd fdfind = -HIuapl0iFgs1 -t: -e: -d: -E: -S: --hidden --no-ignore --absolute-path --glob --type: --extension:
+    --max-depth: --exclude: --full-path | PATTERN LIST*
+"""
+
+CONTENT_FREE = frozenset({"wc", "ls", "stat", "du", "basename", "dirname", "echo", "file", "md5sum", "sha256sum"})
+"""Readers whose output says nothing of what the files hold, or close to nothing."""
+
+OBEY_NOTHING = frozenset(
+    split_words("ls stat du cat head tail wc nl tac rev cut md5sum sha1sum sha256sum grep fold paste od basename")
+)
+"""Readers that no option makes write or run anything: a file whose name is an option does no harm to them."""
+
+_TOOLS = frozenset(
+    split_words("""
+    python python3 node npm gcc g++ clang cc c++ make cmake ninja git gh docker podman ruby perl php lua java javac
+    kotlin scala go cargo rustc rustup swift deno bun bash zsh sh curl wget ssh tar rsync sqlite3 psql mysql redis-cli
+    jq yq sed awk gawk find tmux vim nvim gdb pandoc ffmpeg helm openssl ruff black uv shellcheck pip pip3 pipx mypy tsc
+    ghc R julia zig aws cp mv rm
+""")
+)
+"""Programs that may be asked for their version; not those that run project code even for that."""
+
+SHOWS_VERSION = {
+    "--version": _TOOLS,
+    "-v": frozenset({"node", "npm", "perl", "php", "ruby", "docker", "gcc", "make"}),
+    "-V": frozenset({"python", "python3", "cargo", "rustc"}),
+    "-version": frozenset({"java"}),
+    "version": frozenset({"go"}),
+}
+"""Which programs show their version when this word is all they are given."""
+
+
+@lru_cache(maxsize=1)
+def readers() -> dict[str, Table]:
+    """Give the tables by program name."""
+    found: dict[str, Table] = {}
+    for line in filter(None, _TABLES.replace("\n    ", " ").splitlines()):
+        names, _, rest = line.partition(" =")
+        options, _, operands = rest.partition("|")
+        found.update(dict.fromkeys(names.split(), read_table(f"{options} --help --version | {operands}")))
+    return found
