@@ -1,7 +1,6 @@
-"""The one JSON codec, and the upgrade of old records."""
+"""The one JSON codec."""
 
 import re
-from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
@@ -11,11 +10,6 @@ from treadle.protocol.events import SCHEMA_VERSION, EventData, Source
 from treadle.protocol.notifications import Notification
 
 T = TypeVar("T")
-
-Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
-
-UPGRADES: dict[int, Upgrade] = {}
-"""From the version that is the key to the next one: takes and returns the decoded JSON of an event's data."""
 
 _HALF = re.compile("[\ud800-\udfff]")
 _HALF_OR_BACKSLASH = re.compile(rf"{_HALF.pattern}|\\")
@@ -71,7 +65,7 @@ def _escape(character: str) -> str:
 
 
 def decode_data(raw: bytes, version: int = SCHEMA_VERSION) -> EventData:
-    """Decode the data of an event that was written with schema `version`; raises `StoreError`."""
+    """Decode the data of an event of this schema; raises `StoreError`. Older ones are read with their whole log."""
     if version > SCHEMA_VERSION:
         raise StoreError(
             "log-newer",
@@ -79,12 +73,9 @@ def decode_data(raw: bytes, version: int = SCHEMA_VERSION) -> EventData:
             fix="Update Treadle to open it.",
         )
     try:
-        if version == SCHEMA_VERSION:
-            return _data_decoder.decode(raw)
-        record = msgspec.json.decode(raw)
-        for step in range(version, SCHEMA_VERSION):
-            record = UPGRADES[step](record)
-        return msgspec.convert(record, EventData)  # type: ignore[no-any-return]
+        if version < SCHEMA_VERSION:
+            raise msgspec.ValidationError(f"its schema {version} is not that of the events before it")
+        return _data_decoder.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise _damaged("An event of the log cannot be read.", error) from error
 

@@ -9,9 +9,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.protocol.codec import decode_data, decode_source
 from treadle.protocol.errors import StoreError
-from treadle.protocol.events import SessionStarted
+from treadle.protocol.events import Event, SessionStarted
+from treadle.protocol.stored import read_events, stored
 from treadle.store.chain import Row, beginning, link
 from treadle.store.titles import first_title
 
@@ -47,7 +47,7 @@ def recover(broken: Path, fresh: sqlite3.Connection) -> Recovered:
         chained = int(source.execute("PRAGMA user_version").fetchone()[0]) >= _CHAINED
         known = _sessions(source)
         for session_id in dict.fromkeys([*known, *_ids(source)]):
-            rows = list(_rows(source, session_id, chained=chained))
+            rows = _readable_rows(list(_rows(source, session_id, chained=chained)))
             if _write(fresh, session_id, rows, known.get(session_id)):
                 length = known[session_id].events if session_id in known else -1
                 (whole if len(rows) == length else shortened).append(session_id)
@@ -72,7 +72,7 @@ def _ids(source: sqlite3.Connection) -> list[str]:
 
 
 def _rows(source: sqlite3.Connection, session_id: str, *, chained: bool) -> Iterator[_Kept]:
-    """Give the rows of a log as long as they follow each other, can be decoded and fit the chain."""
+    """Give the rows of a log as long as they follow each other and fit the chain."""
     query = (
         f"SELECT seq, at, source, data, {'chain' if chained else 'zeroblob(0)'}, version "  # noqa: S608 - two constants
         "FROM events WHERE session_id = ? ORDER BY seq"
@@ -80,7 +80,7 @@ def _rows(source: sqlite3.Connection, session_id: str, *, chained: bool) -> Iter
     previous = beginning(session_id)
     for count, (*columns, version) in enumerate(_readable(source, query, (session_id,)), start=1):
         row = Row(*columns)
-        if not row.well_formed or row.seq != count or not _decodes(row, version):
+        if not row.well_formed or row.seq != count or not isinstance(version, int):
             return
         previous = link(previous, row)
         if chained and row.chain != previous:
@@ -88,27 +88,29 @@ def _rows(source: sqlite3.Connection, session_id: str, *, chained: bool) -> Iter
         yield replace(row, chain=previous), version
 
 
-def _decodes(row: Row, version: object) -> bool:
-    if not isinstance(version, int):
-        return False
-    try:
-        decode_source(row.source)
-        decode_data(row.data, version)
-    except StoreError:
-        return False
-    return True
+def _readable_rows(rows: list[_Kept]) -> list[_Kept]:
+    """Leave out the first row of which no event can be read, and all behind it."""
+    read = 0
+    with suppress(StoreError):
+        for event in _events(rows):
+            read = event.seq
+    return rows[:read]
+
+
+def _events(rows: list[_Kept]) -> Iterator[Event]:
+    return read_events(stored((row.seq, row.at, row.source, version, row.data) for row, version in rows))
 
 
 def _write(fresh: sqlite3.Connection, session_id: str, rows: list[_Kept], known: _Known | None) -> bool:
     """Write one session; says whether there was a beginning to go on from."""
     if not rows:
         return False
-    (first, version), last = rows[0], rows[-1][0]
-    started = decode_data(first.data, version)
+    first, last = rows[0][0], rows[-1][0]
+    started = next(_events(rows)).data
     if not isinstance(started, SessionStarted):
         return False
     updated_at = known.updated_at if known else last.at
-    title = (known.title if known else "") or first_title(decode_data(row.data, number) for row, number in rows)
+    title = (known.title if known else "") or first_title(event.data for event in _events(rows))
     with fresh:
         fresh.execute("BEGIN IMMEDIATE")
         fresh.execute(

@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from treadle.protocol.codec import decode_data, decode_source, encodable, encode
+from treadle.protocol.codec import encodable, encode
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import SCHEMA_VERSION, Event
 from treadle.protocol.models import Spent
+from treadle.protocol.stored import read_events, stored
 from treadle.store import spending
 from treadle.store.chain import Row, beginning, first_break, link
 from treadle.store.damage import unread, unwritten
@@ -127,10 +128,7 @@ class Store:
             "SELECT seq, at, source, version, data FROM events WHERE session_id = ? ORDER BY seq", (session_id,)
         )
         try:
-            return [
-                Event(seq=seq, at=at, source=decode_source(source), data=decode_data(data, version))
-                for seq, at, source, version, data in rows
-            ]
+            return list(read_events(stored(rows)))
         except TypeError as error:
             raise unread(self._path, error) from error
 

@@ -27,7 +27,7 @@ def session_lines(row: SessionRow, events: Sequence[Event]) -> Iterator[str]:
     """Write a session as Markdown."""
     yield f"# {row.title or row.id}"
     yield ""
-    yield f"Session {row.id} in {row.workspace}, {row.model}, {counted(len(events), 'event')}"
+    yield f"Session {row.id} in {row.workspace}, {row.model}, {counted(row.events, 'event')}"
     for notification in notifications(events):
         yield from _lines(notification)
 
