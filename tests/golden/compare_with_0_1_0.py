@@ -118,7 +118,9 @@ def state_of(new: dict[str, Any]) -> dict[str, Any]:
         said["guard"] = [*(guard[name] for name in ("mistakes", "polls", "looping", "unasked"))]
         said["guard"] = [*(one or 0 for one in said["guard"]), pattern(guard["recent"])]
         said["calls"], said["unread"] = [*new["unread"], *calls], None
-    said["statuses"] = [*("finished" for _ in new["unread"]), *(call["status"] for call in new["calls"])] if new["turn"] else []
+    said["statuses"] = (
+        [*("finished" for _ in new["unread"]), *(call["status"] for call in new["calls"])] if new["turn"] else []
+    )
     said["results"] = [bare(call["result"]) for call in new["calls"]]
     said["turn"] = bare(new["turn"])
     model, money = new["model"], new["money"]

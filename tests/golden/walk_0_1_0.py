@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
+from treadle.engine.explore import Choose, World
+
 from treadle.app.reports.session_text import _lines
 from treadle.context.transcript import Transcript
 from treadle.engine import explore, window
 from treadle.engine.effects import CallModel, Compact, Effect, JudgeCall, RunTool
-from treadle.engine.explore import Choose, World
 from treadle.engine.history import read_past, sealed_message
 from treadle.engine.state import AwaitingReply, CallStatus, replace
 from treadle.protocol.codec import decode_data, encode
@@ -85,8 +86,11 @@ class Richer(World):
         reply = super().reply(step, attempt, **others)
         usage = CHANCE.choice([Usage(), Usage(input_tokens=700, output_tokens=90, cache_read_tokens=5), reply.usage])
         text = CHANCE.choice(["answer", "answer", "", "more of it"])
-        content = reply.message.content[1:] if len(reply.message.content) > 1 and not text else (
-            Text(text=text or "x"), *reply.message.content[1:])
+        content = (
+            reply.message.content[1:]
+            if len(reply.message.content) > 1 and not text
+            else (Text(text=text or "x"), *reply.message.content[1:])
+        )
         cost = CHANCE.choice([0.25, 0.5, None]) if usage != Usage() else None
         hint = CHANCE.choice(["", "", "write it so"])
         return replace(reply, usage=usage, cost=cost, hint=hint, message=Message(role=Role.ASSISTANT, content=content))
@@ -97,8 +101,9 @@ class Richer(World):
         error = replace(failure.error, retry_after=choice([None, None, 3.0, 30.0]), window=choice([None, 4_000]))
         partial = choice([None, Message(role=Role.ASSISTANT, content=(Text(text="partly"),))])
         usage = choice([Usage(), Usage(input_tokens=3, output_tokens=4)])
-        return replace(failure, error=error, partial=partial, usage=usage, cost=choice([None, 0.0, 0.1]),
-                       jitter=CHANCE.random())
+        return replace(
+            failure, error=error, partial=partial, usage=usage, cost=choice([None, 0.0, 0.1]), jitter=CHANCE.random()
+        )
 
     def outcomes(self, effect: Effect, choice: Choose) -> EventData | None:
         match effect:
@@ -138,9 +143,15 @@ class Richer(World):
         return data
 
     def _judged(self, data: CallJudged, choice: Choose) -> CallJudged:
-        reasons = tuple(choice([
-            (), (Reason(rule="r", text="it is so."),), (Reason(rule="grants", text="reads ~/x"), Reason(rule="b", text="b")),
-        ]))
+        reasons = tuple(
+            choice(
+                [
+                    (),
+                    (Reason(rule="r", text="it is so."),),
+                    (Reason(rule="grants", text="reads ~/x"), Reason(rule="b", text="b")),
+                ]
+            )
+        )
         part = Part(text="x " * choice([2, 90]), verdict=Verdict.DENY, risk=Risk.WRITE, reasons=reasons[:1])
         decision: Decision = replace(
             data.decision,
@@ -151,8 +162,13 @@ class Richer(World):
             offers=choice([(), (Allowance(id="always x", tool="x"), Allowance(id=f"a{choice([1, 2])}", tool="y"))]),
             outside=choice([False, True]),
         )
-        accesses = choice([(), (RunCommand(command=choice(["make check", "ls", "a", "b", "c", "d"]), cwd="/w"),),
-                           (FetchUrl(url="http://x"),)])
+        accesses = choice(
+            [
+                (),
+                (RunCommand(command=choice(["make check", "ls", "a", "b", "c", "d"]), cwd="/w"),),
+                (FetchUrl(url="http://x"),),
+            ]
+        )
         preview = Preview(title=choice(["t", "title"]), text=choice(["", "+a"]), result=choice(["", "", "the result"]))
         return replace(data, decision=decision, accesses=accesses, preview=preview)
 
