@@ -19,6 +19,7 @@ CATCHES_EVERYTHING = {
 }
 IMPORTS_LATE = {
     "__main__.py": "--version loads nothing",
+    "protocol/stored.py": "logs of older versions are rare",
     "providers/connect.py": "one wire API is loaded, not all",
     "providers/event_json.py": "an event that is no strict JSON is rare",
     "providers/waits.py": "a date that says when to try again is rare",

@@ -62,6 +62,11 @@ class Golden:
         )
 
     @property
+    def ended(self) -> bool:
+        """Whether its last turn came to an end."""
+        return not self.name.startswith("ends_")
+
+    @property
     def workspace(self) -> Path:
         """The folder that it was worked in."""
         return Path(self.root, self.name)

@@ -1,4 +1,6 @@
-"""Random sessions of Treadle 0.1.0, for `compare_with_0_1_0`: runs with the source of 0.1.0 on the path, not with ours.
+# mypy: ignore-errors
+"""Random sessions of Treadle 0.1.0, for `compare_with_0_1_0`: runs with the source of 0.1.0 on the path, not with ours,
+whose types are others.
 
 Prints a line of JSON for each walk: the rows of its log, and what 0.1.0 makes of them itself.
 """

@@ -14,7 +14,7 @@ from treadle.protocol.events import SCHEMA_VERSION
 from treadle.protocol.upgrades import UPGRADES
 
 FROZEN = Path(__file__).with_name("schemas")
-NEUTRAL = (None, "", 0, 0.0, False, [], {})
+NEUTRAL: tuple[Any, ...] = (None, "", 0, 0.0, False, [], {})
 """Defaults of new fields that say what was not known before."""
 
 ADVICE = (
