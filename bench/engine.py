@@ -16,6 +16,7 @@ from treadle.__main__ import LOOK_FOR_CYCLES
 from treadle.engine.history import read_past
 from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.session import Session
+from treadle.engine.track import Track
 from treadle.policy.secrets import known_secrets
 from treadle.protocol.events import Limits, Prompt, SessionStarted, Source
 from treadle.protocol.messages import Text
@@ -183,11 +184,11 @@ def resume(folder: Path) -> tuple[int, float]:
     """Read a long log and fold it; gives the number of events and seconds."""
     store = Store(folder / "bench.db")
     begun = time.perf_counter()
-    events = store.read("bench")
-    Session(make_ports(store, Steady(1)), read_past(events))
+    count = store.find("bench").events
+    Session(make_ports(store, Steady(1)), Track(read_past(store.read("bench"))))
     taken = time.perf_counter() - begun
     store.close()
-    return len(events), taken
+    return count, taken
 
 
 RESIDENT = "resident = int(open('/proc/self/statm').read().split()[1]) * 4096 / 2**20"

@@ -1,19 +1,19 @@
 """The ledger of edits: what counts as a first try, what as a repair, and which tool follows from it."""
 
 import asyncio
-import sqlite3
 from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
+from tests.store.sessions import change, make_old
 from treadle.app.session.ledger import FirstTries, Ledger, LedgerRow, choose_edit_tool, first_tries, ledger_rows
 from treadle.protocol.events import CallFinished, Event, EventData, ReplyFinished, SetModel, Source
 from treadle.protocol.messages import Message, Role
 from treadle.protocol.models import ModelChoice, ReplyStop, ToolProtocol, Usage
 from treadle.protocol.tools import CallResult, EditReport, Outcome
-from treadle.store.schema import STEPS
-from treadle.store.sqlite import EditCount, Store
+from treadle.store.edits import EditCount
+from treadle.store.sqlite import Store
 
 TODAY = date(2026, 3, 31)
 
@@ -166,15 +166,8 @@ def test_bounds_are_those_of_wilson() -> None:
 
 def test_a_ledger_from_before_days_were_kept_is_forgotten_in_time(tmp_path: Path) -> None:
     path = tmp_path / "sessions.db"
-    store = Store(path)
-    store.close()
-    database = sqlite3.connect(path)
-    database.execute("DROP TABLE edits")
-    database.execute(str(STEPS[1][0]))
-    database.execute("INSERT INTO edits VALUES ('p/m', 'search_replace', 'ok', 0, 7, 9)")
-    database.execute(f"PRAGMA user_version={len(STEPS) - 1}")
-    database.commit()
-    database.close()
+    make_old(path, 5)
+    change(path, "INSERT INTO edits VALUES ('p/m', 'search_replace', 'ok', 0, 7, 9)")
     store = Store(path)
     try:
         (one,) = store.edit_counts()

@@ -1,9 +1,11 @@
+import gc
 import os
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from tests.store.test_places import count_events
 from treadle.app.compose import Opening, check_workspace, open_session
 from treadle.app.config.settings import ModeSettings, Settings
 from treadle.protocol.errors import ConfigError
@@ -94,3 +96,23 @@ async def test_a_mode_whose_model_cannot_be_called_is_not_entered(
         with pytest.raises(ConfigError):
             await live.post(SetMode(mode=Mode.PLAN), Source(kind="test"))
         assert (live.status.mode, live.status.model) == (Mode.ASK, "openai/one")
+
+
+async def test_a_session_that_goes_on_does_not_hold_the_events_of_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ws").mkdir()
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    settings = Settings(model="openai/one", base_url="http://localhost:1/v1")
+    async with await open_session(Opening(workspace=tmp_path / "ws", settings=settings, user_present=True)) as live:
+        for number in range(200):
+            await live.post(SetMode(mode=(Mode.ASK, Mode.EDITS)[number % 2]), Source(kind="test"))
+        resume = live.id
+    del live
+    gc.collect()
+    before = count_events()
+    again = Opening(workspace=tmp_path / "ws", settings=settings, resume=resume, user_present=True)
+    async with await open_session(again) as live:
+        gc.collect()
+        assert live.status.mode is Mode.EDITS
+        assert count_events() - before < 10

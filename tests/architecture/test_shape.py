@@ -19,6 +19,7 @@ CATCHES_EVERYTHING = {
 }
 IMPORTS_LATE = {
     "__main__.py": "--version loads nothing",
+    "protocol/codec.py": "events of older versions are rare",
     "protocol/stored.py": "logs of older versions are rare",
     "providers/connect.py": "one wire API is loaded, not all",
     "providers/event_json.py": "an event that is no strict JSON is rare",

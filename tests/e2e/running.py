@@ -78,7 +78,7 @@ def log_of(home: Path) -> list[Event]:
     store = Store(home / "sessions.db")
     try:
         (row,) = store.sessions()
-        return store.read(row.id)
+        return list(store.read(row.id))
     finally:
         store.close()
 

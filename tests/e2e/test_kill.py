@@ -65,7 +65,7 @@ def events_of(home: Path) -> list[Event]:
     store = Store(home / "sessions.db")
     try:
         (row,) = store.sessions()
-        return store.read(row.id)
+        return list(store.read(row.id))
     finally:
         store.close()
 

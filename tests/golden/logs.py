@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tests.golden.config import ROOT
 from treadle.protocol.events import Event
-from treadle.protocol.stored import read_events, stored
+from treadle.protocol.stored import StoredEvent, read_events
 
 LOGS = Path(__file__).with_name("logs")
 VERSIONS = ("0.1.0", "2")
@@ -31,7 +31,10 @@ class Row(NamedTuple):
 
 def read_rows(rows: Iterable[Row]) -> Iterator[Event]:
     """Read the events of a log."""
-    return read_events(stored((row.seq, row.at, row.source.encode(), row.version, row.data.encode()) for row in rows))
+    return read_events(
+        StoredEvent(seq=row.seq, at=row.at, source=row.source.encode(), version=row.version, data=row.data.encode())
+        for row in rows
+    )
 
 
 @dataclass(frozen=True)

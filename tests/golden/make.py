@@ -114,7 +114,7 @@ async def resume(name: str, folder: Path) -> None:
     """Write what a model is sent when a copy of the session is resumed."""
     copy = ROOT / "resumed"
     shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(HOME, copy)
+    shutil.copytree(HOME, copy, ignore=shutil.ignore_patterns("live"))
     async with ScriptedServer(Model([done(), say(tool("attempt_completion", result="Done."))])) as server:
         await _program(copy, server, "--resume", _session_id(name), *ARGUMENTS)
     messages = [one for one in server.requests[0].body["messages"] if one["role"] != "system"]

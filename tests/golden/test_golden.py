@@ -170,6 +170,6 @@ async def test_a_turn_that_an_old_version_left_unfinished_comes_to_its_end(log: 
 def _stored(program: Program, log: Golden) -> list[Event]:
     store = Store(program.home / "sessions.db")
     try:
-        return store.read(log.id)
+        return list(store.read(log.id))
     finally:
         store.close()

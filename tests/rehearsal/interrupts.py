@@ -10,7 +10,8 @@ from tests.engine.world import check_messages
 from tests.fakes.engine import SPEC, STARTED, ports
 from tests.fakes.slow import TRAITS, Delay, SlowEnvironment, SlowLog, SlowProvider, SlowPurse, SlowTool, judge_by
 from treadle.engine.advance import fold
-from treadle.engine.session import Feed, Session
+from treadle.engine.feeds import Feed
+from treadle.engine.session import Session
 from treadle.engine.state import replace
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
@@ -176,7 +177,7 @@ async def _to_the_end(attempt: Attempt) -> float | None:
     protocol = chance.choice([*ToolProtocol, ToolProtocol.NATIVE])
     budget = chance.choice([Budget(), Budget(tokens=50_000)])
     limits = Limits(max_steps=chance.choice([4, 12]), max_seconds=chance.choice([None, 0.02, 60.0]), day=budget)
-    await session.post(replace(STARTED, tool_protocol=protocol, limits=limits))
+    await session.post(replace(STARTED, choice=replace(STARTED.choice, tool_protocol=protocol), limits=limits))
     await session.post(SetPresence(user_present=chance.random() < 0.8))
     attempt.follow_log()
     await session.post(Prompt(id="p", content=(Text(text="go"),)))

@@ -16,6 +16,7 @@ from treadle.app.config.settings import ModelSettings, ProviderSettings, Setting
 from treadle.app.models.choosing import Models
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.live import LiveSession
+from treadle.app.session.recall import Recalled, recall
 from treadle.app.session.roots import further_roots
 from treadle.engine.history import read_past
 from treadle.engine.ports import Provider
@@ -117,7 +118,7 @@ def events_of(session_id: str) -> list[Event]:
     """Read the log of a session."""
     store = open_store()
     try:
-        return store.read(session_id)
+        return list(store.read(session_id))
     finally:
         store.close()
 
@@ -159,9 +160,9 @@ async def _open_over_http(run: Run, said: Settings, resume: str) -> LiveSession:
 async def _open_in_process(run: Run, said: Settings, provider: ScriptedProvider, resume: str) -> LiveSession:
     models = _OneModel(said, provider)
     store = open_store()
-    history: Sequence[Event] = ()
+    recalled: Recalled | None = None
     if resume:
-        row, history = store.find(resume), store.read(resume)
+        row, recalled = store.find(resume), recall(store.read(resume))
         first: tuple[EventData, ...] = (Resumed(user_present=False),)
     else:
         row = SessionRow(
@@ -190,8 +191,7 @@ async def _open_in_process(run: Run, said: Settings, provider: ScriptedProvider,
         store=store,
         tools=(),
         roots=further_roots(run.folder, ()),
-        history=history,
-        past=read_past(history) if resume else None,
+        recalled=recalled,
     )
     return assemble(parts, first)
 

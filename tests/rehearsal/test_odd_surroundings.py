@@ -97,7 +97,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def test_a_damaged_event_is_an_error_with_a_name_and_nothing_hangs(
     worked: Path, tmp_path: Path, damage: str
 ) -> None:
-    shutil.copytree(worked / "home", tmp_path / "home")
+    shutil.copytree(worked / "home", tmp_path / "home", ignore=shutil.ignore_patterns("live"))
     with sqlite3.connect(tmp_path / "home" / "sessions.db") as database:
         (session, last) = database.execute("SELECT id, last_seq FROM sessions").fetchone()
         seq = Random(damage).randint(2, last - 1)

@@ -3,10 +3,13 @@
 import sqlite3
 from pathlib import Path
 
-from treadle.protocol.events import ENGINE, Event, EventData, Prompt, SessionStarted
+from treadle.protocol.codec import encode
+from treadle.protocol.events import ENGINE, SCHEMA_VERSION, Event, EventData, Prompt, SessionStarted
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.permissions import Mode
+from treadle.store.chain import Row, beginning, link
+from treadle.store.schema import STEPS
 from treadle.store.sqlite import SessionRow, Store
 
 
@@ -39,6 +42,29 @@ async def fill(path: Path, *, sessions: int = 3, events: int = 12) -> dict[str, 
     store = Store(path)
     written = {f"s{number}": await add(store, f"s{number}", events) for number in range(sessions)}
     store.close()
+    return written
+
+
+def make_old(path: Path, steps: int, *, sessions: int = 2, events: int = 3, title: str = "t") -> dict[str, list[Event]]:
+    """Make a database as a Treadle wrote it that knew so many steps of the schema, before events had a type."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    for work in (work for step in STEPS[:steps] for work in step):
+        if isinstance(work, str):
+            connection.execute(work)
+    connection.execute(f"PRAGMA user_version={steps}")
+    written = {f"s{number}": [event(f"s{number}", seq) for seq in range(1, events + 1)] for number in range(sessions)}
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("BEGIN")
+    for name, log in written.items():
+        connection.execute("INSERT INTO sessions VALUES (?, '/w', 'p/m', ?, 0, 0, ?)", (name, title, len(log)))
+        chain = beginning(name)
+        for one in log:
+            row = Row(one.seq, one.at, encode(one.source), encode(one.data))
+            chain = link(chain, row)
+            values = (name, row.seq, row.at, row.source, SCHEMA_VERSION, row.data, *([chain] if steps >= 3 else []))
+            connection.execute(f"INSERT INTO events VALUES ({', '.join('?' * len(values))})", values)
+    connection.execute("COMMIT")
+    connection.close()
     return written
 
 

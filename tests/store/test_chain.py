@@ -1,17 +1,13 @@
 """The hash chain: every change of a log shows, and old databases get one."""
 
-import sqlite3
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.store.sessions import add, change, event, fill
-from treadle.protocol.codec import encode
-from treadle.protocol.events import SCHEMA_VERSION
+from tests.store.sessions import add, change, event, fill, make_old
 from treadle.store.chain import Row, beginning, first_break, link
-from treadle.store.schema import STEPS
 from treadle.store.sqlite import Store
 
 CONTENTS = st.lists(st.tuples(st.integers(0, 2**40), st.binary(max_size=20), st.binary(max_size=20)), max_size=8)
@@ -95,30 +91,14 @@ async def test_two_stores_that_take_turns_keep_one_chain(tmp_path: Path) -> None
     second.close()
 
 
-def make_old(path: Path) -> None:
-    """Make a database as the first schema had it."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    for statement in STEPS[0]:
-        assert isinstance(statement, str)
-        connection.execute(statement)
-    connection.execute("PRAGMA user_version=1")
-    for name in ("a", "b"):
-        connection.execute("INSERT INTO sessions VALUES (?, '/w', 'p/m', 't', 0, 0, 3)", (name,))
-        for seq in (1, 2, 3):
-            one = event(name, seq)
-            row = (name, seq, one.at, encode(one.source), SCHEMA_VERSION, encode(one.data))
-            connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", row)
-    connection.close()
-
-
 async def test_a_database_from_before_the_chain_gets_one(tmp_path: Path) -> None:
-    make_old(tmp_path / "db")
+    written = make_old(tmp_path / "db", 1)
     store = Store(tmp_path / "db")
-    assert store.read("b") == [event("b", seq) for seq in (1, 2, 3)]
-    await store.append("b", [event("b", 4)], durable=False)
-    assert (store.verify("a"), store.verify("b"), store.mended) == (None, None, None)
+    assert list(store.read("s1")) == written["s1"]
+    await store.append("s1", [event("s1", 4)], durable=False)
+    assert (store.verify("s0"), store.verify("s1"), store.mended) == (None, None, None)
     store.close()
-    change(tmp_path / "db", "UPDATE events SET at = 0 WHERE session_id = 'a' AND seq = 2")
+    change(tmp_path / "db", "UPDATE events SET at = 0 WHERE session_id = 's0' AND seq = 2")
     store = Store(tmp_path / "db")
-    assert (store.verify("a"), store.verify("b")) == (2, None)
+    assert (store.verify("s0"), store.verify("s1")) == (2, None)
     store.close()

@@ -20,6 +20,11 @@ from treadle.store.sqlite import Store
 DRIVER = (sys.executable, str(Path(__file__).parents[1] / "e2e" / "kill_driver.py"))
 LAST_COMMIT = "12"
 POSITIONS = 40
+SOCKETS = shutil.ignore_patterns("live")
+"""What a killed program leaves besides: sockets that nobody listens at."""
+
+SOCKETS = shutil.ignore_patterns("live")
+"""Where a killed process listened."""
 
 
 async def killed_run(folder: Path) -> None:
@@ -43,7 +48,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def closed(killed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same home after somebody has opened and closed it: everything is in the database."""
     home = tmp_path_factory.mktemp("closed") / "home"
-    shutil.copytree(killed, home)
+    shutil.copytree(killed, home, ignore=SOCKETS)
     Store(home / "sessions.db").close()
     assert not (home / "sessions.db-wal").exists()
     return home
@@ -69,7 +74,7 @@ def cuts(home: Path, name: str, folder: Path) -> Iterator[tuple[int, Path]]:
     positions = {size * step // POSITIONS for step in range(POSITIONS)} | {4096, 4097, size - 4096, size - 1}
     for position in sorted(position for position in positions if 0 <= position < size):
         copy = folder / f"{name}-{position}"
-        shutil.copytree(home, copy)
+        shutil.copytree(home, copy, ignore=SOCKETS)
         with (copy / name).open("r+b") as file:
             file.truncate(position)
         (copy / "sessions.db-shm").unlink(missing_ok=True)
@@ -77,7 +82,7 @@ def cuts(home: Path, name: str, folder: Path) -> Iterator[tuple[int, Path]]:
 
 
 def test_a_cut_write_ahead_log_gives_a_beginning_of_the_events(killed: Path, tmp_path: Path) -> None:
-    whole = read(shutil.copytree(killed, tmp_path / "whole"))
+    whole = read(shutil.copytree(killed, tmp_path / "whole", ignore=SOCKETS))
     assert isinstance(whole, list)
     lengths = []
     for position, home in cuts(killed, "sessions.db-wal", tmp_path):
@@ -91,7 +96,7 @@ def test_a_cut_write_ahead_log_gives_a_beginning_of_the_events(killed: Path, tmp
 
 
 def test_a_cut_database_gives_a_beginning_of_the_events(closed: Path, tmp_path: Path) -> None:
-    whole = read(shutil.copytree(closed, tmp_path / "whole"))
+    whole = read(shutil.copytree(closed, tmp_path / "whole", ignore=SOCKETS))
     assert isinstance(whole, list)
     for position, home in cuts(closed, "sessions.db", tmp_path):
         found = read(home)

@@ -1,13 +1,12 @@
 """A session is named after its first prompt; one that had none is empty."""
 
-import sqlite3
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.store.sessions import add, event, fill
-from treadle.protocol.events import ENGINE, Event, Prompt, SetPresence
+from tests.store.sessions import add, change, event, make_old
+from treadle.protocol.events import ENGINE, Event, Prompt
 from treadle.protocol.messages import Text
 from treadle.store.sqlite import SessionRow, Store
 from treadle.store.titles import title_of
@@ -49,23 +48,14 @@ async def test_only_an_empty_session_is_discarded(tmp_path: Path) -> None:
     for name in ("empty", "full", "gone"):
         await store.discard_empty(name)
     assert [one.id for one in store.sessions()] == ["full"]
-    assert (store.read("empty"), store.leased()) == ([], frozenset({"full"}))
+    assert (list(store.read("empty")), store.leased()) == ([], frozenset({"full"}))
     store.close()
 
 
-async def test_the_sessions_of_an_older_file_are_named_and_the_empty_ones_stay_without_a_name(tmp_path: Path) -> None:
+def test_the_sessions_of_an_older_file_are_named_and_the_empty_ones_stay_without_a_name(tmp_path: Path) -> None:
     path = tmp_path / "db"
-    await fill(path, sessions=2, events=3)
-    store = Store(path)
-    await store.create(row("empty"))
-    absent = Event(seq=2, at=2, source=ENGINE, data=SetPresence(user_present=True))
-    await store.append("empty", [event("empty", 1), absent], durable=False)
-    store.close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE sessions SET title = ''")
-        connection.execute("DROP TABLE summaries")
-        connection.execute("PRAGMA user_version=4")
-    connection.close()
+    make_old(path, 4, title="")
+    change(path, "INSERT INTO sessions VALUES ('empty', '/w', 'p/m', '', 0, 0, 0)")
     store = Store(path)
     titles = {one.id: one.title.split()[:3] for one in store.sessions()}
     assert titles == {"s0": ["s0", "2", "word"], "s1": ["s1", "2", "word"], "empty": []}

@@ -63,8 +63,11 @@ class FakeLive:
             turn_active=False,
             queue=(),
             questions=(),
+            allowances=(),
         )
         live = SimpleNamespace(
+            source=LiveSession.source,
+            continues=False,
             id="s",
             past=(),
             opening=(),

@@ -14,6 +14,7 @@ from treadle.app.session.own_shell import OwnShell
 from treadle.engine.history import read_past
 from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.session import Session
+from treadle.engine.track import Track
 from treadle.policy.secrets import known_secrets
 from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.events import Event, EventData, Prompt, Resumed, SessionStarted, SetModel, SetPresence
@@ -268,9 +269,11 @@ async def session(
     async def clean_up() -> None:
         pass
 
+    past = read_past(store.read(SESSION)) if resume else None
     live = LiveSession(
         session_id=SESSION,
-        engine=Session(ports, read_past(store.read(SESSION)) if resume else None),
+        engine=Session(ports, Track(past)),
+        past=() if past is None else past.told,
         store=store,
         first=first,
         trust=trust or SessionTrust(trust=Trust(workspace=folder, state=TrustState.TRUSTED, items=())),

@@ -9,10 +9,10 @@ from tests.person import ALT_P, DOWN, ENTER, ESCAPE, TAB
 from tests.tui.session import Rig, calls, prompt, says, session, text
 from tests.tui.terminal import terminal
 from treadle.app.places import config_file, database
+from treadle.app.session.live import LiveSession
 from treadle.protocol.codec import encode
 from treadle.protocol.notifications import Phase
 from treadle.store.sqlite import SessionRow, Store
-from treadle.tui.outbox import SOURCE
 
 READY = "? for keys"
 
@@ -177,7 +177,7 @@ async def test_a_question_waits_in_one_line_while_a_list_is_open(tmp_path: Path)
         await term.until(READY)
         term.type(ALT_P)
         await term.until("Model ›", "❯ one ")
-        await rig.live.post(prompt("edit it"), SOURCE)
+        await rig.live.post(prompt("edit it"), LiveSession.source)
         await term.until("▎ Treadle needs an answer: Edit x.py?   tab to answer", "Model ›")
         await asyncio.sleep(1.2)
         for key in ("y", "e", "s", "1"):
@@ -251,7 +251,7 @@ async def test_no_other_session_is_opened_while_treadle_works(tmp_path: Path) ->
         await asyncio.sleep(0.1)
         term.type(ENTER)
         await term.until("Fix the cart total")
-        await rig.live.post(prompt("edit it"), SOURCE)
+        await rig.live.post(prompt("edit it"), LiveSession.source)
         await term.until("tab to answer")
         term.type(ENTER)
         await term.until("Treadle is waiting for your answer to a question.")

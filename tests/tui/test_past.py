@@ -1,4 +1,4 @@
-from treadle.app.session.live import Status
+from treadle.protocol.attach import SessionStatus
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ToolProtocol, Usage
 from treadle.protocol.notifications import (
@@ -19,7 +19,7 @@ from treadle.tui.past import first_view
 from treadle.tui.view import Spending, View
 
 WAITING = (QueuedPrompt(id="p", content=(Text(text="later"),)),)
-STATUS = Status(
+STATUS = SessionStatus(
     phase=Phase.ASSEMBLING_CONTEXT,
     mode=Mode.EDITS,
     model="p/m",
@@ -43,7 +43,7 @@ def turn(number: int) -> tuple[PromptDelivered, MessageDone, TurnEnded]:
 
 
 def test_the_view_takes_its_money_from_the_past_and_the_rest_from_the_status() -> None:
-    view, items = first_view([*turn(1), ModeChanged(mode=Mode.FULL)], (), STATUS, ("/ws",))
+    view, items = first_view(View(roots=("/ws",)), [*turn(1), ModeChanged(mode=Mode.FULL)], (), STATUS)
     assert view == View(
         roots=("/ws",),
         phase=Phase.ASSEMBLING_CONTEXT,
@@ -61,7 +61,9 @@ def test_the_view_takes_its_money_from_the_past_and_the_rest_from_the_status() -
 
 def test_what_was_told_while_the_session_was_taken_up_is_shown_whole() -> None:
     opening: list[Notification] = [ModelChanged(model="p/m", why="the other is gone"), *turn(2)]
-    _, items = first_view([told for number in range(10) for told in turn(number)], opening, STATUS, ("/ws",))
+    _, items = first_view(
+        View(roots=("/ws",)), [told for number in range(10) for told in turn(number)], opening, STATUS
+    )
     assert items[-4:] == (
         Notice("Model: p/m (the other is gone)"),
         Said("prompt 2"),
@@ -72,7 +74,7 @@ def test_what_was_told_while_the_session_was_taken_up_is_shown_whole() -> None:
 
 
 def test_only_the_end_of_a_long_story_is_shown() -> None:
-    _, items = first_view([told for number in range(10) for told in turn(number)], (), STATUS, ("/ws",))
+    _, items = first_view(View(roots=("/ws",)), [told for number in range(10) for told in turn(number)], (), STATUS)
     assert items[0] == Notice("… 18 earlier items of this session …")
     assert items[1] == Said("prompt 6")
     assert len(items) == 13

@@ -9,13 +9,13 @@ from tests.person import BACKSPACE, CTRL_C, CTRL_D, CTRL_G, CTRL_O, CTRL_S, DOWN
 from tests.tui.session import FOREVER, SESSION, Pause, Rig, calls, prompt, says, session, text
 from tests.tui.terminal import Terminal, terminal
 from treadle.app.security.trusting import session_trust
+from treadle.app.session.live import LiveSession
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import Interrupt
 from treadle.protocol.models import ErrorKind, ModelError, StreamFailure, ToolProtocol
 from treadle.protocol.notifications import Phase, TurnEnded
 from treadle.store.sqlite import Store
-from treadle.tui.outbox import SOURCE
 from treadle.tui.paint import Painter
 
 READY = "? for keys"
@@ -134,7 +134,7 @@ async def test_what_was_written_for_a_question_that_is_over_goes_to_the_draft(tm
         await term.until("❯ Yes, and tell Treadle:")
         term.type("half of i")
         await term.until("Treadle: half of i")
-        await rig.live.post(Interrupt(), SOURCE)
+        await rig.live.post(Interrupt(), LiveSession.source)
         await term.until("› half of i", "■ Stopped")
 
 
@@ -348,8 +348,8 @@ async def test_an_error_of_the_model_says_what_why_and_what_to_do(tmp_path: Path
 
 async def test_a_resumed_session_shows_its_end_and_asks_what_was_open(tmp_path: Path) -> None:
     async with session(tmp_path, says(text("Answer one")), calls("edit", "{}")) as rig:
-        await rig.live.post(prompt("first"), SOURCE)
-        await rig.live.post(prompt("second"), SOURCE)
+        await rig.live.post(prompt("first"), LiveSession.source)
+        await rig.live.post(prompt("second"), LiveSession.source)
         async with asyncio.timeout(20):
             while not rig.live.status.questions:
                 await asyncio.sleep(0.01)
@@ -440,7 +440,7 @@ async def test_a_session_whose_log_fails_refuses_what_is_asked_and_ends_with_the
     async def ask_in_vain() -> None:
         async with session(tmp_path) as rig:
             rig.log.broken = True
-            await rig.live.post(prompt("hello"), SOURCE)
+            await rig.live.post(prompt("hello"), LiveSession.source)
 
     with pytest.raises(StoreError):
         await ask_in_vain()

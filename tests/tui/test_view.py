@@ -33,7 +33,7 @@ from treadle.protocol.notifications import (
     TurnStop,
 )
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
-from treadle.protocol.tools import Outcome, Preview, ToolCall, ToolKind, result_text
+from treadle.protocol.tools import Flow, Outcome, Preview, ToolCall, ToolKind, result_text
 from treadle.tui.items import CallDone, Diff, Item, Notice, Problem, Prose, Reads, Said, Thought, Todos, Tone, TurnDone
 from treadle.tui.reply import Reply, Writing
 from treadle.tui.view import Retry, Spending, View, answered, held_back, update
@@ -148,7 +148,7 @@ def test_the_diff_of_an_edit_is_printed_only_when_it_was_not_asked_about() -> No
 
 def test_a_tool_whose_text_is_the_answer_has_no_line_of_its_own() -> None:
     call = ToolCall(id="c1", name="attempt_completion", arguments={})
-    assert tell(finished(Outcome.OK, call=call))[1] == []
+    assert tell(replace(finished(Outcome.OK, call=call), flow=Flow.END_TURN))[1] == []
     outcome = TurnOutcome(stop=TurnStop.END_TURN, text="All done.", completed=True)
     assert tell(TurnEnded(outcome=outcome))[1] == [Prose("All done."), TurnDone(outcome)]
 

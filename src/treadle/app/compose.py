@@ -4,6 +4,7 @@ import os
 import secrets
 import time
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -14,17 +15,16 @@ from treadle.app.config.addresses import bind_base_url
 from treadle.app.config.settings import Settings, limits_of
 from treadle.app.models.choosing import Models, process_circuits
 from treadle.app.places import database
-from treadle.app.report import describe_mended, tell
+from treadle.app.report import damaged_events, describe_mended, missing_events, tell
 from treadle.app.security.trusting import SessionTrust, session_trust
 from treadle.app.session.ledger import LedgerRow, ledger_rows, today
 from treadle.app.session.live import LiveSession
+from treadle.app.session.recall import recall
 from treadle.app.session.roots import further_roots, past_roots
-from treadle.engine.history import read_past
 from treadle.engine.ports import Tool
 from treadle.engine.state import State
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import (
-    Event,
     EventData,
     Resumed,
     SessionStarted,
@@ -36,6 +36,7 @@ from treadle.protocol.events import (
 )
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import ToolSpec
+from treadle.store.reading import Damage
 from treadle.store.sqlite import SessionRow, Store
 from treadle.tools.catalogue import builtin_tools
 from treadle.workspace.names import logged_path
@@ -61,7 +62,7 @@ class Opening(Struct, frozen=True, kw_only=True):
 
 def open_store() -> Store:
     """Open the log; what had to be done about a damaged one is told on standard error and in the program's log."""
-    store = Store(database())
+    store = Store(database(), tell)
     if store.mended is not None:
         tell(describe_mended(store.mended))
     return store
@@ -155,14 +156,20 @@ _MODEL_FLAGS = {"model", "tool_protocol", "thinking_budget"}
 async def _resume(opening: Opening, store: Store) -> LiveSession:
     row = store.find(opening.resume)
     workspace = check_workspace(Path(logged_path(row.workspace)))
-    history = store.read(row.id)
-    past = read_past(history)
-    state = past.state
+    missing, _ = store.missing(row.id)
+    log = store.read(row.id)
+    recalled = recall(log)
+    lost = [] if missing is None else [missing_events(missing)]
+    if log.damage is not None:
+        lost.append(await _leave_out(store, row, log.damage))
+    state = recalled.past.state
     settings = bind_base_url(opening.settings, opening.settings.model or state.choice.model)
     models = Models(settings, circuits=process_circuits())
     await models.ask_local("" if "model" in opening.given else state.choice.model)
     mode, trust = _begin(opening, workspace, opening.settings.mode if "mode" in opening.given else state.mode)
-    roots = past_roots(workspace, history, opening.settings.add_dirs if "add_dirs" in opening.given else None)
+    roots = past_roots(
+        workspace, store.read(row.id, before=2), opening.settings.add_dirs if "add_dirs" in opening.given else None
+    )
     first = [*_changed_settings(opening, models, state)]
     own = None
     if mode is not state.mode and not _MODEL_FLAGS & opening.given:
@@ -178,11 +185,18 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
         store=store,
         tools=opening.tools,
         roots=roots,
-        history=history,
-        past=past,
-        notices=_of_another_provider(opening, state.choice.model),
+        recalled=recalled,
+        notices=(*lost, *_of_another_provider(opening, state.choice.model)),
     )
     return assemble(parts, first)
+
+
+async def _leave_out(store: Store, row: SessionRow, damage: Damage) -> str:
+    """Let a session go on after its last event before the damage; gives what to say. Raises `StoreError`."""
+    if damage.first == 1:
+        raise damage.error()
+    await store.set_aside(row.id, damage.first - 1)
+    return damaged_events(damage, row.events)
 
 
 def _of_another_provider(opening: Opening, model: str) -> tuple[str, ...]:
@@ -275,12 +289,12 @@ def list_sessions(workspace: Path | None) -> list[SessionRow]:
         store.close()
 
 
-def read_session(prefix: str) -> tuple[SessionRow, list[Event]]:
-    """Read a session by its id or the beginning of it; raises `SessionError`."""
+@contextmanager
+def session_log(prefix: str) -> Iterator[tuple[SessionRow, Store]]:
+    """Find a session by its id or the beginning of it, to read its log; raises `SessionError`."""
     store = open_store()
     try:
-        row = store.find(prefix)
-        return row, store.read(row.id)
+        yield store.find(prefix), store
     finally:
         store.close()
 

@@ -227,7 +227,22 @@ _SESSIONS = {
         "No command in the background has this id.", "`treadle jobs --all` lists them with their ids."
     ),
     "session-busy": Explanation(
-        "The session is open in another process, and two would disturb each other.", "Close it there."
+        "The session is open in another process, and two would disturb each other.",
+        "Join it with `treadle --attach ID`, or close it there.",
+    ),
+    "session-not-live": Explanation(
+        "Nothing answers where the session should be open: it was closed, or began a moment ago.",
+        "Continue it with `treadle --resume ID`.",
+    ),
+    "session-unclear": Explanation(
+        "Several sessions of this folder are open, and --attach joins one.", "Name it: `treadle --attach ID`."
+    ),
+    "attach-task": Explanation(
+        "--attach joins a session that has a task already.", "Type the next task there, or use --resume ID -p TASK."
+    ),
+    "attach-key": Explanation("The key of an open session did not fit, or was missing.", "Attach once more."),
+    "attach-version": Explanation(
+        "The session runs in another version of Treadle.", "Use the same version in both terminals."
     ),
     "session-closed": Explanation("The session ended before its task was done.", "Continue with `treadle --continue`."),
     "event-refused": Explanation(
@@ -238,9 +253,25 @@ _SESSIONS = {
         "The session log is damaged. The disk or another program changed it.",
         "The file is kept. Restore it from a backup, or move it away to start with an empty one.",
     ),
+    "event-damaged": Explanation(
+        "A part of a session's log is missing or damaged. Everything before it can be read.",
+        "Resume the session: it continues after its last event before the damage. What is damaged is kept.",
+    ),
+    "log-conflict": Explanation(
+        "Another Treadle wrote this session in the meantime, or converted the log.",
+        "Quit, and resume the session. Nothing that was logged is lost.",
+    ),
+    "log-drift": Explanation(
+        "An event of the session's log does not fit the events before it: one is missing, or was changed.",
+        "`treadle audit ID` says where. `treadle show ID` shows what can be read. Start a new session to go on.",
+    ),
     "log-unreadable": Explanation("The session log cannot be opened.", "Check the permissions of its folder."),
     "log-unwritable": Explanation("The session log cannot be written.", "Check free space and permissions."),
     "log-newer": Explanation("A newer Treadle wrote this session.", "Update Treadle."),
+    "store-in-use": Explanation(
+        "The log has to be converted for this version, but an older Treadle is using it.",
+        "Quit the older one, then start again.",
+    ),
     "store-newer": Explanation("A newer Treadle wrote the log.", "Update Treadle, or set TREADLE_HOME elsewhere."),
 }
 

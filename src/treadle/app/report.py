@@ -9,6 +9,7 @@ from treadle.app.presentation.words import counted
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.store.opening import Mended
+from treadle.store.reading import Damage
 from treadle.workspace.text import visible
 
 _FIXES: dict[ErrorKind, str] = {
@@ -78,6 +79,23 @@ def describe_mended(mended: Mended) -> str:
     return (
         f"The session log was damaged. The damaged file is kept as {mended.aside} ({_one_line(mended.why)}). "
         f"{counted(len(mended.whole), 'session')} came over whole{lost}."
+    )
+
+
+def damaged_events(damage: Damage, events: int) -> str:
+    """Say what a session goes on without that had so many events."""
+    later = counted(events + 1 - damage.first, "event")
+    return (
+        f"{damage.what} of this session cannot be read ({_one_line(damage.why)}). It continues after event "
+        f"{damage.first - 1}. The model does not know what was done later: {later} set aside."
+    )
+
+
+def missing_events(last: int) -> str:
+    """Say that the end of a session's log is gone, up to an event that was written."""
+    return (
+        f"The end of this session's log is missing: event {last} was written and is not there any more. Commands may "
+        "have run that the model does not know of."
     )
 
 

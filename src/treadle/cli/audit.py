@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from treadle.app.reports.audit import AuditRecord
+    from treadle.app.reports.audit import AuditRecord, Verified
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,10 +40,18 @@ def _verify(prefix: str, *, json: bool) -> int:
 
     checked = verify_sessions(prefix)
     for one in checked:
-        state = "right" if one.broken_at is None else f"BROKEN at event {one.broken_at}"
-        line = encode(one).decode() if json else f"{one.session}  {one.events} events  {state}  {one.chain}"
+        line = encode(one).decode() if json else f"{one.session}  {one.events} events  {_state(one)}  {one.chain}"
         sys.stdout.write(f"{line}\n")
-    return Exit.FAILED if any(one.broken_at is not None for one in checked) else Exit.DONE
+    return Exit.DONE if all(one.right for one in checked) else Exit.FAILED
+
+
+def _state(one: "Verified") -> str:
+    parts = [f"BROKEN at event {one.broken_at}"] if one.broken_at is not None else []
+    if one.missing is not None:
+        parts.append(f"CUT: event {one.missing} was written and is missing")
+    if one.set_aside:
+        parts.append(f"{one.set_aside} damaged set aside")
+    return ", ".join(parts) or ("right" if one.anchored else "right (its end is not anchored)")
 
 
 def _line(record: "AuditRecord") -> str:

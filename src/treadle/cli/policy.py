@@ -220,11 +220,12 @@ def _replay(arguments: argparse.Namespace) -> int:
 
 def _past(prefixes: Iterable[str], calls: "Callable[..., Iterable[Judged]]") -> "Iterable[Judged]":
     """Read the calls of the sessions named, or of all; the oldest session first."""
-    from treadle.app.compose import list_sessions, read_session
+    from treadle.app.compose import list_sessions, session_log
 
     names = list(prefixes) or [row.id for row in reversed(list_sessions(None))]
     for name in names:
-        yield from calls(*read_session(name))
+        with session_log(name) as (row, store):
+            yield from calls(row, list(store.read(row.id)))
 
 
 def _suggest(arguments: argparse.Namespace) -> int:

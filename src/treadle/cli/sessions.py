@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from treadle.app.reports.session_list import ListedSession
+    from treadle.app.reports.session_search import FoundPlace
 
 _ENDED: Mapping[str, str] = MappingProxyType(
     {
@@ -22,12 +23,16 @@ _ENDED: Mapping[str, str] = MappingProxyType(
 """Plainer words for why a session stopped."""
 
 _LEAST_TITLE = 20
+_MOST_FOUND = 50
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     parser.add_argument("--directory", "-C", type=Path, default=Path(), metavar="DIR", help="the folder to list")
     parser.add_argument("--all", action="store_true", help="list the sessions of every folder")
+    parser.add_argument(
+        "--search", default="", metavar="TEXT", help="find what was asked or answered, the newest first"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
 
 
@@ -36,7 +41,10 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.app.reports.session_list import listed_sessions
     from treadle.protocol.codec import encode
 
-    rows = listed_sessions(None if arguments.all else arguments.directory.expanduser().resolve())
+    folder = None if arguments.all else arguments.directory.expanduser().resolve()
+    if arguments.search:
+        return _search(arguments.search, folder, json=arguments.json)
+    rows = listed_sessions(folder)
     if arguments.json:
         sys.stdout.writelines(f"{encode(row).decode()}\n" for row in rows)
     elif rows:
@@ -44,6 +52,45 @@ def execute(arguments: argparse.Namespace) -> int:
     else:
         sys.stderr.write("No sessions here yet.\n")
     return 0
+
+
+def _search(text: str, folder: Path | None, *, json: bool) -> int:
+    """Print the places that fit, below the session that each is in."""
+    from treadle.app.reports.session_search import found_places
+    from treadle.protocol.codec import encode
+
+    places = found_places(text, folder, _MOST_FOUND)
+    if json:
+        sys.stdout.writelines(f"{encode(place).decode()}\n" for place in places)
+    elif places:
+        _print_places(places, folders=folder is None)
+    else:
+        hint = "" if folder is None else " --all searches in the sessions of every folder."
+        sys.stderr.write(f"Nothing found.{hint}\n")
+    return 0
+
+
+def _print_places(places: "list[FoundPlace]", *, folders: bool) -> None:
+    from treadle.app.report import harmless
+    from treadle.app.wrapping import screen_width, shortened
+
+    width = screen_width(sys.stdout)
+    by_session: dict[str, list[FoundPlace]] = {}
+    for place in places:
+        by_session.setdefault(place.session, []).append(place)
+    for session, found in by_session.items():
+        first = found[0]
+        lines = [
+            f"{session}  {_minute(first.updated_at)}  {first.title}",
+            *([f"  {first.workspace}"] if folders else []),
+        ]
+        lines += [f"  {place.event:>5}  {place.snippet}" for place in found]
+        for line in map(harmless, lines):
+            sys.stdout.write(f"{line if width is None else shortened(line, width)}\n")
+
+
+def _minute(at: int) -> str:
+    return f"{datetime.fromtimestamp(at / 1000, UTC).astimezone():%Y-%m-%d %H:%M}"
 
 
 def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
@@ -54,8 +101,9 @@ def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
     width = screen_width(sys.stdout)
     states, costs = [_state(row) for row in rows], [_money(row.cost) for row in rows]
     for row, state, cost in zip(rows, states, costs, strict=True):
-        used = datetime.fromtimestamp(row.updated_at / 1000, UTC).astimezone()
-        before = f"{row.id}  {used:%Y-%m-%d %H:%M}  {state:<{max(map(len, states))}}  {cost:>{max(map(len, costs))}}  "
+        before = (
+            f"{row.id}  {_minute(row.updated_at)}  {state:<{max(map(len, states))}}  {cost:>{max(map(len, costs))}}  "
+        )
         title = harmless(row.title)
         if width is not None:
             title = shortened(title, max(width - len(before), _LEAST_TITLE))

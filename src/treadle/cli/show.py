@@ -12,16 +12,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the session."""
-    from treadle.app.compose import read_session
+    from treadle.app.compose import session_log
     from treadle.app.report import harmless
     from treadle.app.reports.session_text import session_lines
     from treadle.app.wrapping import say
     from treadle.protocol.codec import encode
 
-    row, events = read_session(arguments.id)
-    if arguments.events:
-        for event in events:
-            sys.stdout.write(f"{encode(event).decode()}\n")
-        return 0
-    say(sys.stdout, harmless("\n".join(session_lines(row, events))))
+    with session_log(arguments.id) as (row, store):
+        log = store.read(row.id, go_on=arguments.events)
+        if arguments.events:
+            sys.stdout.writelines(f"{encode(event).decode()}\n" for event in log)
+        else:
+            say(sys.stdout, harmless("\n".join(session_lines(row, log))))
+    if log.damage is not None:
+        raise log.damage.error()
     return 0

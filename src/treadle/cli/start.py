@@ -9,7 +9,7 @@ from treadle.cli import demo, work
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     work.add_settings(parser)
-    parser.set_defaults(resume="", go_on=False, task=[], file=[])
+    parser.set_defaults(resume="", attach="", go_on=False, task=[], file=[])
 
 
 def execute(arguments: argparse.Namespace) -> int:

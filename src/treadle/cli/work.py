@@ -17,6 +17,7 @@ from treadle.protocol.permissions import Mode
 
 if TYPE_CHECKING:
     from treadle.app.compose import Opening
+    from treadle.app.config.settings import Settings
     from treadle.app.security.trusting import SessionTrust
     from treadle.protocol.messages import UserContent
     from treadle.tui.look import Look
@@ -57,6 +58,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="continue a session (an id, or its beginning); without ID, choose one from a list",
     )
     which.add_argument("--continue", dest="go_on", action="store_true", help="continue this folder's last session")
+    which.add_argument(
+        "--attach",
+        metavar="ID",
+        nargs="?",
+        default="",
+        help="join a session that is open in another terminal; without ID, the one of this folder",
+    )
     parser.add_argument(
         "--screen-reader", action="store_true", default=None, help="plain lines for a screen reader, without redrawing"
     )
@@ -136,6 +144,8 @@ def execute(arguments: argparse.Namespace) -> int:
         sys.stdout.write(f"treadle {__version__}\n")
         return 0
     _require_id(arguments)
+    if arguments.attach != "":
+        return _attach(arguments)
     if arguments.print_task is None:
         from treadle.cli.main import COMMANDS
 
@@ -198,12 +208,7 @@ def _content(arguments: argparse.Namespace, task: str) -> "tuple[UserContent, ..
 def interactive(arguments: argparse.Namespace, task: str = "") -> int:
     """Open the terminal surface."""
     if not _on_terminal():
-        raise ConfigError(
-            "no-terminal",
-            "The interactive session needs a terminal.",
-            why="Standard input or output is not one.",
-            fix='For one task in a script: treadle -p "..."',
-        )
+        raise _no_terminal()
     check_task(task, arguments.directory)
     content = _content(arguments, task)
     from treadle.app.config.settings import load_settings
@@ -222,6 +227,42 @@ def interactive(arguments: argparse.Namespace, task: str = "") -> int:
     from treadle.cli.demo import run_demo
 
     return run_demo(ask=True)
+
+
+def _attach(arguments: argparse.Namespace) -> int:
+    """Join a session that is open elsewhere."""
+    if arguments.print_task is not None or arguments.task:
+        raise ConfigError(
+            "attach-task",
+            "--attach takes no task.",
+            why="It joins a session that has its own.",
+            fix="Attach without a task and type it there, or continue the session with --resume ID -p TASK.",
+        )
+    if not _on_terminal():
+        raise _no_terminal()
+    from treadle.app.config.settings import load_settings
+    from treadle.tui.look import prepared_terminal
+
+    settings, folder = load_settings(flags(arguments)), arguments.directory.expanduser().resolve()
+    with prepared_terminal(settings) as look:
+        return asyncio.run(_attached(arguments.attach or "", folder, settings, look))
+
+
+async def _attached(prefix: str, folder: Path, settings: "Settings", look: "Look") -> int:
+    from treadle.app.attaching import attach_session
+    from treadle.tui.main import run_interactive
+
+    async with await attach_session(prefix, folder, settings) as remote:
+        return await run_interactive(remote, look, kept=False)
+
+
+def _no_terminal() -> ConfigError:
+    return ConfigError(
+        "no-terminal",
+        "The interactive session needs a terminal.",
+        why="Standard input or output is not one.",
+        fix='For one task in a script: treadle -p "..."',
+    )
 
 
 def _with_model(arguments: argparse.Namespace, content: "tuple[UserContent, ...]", look: "Look") -> int | None:

@@ -14,11 +14,13 @@ from treadle.protocol.events import (
     Compacted,
     EditQueued,
     Event,
+    EventData,
     Prompt,
     ReplyFailed,
     ReplyFinished,
     SetMode,
     SetModel,
+    Source,
 )
 from treadle.protocol.messages import UserContent
 from treadle.protocol.models import ModelError
@@ -88,7 +90,7 @@ class NotificationReader:
             self._told += self._said(data)
         else:
             self._release()
-            self._told += self._happened(data)
+            self._told += self._happened(data, event.source)
 
     def _release(self) -> None:
         """Tell the outcome of a call after it is clear that the machine made no other one of it."""
@@ -96,14 +98,19 @@ class NotificationReader:
             self._told.append(self._held)
             self._held = None
 
-    def _happened(self, data: object) -> Iterator[Notification]:  # noqa: C901 - one line for each event
+    def _happened(self, data: EventData, source: Source) -> Iterator[Notification]:  # noqa: C901 - one line for each event
         match data:
             case Prompt(id=prompt_id, content=content):
                 self._prompts[prompt_id] = content
             case EditQueued(prompt_id=prompt_id, content=content) if content:
                 self._prompts[prompt_id] = content
             case CallProposed() as proposed:
-                changed = CallChanged(call=proposed.call, kind=proposed.traits.kind, status=CallStatus.PROPOSED)
+                changed = CallChanged(
+                    call=proposed.call,
+                    kind=proposed.traits.kind,
+                    flow=proposed.traits.flow,
+                    status=CallStatus.PROPOSED,
+                )
                 self._calls[proposed.call.id] = _Call(changed=changed, traits=proposed.traits)
                 yield changed
             case CallJudged() as judged:
@@ -126,7 +133,7 @@ class NotificationReader:
             case SetModel(choice=choice):
                 yield ModelChanged(model=choice.model)
             case Answer() as answer:
-                yield from self._answered(answer)
+                yield from self._answered(answer, source)
             case _:
                 pass
 
@@ -198,14 +205,14 @@ class NotificationReader:
             put = _with_call(put, call)
         yield QuestionAsked(question=put)
 
-    def _answered(self, answer: Answer) -> Iterator[Notification]:
+    def _answered(self, answer: Answer, source: Source) -> Iterator[Notification]:
         call_id = self._questions.pop(answer.question_id, None)
         if call_id is None:
             return
         call = self._calls.get(call_id)
         if call is not None and answer.arguments is not None:
             call.changed = replace(call.changed, call=replace(call.changed.call, arguments=answer.arguments))
-        yield QuestionClosed(question_id=answer.question_id, option=answer.option, scope=answer.scope)
+        yield QuestionClosed(question_id=answer.question_id, option=answer.option, scope=answer.scope, by=source.name)
 
     def _closed(self, question_ids: Iterable[str]) -> Iterator[Notification]:
         for question_id in list(question_ids):

@@ -12,6 +12,7 @@ from treadle.protocol.events import (
     ContextReady,
     EditQueued,
     Event,
+    OfferChanged,
     Prompt,
     ReplyFailed,
     ReplyFinished,
@@ -23,15 +24,16 @@ from treadle.protocol.tools import CallResult
 
 
 class TranscriptReader:
-    """Follows a log, event by event; `transcript` is the conversation so far."""
+    """Follows a log, event by event; `transcript` is the conversation so far, `offer` what goes with it."""
 
     def __init__(self) -> None:
         self.transcript = Transcript()
+        self.offer = OfferChanged(step=0, system="")
         self._prompts: dict[str, tuple[UserContent, ...]] = {}
         self._names: dict[str, str] = {}
         self._results: dict[str, CallResult] = {}
 
-    def take(self, event: Event) -> None:
+    def take(self, event: Event) -> None:  # noqa: C901 - one line for each event
         """Read one event."""
         match event.data:
             case Prompt(id=prompt_id, content=content):
@@ -42,6 +44,8 @@ class TranscriptReader:
                 self._names[call.id] = call.name
             case CallFinished(call_id=call_id, result=result) | ResultMade(call_id=call_id, result=result):
                 self._results[call_id] = result
+            case OfferChanged() as offer:
+                self.offer = offer
             case ContextReady() as data:
                 self._seal(data, event.seq)
             case ReplyFinished(message=message, usage=usage):

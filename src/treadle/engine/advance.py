@@ -46,6 +46,7 @@ from treadle.protocol.events import (
     EditQueued,
     Event,
     Interrupt,
+    OfferChanged,
     Prompt,
     ReplyFailed,
     ReplyFinished,
@@ -57,6 +58,7 @@ from treadle.protocol.events import (
     SetMode,
     SetModel,
     SetPresence,
+    Source,
     TimerFired,
 )
 from treadle.protocol.models import ModelChoice
@@ -69,7 +71,7 @@ from treadle.protocol.notifications import (
     QuestionClosed,
     TurnStop,
 )
-from treadle.protocol.permissions import QuestionKind
+from treadle.protocol.permissions import OptionKind, QuestionKind
 from treadle.protocol.sealed import (
     ChecklistUpdated,
     ModelReplaced,
@@ -136,7 +138,8 @@ def _handle(state: State, event: Event) -> Moved:  # noqa: C901, PLR0911, PLR091
         case EditQueued() as data:
             return _edit_queue(state, data)
         case Answer() as data:
-            return _answer(state, data)
+            state, effects = _answer(state, data)
+            return state, [_by(event.source, effect) for effect in effects]
         case Interrupt():
             return _interrupt(state)
         case SetMode() as data:
@@ -179,7 +182,7 @@ def _handle(state: State, event: Event) -> Moved:  # noqa: C901, PLR0911, PLR091
             return calls.finished(state, data)
         case ResultMade() | QuestionPut() | ChecklistUpdated():
             return _as_sealed(state, event.data), []
-        case PromptsDelivered() | RetryPlanned() | ModelReplaced() | TurnSettled():
+        case OfferChanged() | PromptsDelivered() | RetryPlanned() | ModelReplaced() | TurnSettled():
             return state, []
         case TimerFired(timer=timer):
             return _time_is_up(state) if _bounds_turn(state, timer) else replies.retry_now(state)
@@ -257,6 +260,15 @@ def _answer(state: State, data: Answer) -> Moved:
         case _:
             state, effects = turns.guided(state, data.text)
     return state, [Notify(notification=QuestionClosed(question_id=question.id, option=data.option)), *effects]
+
+
+def _by(source: Source, effect: Effect) -> Effect:
+    """Say with the end of a question where it was answered."""
+    match effect:
+        case Notify(notification=QuestionClosed(option=OptionKind()) as closed):
+            return Notify(notification=replace(closed, by=source.name))
+        case _:
+            return effect
 
 
 def _interrupt(state: State) -> Moved:

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from treadle.engine.state import State
+from treadle.engine.state import State, replace
 from treadle.protocol.events import Budget, Limits, Terms
 from treadle.protocol.models import Spent, Usage, dollars
 
@@ -75,6 +75,20 @@ def room_for(state: State, terms: Terms) -> Room:
 def spent_by(usage: Usage, cost: float | None) -> Spent:
     """Count a model call."""
     return Spent(cost=cost or 0.0, tokens=usage.context_tokens)
+
+
+def bill(state: State, usage: Usage, cost: float | None, *, told: bool = True) -> State:
+    """Count the use of a model; a call of which the provider did not tell what it used counts as its worst case."""
+    turn = state.turn
+    if turn is None:
+        return state
+    total = None if cost is None or turn.cost is None else turn.cost + cost
+    terms = state.money.terms
+    used = spent_by(usage, cost) if told or terms is None else worst_of(terms, state.money.reply_tokens)
+    if terms is not None:
+        terms = replace(terms, day=add(terms.day, used))
+    turn = replace(turn, usage=turn.usage + usage, cost=total)
+    return replace(state, turn=turn, money=replace(state.money, spent=add(state.money.spent, used), terms=terms))
 
 
 def worst_of(terms: Terms, reply_tokens: int | None) -> Spent:

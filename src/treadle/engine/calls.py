@@ -4,6 +4,7 @@ from typing import Any
 
 from treadle.context.left_out import Ran, remember_run
 from treadle.engine import texts
+from treadle.engine.budgets import bill
 from treadle.engine.effects import Effect, JudgeCall, Notify, RunTool
 from treadle.engine.state import CallState, State, guarded, replace
 from treadle.protocol.events import Answer, CallFinished, CallJudged, CallProposed, CallStarted
@@ -60,6 +61,7 @@ def tell(call: CallState) -> Notify:
         notification=CallChanged(
             call=call.call,
             kind=call.traits.kind,
+            flow=call.traits.flow,
             status=call.status,
             decision=call.decision,
             preview=call.preview,
@@ -331,6 +333,7 @@ def finished(state: State, data: CallFinished) -> Moved:
     """
     call = find(state, data.call_id)
     assert call is not None  # noqa: S101 - `advance` has checked it
+    state = bill(state, data.result.usage, data.result.cost)
     if call.keep:
         return finish(state, call, kept(call, data.result))
     can_ask = state.user_present and not state.cancelling

@@ -1,6 +1,6 @@
 """What a log tells of a session: its state, its conversation, and what surfaces were notified of."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -27,16 +27,25 @@ class Past(Struct, frozen=True, kw_only=True):
         return self.reader.transcript
 
 
-def read_past(events: Sequence[Event]) -> Past:
-    """Read a log. Raises `DriftError`."""
+def read_past(events: Iterable[Event]) -> Past:
+    """Read a log, once from its beginning to its end. Raises `DriftError`."""
     reader, notified = TranscriptReader(), NotificationReader()
-    for event in events:
-        reader.take(event)
-        notified.take(event)
-    return Past(state=last_state(events), reader=reader, told=tuple(notified.told()))
+
+    def taken() -> Iterator[Event]:
+        for event in events:
+            reader.take(event)
+            notified.take(event)
+            yield event
+
+    state = last_state(taken())
+    return Past(state=state, reader=reader, told=tuple(notified.told()))
 
 
-def last_state(events: Sequence[Event]) -> State:
+def last_state(events: Iterable[Event]) -> State:
     """Give the state after a log: that at the end of the last turn, and what came since. Raises `DriftError`."""
-    settled = (index for index in range(len(events) - 1, -1, -1) if isinstance(events[index].data, TurnSettled))
-    return fold(events[next(settled, 0) :])
+    tail: list[Event] = []
+    for event in events:
+        if isinstance(event.data, TurnSettled):
+            tail.clear()
+        tail.append(event)
+    return fold(tail)

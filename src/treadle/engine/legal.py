@@ -18,6 +18,7 @@ from treadle.protocol.events import (
     Event,
     EventData,
     Interrupt,
+    OfferChanged,
     Prompt,
     ReplyFailed,
     ReplyFinished,
@@ -81,6 +82,9 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
         case RevokeAllowance(allowance_id=allowance_id):
             known = any(allowance.id == allowance_id for allowance in state.allowances)
             return "" if known else "nothing with this id is allowed for this session"
+        case OfferChanged(step=step):
+            fits = isinstance(state.activity, AwaitingReply) and state.activity.step == step
+            return "" if fits else "no request of this step is being made"
         case ContextReady(step=step) | ContextExceeded(step=step):
             return "" if state.activity == Assembling(step=step) else "this step is not being assembled"
         case Compacted(step=step):

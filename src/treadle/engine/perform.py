@@ -31,7 +31,17 @@ from treadle.engine.effects import (
 from treadle.engine.model_call import ModelCall, call_model, cancelled_reply
 from treadle.engine.ports import Ports, Prepared, RedactedOutput
 from treadle.engine.reader import ReplyReader
-from treadle.engine.requests import Tools, build_request, cost, known_tools, prompt_bytes, situation_of, terms_of
+from treadle.engine.requests import (
+    Tools,
+    build_request,
+    cost,
+    known_tools,
+    offer_bytes,
+    offer_now,
+    same_offer,
+    situation_of,
+    terms_of,
+)
 from treadle.engine.state import State, replace, standing
 from treadle.engine.texts import INTERRUPTED
 from treadle.engine.window import (
@@ -48,19 +58,22 @@ from treadle.engine.window import (
 )
 from treadle.protocol.errors import RefusedError, StoreError, ToolError
 from treadle.protocol.events import (
+    ENGINE,
+    FILES,
     Budget,
     CallFinished,
     CallStarted,
     ContextExceeded,
     EventData,
     ReplyFailed,
+    Source,
     Terms,
     TimerFired,
 )
 from treadle.protocol.models import ErrorKind, ModelError, ModelSpec
 from treadle.protocol.notifications import CallOutput, Notice, Notification
 from treadle.protocol.permissions import Allowance, Situation
-from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, result_text
+from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, ToolSpec, result_text
 
 _LONGEST_END = 3.0
 """Seconds that cancelled work has to end; then its outcome is posted without it."""
@@ -83,8 +96,8 @@ class SessionPort(Protocol):
         """Queue an event of the engine; a refusal is of no interest any more."""
         ...
 
-    async def post(self, data: EventData) -> None:
-        """Queue an event of the engine and wait until it is in the log; raises `RefusedError`."""
+    async def post(self, data: EventData, source: Source = ENGINE, /) -> None:
+        """Queue an event and wait until it is in the log; raises `RefusedError`."""
         ...
 
     def publish(self, notification: Notification) -> None:
@@ -101,6 +114,7 @@ class Performer:
         self._group = group
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._prepared: dict[str, Prepared] = {}
+        self._specs: tuple[ToolSpec, ...] = ()
         self._known: Tools = {}
         self._offered: dict[tuple[str, ...], Tools] = {}
         self._told: Situation | None = None
@@ -194,6 +208,9 @@ class Performer:
 
     async def _assemble(self, step: int) -> None:
         session = self._session
+        for look in self._ports.before_step:
+            if (op := await look()) is not None:
+                await session.post(op, FILES)
         situation = situation_of(session.state)
         described = await self._ports.environment.describe(
             first=session.reader.transcript.is_empty, situation=None if situation == self._told else situation
@@ -204,7 +221,7 @@ class Performer:
         message = next_message(state, session.reader, environment)
         new = bytes_of(message, session.reader)
         if not transcript.is_measured:
-            new += prompt_bytes(self._ports, state, self._tools())
+            new += offer_bytes(offer_now(self._ports, state, self._tools()))
         tokens = transcript.tokens + tokens_of(new)
         window = most_room(spec) if state.space.compactions else room(spec)
         if window is not None and tokens > window:
@@ -229,12 +246,14 @@ class Performer:
         state, ports = self._session.state, self._ports
         self._prepared.clear()
         spec = ports.model(state.choice.model)
-        tools = self._tools()
+        offer = offer_now(ports, state, self._tools())
+        if not same_offer(offer, self._session.reader.offer):
+            await self._session.post(offer)
         call = ModelCall(
             step=step,
             attempt=attempt,
             provider=ports.provider(state.choice.model),
-            request=build_request(ports, state, self._session.reader.transcript, tools),
+            request=build_request(ports, state, self._session.reader),
             reader=ReplyReader(
                 self._known, state.choice.tool_protocol, step=step, attempt=attempt, refused=self._refused()
             ),
@@ -249,7 +268,9 @@ class Performer:
 
     def _tools(self) -> Tools:
         """Give the tools that the model is told of; the same names are the same object, whose wire bytes are kept."""
-        self._known = self._known or known_tools(self._ports)
+        specs = tuple(tool.spec for tool in self._ports.tools.values())
+        if specs != self._specs:
+            self._specs, self._known, self._offered = specs, known_tools(self._ports), {}
         left_out = self._left_out()
         names = tuple(name for name in self._known if name not in left_out)
         return self._offered.setdefault(names, {name: self._known[name] for name in names})
@@ -328,7 +349,7 @@ class Performer:
         redactor = self._ports.redactor()
         output = _Live(self._session, effect.call.id, redactor.stream())
         try:
-            result = await tool_call.run_call(prepared, effect, output)
+            result = await tool_call.run_call(prepared, effect, output, self._ports.trace)
         except asyncio.CancelledError:
             output.finish()
             self._session.post_soon(CallFinished(call_id=effect.call.id, result=tool_call.interrupted(output)))

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
-from treadle.protocol.events import Event
+from treadle.protocol.events import Event, Op
 from treadle.protocol.models import ModelRequest, ModelSpec, Spent, StreamEvent, ToolProtocol
 from treadle.protocol.notifications import TurnOutcome
 from treadle.protocol.permissions import Allowance, Decision, Situation, Standing
@@ -104,6 +104,22 @@ class EventLog(Protocol):
         ...
 
 
+class Observer(Protocol):
+    """Reads events after they are in the log, such as a ledger or an index; it changes nothing of the session."""
+
+    async def __call__(self, events: Sequence[Event], /) -> None:
+        """Take note of these. Raises `TreadleError` where that fails: the user is told, and the session goes on."""
+        ...
+
+
+class BeforeStep(Protocol):
+    """Looks for what the user did outside of the session, such as in a file, before a step is assembled."""
+
+    async def __call__(self) -> Op | None:
+        """Give what the session should take as the user's word."""
+        ...
+
+
 class Environment(Protocol):
     """Facts about the surroundings that the model is told with each step."""
 
@@ -150,9 +166,10 @@ class OutputHandler(Protocol):
 class Ports(Struct, frozen=True, kw_only=True):
     """Everything from outside that a session works with.
 
-    `left_out` names the tools that a model is not told of now, each with the reason, which also says what to do.
-    `remember` writes allowances to the user's rules; raises `StoreError`. `keep` applies what a command changed in a
-    throw-away copy. With `checklist` any call may carry the task's checklist.
+    `observers` are given every event after it is logged. `trace` keeps what only a developer wants to read of a failure
+    inside a tool. `left_out` names the tools that a model is not told of now, each with the reason, which also says
+    what to do. `remember` writes allowances to the user's rules; raises `StoreError`. `keep` applies what a command
+    changed in a throw-away copy. With `checklist` any call may carry the task's checklist.
     """
 
     log: EventLog
@@ -170,3 +187,6 @@ class Ports(Struct, frozen=True, kw_only=True):
     keep: KeepChanges = keep_nothing
     clock: Callable[[], int]
     chance: Callable[[], float]
+    observers: Sequence[Observer] = ()
+    before_step: Sequence[BeforeStep] = ()
+    trace: Callable[[BaseException], None] = lambda _: None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from treadle.engine import checklist, texts
-from treadle.engine.budgets import Ask, Send, Stop, add, room_for, spent_by, worst_of
+from treadle.engine.budgets import Ask, Send, Stop, bill, room_for
 from treadle.engine.calls import Moved
 from treadle.engine.effects import Assemble, CallModel, Compact, Effect, Notify, StartTimer
 from treadle.engine.interruptions import drop_unfinished_reply
@@ -22,7 +22,7 @@ from treadle.engine.state import (
 from treadle.engine.turns import end_turn, mistaken
 from treadle.protocol.events import Answer, Compacted, ContextExceeded, ContextReady, ReplyFailed, ReplyFinished
 from treadle.protocol.messages import ResultContent, Thinking, text_of
-from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, Spent, Usage
+from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, Spent
 from treadle.protocol.notifications import (
     ContextCompacted,
     MessageDone,
@@ -100,7 +100,7 @@ def compacted(state: State, data: Compacted) -> Moved:
     assert isinstance(state.activity, Compacting)  # noqa: S101 - `advance` has checked it
     attempt = state.activity.attempt
     shorter = {one.call_id: one.content for one in data.shortened}
-    state = _bill(state, data.usage, data.cost)
+    state = bill(state, data.usage, data.cost)
     state = replace(state, space=replace(state.space, largest=data.largest))
     state = replace(state, calls=tuple(_shortened(call, shorter) for call in state.calls))
     if data.dropped == 0 and not shorter:
@@ -130,7 +130,7 @@ def _with_largest(state: State, why: str) -> str:
 
 def reply_finished(state: State, data: ReplyFinished) -> Moved:
     """The reply counts from here on."""
-    state = _bill(state, data.usage, data.cost, told=data.usage.context_tokens > 0)
+    state = bill(state, data.usage, data.cost, told=data.usage.context_tokens > 0)
     assert state.turn is not None  # noqa: S101 - a reply belongs to a turn
     text = text_of(data.message.content)
     turn = replace(state.turn, text=text) if text.strip() else state.turn
@@ -145,7 +145,7 @@ def reply_failed(state: State, data: ReplyFailed) -> Moved:
     """Nothing of the reply counts: try again, make room, or end the turn."""
     assert isinstance(state.activity, AwaitingReply)  # noqa: S101 - `advance` has checked it
     failures = state.activity.failures + 1
-    state = _bill(state, data.usage, data.cost)
+    state = bill(state, data.usage, data.cost)
     state, effects = drop_unfinished_reply(state)
     effects.append(Notify(notification=ReplyDropped()))
     state = replace(state, activity=Idle())
@@ -218,17 +218,3 @@ def retry_now(state: State) -> Moved:
     assert isinstance(state.activity, Retrying)  # noqa: S101 - `advance` has checked it
     waiting = state.activity
     return send(state, waiting.step, waiting.attempt, waiting.failures)
-
-
-def _bill(state: State, usage: Usage, cost: float | None, *, told: bool = True) -> State:
-    """Count a model call; one of which the provider did not tell what it used counts as its worst case."""
-    turn = state.turn
-    if turn is None:
-        return state
-    total = None if cost is None or turn.cost is None else turn.cost + cost
-    terms = state.money.terms
-    used = spent_by(usage, cost) if told or terms is None else worst_of(terms, state.money.reply_tokens)
-    if terms is not None:
-        terms = replace(terms, day=add(terms.day, used))
-    turn = replace(turn, usage=turn.usage + usage, cost=total)
-    return replace(state, turn=turn, money=replace(state.money, spent=add(state.money.spent, used), terms=terms))

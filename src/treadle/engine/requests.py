@@ -5,11 +5,12 @@ from collections.abc import Mapping
 import msgspec
 
 from treadle.context.focus import with_progress
+from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import LEAST_BYTES_PER_TOKEN, Transcript
 from treadle.engine.ports import Ports
 from treadle.engine.state import State
 from treadle.engine.window import in_force, reply_limit
-from treadle.protocol.events import Terms
+from treadle.protocol.events import OfferChanged, Terms
 from treadle.protocol.models import ModelRequest, ModelSpec, ToolProtocol, Usage
 from treadle.protocol.permissions import Situation
 from treadle.protocol.tools import ToolSpec
@@ -24,19 +25,18 @@ Tools = Mapping[str, ToolSpec]
 """What a model is told of, by name and in its order."""
 
 
-def build_request(ports: Ports, state: State, transcript: Transcript, tools: Tools) -> ModelRequest:
+def build_request(ports: Ports, state: State, reader: TranscriptReader) -> ModelRequest:
     """Build the request of the present step. The id is the same for every attempt of a step."""
     spec = ports.model(state.choice.model)
-    native = state.choice.tool_protocol is ToolProtocol.NATIVE
-    limit = reply_limit(state, in_force(spec, state), transcript)
+    limit = reply_limit(state, in_force(spec, state), reader.transcript)
     return ModelRequest(
         id=f"{state.session_id}-{state.step}",
         model=spec.name,
-        system=ports.system(state.choice.model, state.choice.tool_protocol, situation_of(state)),
-        messages=transcript.messages(
+        system=reader.offer.system,
+        messages=reader.transcript.messages(
             state.choice.tool_protocol, images=spec.images is not False, documents=spec.documents is not False
         ),
-        tools=tuple(tools.values()) if native else (),
+        tools=reader.offer.tools,
         max_tokens=limit,
         thinking_budget=_thinking(state, limit),
         web_search=spec.searches is not None,
@@ -76,12 +76,24 @@ def _most_for_searches(spec: ModelSpec) -> float | None:
     )
 
 
-def prompt_bytes(ports: Ports, state: State, tools: Tools) -> int:
+def offer_now(ports: Ports, state: State, tools: Tools) -> OfferChanged:
+    """Give what the model would be sent besides the conversation now."""
+    native = state.choice.tool_protocol is ToolProtocol.NATIVE
+    return OfferChanged(
+        step=state.step,
+        system=ports.system(state.choice.model, state.choice.tool_protocol, situation_of(state)),
+        tools=tuple(tools.values()) if native else (),
+    )
+
+
+def same_offer(one: OfferChanged, other: OfferChanged) -> bool:
+    """Whether two offers are the same to the model."""
+    return (one.system, one.tools) == (other.system, other.tools)
+
+
+def offer_bytes(offer: OfferChanged) -> int:
     """Count the bytes of the system prompt, and of the tools where they are no part of it."""
-    system = len(ports.system(state.choice.model, state.choice.tool_protocol, situation_of(state)).encode())
-    if state.choice.tool_protocol is ToolProtocol.XML:
-        return system
-    return system + len(msgspec.json.encode(list(tools.values())))
+    return len(offer.system.encode()) + (len(msgspec.json.encode(offer.tools)) if offer.tools else 0)
 
 
 def known_tools(ports: Ports) -> Tools:

@@ -2,23 +2,24 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from msgspec import Struct
 
 from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import Transcript
-from treadle.engine.advance import advance
 from treadle.engine.effects import Effect, Notify, Respond, Seal
-from treadle.engine.history import Past
+from treadle.engine.feeds import Feed, Feeds
 from treadle.engine.perform import Performer
 from treadle.engine.ports import OutputHandler, Ports
 from treadle.engine.state import State
+from treadle.engine.track import Track
+from treadle.protocol.attach import Snapshot
 from treadle.protocol.codec import encodable
-from treadle.protocol.errors import RefusedError, StoreError
+from treadle.protocol.errors import RefusedError, StoreError, TreadleError
 from treadle.protocol.events import ENGINE, CallFinished, CallStarted, Event, EventData, Prompt, Source
-from treadle.protocol.notifications import Notification
+from treadle.protocol.notifications import Notice, Notification
 from treadle.protocol.tools import ToolEffect
 
 
@@ -38,90 +39,65 @@ class _Posted(Struct, frozen=True):
             self.accepted.set_exception(refusal)
 
 
-class Feed:
-    """What one surface has not read yet."""
+class Attachment(Struct, frozen=True):
+    """A surface on a live session: `feed` brings what comes. Without a `snapshot` that goes on where it left off."""
 
-    def __init__(self) -> None:
-        self._waiting: deque[Notification] = deque()
-        self._arrived = asyncio.Event()
-        self._closed = False
-
-    def put(self, notification: Notification) -> None:
-        """Add a notification."""
-        self._waiting.append(notification)
-        self._arrived.set()
-
-    def close(self) -> None:
-        """End the feed after what waits in it."""
-        self._closed = True
-        self._arrived.set()
-
-    def taken(self) -> tuple[Notification, ...]:
-        """Take what waits in it now."""
-        waiting = tuple(self._waiting)
-        self._waiting.clear()
-        return waiting
-
-    async def __aiter__(self) -> AsyncIterator[Notification]:
-        while True:
-            while self._waiting:
-                yield self._waiting.popleft()
-            if self._closed:
-                return
-            self._arrived.clear()
-            await self._arrived.wait()
+    feed: Feed
+    number: int
+    snapshot: Snapshot | None
 
 
 class Session:
     """Takes events from any source, one at a time: append to the log, advance, perform the effects."""
 
-    def __init__(self, ports: Ports, past: Past | None = None) -> None:
+    def __init__(self, ports: Ports, track: Track | None = None) -> None:
         self._ports = ports
-        self._state = State() if past is None else past.state
-        self._reader = TranscriptReader() if past is None else past.reader
-        self._past = () if past is None else past.told
+        self._track = Track() if track is None else track
         self._inbox: deque[_Posted] = deque()
         self._arrived = asyncio.Event()
         self._closing = False
-        self._feeds: list[Feed] = []
+        self._feeds = Feeds()
+        self._published = self.state.seq
         self._handlers: dict[Source, OutputHandler] = {}
         self._closed = asyncio.Event()
 
     @property
     def state(self) -> State:
         """The state after the last event."""
-        return self._state
+        return self._track.state
 
     @property
     def transcript(self) -> Transcript:
         """The conversation so far."""
-        return self._reader.transcript
+        return self._track.transcript
 
     @property
     def reader(self) -> TranscriptReader:
         """The conversation so far, as the log tells it."""
-        return self._reader
+        return self._track.reader
 
     @property
     def closed(self) -> bool:
         """Whether `run` has ended: nothing is taken any more."""
         return self._closed.is_set()
 
-    @property
-    def past(self) -> Sequence[Notification]:
-        """What surfaces were told before this process took the session up, as the log gives it."""
-        return self._past
-
     def follow(self) -> Feed:
         """Listen from now on."""
-        feed = Feed()
-        self._feeds.append(feed)
-        return feed
+        return self._feeds.follow()
 
     def unfollow(self, feed: Feed) -> None:
         """Stop listening."""
-        feed.close()
-        self._feeds.remove(feed)
+        self._feeds.unfollow(feed)
+
+    def attach(self, after: int | None = None, *, most: int = 4_000_000) -> Attachment:
+        """Listen from after this number on where that is remembered; otherwise a snapshot comes first.
+
+        A surface that lets more than `most` bytes wait is cut off, and attaches anew.
+        """
+        if after is not None and self._feeds.has(after):
+            return Attachment(self._feeds.follow(most=most, after=after), after, None)
+        snapshot = Snapshot(seq=self._published, calls=self._feeds.calls(), live=tuple(self._feeds.live()))
+        return Attachment(self._feeds.follow(most=most), self._feeds.number, snapshot)
 
     def answer_to(self, source: Source, handler: OutputHandler) -> None:
         """Bring the ends of turns that this source asked for to `handler`."""
@@ -145,8 +121,7 @@ class Session:
 
     def publish(self, notification: Notification) -> None:
         """Tell every surface."""
-        for feed in self._feeds:
-            feed.put(notification)
+        self._feeds.publish(notification)
 
     async def run(self) -> None:
         """Work until `close`. Raises `StoreError` when the log cannot be written; what was logged stays."""
@@ -162,8 +137,7 @@ class Session:
         finally:
             self._closed.set()
             self._refuse_rest()
-            for feed in self._feeds:
-                feed.close()
+            self._feeds.close()
 
     async def close(self) -> None:
         """Stop all work as a crash would, but with the tools ended properly; the session can be resumed."""
@@ -196,15 +170,23 @@ class Session:
             posted.accept()
         for effect in effects:
             self._act(effect, performer)
+        self._published = events[-1].seq
+        await self._observe(events)
+
+    async def _observe(self, events: Sequence[Event]) -> None:
+        for observer in self._ports.observers:
+            try:
+                await observer(events)
+            except TreadleError as error:
+                self.publish(Notice(text=f"{error.what} {error.why}".strip()))
 
     def _stamp(self, data: EventData, source: Source) -> Event:
         # Whatever made the text, what is said now is what a resumed session reads.
-        return Event(seq=self._state.seq + 1, at=self._ports.clock(), source=source, data=encodable(data))
+        return Event(seq=self.state.seq + 1, at=self._ports.clock(), source=source, data=encodable(data))
 
     def _take(self, event: Event, events: list[Event]) -> tuple[Effect, ...]:
         """Take an event and what the machine says because of it; adds all of them to `events`."""
-        self._state, effects = advance(self._state, event)
-        self._reader.take(event)
+        effects = self._track.take(event)
         events.append(event)
         for effect in effects:
             if isinstance(effect, Seal):
@@ -231,7 +213,7 @@ class Session:
             case Prompt():
                 return True
             case CallStarted(call_id=call_id) | CallFinished(call_id=call_id):
-                call = next((call for call in self._state.calls if call.call.id == call_id), None)
+                call = next((call for call in self.state.calls if call.call.id == call_id), None)
                 return call is not None and call.traits.effect is not ToolEffect.PURE
             case _:
                 return False
@@ -244,6 +226,7 @@ class Session:
                 self._take(self._stamp(posted.data, posted.source), events)
         if events:
             await self._ports.log.append(events, durable=True)
+            await self._observe(events)
 
     def _refuse_rest(self) -> None:
         for posted in self._inbox:

@@ -1,7 +1,7 @@
 """Performing a call: preparing it, having it judged, running it, and what a restart in the middle means."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from treadle.engine.effects import RunTool
 from treadle.engine.ports import Ports, Prepared, Redactor
@@ -69,6 +69,7 @@ async def judge_call(
     except ToolError as error:
         return CallFinished(call_id=call.id, result=redacted(_error(error), ports.redactor())), None
     except Exception as error:  # noqa: BLE001 - the tool boundary
+        ports.trace(error)
         return CallFinished(call_id=call.id, result=redacted(_crash(call, error), ports.redactor())), None
     preview = _redacted_preview(prepared.preview, ports.redactor())
     judged = CallJudged(call_id=call.id, decision=decision, preview=preview, accesses=prepared.accesses)
@@ -95,8 +96,13 @@ def redacted(result: CallResult, redactor: Redactor) -> CallResult:
     return replace(result, content=content, denial=denial, copy=copy)
 
 
-async def run_call(prepared: Prepared, effect: RunTool, output: LiveOutput) -> CallResult:
-    """Run a prepared call, a command under exactly its rights; every failure becomes a result that the model reads."""
+async def run_call(
+    prepared: Prepared, effect: RunTool, output: LiveOutput, trace: Callable[[BaseException], None]
+) -> CallResult:
+    """Run a prepared call, a command under exactly its rights; every failure becomes a result that the model reads.
+
+    `trace` is given what nobody expected.
+    """
     call = effect.call
     try:
         if prepared.confined is not None:
@@ -107,6 +113,7 @@ async def run_call(prepared: Prepared, effect: RunTool, output: LiveOutput) -> C
     except ToolError as error:
         return _error(error)
     except Exception as error:  # noqa: BLE001 - the tool boundary
+        trace(error)
         return _crash(call, error)
 
 

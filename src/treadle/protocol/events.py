@@ -24,7 +24,7 @@ from treadle.protocol.sealed import (
     SealedResult,
     TurnSettled,
 )
-from treadle.protocol.tools import Access, CallResult, Preview, ToolCall, ToolTraits
+from treadle.protocol.tools import Access, CallResult, Preview, ToolCall, ToolSpec, ToolTraits
 
 SCHEMA_VERSION = 2
 
@@ -35,8 +35,15 @@ class Source(Record, frozen=True, kw_only=True):
     kind: str
     id: str = ""
 
+    @property
+    def name(self) -> str:
+        """Both in one word, `kind:id`."""
+        return f"{self.kind}:{self.id}"
+
 
 ENGINE = Source(kind="engine")
+FILES = Source(kind="files")
+"""What the user wrote into a file that the session keeps."""
 
 
 class Delivery(StrEnum):
@@ -227,6 +234,17 @@ class ContextReady(Tagged, frozen=True, kw_only=True, tag="context_ready"):
     terms: Terms | None = None
 
 
+class OfferChanged(Tagged, frozen=True, kw_only=True, tag="offer_changed"):
+    """From this step on the model is sent this system prompt, and these tools in native calls.
+
+    As long as they stay the same, so does the beginning of each request, which providers keep in a cache.
+    """
+
+    step: int
+    system: str
+    tools: tuple[ToolSpec, ...] = ()
+
+
 class ContextExceeded(Tagged, frozen=True, kw_only=True, tag="context_exceeded"):
     """The conversation, with the room kept for the reply, is larger than the model's window (tokens)."""
 
@@ -343,6 +361,7 @@ EventData: TypeAlias = (
     | EditChecklist
     | SessionStarted
     | Resumed
+    | OfferChanged
     | ContextReady
     | ContextExceeded
     | Compacted

@@ -7,7 +7,7 @@ from treadle.protocol.base import Record, Tagged
 from treadle.protocol.messages import Message, UserContent
 from treadle.protocol.models import ModelError, Usage
 from treadle.protocol.permissions import Allowance, AllowScope, Decision, Mode, OptionKind, Question
-from treadle.protocol.tools import CallResult, FileChange, Preview, ToolCall, ToolKind
+from treadle.protocol.tools import CallResult, FileChange, Flow, Preview, ToolCall, ToolKind
 
 
 class Phase(StrEnum):
@@ -134,10 +134,11 @@ class MessageDone(Tagged, frozen=True, kw_only=True, tag="message_done"):
 
 
 class CallChanged(Tagged, frozen=True, kw_only=True, tag="call_changed"):
-    """A call moved on in its life."""
+    """A call moved on in its life. What a call says that does not just run (`flow`) is told by other notifications."""
 
     call: ToolCall
     kind: ToolKind
+    flow: Flow = Flow.RUN
     status: CallStatus
     decision: Decision | None = None
     preview: Preview | None = None
@@ -158,11 +159,15 @@ class QuestionAsked(Tagged, frozen=True, kw_only=True, tag="question_asked"):
 
 
 class QuestionClosed(Tagged, frozen=True, kw_only=True, tag="question_closed"):
-    """A question is answered, or no longer matters (`option` None); `scope` says how long `allow_always` holds."""
+    """A question is answered, or no longer matters (`option` None); `scope` says how long `allow_always` holds.
+
+    `by` names the surface on which it was answered: the event's source, as `kind:id`.
+    """
 
     question_id: str
     option: OptionKind | None = None
     scope: AllowScope = AllowScope.SESSION
+    by: str = ""
 
 
 class ResultPresented(Tagged, frozen=True, kw_only=True, tag="result_presented"):

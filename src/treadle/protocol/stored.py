@@ -1,11 +1,11 @@
 """A log as it is stored, row by row, and the events that it tells of, whatever version wrote them."""
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from typing import Protocol
 
 from msgspec import Struct
 
-from treadle.protocol.codec import decode_data, decode_source
+from treadle.protocol.codec import damaged, decode_data, decode_source
 from treadle.protocol.events import SCHEMA_VERSION, Event
 
 
@@ -19,32 +19,51 @@ class StoredEvent(Struct, frozen=True, kw_only=True):
     data: bytes
 
 
-def stored(rows: Iterable[tuple[int, int, bytes, int, bytes]]) -> Iterator[StoredEvent]:
-    """Name the columns of rows."""
-    return (StoredEvent(seq=row[0], at=row[1], source=row[2], version=row[3], data=row[4]) for row in rows)
+class Upgrade(Protocol):
+    """Follows the log of one session through the rows of one schema."""
+
+    def take(self, row: StoredEvent) -> list[StoredEvent]:
+        """Give a row in the next schema, and behind it what the log did not keep; raises `DriftError`."""
+        ...
+
+
+class LogReader:
+    """Reads one whole log, row by row in their order.
+
+    In a log of an older schema, what the machine said follows on its cause, under the same number.
+    """
+
+    def __init__(self) -> None:
+        self._version = 0
+        self._upgrades: dict[int, Upgrade] = {}
+
+    def read(self, row: StoredEvent) -> list[Event]:
+        """Give the events of the next row; raises `StoreError` when it cannot be read."""
+        if row.version < self._version:
+            raise damaged("An event of the log cannot be read.", f"Its schema {row.version} is older than that before.")
+        self._version = row.version
+        rows = [row]
+        for step in range(row.version, SCHEMA_VERSION):
+            upgrade = self._upgrade(step)
+            rows = [new for old in rows for new in upgrade.take(old)]
+        return [
+            Event(seq=one.seq, at=one.at, source=decode_source(one.source), data=decode_data(one.data, one.version))
+            for one in rows
+        ]
+
+    def _upgrade(self, step: int) -> Upgrade:
+        from treadle.protocol.upgrades import UPGRADES
+
+        if step not in UPGRADES:
+            raise damaged("An event of the log cannot be read.", f"There never was a schema {step}.")
+        return self._upgrades.setdefault(step, UPGRADES[step]())
 
 
 def read_events(rows: Iterable[StoredEvent]) -> Iterator[Event]:
-    """Read the events of one whole log, in their order and one at a time.
+    """Read the events of one whole log, one at a time.
 
-    In a log of an older schema, what the machine said follows on its cause under the same number. Raises `StoreError`
-    at the first row that cannot be read; what came before it was given.
+    Raises `StoreError` at the first row that cannot be read; what came before it was given.
     """
-    rest = iter(rows)
-    first = next(rest, None)
-    if first is None:
-        return
-    rows = chain((first,), rest)
-    if first.version < SCHEMA_VERSION:
-        rows = _upgraded(rows, first.version)
+    reader = LogReader()
     for row in rows:
-        yield Event(seq=row.seq, at=row.at, source=decode_source(row.source), data=decode_data(row.data, row.version))
-
-
-def _upgraded(rows: Iterable[StoredEvent], version: int) -> Iterable[StoredEvent]:
-    from treadle.protocol.upgrades import UPGRADES
-
-    for step in range(version, SCHEMA_VERSION):
-        if step in UPGRADES:
-            rows = UPGRADES[step](rows)
-    return rows
+        yield from reader.read(row)

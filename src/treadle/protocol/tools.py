@@ -5,6 +5,7 @@ from typing import Any, TypeAlias
 
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.messages import ResultContent, Text
+from treadle.protocol.usage import Usage
 
 
 class ToolKind(StrEnum):
@@ -252,7 +253,8 @@ class CallResult(Record, frozen=True, kw_only=True):
     """The outcome of a call: what the model reads, whose words they are, what changed, and what the sandbox stopped.
 
     `running`: it tells of a command that still runs, so a later look may show more. `full_output` is the file that
-    holds the whole of an output that was shortened. `copy` is what a command left in its throw-away copy.
+    holds the whole of an output that was shortened. `copy` is what a command left in its throw-away copy. `usage` and
+    `cost` (US dollars, None if unknown) are those of models that the call itself used.
     """
 
     outcome: Outcome
@@ -264,6 +266,8 @@ class CallResult(Record, frozen=True, kw_only=True):
     running: bool = False
     full_output: str = ""
     copy: CopyChanges | None = None
+    usage: Usage = Usage()
+    cost: float | None = 0.0
 
     @property
     def is_error(self) -> bool:

@@ -4,7 +4,9 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
+from treadle.protocol.codec import decode_data
 from treadle.protocol.errors import StoreError
+from treadle.protocol.events import EventData
 
 _BROKEN = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _ELSEWHERE = "set TREADLE_HOME to another folder"
@@ -38,12 +40,31 @@ def unwritten(path: Path, error: sqlite3.Error) -> StoreError:
     """Explain why the log cannot be written; where the file is broken, the next opening looks through it."""
     if is_broken(error):
         return unread(path, error)
+    if isinstance(error, sqlite3.IntegrityError):
+        return StoreError(
+            "log-conflict",
+            f"The session log {path} does not take what happened here.",
+            why=f"Another Treadle has written it since. {error}",
+            fix="Quit, and resume the session. Nothing that was logged is lost.",
+        )
     return StoreError(
         "log-unwritable",
         f"The session log {path} cannot be written.",
         why=str(error),
         fix="Free disk space or check the permissions, then resume the session. Nothing that was logged is lost.",
     )
+
+
+def event_data(raw: bytes, version: int) -> EventData:
+    """Decode the data of an event that may be damaged in any way; raises `StoreError`.
+
+    A column may hold another kind of value, a version may never have been, and the upgrade of an old record expects
+    another shape than it finds.
+    """
+    try:
+        return decode_data(raw, version)
+    except (TypeError, LookupError, ValueError, AttributeError, RecursionError) as error:
+        raise StoreError("log-damaged", "An event of the log cannot be read.", why=f"{error!r:.200}") from error
 
 
 def is_broken(error: sqlite3.Error) -> bool:

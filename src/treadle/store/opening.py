@@ -3,8 +3,8 @@
 import fcntl
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,12 +12,15 @@ from msgspec import Struct
 
 from treadle.store.damage import is_broken, suspicion, unopened, unreadable_message
 from treadle.store.recovery import recover
-from treadle.store.schema import migrate
+from treadle.store.schema import is_current, migrate, version_of
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER = 100
 _CHECKED_AT_MOST = 64 * 1024 * 1024
 """Bytes up to which a file is looked through after a crash: about a quarter of a second."""
+
+_LONG_TO_CONVERT = 32 * 1024 * 1024
+"""Bytes of a file whose conversion takes more than a moment: about 20 MB a second."""
 
 
 class Mended(Struct, frozen=True, kw_only=True):
@@ -29,18 +32,22 @@ class Mended(Struct, frozen=True, kw_only=True):
     shortened: tuple[str, ...]
 
 
-def open_database(path: Path) -> tuple[sqlite3.Connection, Mended | None]:
-    """Open or make the database, mended if it has to be. Raises `StoreError`."""
+Notice = Callable[[str], None]
+"""Takes what a person should know before it is done."""
+
+
+def open_database(path: Path, notice: Notice) -> tuple[sqlite3.Connection, Mended | None]:
+    """Open or make the database, mended if it has to be; `notice` takes what takes long. Raises `StoreError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         mended = _mend(path) if find_trouble(path) else None
         try:
-            return _connect(path), mended
+            return _connect(path, notice), mended
         except sqlite3.Error as error:
             if mended is not None or not is_broken(error):
                 raise
         mended = _mend(path)
-        return _connect(path), mended
+        return _connect(path, notice), mended
     except (sqlite3.Error, OSError) as error:
         raise unopened(path, error) from error
 
@@ -103,14 +110,14 @@ def _mend(path: Path) -> Mended | None:
             _side(path, "-wal").rename(_side(aside, "-wal"))
         path.rename(aside)
         suspicion(path).unlink(missing_ok=True)
-        with closing(_connect(path)) as fresh:
+        with closing(_connect(path, no_notice, alone=True)) as fresh:
             recovered = recover(aside, fresh)
         return Mended(why=why, aside=aside, whole=recovered.whole, shortened=recovered.shortened)
 
 
 def _try_to_connect(path: Path) -> str:
     try:
-        _connect(path).close()
+        _connect(path, no_notice, alone=True).close()
     except sqlite3.Error as error:
         if not is_broken(error):
             raise
@@ -118,13 +125,18 @@ def _try_to_connect(path: Path) -> str:
     return ""
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, notice: Notice, *, alone: bool = False) -> sqlite3.Connection:
+    """Connect to the database; only one process converts an old one, `alone` or after waiting for the others."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
     try:
         path.chmod(0o600)
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA foreign_keys=ON")
-        migrate(connection, path)
+        if not is_current(connection, path):
+            if (size := path.stat().st_size) > _LONG_TO_CONVERT:
+                notice(f"The session log ({size >> 20} MB) is converted for this version. This happens once.")
+            with nullcontext() if alone or version_of(connection) == 0 else _alone(path):
+                migrate(connection, path)
     except UnicodeDecodeError as error:
         connection.close()
         raise unreadable_message(error) from error
@@ -132,6 +144,10 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def no_notice(_: str) -> None:
+    """Take what nobody has to know."""
 
 
 def _side(path: Path, ending: str) -> Path:

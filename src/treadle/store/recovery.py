@@ -9,10 +9,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.protocol.codec import decode_source
 from treadle.protocol.errors import StoreError
-from treadle.protocol.events import Event, SessionStarted
-from treadle.protocol.stored import read_events, stored
+from treadle.protocol.events import SessionStarted
 from treadle.store.chain import Row, beginning, link
+from treadle.store.damage import event_data
+from treadle.store.schema import type_of
 from treadle.store.titles import first_title
 
 _CHAINED = 3
@@ -47,7 +49,7 @@ def recover(broken: Path, fresh: sqlite3.Connection) -> Recovered:
         chained = int(source.execute("PRAGMA user_version").fetchone()[0]) >= _CHAINED
         known = _sessions(source)
         for session_id in dict.fromkeys([*known, *_ids(source)]):
-            rows = _readable_rows(list(_rows(source, session_id, chained=chained)))
+            rows = list(_rows(source, session_id, chained=chained))
             if _write(fresh, session_id, rows, known.get(session_id)):
                 length = known[session_id].events if session_id in known else -1
                 (whole if len(rows) == length else shortened).append(session_id)
@@ -72,7 +74,7 @@ def _ids(source: sqlite3.Connection) -> list[str]:
 
 
 def _rows(source: sqlite3.Connection, session_id: str, *, chained: bool) -> Iterator[_Kept]:
-    """Give the rows of a log as long as they follow each other and fit the chain."""
+    """Give the rows of a log as long as they follow each other, can be decoded and fit the chain."""
     query = (
         f"SELECT seq, at, source, data, {'chain' if chained else 'zeroblob(0)'}, version "  # noqa: S608 - two constants
         "FROM events WHERE session_id = ? ORDER BY seq"
@@ -80,7 +82,7 @@ def _rows(source: sqlite3.Connection, session_id: str, *, chained: bool) -> Iter
     previous = beginning(session_id)
     for count, (*columns, version) in enumerate(_readable(source, query, (session_id,)), start=1):
         row = Row(*columns)
-        if not row.well_formed or row.seq != count or not isinstance(version, int):
+        if not row.well_formed or row.seq != count or not _decodes(row, version):
             return
         previous = link(previous, row)
         if chained and row.chain != previous:
@@ -88,29 +90,27 @@ def _rows(source: sqlite3.Connection, session_id: str, *, chained: bool) -> Iter
         yield replace(row, chain=previous), version
 
 
-def _readable_rows(rows: list[_Kept]) -> list[_Kept]:
-    """Leave out the first row of which no event can be read, and all behind it."""
-    read = 0
-    with suppress(StoreError):
-        for event in _events(rows):
-            read = event.seq
-    return rows[:read]
-
-
-def _events(rows: list[_Kept]) -> Iterator[Event]:
-    return read_events(stored((row.seq, row.at, row.source, version, row.data) for row, version in rows))
+def _decodes(row: Row, version: object) -> bool:
+    if not isinstance(version, int):
+        return False
+    try:
+        decode_source(row.source)
+        event_data(row.data, version)
+    except StoreError:
+        return False
+    return True
 
 
 def _write(fresh: sqlite3.Connection, session_id: str, rows: list[_Kept], known: _Known | None) -> bool:
     """Write one session; says whether there was a beginning to go on from."""
     if not rows:
         return False
-    first, last = rows[0][0], rows[-1][0]
-    started = next(_events(rows)).data
+    (first, version), last = rows[0], rows[-1][0]
+    started = event_data(first.data, version)
     if not isinstance(started, SessionStarted):
         return False
     updated_at = known.updated_at if known else last.at
-    title = (known.title if known else "") or first_title(event.data for event in _events(rows))
+    title = (known.title if known else "") or first_title(event_data(row.data, number) for row, number in rows)
     with fresh:
         fresh.execute("BEGIN IMMEDIATE")
         fresh.execute(
@@ -119,7 +119,11 @@ def _write(fresh: sqlite3.Connection, session_id: str, rows: list[_Kept], known:
             (session_id, started.workspace, started.choice.model, title, first.at, updated_at, last.seq),
         )
         fresh.executemany(
-            "INSERT INTO events (session_id, seq, at, source, version, data, chain) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [(session_id, row.seq, row.at, row.source, number, row.data, row.chain) for row, number in rows],
+            "INSERT INTO events (session_id, seq, at, type, version, source, chain, data) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (session_id, row.seq, row.at, type_of(row.data), number, row.source, row.chain, row.data)
+                for row, number in rows
+            ],
         )
     return True

@@ -2,10 +2,14 @@
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+
+import msgspec
 
 from treadle.protocol.errors import StoreError
 from treadle.store.chain import Row, beginning, link
+from treadle.store.leases import process_of, works_now
 from treadle.store.titles import give_titles
 
 Work = str | Callable[[sqlite3.Connection], None]
@@ -24,6 +28,36 @@ def _chain_rows(connection: sqlite3.Connection) -> None:
         previous = link(previous, Row(seq, at, source, data))
         chains.append((previous, session_id, seq))
     connection.executemany("UPDATE events SET chain = ? WHERE session_id = ? AND seq = ?", chains)
+
+
+class _Tag(msgspec.Struct):
+    type: str = ""
+
+
+_tags = msgspec.json.Decoder(_Tag)
+
+
+def type_of(data: object) -> str:
+    """Give the type of an event from its encoded data; empty where that is damaged."""
+    try:
+        return _tags.decode(data).type if isinstance(data, bytes) else ""
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return ""
+
+
+def _with_types(connection: sqlite3.Connection) -> None:
+    """Copy the events into a table with a rowid, which keeps long rows in half the space, and name their types.
+
+    What a damaged file holds twice, or in the wrong kind of column, is left out: a gap is recognised when it is read.
+    """
+    connection.create_function("type_of", 1, type_of, deterministic=True)
+    connection.execute(
+        "INSERT OR IGNORE INTO typed_events (session_id, seq, at, type, version, source, chain, data) "
+        "SELECT session_id, seq, at, type_of(data), version, source, chain, data FROM events "
+        "WHERE typeof(session_id) = 'text' AND typeof(seq) = 'integer' AND typeof(at) = 'integer' "
+        "AND typeof(version) = 'integer' AND typeof(source) = 'blob' AND typeof(chain) = 'blob' "
+        "AND typeof(data) = 'blob' ORDER BY session_id, seq"
+    )
 
 
 STEPS: tuple[tuple[Work, ...], ...] = (
@@ -120,34 +154,95 @@ STEPS: tuple[tuple[Work, ...], ...] = (
         "DROP TABLE edits",
         "ALTER TABLE edits_by_day RENAME TO edits",
     ),
+    (
+        # `id` is named, so that nothing numbers the rows anew: the search index refers to it.
+        # The data comes last: what is before it is read without the pages that a long row goes on in.
+        """
+        CREATE TABLE typed_events (
+            id INTEGER PRIMARY KEY,
+            session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+            seq INTEGER NOT NULL,
+            at INTEGER NOT NULL,
+            type TEXT NOT NULL,
+            version INTEGER NOT NULL,
+            source BLOB NOT NULL,
+            chain BLOB NOT NULL,
+            data BLOB NOT NULL,
+            UNIQUE (session_id, seq)
+        ) STRICT
+        """,
+        _with_types,
+        "DROP TABLE events",
+        "ALTER TABLE typed_events RENAME TO events",
+        # It was written at each append; a list of sessions is sorted in no time.
+        "DROP INDEX sessions_by_use",
+        # No types: what is damaged has to fit.
+        "CREATE TABLE set_aside (session_id, seq, at, type, version, source, chain, data)",
+    ),
 )
 
 
+def is_current(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether a file has the present schema; raises `StoreError` for one from a newer Treadle."""
+    version = version_of(connection)
+    if version > len(STEPS):
+        raise newer(path, version)
+    return version == len(STEPS)
+
+
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring the file to the present schema; raises `StoreError` for one from a newer Treadle."""
-    if _version(connection, path) == len(STEPS):
+    """Bring the file to the present schema, all at once or not at all.
+
+    Raises `StoreError` for a file from a newer Treadle, and while an older one works in it.
+    """
+    if is_current(connection, path):
         return
+    fresh = version_of(connection) == 0
+    connection.execute("PRAGMA foreign_keys=OFF")  # rows that lost their session are carried over too
     connection.execute("BEGIN EXCLUSIVE")
     try:
-        for step in STEPS[_version(connection, path) :]:
+        _refuse_at_work(connection, path)
+        for step in STEPS[version_of(connection) :]:
             for work in step:
                 if isinstance(work, str):
                     connection.execute(work)
                 else:
                     work(connection)
         connection.execute(f"PRAGMA user_version={len(STEPS)}")
+        connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # a full disk has ended it already
+            connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
+    connection.execute("PRAGMA foreign_keys=ON")
+    if not fresh:
+        with suppress(sqlite3.Error):  # only to give back the space of the old tables
+            connection.execute("VACUUM")
 
 
-def _version(connection: sqlite3.Connection, path: Path) -> int:
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if version > len(STEPS):
-        raise StoreError(
-            "store-newer",
-            f"{path} was written by a newer Treadle (schema {version}, this one knows {len(STEPS)}).",
-            fix="Update Treadle, or set TREADLE_HOME to another folder.",
-        )
-    return version
+def _refuse_at_work(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse while another process works in a session: it would write what the new tables do not take."""
+    if version_of(connection) == 0:
+        return
+    for session_id, owner, beat in connection.execute("SELECT session_id, owner, beat FROM leases"):
+        if works_now(owner, beat):
+            raise StoreError(
+                "store-in-use",
+                f"{path} has to be converted, but another Treadle is using it.",
+                why=f"An older Treadle works in session {session_id} ({process_of(owner)}).",
+                fix="Quit it, then start again.",
+            )
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """Give the number of steps that a file has taken."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def newer(path: Path, version: int) -> StoreError:
+    """Explain that a file is of a newer Treadle."""
+    return StoreError(
+        "store-newer",
+        f"{path} was written by a newer Treadle (schema {version}, this one knows {len(STEPS)}).",
+        fix="Update Treadle, or set TREADLE_HOME to another folder.",
+    )

@@ -4,8 +4,9 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
-from treadle.protocol.events import Event, ReplyFailed, ReplyFinished
+from treadle.protocol.events import CallFinished, Compacted, Event, ReplyFailed, ReplyFinished
 from treadle.protocol.models import Spent
+from treadle.protocol.tools import CallResult
 
 Alive = Callable[[str, float], bool]
 """Whether the owner of a lease, with its last beat, still lives."""
@@ -45,6 +46,9 @@ def _calls(events: Iterable[Event]) -> Iterator[tuple[Event, Spent | None]]:
                 yield event, None
             case ReplyFinished(usage=usage, cost=cost) | ReplyFailed(usage=usage, cost=cost):
                 yield event, Spent(cost=cost or 0.0, tokens=usage.context_tokens)
+            case CallFinished(result=CallResult(usage=usage, cost=cost)) | Compacted(usage=usage, cost=cost):
+                if usage.context_tokens or cost:
+                    yield event, Spent(cost=cost or 0.0, tokens=usage.context_tokens)
             case _:
                 pass
 

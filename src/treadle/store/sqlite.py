@@ -1,13 +1,12 @@
 """The event log on SQLite: append-only, one writer for each session, safe at any byte."""
 
 import asyncio
-import os
-import socket
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,25 +14,25 @@ from msgspec import Struct
 
 from treadle.protocol.codec import encodable, encode
 from treadle.protocol.errors import SessionError
-from treadle.protocol.events import SCHEMA_VERSION, Event
+from treadle.protocol.events import Event
 from treadle.protocol.models import Spent
-from treadle.protocol.stored import read_events, stored
-from treadle.store import spending
-from treadle.store.chain import Row, beginning, first_break, link
+from treadle.store import edits, leases, spending
+from treadle.store.anchors import Anchor, Anchors
+from treadle.store.appending import Head, holds, insert, tag_of
+from treadle.store.chain import Row, first_break
 from treadle.store.damage import unread, unwritten
-from treadle.store.opening import Mended, open_database
+from treadle.store.edits import EditCount
+from treadle.store.opening import Mended, Notice, no_notice, open_database
+from treadle.store.reading import AT_ONCE, Reading, rows_after
+from treadle.store.schema import STEPS, newer, version_of
 from treadle.store.titles import give_title
 
 T = TypeVar("T")
 
-Head = tuple[int, bytes]
-"""The number and the hash of a session's last row."""
+_NO_END = 2**63 - 1
 
 Summary = tuple[int, bytes]
 """The number of the last event that a summary covers, and the summary."""
-
-LEASE_SECONDS = 30.0
-"""How long a lease counts after its last heartbeat when its owner cannot be looked at."""
 
 
 class SessionRow(Struct, frozen=True, kw_only=True):
@@ -48,22 +47,6 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     events: int
 
 
-class EditCount(Struct, frozen=True, kw_only=True):
-    """How often edits of one kind came out one way on one day. `repair`: right after a refusal for the same file.
-
-    `day` is a date of UTC, such as 2026-01-31. `tokens` are those that the model wrote for the replies with these
-    edits.
-    """
-
-    model: str
-    format: str
-    code: str
-    repair: bool
-    day: str = ""
-    count: int = 1
-    tokens: int = 0
-
-
 class Store:
     """The database of one data directory. Reading is direct; writing goes through one thread.
 
@@ -72,31 +55,37 @@ class Store:
 
     mended: Mended | None
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._connection, self.mended = open_database(path)
+    def __init__(self, path: Path, notice: Notice = no_notice) -> None:
+        self.path = path
+        self._connection, self.mended = open_database(path, notice)
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treadle-log")
-        self._owner = f"{socket.gethostname()}:{os.getpid()}:{time.monotonic_ns()}"
+        self._owner = leases.new_owner()
         self._durable: bool | None = None
         self._reader: sqlite3.Connection | None = None
         self._heads: dict[str, Head] = {}
+        self._anchors = Anchors(path)
+        self._anchored: dict[str, tuple[Anchor, ...]] = {}
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in one transaction on the writer's thread; raises `StoreError`."""
         return await asyncio.get_running_loop().run_in_executor(self._writer, self._transact, work)
+
+    def write_now(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` as `write` does, and wait for it."""
+        return self._writer.submit(self._transact, work).result()
 
     def _transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 result = work(self._connection)
+                self._connection.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:  # a full disk has ended it already
                     self._connection.execute("ROLLBACK")
                 raise
-            self._connection.execute("COMMIT")
         except sqlite3.Error as error:
-            raise unwritten(self._path, error) from error
+            raise unwritten(self.path, error) from error
         return result
 
     def _set_durable(self, *, durable: bool) -> None:
@@ -105,70 +94,141 @@ class Store:
             self._durable = durable
 
     async def append(self, session_id: str, events: Sequence[Event], *, durable: bool) -> None:
-        """Commit events of a session in one transaction."""
-        rows = [Row(event.seq, event.at, encode(event.source), encode(event.data)) for event in events]
+        """Commit events of a session in one transaction; those that are `durable` also survive a power cut."""
+        rows = [
+            (Row(event.seq, event.at, encode(event.source), encode(event.data)), tag_of(event.data)) for event in events
+        ]
 
         def keep(connection: sqlite3.Connection) -> Head:
             spending.count(connection, session_id, events)
             give_title(connection, session_id, events)
-            return _insert(connection, session_id, rows, self._heads.get(session_id))
+            head = self._heads.get(session_id)
+            if head is None:
+                self._require_own_schema(connection)
+            return insert(connection, session_id, rows, head)
 
-        def insert() -> None:
+        def commit() -> None:
             self._set_durable(durable=durable)
             self._heads[session_id] = self._transact(keep)
+            if durable:
+                self._anchor(session_id)
 
         try:
-            await asyncio.get_running_loop().run_in_executor(self._writer, insert)
+            await asyncio.get_running_loop().run_in_executor(self._writer, commit)
         except sqlite3.Error as error:
-            raise unwritten(self._path, error) from error
+            raise unwritten(self.path, error) from error
 
-    def read(self, session_id: str) -> list[Event]:
-        """Read the whole log of a session."""
-        rows = self._query(
-            "SELECT seq, at, source, version, data FROM events WHERE session_id = ? ORDER BY seq", (session_id,)
+    def _require_own_schema(self, connection: sqlite3.Connection) -> None:
+        """Refuse to write what a newer Treadle has converted since this one opened it."""
+        if (version := version_of(connection)) != len(STEPS):
+            raise newer(self.path, version)
+
+    def _anchor(self, session_id: str) -> None:
+        """Note the newest hash of a log outside of the database; older notes that it does not bear out stay with it."""
+        with suppress(OSError, ValueError, sqlite3.Error):
+            head = Anchor(*self._heads[session_id])
+            if session_id not in self._anchored:
+                kept = self._anchors.read(session_id) or ()
+                self._anchored[session_id] = tuple(one for one in kept if not holds(self._connection, session_id, one))
+            self._anchors.write(session_id, (head, *self._anchored[session_id]))
+
+    def read(self, session_id: str, *, after: int = 0, before: int = _NO_END, go_on: bool = False) -> Reading:
+        """Read the events of a session between two numbers, as they are asked for; `go_on` leaves out damaged ones."""
+        rows = self.query("SELECT last_seq FROM sessions WHERE id = ?", (session_id,))
+        last = min(rows[0][0] if rows else 0, before - 1)
+        fetch = partial(self._fetch, "seq, at, source, data, version", session_id, before)
+        return Reading(session_id, rows_after(fetch, after), after=after, last=last, go_on=go_on)
+
+    def _fetch(self, columns: str, session_id: str, before: int, after: int) -> list[Any]:
+        return self.query(
+            f"SELECT {columns} FROM events WHERE session_id = ? AND seq > ? AND seq < ? ORDER BY seq LIMIT ?",  # noqa: S608
+            (session_id, after, before, AT_ONCE),
         )
-        try:
-            return list(read_events(stored(rows)))
-        except TypeError as error:
-            raise unread(self._path, error) from error
+
+    def last(self, session_id: str, tag: str) -> Event | None:
+        """Give the last event of a type, such as `prompt`, that can be read; None when there is none."""
+        before = _NO_END
+        while rows := self.query(
+            "SELECT seq FROM events WHERE session_id = ? AND type = ? AND seq < ? ORDER BY seq DESC LIMIT 1",
+            (session_id, tag, before),
+        ):
+            before = rows[0][0]
+            for event in self.read(session_id, after=before - 1, before=before + 1):
+                if tag_of(event.data) == tag:
+                    return event
+        return None
+
+    async def set_aside(self, session_id: str, after: int) -> None:
+        """Take what comes after an event out of a session's log, which goes on from there; the rows are kept apart.
+
+        Takes the lease of the session; raises `SessionError` while another process holds it.
+        """
+
+        def cut(connection: sqlite3.Connection) -> None:
+            leases.acquire(connection, session_id, self._owner)
+            connection.execute(
+                "INSERT INTO set_aside (session_id, seq, at, type, version, source, chain, data) SELECT session_id, "
+                "seq, at, type, version, source, chain, data FROM events WHERE session_id = ? AND seq > ?",
+                (session_id, after),
+            )
+            connection.execute("DELETE FROM events WHERE session_id = ? AND seq > ?", (session_id, after))
+            connection.execute("UPDATE sessions SET last_seq = ? WHERE id = ?", (after, session_id))
+            # A summary of the same length would be taken for one of what comes next.
+            connection.execute("DELETE FROM summaries WHERE session_id = ?", (session_id,))
+            self._heads.pop(session_id, None)
+
+        await self.write(cut)
+
+    def count_set_aside(self, session_id: str) -> int:
+        """Count the events of a session that were set aside."""
+        return int(self.query("SELECT count(*) FROM set_aside WHERE session_id = ?", (session_id,))[0][0])
 
     def chains(self, session_id: str) -> list[bytes]:
         """Read the hashes of a session's rows, in the order of `read`."""
-        rows = self._query("SELECT chain FROM events WHERE session_id = ? ORDER BY seq", (session_id,))
+        rows = self.query("SELECT chain FROM events WHERE session_id = ? ORDER BY seq", (session_id,))
         return [chain for (chain,) in rows]
 
     def verify(self, session_id: str) -> int | None:
         """Check the chain of a session; gives the number of the first event that is not as it was written, or None."""
-        rows = self._query(
-            "SELECT seq, at, source, data, chain FROM events WHERE session_id = ? ORDER BY seq", (session_id,)
-        )
-        last = self._query("SELECT last_seq FROM sessions WHERE id = ?", (session_id,))
-        return first_break(session_id, (Row(*row) for row in rows), last[0][0] if last else 0)
+        last = self.query("SELECT last_seq FROM sessions WHERE id = ?", (session_id,))
+        fetch = partial(self._fetch, "seq, at, source, data, chain", session_id, _NO_END)
+        return first_break(session_id, (Row(*row) for row in rows_after(fetch, 0)), last[0][0] if last else 0)
+
+    def missing(self, session_id: str) -> tuple[int | None, bool]:
+        """Compare a log with what was noted outside of the database.
+
+        Gives the number of the newest event that was noted and is not in the log, None when all are; and whether
+        anything was noted that can be read.
+        """
+        anchors = self._anchors.read(session_id) or ()
+        try:
+            gone = [one.seq for one in anchors if not holds(self._to_read(), session_id, one)]
+        except sqlite3.Error as error:
+            raise unread(self.path, error) from error
+        return max(gone, default=None), bool(anchors)
+
+    def anchored(self) -> list[str]:
+        """List the sessions of which anything was noted outside of the database."""
+        return self._anchors.names()
 
     def sessions(self, workspace: str | None = None) -> list[SessionRow]:
         """List sessions, the last used first; of one workspace if given."""
         condition, values = ("", ()) if workspace is None else (" WHERE workspace = ?", (encodable(workspace),))
-        rows = self._query(
+        rows = self.query(
             "SELECT id, workspace, model, title, created_at, updated_at, last_seq FROM sessions"  # noqa: S608
             f"{condition} ORDER BY updated_at DESC, id DESC",
             values,
         )
         return [
             SessionRow(
-                id=row[0],
-                workspace=row[1],
-                model=row[2],
-                title=row[3],
-                created_at=row[4],
-                updated_at=row[5],
-                events=row[6],
+                id=one, workspace=folder, model=model, title=title, created_at=made, updated_at=used, events=events
             )
-            for row in rows
+            for one, folder, model, title, made, used, events in rows
         ]
 
     def last_used(self, workspace: str, but: str) -> tuple[str, int] | None:
         """Give the title of the session of a workspace that was used last besides `but`, and when (ms since 1970)."""
-        rows = self._query(
+        rows = self.query(
             "SELECT title, updated_at FROM sessions WHERE workspace = ? AND id != ? AND title != '' "
             "ORDER BY updated_at DESC LIMIT 1",
             (encodable(workspace), but),
@@ -177,7 +237,7 @@ class Store:
 
     def title(self, session_id: str) -> str:
         """Give what a session is called; empty before its first prompt."""
-        rows = self._query("SELECT title FROM sessions WHERE id = ?", (session_id,))
+        rows = self.query("SELECT title FROM sessions WHERE id = ?", (session_id,))
         return str(rows[0][0]) if rows else ""
 
     def find(self, prefix: str) -> SessionRow:
@@ -207,13 +267,17 @@ class Store:
 
     async def discard_empty(self, session_id: str) -> None:
         """Delete a session that never had a prompt; any other stays."""
-        await self.write(
-            lambda connection: connection.execute("DELETE FROM sessions WHERE id = ? AND title = ''", (session_id,))
-        )
+
+        def discard(connection: sqlite3.Connection) -> None:
+            if connection.execute("DELETE FROM sessions WHERE id = ? AND title = ''", (session_id,)).rowcount:
+                self._heads.pop(session_id, None)
+                self._anchors.discard(session_id)
+
+        await self.write(discard)
 
     def summaries(self) -> dict[str, Summary]:
         """Read what was kept of sessions by `keep_summaries`, by their ids."""
-        rows = self._query("SELECT session_id, seq, data FROM summaries")
+        rows = self.query("SELECT session_id, seq, data FROM summaries")
         return {session_id: (seq, data) for session_id, seq, data in rows}
 
     def keep_summaries(self, summaries: Mapping[str, Summary]) -> None:
@@ -228,41 +292,34 @@ class Store:
                 rows,
             )
 
-        self._writer.submit(self._transact, keep).result()
+        self.write_now(keep)
 
     async def count_edits(self, counts: Sequence[EditCount]) -> None:
         """Add to the ledger of edits."""
-        rows = [(one.model, one.format, one.code, one.repair, one.day, one.count, one.tokens) for one in counts]
-        await self.write(
-            lambda connection: connection.executemany(
-                "INSERT INTO edits (model, format, code, repair, day, count, tokens) VALUES (?, ?, ?, ?, ?, ?, ?) "
-                "ON CONFLICT DO UPDATE SET count = count + excluded.count, tokens = tokens + excluded.tokens",
-                rows,
-            )
-        )
+        await self.write(lambda connection: edits.add(connection, counts))
 
     def edit_counts(self, model: str | None = None) -> list[EditCount]:
         """Read the ledger of edits, by day; of one model if given."""
         condition, values = ("", ()) if model is None else (" WHERE model = ?", (model,))
-        rows = self._query(
-            f"SELECT model, format, code, repair, day, count, tokens FROM edits{condition} ORDER BY 1, 2, 3, 4, 5",  # noqa: S608
-            values,
+        return edits.counts_in(
+            self.query(f"SELECT {edits.COLUMNS} FROM edits{condition} ORDER BY 1, 2, 3, 4, 5", values)  # noqa: S608
         )
-        return [
-            EditCount(model=model, format=form, code=code, repair=bool(repair), day=day, count=count, tokens=tokens)
-            for model, form, code, repair, day, count, tokens in rows
-        ]
 
     async def reserve(self, session_id: str, at: int, worst: Spent) -> Spent:
         """Reserve what a session's next call can cost; gives what the day (of `at`, ms) has cost otherwise."""
         day = spending.day_of(at)
         return await self.write(
-            lambda connection: spending.reserve(connection, session_id, day=day, worst=worst, alive=_alive)
+            lambda connection: spending.reserve(connection, session_id, day=day, worst=worst, alive=leases.is_alive)
         )
 
     async def acquire(self, session_id: str) -> None:
         """Take the lease of a session, so that no other process writes it; raises `SessionError`."""
-        await self.write(lambda connection: _acquire(connection, session_id, self._owner))
+
+        def take(connection: sqlite3.Connection) -> None:
+            self._require_own_schema(connection)
+            leases.acquire(connection, session_id, self._owner)
+
+        await self.write(take)
 
     async def heartbeat(self, session_id: str) -> None:
         """Keep the lease."""
@@ -283,25 +340,32 @@ class Store:
 
     def leased(self) -> frozenset[str]:
         """Name the sessions that a process works in now."""
-        rows = self._query("SELECT session_id, owner, beat FROM leases")
-        return frozenset(session_id for session_id, owner, beat in rows if _alive(owner, beat))
+        rows = self.query("SELECT session_id, owner, beat FROM leases")
+        return frozenset(session_id for session_id, owner, beat in rows if leases.is_alive(owner, beat))
 
     def close(self) -> None:
         """Wait for what is being written and close the file."""
+        self._writer.submit(self._anchors.close)  # a file that was deleted meanwhile is made again
+        for session_id in tuple(self._heads):
+            self._writer.submit(self._anchor, session_id)
         self._writer.shutdown(wait=True)
+        self._anchors.close()
         if self._reader is not None:
             self._reader.close()
         with suppress(sqlite3.Error):
             self._connection.close()
 
-    def _query(self, statement: str, values: Sequence[str] = ()) -> list[Any]:
+    def query(self, statement: str, values: Sequence[str | int] = ()) -> list[Any]:
         """Read by a connection of its own, so that a reader never sees half a transaction; raises `StoreError`."""
         try:
-            if self._reader is None:
-                self._reader = sqlite3.connect(self._path, isolation_level=None, timeout=10.0)
-            return self._reader.execute(statement, values).fetchall()
+            return self._to_read().execute(statement, values).fetchall()
         except sqlite3.Error as error:
-            raise unread(self._path, error) from error
+            raise unread(self.path, error) from error
+
+    def _to_read(self) -> sqlite3.Connection:
+        if self._reader is None:
+            self._reader = sqlite3.connect(self.path, isolation_level=None, timeout=10.0)
+        return self._reader
 
 
 class SessionLog:
@@ -314,63 +378,3 @@ class SessionLog:
     async def append(self, events: Sequence[Event], *, durable: bool) -> None:
         """Commit the events in one transaction; `durable` also survives a power cut."""
         await self._store.append(self._session_id, events, durable=durable)
-
-
-def _insert(connection: sqlite3.Connection, session_id: str, rows: Sequence[Row], head: Head | None) -> Head:
-    """Append rows and chain them to the one before, which is `head` unless somebody else wrote since."""
-    before = rows[0].seq - 1
-    seq, chain = head if head is not None and head[0] == before else _read_head(connection, session_id, before)
-    values = []
-    for row in rows:
-        seq, chain = row.seq, link(chain, row)
-        values.append((session_id, seq, row.at, row.source, SCHEMA_VERSION, row.data, chain))
-    connection.executemany(
-        "INSERT INTO events (session_id, seq, at, source, version, data, chain) VALUES (?, ?, ?, ?, ?, ?, ?)", values
-    )
-    connection.execute("UPDATE sessions SET last_seq = ?, updated_at = ? WHERE id = ?", (seq, rows[-1].at, session_id))
-    return seq, chain
-
-
-def _read_head(connection: sqlite3.Connection, session_id: str, seq: int) -> Head:
-    row = connection.execute("SELECT chain FROM events WHERE session_id = ? AND seq = ?", (session_id, seq)).fetchone()
-    return seq, row[0] if row else beginning(session_id)
-
-
-def _acquire(connection: sqlite3.Connection, session_id: str, owner: str) -> None:
-    row = connection.execute("SELECT owner, beat FROM leases WHERE session_id = ?", (session_id,)).fetchone()
-    if row is not None and row[0] != owner and _alive(row[0], row[1]):
-        raise SessionError(
-            "session-busy",
-            f"Session {session_id} is busy.",
-            why=f"It is open in another process ({row[0].rsplit(':', 1)[0]}).",
-            fix="Close it there, or start a new session.",
-        )
-    connection.execute(
-        "INSERT INTO leases (session_id, owner, beat) VALUES (?, ?, ?) "
-        "ON CONFLICT (session_id) DO UPDATE SET owner = excluded.owner, beat = excluded.beat",
-        (session_id, owner, time.time()),
-    )
-
-
-def _alive(owner: str, beat: float) -> bool:
-    host, pid, _ = owner.rsplit(":", 2)
-    if host != socket.gethostname():
-        return time.time() - beat < LEASE_SECONDS
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    if _waits_to_be_reaped(pid):
-        return False
-    return int(pid) != os.getpid() or time.time() - beat < LEASE_SECONDS
-
-
-def _waits_to_be_reaped(pid: str) -> bool:
-    """Whether a process has ended and only its number is still taken; where there is no /proc nobody can tell."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
-    except (OSError, IndexError):
-        return False
-    return state == b"Z"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import Event, EventData, Prompt
 from treadle.protocol.messages import Text, UserContent, without_own_commands
-from treadle.protocol.stored import read_events, stored
+from treadle.store.damage import event_data
 
 _LONGEST = 80
 _UNTITLED = "(no text)"
@@ -34,9 +34,9 @@ def give_title(connection: sqlite3.Connection, session_id: str, events: Iterable
 def give_titles(connection: sqlite3.Connection) -> None:
     """Name the sessions of a file that was written before titles came from the log."""
     for (session_id,) in connection.execute("SELECT id FROM sessions WHERE title = ''").fetchall():
-        query = "SELECT seq, at, source, version, data FROM events WHERE session_id = ? ORDER BY seq"
+        rows = connection.execute("SELECT data, version FROM events WHERE session_id = ? ORDER BY seq", (session_id,))
         try:
-            title = first_title(event.data for event in read_events(stored(connection.execute(query, (session_id,)))))
-        except (StoreError, TypeError):
+            title = first_title(event_data(data, version) for data, version in rows)
+        except StoreError:
             title = _UNTITLED
         connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session_id))

@@ -6,7 +6,7 @@ from pathlib import Path
 from treadle import __version__
 from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import ago, clip, counted, money
-from treadle.app.session.live import LiveSession
+from treadle.app.session.access import SessionAccess
 from treadle.tui.items import Greeting
 from treadle.tui.view import View
 
@@ -14,20 +14,20 @@ _TITLE = 60
 """Characters of the title of the session before."""
 
 
-def greeting(live: LiveSession, view: View, branch: str) -> Greeting:
+def greeting(live: SessionAccess, view: View, branch: str) -> Greeting:
     """Say what the session begins with."""
     folders = [short_path(str(folder)) for folder in (live.workspace, *live.roots)]
     return Greeting(__version__, view.model, view.mode, ", ".join(folders), branch, _last(live))
 
 
-def _last(live: LiveSession) -> str:
+def _last(live: SessionAccess) -> str:
     if live.before is None:
         return ""
     title, at = live.before
     return f"{clip(title, _TITLE)}, {ago(time.time() - at / 1000)}"
 
 
-def kept_line(live: LiveSession, view: View, turns: int) -> str:
+def kept_line(live: SessionAccess, view: View, turns: int) -> str:
     """Say what is kept of a session in which there were turns."""
     spent = money(view.spending.total, unpriced=view.spending.unpriced)
     return f"Session kept: {' · '.join(filter(None, (printable(live.title), counted(turns, 'turn'), spent)))}"

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from treadle.app.presentation.escape import printable
+from treadle.app.session.access import SessionAccess
 from treadle.app.session.attachments import attach, dragged_images, image_block
-from treadle.app.session.live import LiveSession
 from treadle.protocol.errors import ConfigError
 from treadle.tui.clipboard import clipboard_image
 from treadle.tui.draft_line import VIM_NORMAL
@@ -20,7 +20,7 @@ class InputLine:
 
     def __init__(
         self,
-        live: LiveSession,
+        live: SessionAccess,
         *,
         screen: Screen,
         own: OwnCommands,

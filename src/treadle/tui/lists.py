@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import assert_never
 
-from treadle.app.session.live import LiveSession
+from treadle.app.session.access import SessionAccess
 from treadle.protocol.errors import TreadleError
 from treadle.tui.aside import Aside
 from treadle.tui.completing import Completing, Files
@@ -23,7 +23,7 @@ class Lists:
 
     def __init__(
         self,
-        live: LiveSession,
+        live: SessionAccess,
         *,
         screen: Screen,
         outbox: Outbox,

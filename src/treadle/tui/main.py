@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.app.exits import Exit
 from treadle.app.places import data_directory
-from treadle.app.session.live import LiveSession
+from treadle.app.session.access import SessionAccess
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 async def run_interactive(
-    live: LiveSession,
+    live: SessionAccess,
     look: Look,
     *,
     first_prompt: tuple[UserContent, ...] = (),
@@ -51,7 +51,7 @@ async def run_interactive(
     return Exit.HANGUP
 
 
-async def _run(live: LiveSession, feed: AsyncIterator[Notification], surface: Surface, *, kept: bool) -> int:
+async def _run(live: SessionAccess, feed: AsyncIterator[Notification], surface: Surface, *, kept: bool) -> int:
     async with asyncio.TaskGroup() as group:
         paint = group.create_task(_paint(surface), name="paint")
         work = [
@@ -83,7 +83,7 @@ async def _paint(surface: Surface) -> None:
 
 
 async def _listen(
-    live: LiveSession, feed: AsyncIterator[Notification], surface: Surface, paint: asyncio.Task[None]
+    live: SessionAccess, feed: AsyncIterator[Notification], surface: Surface, paint: asyncio.Task[None]
 ) -> None:
     """Hear what happens from the beginning: what a key means depends on it, long before anything is painted."""
     async for told in feed:
@@ -99,7 +99,7 @@ def _load_painter() -> "type[Painter]":
     return Painter
 
 
-async def _ended(live: LiveSession, surface: Surface) -> int:
+async def _ended(live: SessionAccess, surface: Surface) -> int:
     """Tell why the session ended by itself; gives the exit code."""
     try:
         await live.failure()

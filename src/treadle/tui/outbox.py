@@ -3,11 +3,9 @@
 import asyncio
 from collections.abc import Callable
 
-from treadle.app.session.live import LiveSession
+from treadle.app.session.access import SessionAccess
 from treadle.protocol.errors import ConfigError, RefusedError
-from treadle.protocol.events import Op, Prompt, Source
-
-SOURCE = Source(kind="tui", id="main")
+from treadle.protocol.events import Op, Prompt
 
 
 class Outbox:
@@ -15,7 +13,7 @@ class Outbox:
 
     def __init__(
         self,
-        live: LiveSession,
+        live: SessionAccess,
         *,
         refused: Callable[[Op, RefusedError], None],
         failed: Callable[[ConfigError], None],
@@ -51,7 +49,7 @@ class Outbox:
 
     async def _post(self, op: Op) -> None:
         try:
-            await self._live.post(op, SOURCE)
+            await self._live.post(op, self._live.source)
         except RefusedError as refusal:
             self._refused(op, refusal)
         finally:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from treadle.app.session.live import Status
+from treadle.app.session.access import SessionAccess
+from treadle.protocol.attach import SessionStatus
 from treadle.protocol.notifications import Notification
 from treadle.tui.items import CallDone, Diff, Item, Notice, Prose, Reads, Said, TurnDone
 from treadle.tui.view import View, update
@@ -12,14 +13,19 @@ from treadle.tui.view import View, update
 _SHOWN = 12
 
 
+def new_view(live: SessionAccess) -> View:
+    """Give a view of a session in which nothing has happened yet."""
+    return View(own=live.source.name, roots=(str(live.workspace), *live.roots))
+
+
 def first_view(
-    past: Sequence[Notification], opening: Sequence[Notification], status: Status, roots: tuple[str, ...]
+    view: View, past: Sequence[Notification], opening: Sequence[Notification], status: SessionStatus
 ) -> tuple[View, tuple[Item, ...]]:
-    """Build the view from the past, what was told while the session was taken up, and the present status.
+    """Bring a new view up to date: by the past, what was told while the session was taken up, and the present status.
 
     Gives the last items of the story; the question that is open is asked by whoever shows them.
     """
-    view, items = View(roots=roots), list[Item]()
+    items: list[Item] = []
     for told in past:
         view, shown = update(view, told)
         items += [item for item in shown if isinstance(item, Said | Prose | CallDone | Reads | TurnDone)]
@@ -37,6 +43,7 @@ def first_view(
         busy=status.turn_active,
         queue=status.queue,
         questions=status.questions,
+        allowances=status.allowances,
     )
     if left_out <= 0:
         return view, tuple(items)

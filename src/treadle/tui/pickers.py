@@ -6,7 +6,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from treadle.app.models.names import save_default
-from treadle.app.session.live import LiveSession
+from treadle.app.session.access import SessionAccess
 from treadle.protocol.events import SetModel
 from treadle.tui.aside import Aside
 from treadle.tui.items import Notice, Tone
@@ -33,7 +33,7 @@ class Pickers:
 
     def __init__(  # noqa: PLR0913 - the parts of one surface
         self,
-        live: LiveSession,
+        live: SessionAccess,
         *,
         screen: Screen,
         outbox: Outbox,
@@ -125,7 +125,7 @@ class Pickers:
         self._changed()
 
 
-def use_model(live: LiveSession, taken: TakenModel, aside: Aside, show: Callable[..., None]) -> SetModel:
+def use_model(live: SessionAccess, taken: TakenModel, aside: Aside, show: Callable[..., None]) -> SetModel:
     """Change the model; where it cannot be called, it does not become the default either."""
     change = live.choose(taken.ref, taken.thinking)
     if taken.default:

@@ -7,7 +7,7 @@ from typing import Protocol, assert_never
 from treadle.app.presentation.escape import exact
 from treadle.app.presentation.words import allowance_of
 from treadle.app.security.trusting import trust_report
-from treadle.app.session.live import LiveSession
+from treadle.app.session.access import SessionAccess
 from treadle.protocol.events import RevokeAllowance, SetMode
 from treadle.protocol.permissions import Allowance
 from treadle.tui.bottom import queue_text
@@ -71,7 +71,7 @@ class Commands:
 
     def __init__(  # noqa: PLR0917 - the parts of one surface
         self,
-        live: LiveSession,
+        live: SessionAccess,
         screen: Writing,
         outbox: Outbox,
         requests: Requests,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 from msgspec.structs import replace
 from prompt_toolkit.history import History
 
-from treadle.app.session.live import LiveSession
+from treadle.app.session.access import SessionAccess
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
 from treadle.protocol.notifications import (
@@ -33,7 +33,7 @@ from treadle.tui.look import Look
 from treadle.tui.outbox import Outbox
 from treadle.tui.own_commands import OwnCommands
 from treadle.tui.pages import question_pager, session_pager
-from treadle.tui.past import first_view
+from treadle.tui.past import first_view, new_view
 from treadle.tui.picker import Pick
 from treadle.tui.question_lines import QuestionRows, question_lines, waiting_line
 from treadle.tui.questions import Questions
@@ -60,11 +60,11 @@ class Surface:
     """One session on one terminal; `switch` takes the session that is to be opened in the place of this one."""
 
     def __init__(
-        self, live: LiveSession, history: History, look: Look, switch: Callable[[str], None] | None = None
+        self, live: SessionAccess, history: History, look: Look, switch: Callable[[str], None] | None = None
     ) -> None:
         self._live = live
         self._loop = asyncio.get_running_loop()
-        self._view, past = first_view(live.past, live.opening, live.status, (str(live.workspace), *live.roots))
+        self._view, past = first_view(new_view(live), live.past, live.opening, live.status)
         self._theme = look.theme
         self._branch = branch_of(live.workspace)
         warnings = [Notice(notice, Tone.WARNING) for notice in live.notices]
@@ -393,7 +393,7 @@ class Surface:
     def _end(self) -> None:
         if self.own.active:
             self._say_for_a_moment("Your command is still running. Esc stops it; /quit ends it and quits.")
-        elif self._view.busy:
+        elif self._view.busy and not self._live.continues:
             self._say_for_a_moment("Treadle is still working. Esc stops it; /quit quits, and the session is kept.")
         else:
             self.screen.leave(0)

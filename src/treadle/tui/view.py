@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.presentation.questions import grants_of
-from treadle.app.presentation.words import advice, failed, plain, said_of, seen_from
+from treadle.app.presentation.words import ANSWERS, advice, elsewhere, failed, plain, said_of, seen_from
 from treadle.app.report import facts_of
 from treadle.app.session.checklist_file import todo_of
 from treadle.protocol.events import Answer
@@ -41,14 +41,11 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.notifications import Notice as Told
 from treadle.protocol.permissions import Allowance, AllowScope, Mode, OptionKind, Question, QuestionKind
-from treadle.protocol.tools import CallResult, Outcome
+from treadle.protocol.tools import CallResult, Flow, Outcome
 from treadle.tui.calls import Calls, are_reads, find_call, finished, moved_on, printed
 from treadle.tui.items import CallDone, Diff, Item, Notice, Problem, Prose, Reads, Said, Thought, Todos, Tone, TurnDone
 from treadle.tui.prose import Growing, grow
 from treadle.tui.reply import Reply, Thinking, came, think, write
-
-SAYS_ITS_TEXT_OTHERWISE = frozenset({"ask_followup_question", "attempt_completion", "plan_mode_respond"})
-"""Tools whose text comes as a question or as the answer of the turn: a line for the call would say it twice."""
 
 
 class Retry(Struct, frozen=True):
@@ -76,14 +73,15 @@ class Spending(Struct, frozen=True, kw_only=True):
 class View(Struct, frozen=True, kw_only=True):
     """Everything that is shown besides the scrollback and the input line.
 
-    `started` is when the turn began, `since` when it came to what it does now, `asking` since when the person is asked,
-    `waited` how long they were asked before that in this turn. `received` are the tokens of the turn's replies so far,
-    `speed` how many of the last one came in a second (0 where that is not known).
-    `reads` are not in the scrollback yet: more may follow. Files are shown as seen from the first of the workspace's
-    `roots`. `checklist` is Markdown, `progress` its summary. `presented` is the result of the task that was shown
-    already. `added` and `removed` count the changed lines of the session.
+    `own` names the source as which this terminal posts. `started` is when the turn began, `since` when
+    it came to what it does now, `asking` since when the person is asked, `waited` how long they were asked before that
+    in this turn. `received` are the tokens of the turn's replies so far, `speed` how many of the last one came in a
+    second (0 where that is not known). `reads` are not in the scrollback yet: more may follow. Files are shown as seen
+    from the first of the workspace's `roots`. `checklist` is Markdown, `progress` its summary. `presented` is the
+    result of the task that was shown already. `added` and `removed` count the changed lines of the session.
     """
 
+    own: str = ""
     roots: tuple[str, ...] = ()
     phase: Phase = Phase.WAITING_FOR_EVENT
     mode: Mode = Mode.ASK
@@ -283,7 +281,7 @@ def _call_done(view: View, told: CallChanged, result: CallResult, at: float | No
     known = find_call(view.calls, told.call.id)
     view = replace(view, calls=tuple(call for call in view.calls if call is not known))
     view = replace(view, reply=replace(view.reply, writing=None))
-    if told.call.name in SAYS_ITS_TEXT_OTHERWISE and result.outcome in (Outcome.OK, Outcome.INTERRUPTED):
+    if told.flow is not Flow.RUN and result.outcome in (Outcome.OK, Outcome.INTERRUPTED):
         was_asked = known is not None and known.asked and result.outcome is Outcome.OK
         return view, (Said(plain(result.content)),) if was_asked else ()
     allowed = {allowance.id for allowance in view.allowances}
@@ -319,6 +317,8 @@ def _closed(view: View, told: QuestionClosed, at: float | None) -> Changed:
         saved = told.scope is AllowScope.USER
         text = f"Rule saved, {grants.where}: {grants.always} · treadle policy show"
         items.append(Notice(text if saved else f"Allowed this session: {grants.session} · /approvals"))
+    if told.by and view.own and told.by != view.own and told.option is not None:
+        items.append(Notice(f"Answered {elsewhere(told.by)}: {ANSWERS[told.option]}."))
     if gone.kind is QuestionKind.FOLLOWUP and told.option is not None:
         items.append(Prose(gone.text))
     if was_first and left:

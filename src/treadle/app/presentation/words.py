@@ -1,6 +1,8 @@
 """Numbers and calls in a few words."""
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import assert_never
 
 from msgspec import Struct
@@ -11,7 +13,7 @@ from treadle.protocol.errors import ConfigError
 from treadle.protocol.messages import Document, Image, ResultContent, Text, UserContent, without_own_commands
 from treadle.protocol.models import ErrorKind, ModelError, dollars
 from treadle.protocol.notifications import CallChanged, TurnStop
-from treadle.protocol.permissions import Allowance
+from treadle.protocol.permissions import Allowance, OptionKind
 from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
 from treadle.providers.catalogue import parse_ref
 
@@ -20,6 +22,27 @@ _SHOWN_REASON = 240
 _STATUS = re.compile(r"Exit status (\d+)(?: \([^)]*\))?\.$")
 _MATCH = re.compile(r"\d+: ")
 _FOUND_LINE = re.compile(r"\d+[:-] |\.\.\.$|\[|$")
+
+
+ANSWERS: Mapping[OptionKind, str] = MappingProxyType(
+    {
+        OptionKind.ALLOW_ONCE: "yes",
+        OptionKind.ALLOW_ALWAYS: "yes, always",
+        OptionKind.REJECT_ONCE: "no",
+        OptionKind.REJECT_ALWAYS: "no, always",
+        OptionKind.ANSWER: "with a text",
+        OptionKind.RUN_FOR_REAL: "run it for real",
+    }
+)
+"""What a person answered, in a few words."""
+
+
+def elsewhere(by: str) -> str:
+    """Say where another surface is: `in terminal 2`."""
+    kind, _, name = by.partition(":")
+    if kind != "tui":
+        return f"in {kind}"
+    return "in the first terminal" if name == "main" else f"in {name}"
 
 
 def clip(text: str, limit: int) -> str:

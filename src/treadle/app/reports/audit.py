@@ -11,7 +11,7 @@ from treadle.protocol.base import Record
 from treadle.protocol.events import Answer, CallFinished, CallJudged, CallProposed, CallStarted, Event
 from treadle.protocol.permissions import OptionKind, Verdict
 from treadle.protocol.tools import Outcome
-from treadle.store.sqlite import SessionRow, Store
+from treadle.store.sqlite import Store
 
 
 class Step(StrEnum):
@@ -47,13 +47,25 @@ class AuditRecord(Record, frozen=True, kw_only=True):
     chain: str
 
 
-class Verified(Record, frozen=True, kw_only=True):
-    """Whether the log of a session is as it was written; `broken_at` is its first event that is not."""
+class Verified(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """Whether the log of a session is as it was written; `broken_at` is its first event that is not.
+
+    `missing` is the newest event that was noted outside of the database and is not in the log; `anchored` says whether
+    anything was noted. `set_aside` counts events that the session went on without because they were damaged.
+    """
 
     session: str
     events: int
     broken_at: int | None
     chain: str
+    missing: int | None = None
+    anchored: bool = False
+    set_aside: int = 0
+
+    @property
+    def right(self) -> bool:
+        """Whether nothing was changed, and nothing is missing."""
+        return self.broken_at is None and self.missing is None
 
 
 def records(session_id: str, events: Iterable[Event], chains: Iterable[bytes]) -> Iterator[AuditRecord]:
@@ -71,7 +83,7 @@ def _with_chain(events: Iterable[Event], chains: Iterable[bytes]) -> Iterator[tu
     rows, seq, chain = iter(chains), 0, b""
     for event in events:
         if event.seq != seq:
-            seq, chain = event.seq, next(rows)
+            seq, chain = event.seq, next(rows, b"")
         yield event, chain
 
 
@@ -95,27 +107,46 @@ def _tell(event: Event) -> dict[str, Any] | None:
             return None
 
 
-def audit_session(prefix: str) -> list[AuditRecord]:
+def audit_session(prefix: str) -> Iterator[AuditRecord]:
     """Read the records of a session by its id or the beginning of it; raises `SessionError`, `StoreError`."""
     store = Store(database())
     try:
         row = store.find(prefix)
-        return list(records(row.id, store.read(row.id), store.chains(row.id)))
+        log = store.read(row.id)
+        yield from records(row.id, log, store.chains(row.id))
+        if log.damage is not None:
+            raise log.damage.error()
     finally:
         store.close()
 
 
 def verify_sessions(prefix: str) -> list[Verified]:
-    """Check the log of one session, or with an empty prefix of all; raises `SessionError`, `StoreError`."""
+    """Check the log of one session, or with an empty prefix of all; raises `SessionError`, `StoreError`.
+
+    Sessions that were noted outside of the database and are not in it come last.
+    """
     store = Store(database())
     try:
-        rows = [store.find(prefix)] if prefix else store.sessions()
-        return [_verify(store, row) for row in rows]
+        rows = store.sessions()
+        found = {row.id for row in rows}
+        gone = [name for name in store.anchored() if name not in found and name.startswith(prefix)]
+        if prefix and not gone:
+            rows = [store.find(prefix)]
+        rows = [row for row in rows if row.id.startswith(prefix)]
+        return [*(_verify(store, row.id, row.events) for row in rows), *(_verify(store, name, 0) for name in gone)]
     finally:
         store.close()
 
 
-def _verify(store: Store, row: SessionRow) -> Verified:
-    chains = store.chains(row.id)
-    head = chains[-1].hex() if chains else ""
-    return Verified(session=row.id, events=row.events, broken_at=store.verify(row.id), chain=head)
+def _verify(store: Store, session_id: str, events: int) -> Verified:
+    chains = store.chains(session_id)
+    missing, anchored = store.missing(session_id)
+    return Verified(
+        session=session_id,
+        events=events,
+        broken_at=store.verify(session_id),
+        chain=chains[-1].hex() if chains else "",
+        missing=missing,
+        anchored=anchored,
+        set_aside=store.count_set_aside(session_id),
+    )

@@ -1,11 +1,12 @@
 """The sessions as they are listed: their state, cost, and why they stopped."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from treadle.app.compose import open_store
 from treadle.engine.history import last_state
@@ -33,6 +34,9 @@ UNFINISHED = "unfinished"
 
 UNREADABLE = "unreadable"
 """Why a session counts as stopped whose log cannot be followed."""
+
+DAMAGED = "damaged"
+"""Why a session counts as stopped of whose log a part is missing or cannot be read."""
 
 
 class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -107,7 +111,8 @@ def _digests(store: Store, rows: Sequence[SessionRow], *, read: bool) -> dict[st
             digest = _Digest(steps=None, cost=None)
         elif digest is None:
             digest = _read(store, row.id)
-            new[row.id] = (row.events, msgspec.json.encode(digest))
+            if digest.stop not in (UNREADABLE, DAMAGED):  # another version, or a backup, may have more to say
+                new[row.id] = (row.events, msgspec.json.encode(digest))
         found[row.id] = digest
     if new:
         with suppress(StoreError):  # a full disk keeps nobody from reading the list
@@ -125,16 +130,27 @@ def _decoded(data: bytes) -> _Digest | None:
 def _read(store: Store, session_id: str) -> _Digest:
     """Follow a log to its end; one that this version cannot follow does not keep the others from being listed."""
     try:
-        return _followed(store.read(session_id))
+        log = store.read(session_id)
+        digest = _followed(log)
+        return digest if log.damage is None else replace(digest, active=False, stop=DAMAGED)
     except TreadleError:
         return _Digest(steps=0, stop=UNREADABLE, cost=None)
 
 
-def _followed(events: Sequence[Event]) -> _Digest:
-    prompts = (event.data for event in events if isinstance(event.data, Prompt))
-    first = next((" ".join(text_of(one.content)[: 4 * _FIRST].split())[:_FIRST] for one in prompts), "")
-    ended = [event.data.outcome for event in events if isinstance(event.data, TurnSettled)]
-    state = last_state(events)
+def _followed(events: Iterable[Event]) -> _Digest:
+    first = ""
+    ended: list[TurnOutcome] = []
+
+    def noted() -> Iterator[Event]:
+        nonlocal first
+        for event in events:
+            if not first and isinstance(event.data, Prompt):
+                first = " ".join(text_of(event.data.content)[: 4 * _FIRST].split())[:_FIRST]
+            if isinstance(event.data, TurnSettled):
+                ended.append(event.data.outcome)
+            yield event
+
+    state = last_state(noted())
     turns: list[TurnOutcome | Turn] = [*ended, *([] if state.turn is None else [state.turn])]
     known = [turn.cost for turn in turns if turn.cost is not None]
     changes = [change for turn in turns for change in turn.changes]

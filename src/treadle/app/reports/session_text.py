@@ -1,6 +1,6 @@
 """A session as a person reads it afterwards."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from treadle.app.presentation.words import counted, money
 from treadle.context.notified import notifications
@@ -23,7 +23,7 @@ from treadle.protocol.tools import CallResult
 from treadle.store.sqlite import SessionRow
 
 
-def session_lines(row: SessionRow, events: Sequence[Event]) -> Iterator[str]:
+def session_lines(row: SessionRow, events: Iterable[Event]) -> Iterator[str]:
     """Write a session as Markdown."""
     yield f"# {row.title or row.id}"
     yield ""

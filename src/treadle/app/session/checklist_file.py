@@ -1,7 +1,7 @@
 """The task's checklist as a Markdown file that the user may edit: written when it changes, read before each step."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -9,9 +9,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from treadle.context.focus import parse, render, rewrite, summary
-from treadle.engine.ports import Environment, EventLog
-from treadle.protocol.events import CallProposed, EditChecklist, Event
-from treadle.protocol.permissions import Situation
+from treadle.protocol.events import EditChecklist, Event
+from treadle.protocol.sealed import ChecklistUpdated
 from treadle.workspace.private_file import write_private
 
 _LONGEST = 64 * 1024
@@ -19,29 +18,24 @@ _TITLE = "# Checklist\n\n"
 
 
 class ChecklistFile(Struct, frozen=True, kw_only=True):
-    """A session's surroundings and log, with the file kept in step with both.
+    """The file of a session's checklist, kept in step with it. `checklist` gives the one that is in force.
 
     Beside the file stands the hash of what was last written to it: another content is the user's.
     """
 
     file: Path
-    environment: Environment
-    log: EventLog
     checklist: Callable[[], str]
-    post: Callable[[EditChecklist], Awaitable[None]]
 
-    async def describe(self, *, first: bool, situation: Situation | None) -> str:
-        """Take over what the user wrote into the file, then describe the surroundings."""
-        if self.checklist():
-            found = await asyncio.to_thread(_users_version, self.file)
-            if found is not None:
-                await self.post(EditChecklist(text=found))
-        return await self.environment.describe(first=first, situation=situation)
+    async def before_step(self) -> EditChecklist | None:
+        """Take over what the user wrote into the file."""
+        if not self.checklist():
+            return None
+        found = await asyncio.to_thread(_users_version, self.file)
+        return None if found is None else EditChecklist(text=found)
 
-    async def append(self, events: Sequence[Event], *, durable: bool) -> None:
-        """Append, then write the file if the list is another one now."""
-        await self.log.append(events, durable=durable)
-        if any(_changes(event) for event in events):
+    async def observe(self, events: Sequence[Event], /) -> None:
+        """Write the file if the list was changed."""
+        if any(isinstance(event.data, ChecklistUpdated | EditChecklist) for event in events):
             await asyncio.to_thread(_write, self.file, self.checklist())
 
 
@@ -61,16 +55,6 @@ def todo_of(markdown: str) -> tuple[Todo, ...]:
 def summary_of(markdown: str) -> str:
     """Say how far a checklist is, and what comes next."""
     return summary(parse(markdown))
-
-
-def _changes(event: Event) -> bool:
-    match event.data:
-        case CallProposed(progress=progress):
-            return bool(progress)
-        case EditChecklist():
-            return True
-        case _:
-            return False
 
 
 def _users_version(file: Path) -> str | None:

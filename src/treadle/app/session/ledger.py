@@ -7,13 +7,13 @@ from types import MappingProxyType
 
 from msgspec import Struct, field
 
-from treadle.engine.ports import EventLog
 from treadle.protocol.base import Record
 from treadle.protocol.events import CallFinished, Event, ReplyFinished, SessionStarted, SetMode, SetModel
 from treadle.protocol.models import ModelChoice
 from treadle.protocol.tools import EditReport
+from treadle.store.edits import EditCount
 from treadle.store.spending import day_of
-from treadle.store.sqlite import EditCount, Store
+from treadle.store.sqlite import Store
 
 OK = "ok"
 EDIT_TOOLS = frozenset({"replace_in_file", "apply_patch"})
@@ -176,6 +176,11 @@ class Ledger(Struct):
             case _:
                 return
 
+    def follow(self, event: Event) -> None:
+        """Read one event that was counted when it happened."""
+        for _ in self.take(event):
+            pass
+
     def _count(self, report: EditReport, day: str) -> EditCount:
         repair = report.path in self.refused
         if report.code == OK:
@@ -187,20 +192,15 @@ class Ledger(Struct):
         )
 
 
-class LedgerLog:
-    """An event log that keeps the ledger on the side."""
+class LedgerObserver:
+    """Keeps the ledger as events are logged."""
 
-    def __init__(self, log: EventLog, store: Store, history: Sequence[Event]) -> None:
-        self._log = log
+    def __init__(self, store: Store, ledger: Ledger) -> None:
         self._store = store
-        self._ledger = Ledger()
-        for event in history:
-            for _ in self._ledger.take(event):
-                pass
+        self._ledger = ledger
 
-    async def append(self, events: Sequence[Event], *, durable: bool) -> None:
-        """Append, then count."""
-        await self._log.append(events, durable=durable)
+    async def __call__(self, events: Sequence[Event], /) -> None:
+        """Count the edits among them."""
         counts = [count for event in events for count in self._ledger.take(event)]
         if counts:
             await self._store.count_edits(counts)

@@ -1,6 +1,7 @@
 """A session as surfaces see it: post an op, follow the notifications, close."""
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,26 +15,14 @@ from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.own_shell import OwnShell
 from treadle.engine.session import Session
 from treadle.engine.state import phase
+from treadle.protocol.attach import SessionStatus
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError
 from treadle.protocol.events import EventData, Op, Resumed, SetMode, SetModel, Source
-from treadle.protocol.models import ModelChoice, ModelSpec, ToolProtocol
-from treadle.protocol.notifications import Notification, Phase, QueuedPrompt, TurnOutcome
-from treadle.protocol.permissions import Mode, Question
-from treadle.store.sqlite import LEASE_SECONDS, Store
-
-
-class Status(Struct, frozen=True, kw_only=True):
-    """Where a session stands. `tokens` is what the conversation takes, `window` what the model can hold."""
-
-    phase: Phase
-    mode: Mode
-    model: str
-    tool_protocol: ToolProtocol
-    turn_active: bool
-    questions: tuple[Question, ...]
-    queue: tuple[QueuedPrompt, ...]
-    tokens: int
-    window: int | None
+from treadle.protocol.models import ModelChoice, ModelSpec
+from treadle.protocol.notifications import Notification, QueuedPrompt, TurnOutcome
+from treadle.protocol.permissions import Mode
+from treadle.store.leases import LEASE_SECONDS
+from treadle.store.sqlite import Store
 
 
 class ModelFinder(Struct, frozen=True, kw_only=True):
@@ -49,12 +38,19 @@ class ModelFinder(Struct, frozen=True, kw_only=True):
     offered: Callable[[], Sequence[OfferedModel]] = tuple
 
 
+_SHARED_AFTER = 0.3
+"""Seconds; a short run has nobody who attaches to it."""
+
+
 class LiveSession:
     """One open session; an async context manager that holds the lease and runs the loop while it is entered.
 
     `notices` are what a person should know before anything happens, such as a rule file that cannot be used. `roots`
-    are the folders of the workspace besides the one that it is worked in.
+    are the folders of the workspace besides the one that it is worked in. `source` is as whom its own terminal posts.
     """
+
+    source = Source(kind="tui", id="main")
+    continues = False
 
     def __init__(  # noqa: PLR0913 - what a session is made of
         self,
@@ -68,6 +64,7 @@ class LiveSession:
         checklist_file: Path,
         own_shell: OwnShell,
         roots: Sequence[str] = (),
+        past: Sequence[Notification] = (),
         clean_up: Callable[[], Awaitable[None]],
     ) -> None:
         self.id = session_id
@@ -81,6 +78,7 @@ class LiveSession:
         self._models = models
         self.checklist_file = checklist_file
         self.own_shell = own_shell
+        self._past = past
         self._clean_up = clean_up
         self._tasks: list[asyncio.Task[None]] = []
         self._failure_told = False
@@ -90,7 +88,7 @@ class LiveSession:
     @property
     def past(self) -> Sequence[Notification]:
         """What surfaces were told before this process took the session up."""
-        return self._engine.past
+        return self._past
 
     @property
     def opening(self) -> Sequence[Notification]:
@@ -129,10 +127,10 @@ class LiveSession:
         return self._engine.closed
 
     @property
-    def status(self) -> Status:
+    def status(self) -> SessionStatus:
         """Where the session stands now."""
         state = self._engine.state
-        return Status(
+        return SessionStatus(
             phase=phase(state),
             mode=state.mode,
             model=state.choice.model,
@@ -140,6 +138,8 @@ class LiveSession:
             turn_active=state.turn is not None,
             questions=state.questions,
             queue=tuple(QueuedPrompt(id=one.prompt.id, content=one.prompt.content) for one in state.queue),
+            allowances=state.allowances,
+            checklist=state.checklist.text,
             tokens=self._engine.transcript.tokens,
             window=self._models.spec(state.choice.model).context_window,
         )
@@ -199,6 +199,7 @@ class LiveSession:
         self._tasks = [
             asyncio.create_task(self._run(), name="session"),
             asyncio.create_task(self._beat(), name="lease"),
+            asyncio.create_task(self._share(), name="share"),
         ]
         begun = self._engine.follow()
         try:
@@ -216,10 +217,10 @@ class LiveSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._engine.close()
-        loop, beat = self._tasks
-        beat.cancel()
-        with suppress(asyncio.CancelledError, TreadleError):
-            await beat
+        loop, *others = self._tasks
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
         try:
             await loop
         except TreadleError:
@@ -245,6 +246,24 @@ class LiveSession:
             if known is None or other is not None:
                 raise
             raise _first(known) from group
+
+    async def _share(self) -> None:
+        """Let other terminals attach, once the first work is under way; where no socket can be had, none can."""
+        await asyncio.sleep(_SHARED_AFTER)
+        from treadle.app.session.sharing import Shared, share
+
+        session = Shared(
+            session_id=self.id,
+            workspace=str(self.workspace),
+            roots=self.roots,
+            run=uuid.uuid4().hex,
+            status=lambda: self.status,
+            attach=self._engine.attach,
+            leave=lambda attachment: self._engine.unfollow(attachment.feed),
+            post=self.post,
+        )
+        with suppress(OSError):
+            await share(session)
 
     async def _beat(self) -> None:
         while True:

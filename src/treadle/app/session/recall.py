@@ -1,31 +1,64 @@
-"""What a resumed session's model knows of the files, from its log: what changed since makes an edit stale again."""
+"""What a resumed session knows from its log, of the files too: what changed since makes an edit stale again."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from msgspec import Struct
+
+from treadle.app.session.ledger import Ledger
+from treadle.engine.history import Past, read_past
 from treadle.protocol.events import CallFinished, CallJudged, Event
 from treadle.protocol.tools import Outcome, ReadPath
 from treadle.workspace.names import logged_path
 from treadle.workspace.seen import Seen
 
 
-def recall(history: Iterable[Event], seen: Seen) -> None:
-    """Note the files that were read or written; looks at the times of those that were read."""
-    reads: dict[str, tuple[str, ...]] = {}
-    known: dict[str, int | str] = {}
-    for event in history:
+class PastFiles:
+    """The files that a session read or wrote, taken from its events one after another."""
+
+    def __init__(self) -> None:
+        self._reads: dict[str, tuple[str, ...]] = {}
+        self._known: dict[str, int | str] = {}
+
+    def take(self, event: Event) -> None:
+        """Note the files of an event."""
         match event.data:
             case CallJudged(call_id=call_id, accesses=accesses):
-                reads[call_id] = tuple(
+                self._reads[call_id] = tuple(
                     access.path for access in accesses if isinstance(access, ReadPath) and not access.listing
                 )
             case CallFinished(call_id=call_id, result=result):
+                read = self._reads.pop(call_id, ())
                 if result.outcome is Outcome.OK:
-                    known.update((os.path.realpath(logged_path(path)), event.at) for path in reads.get(call_id, ()))
-                known.update((logged_path(change.path), change.after) for change in result.changes)
+                    self._known.update((os.path.realpath(logged_path(path)), event.at) for path in read)
+                self._known.update((logged_path(change.path), change.after) for change in result.changes)
             case _:
                 pass
-    _note(known, seen)
+
+    def note(self, seen: Seen) -> None:
+        """Tell which files were seen as they are; looks at the times of those that were read."""
+        _note(self._known, seen)
+
+
+class Recalled(Struct, frozen=True, kw_only=True):
+    """What a log says so far: for the engine, of the files, and for the ledger of edits."""
+
+    past: Past
+    files: PastFiles
+    ledger: Ledger
+
+
+def recall(events: Iterable[Event]) -> Recalled:
+    """Go through a log once; its events are not kept."""
+    files, ledger = PastFiles(), Ledger()
+
+    def noted() -> Iterator[Event]:
+        for event in events:
+            files.take(event)
+            ledger.follow(event)
+            yield event
+
+    return Recalled(past=read_past(noted()), files=files, ledger=ledger)
 
 
 def _note(known: Mapping[str, int | str], seen: Seen) -> None:

@@ -1,6 +1,6 @@
 """The further folders of a workspace: which ones may be, and which of them the user trusts on their own."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -30,7 +30,7 @@ def further_roots(workspace: Path, wanted: Sequence[str]) -> Roots:
     return _settled(workspace, [_checked(path) for path in wanted], [])
 
 
-def past_roots(workspace: Path, history: Sequence[Event], wanted: Sequence[str] | None) -> Roots:
+def past_roots(workspace: Path, history: Iterable[Event], wanted: Sequence[str] | None) -> Roots:
     """Give a session that goes on the folders that it began with; one that is no more is left out, and that is said.
 
     `wanted` are those of the command line, None if it names none. Raises `ConfigError` for one that is new.

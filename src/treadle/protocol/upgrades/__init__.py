@@ -1,11 +1,14 @@
 """Older logs: what turns the rows of one schema into those of the next. Each of them is frozen, its words included."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from treadle.protocol.stored import StoredEvent
-from treadle.protocol.upgrades.schema_1 import upgraded_from_1
+from treadle.protocol.stored import Upgrade
+from treadle.protocol.upgrades.schema_1 import UpgradeOf1
+from treadle.protocol.upgrades.shapes_1 import reshaped
 
-Upgrade = Callable[[Iterable[StoredEvent]], Iterator[StoredEvent]]
+UPGRADES: Mapping[int, Callable[[], Upgrade]] = {1: UpgradeOf1}
+"""By the schema that they read."""
 
-UPGRADES: Mapping[int, Upgrade] = {1: upgraded_from_1}
-"""By the schema that they read. Rows of a later schema, in which a log may go on, pass as they are."""
+RESHAPES: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: reshaped}
+"""By schema: an event alone in the next one, without what only its log tells."""

@@ -3,7 +3,8 @@
 from typing import Any
 
 from treadle.protocol.upgrades import words_1 as words
-from treadle.protocol.upgrades.old_session import Data, OldSession, result, text_of
+from treadle.protocol.upgrades.old_session import OldSession, result, text_of
+from treadle.protocol.upgrades.shapes_1 import Data
 
 _ONCE = ["allow_once", "reject_once"]
 _ALWAYS = ["allow_once", "allow_always", "reject_once"]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-Data = dict[str, Any]
+from treadle.protocol.upgrades.shapes_1 import Data, limits
 
 
 class UnfitError(Exception):
@@ -95,34 +95,3 @@ def result(outcome: str, text: str) -> Data:
 def text_of(content: list[Data]) -> str:
     """Join the texts of a content."""
     return "".join(block["text"] for block in content if block["type"] == "text")
-
-
-def choice(data: Data) -> Data:
-    """Write the choice of a model whole."""
-    return {
-        "model": data["model"],
-        "tool_protocol": data["tool_protocol"],
-        "thinking_budget": data.get("thinking_budget"),
-    }
-
-
-def limits(data: Data) -> Data:
-    """Write limits whole, with the defaults of 0.1.0."""
-    bounds = {
-        "max_steps": None,
-        "max_seconds": None,
-        "soft": 0.8,
-        "max_unasked": None,
-        "max_mistakes": 3,
-        "max_retries": 6,
-        "warn_repeats": 3,
-        "max_repeats": 5,
-        "reminders": 0,
-        "raisable": False,
-    }
-    return {**bounds, **data, **{name: _budget(data.get(name, {})) for name in ("turn", "session", "day")}}
-
-
-def _budget(data: Data) -> Data:
-    cost = data.get("cost")
-    return {"cost": None if cost is None else float(cost), "tokens": data.get("tokens")}

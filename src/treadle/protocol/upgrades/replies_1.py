@@ -5,7 +5,8 @@ from typing import Any
 from treadle.protocol.upgrades import calls_1 as calls
 from treadle.protocol.upgrades import words_1 as words
 from treadle.protocol.upgrades.budgets_1 import context_tokens, worst_of
-from treadle.protocol.upgrades.old_session import Data, OldSession, choice, limits, text_of
+from treadle.protocol.upgrades.old_session import OldSession, text_of
+from treadle.protocol.upgrades.shapes_1 import Data, passage, reshaped
 from treadle.protocol.upgrades.turns_1 import end_turn, mistaken, send, usage_sum, use_model
 
 _RETRYABLE = ("rate_limit", "overloaded", "server", "network", "timeout", "malformed_stream", "empty_reply")
@@ -18,29 +19,18 @@ class Conversation:
         self._messages: list[tuple[str, int]] = []
 
     def reshaped(self, old: OldSession, seq: int, data: Data) -> Data:
-        """Give an event of the log in the shape of schema 2; the state is that before it."""
+        """Give an event in its new shape; the state is that before it."""
+        new = reshaped(data)
         match data["type"]:
-            case "session_started":
-                names = ("type", "session_id", "workspace", "mode")
-                whole = {"limits": limits(data.get("limits", {})), "roots": data.get("roots", []), "parent": None}
-                fallback = data.get("fallback")
-                whole["fallback"] = None if fallback is None else choice(fallback)
-                return {**{name: data[name] for name in names}, "choice": choice(data), **whole}
-            case "set_model":
-                return {"type": "set_model", "choice": choice(data)}
-            case "set_fallback" if data.get("choice"):
-                return {"type": "set_fallback", "choice": choice(data["choice"])}
-            case "set_limits":
-                return {"type": "set_limits", "limits": limits(data["limits"])}
             case "context_ready":
-                return self._sealed(old, seq, data)
+                return self._sealed(old, seq, new)
             case "compacted":
-                return self._compacted(data)
+                return self._compacted(new)
             case "reply_finished":
                 self._add("assistant", seq)
             case "reply_failed" if data.get("partial") is not None:
                 self._add("assistant", seq)
-        return data
+        return new
 
     def _add(self, role: str, seq: int) -> None:
         if self._messages and self._messages[-1][0] == role:
@@ -55,13 +45,11 @@ class Conversation:
             {"call_id": call_id, "text": words.NEVER_PRESENTED if call_id in old.empty else ""}
             for call_id in (*state["unread"], *(call["call"]["id"] for call in state["calls"]))
         ]
-        content = [_passage("note", f"<note>\n{note}\n</note>") for note in state["notes"]]
+        content = [passage("note", f"<note>\n{note}\n</note>") for note in state["notes"]]
         for prompt in state["delivering"]:
             place = {"type": "prompt_content", "prompt_id": prompt["id"]}
-            content += [_passage("task", "<task>"), place, _passage("task", "</task>")] if first else [place]
-        if environment := data.pop("environment", ""):
-            content.append(_passage("environment", f"<environment>\n{environment}\n</environment>"))
-        return {**data, "results": results, "content": content}
+            content += [passage("task", "<task>"), place, passage("task", "</task>")] if first else [place]
+        return {**data, "results": results, "content": [*content, *data["content"]]}
 
     def _compacted(self, data: Data) -> Data:
         dropped = data["dropped"]
@@ -70,10 +58,6 @@ class Conversation:
         through = self._messages[min(dropped, len(self._messages) - 1)][1]
         del self._messages[1 : 1 + dropped]
         return {**data, "through": through, "summary": data.get("summary") or words.LEFT_OUT}
-
-
-def _passage(kind: str, text: str) -> Data:
-    return {"type": "passage", "kind": kind, "text": text}
 
 
 def context_ready(old: OldSession, data: Data) -> None:

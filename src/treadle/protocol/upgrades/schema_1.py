@@ -4,7 +4,7 @@ Its words were not in the log but computed at each reading. They stand here, so 
 ever; what is changed here changes what was said.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 
 import msgspec
 
@@ -14,7 +14,8 @@ from treadle.protocol.upgrades import calls_1 as calls
 from treadle.protocol.upgrades import checklist_1 as checklist
 from treadle.protocol.upgrades import replies_1 as replies
 from treadle.protocol.upgrades import turns_1 as turns
-from treadle.protocol.upgrades.old_session import Data, OldSession, UnfitError, choice, limits
+from treadle.protocol.upgrades.old_session import OldSession, UnfitError
+from treadle.protocol.upgrades.shapes_1 import Data, choice, limits
 
 _UNFIT = (
     UnfitError,
@@ -29,42 +30,41 @@ _UNFIT = (
 _ENGINE = b'{"kind":"engine"}'
 
 
-def upgraded_from_1(rows: Iterable[StoredEvent]) -> Iterator[StoredEvent]:
-    """Give a log's rows in schema 2, and behind each what 0.1.0 said because of it. Raises `DriftError`."""
-    old = OldSession()
-    conversation = replies.Conversation()
-    for row in rows:
-        if row.version != 1:
-            yield row
-            continue
+class UpgradeOf1:
+    """Follows a log, and gives each row in schema 2 with what 0.1.0 said because of it behind."""
+
+    def __init__(self) -> None:
+        self._old = OldSession()
+        self._conversation = replies.Conversation()
+
+    def take(self, row: StoredEvent) -> list[StoredEvent]:
+        """Give the rows in the place of one; raises `DriftError`."""
         kind = "?"
         try:
             data = msgspec.json.decode(row.data)
             kind = str(data["type"])
-            told = _retold(old, conversation, row, data)
+            return self._retold(row, data)
         except _UNFIT as error:
             raise DriftError(row.seq, kind, str(error)) from error
-        yield from told
 
-
-def _retold(old: OldSession, conversation: replies.Conversation, row: StoredEvent, data: Data) -> list[StoredEvent]:
-    state = old.state
-    if row.seq <= state["seq"]:
-        raise UnfitError(f"its number {row.seq} is not after {state['seq']}")
-    if (data["type"] == "session_started") == bool(state["session_id"]):
-        raise UnfitError("a log begins with the start of its session, and has no other")
-    state["seq"], old.said = row.seq, []
-    own = conversation.reshaped(old, row.seq, data)
-    if data["type"] == "prompt":
-        _prompt(old, data, msgspec.json.decode(row.source))
-    else:
-        _TAKEN[data["type"]](old, data)
-    turns.settle(old)
-    told = [(row.source, own), *((_ENGINE, said) for said in old.said)]
-    return [
-        StoredEvent(seq=row.seq, at=row.at, source=source, version=2, data=msgspec.json.encode(one))
-        for source, one in told
-    ]
+    def _retold(self, row: StoredEvent, data: Data) -> list[StoredEvent]:
+        old, state = self._old, self._old.state
+        if row.seq <= state["seq"]:
+            raise UnfitError(f"its number {row.seq} is not after {state['seq']}")
+        if (data["type"] == "session_started") == bool(state["session_id"]):
+            raise UnfitError("a log begins with the start of its session, and has no other")
+        state["seq"], old.said = row.seq, []
+        own = self._conversation.reshaped(old, row.seq, data)
+        if data["type"] == "prompt":
+            _prompt(old, data, msgspec.json.decode(row.source))
+        else:
+            _TAKEN[data["type"]](old, data)
+        turns.settle(old)
+        told = [(row.source, own), *((_ENGINE, said) for said in old.said)]
+        return [
+            StoredEvent(seq=row.seq, at=row.at, source=source, version=2, data=msgspec.json.encode(one))
+            for source, one in told
+        ]
 
 
 def _session_started(old: OldSession, data: Data) -> None:

@@ -9,7 +9,8 @@ from treadle.protocol.upgrades import calls_1 as calls
 from treadle.protocol.upgrades import checklist_1 as checklist
 from treadle.protocol.upgrades import words_1 as words
 from treadle.protocol.upgrades.budgets_1 import room_for
-from treadle.protocol.upgrades.old_session import Data, OldSession, text_of
+from treadle.protocol.upgrades.old_session import OldSession, text_of
+from treadle.protocol.upgrades.shapes_1 import Data
 
 _YES_OR_NO = ["allow_once", "reject_once"]
 _USAGE = (

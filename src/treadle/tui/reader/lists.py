@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from treadle.app.models.offered import EFFORTS, OfferedModel
-from treadle.app.session.live import LiveSession
+from treadle.app.session.access import SessionAccess
 from treadle.tui.aside import Aside
 from treadle.tui.chooser import Choosing
 from treadle.tui.items import Notice, Tone
@@ -32,7 +32,7 @@ class NumberedLists:
 
     def __init__(
         self,
-        live: LiveSession,
+        live: SessionAccess,
         *,
         aside: Aside,
         outbox: Outbox,

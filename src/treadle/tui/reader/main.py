@@ -5,7 +5,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 
 from treadle.app.exits import Exit
-from treadle.app.session.live import LiveSession
+from treadle.app.session.access import SessionAccess
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification
@@ -16,7 +16,7 @@ from treadle.tui.reader.surface import Reader
 
 
 async def run_reader(
-    live: LiveSession,
+    live: SessionAccess,
     *,
     first_prompt: tuple[UserContent, ...] = (),
     kept: bool = True,
@@ -58,7 +58,7 @@ async def run_reader(
     return code
 
 
-async def _listen(live: LiveSession, feed: AsyncIterator[Notification], reader: Reader) -> None:
+async def _listen(live: SessionAccess, feed: AsyncIterator[Notification], reader: Reader) -> None:
     async for told in feed:
         reader.hear(told)
     try:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import name_of
-from treadle.app.session.live import LiveSession
+from treadle.app.session.access import SessionAccess
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
 from treadle.protocol.notifications import (
@@ -20,6 +20,7 @@ from treadle.protocol.notifications import (
     TurnEnded,
 )
 from treadle.protocol.permissions import Mode, QuestionKind
+from treadle.protocol.tools import Flow
 from treadle.tui.aside import Aside
 from treadle.tui.asking import Asking, Given, ShowWhole, no
 from treadle.tui.cards import item_lines
@@ -30,7 +31,7 @@ from treadle.tui.items import Diff, Item, Notice, OwnDone, Problem, Prose, Said,
 from treadle.tui.lines import text_of
 from treadle.tui.outbox import Outbox
 from treadle.tui.own_commands import OwnCommands
-from treadle.tui.past import first_view
+from treadle.tui.past import first_view, new_view
 from treadle.tui.pieces import Pieces
 from treadle.tui.question_lines import whole_question
 from treadle.tui.reader.lists import NumberedLists
@@ -38,7 +39,7 @@ from treadle.tui.reader.numbered import QUIET, NotUnderstood, asked_lines, openi
 from treadle.tui.requests import Requests
 from treadle.tui.slash import Commands
 from treadle.tui.theme import Signs
-from treadle.tui.view import SAYS_ITS_TEXT_OTHERWISE, answered, held_back, update
+from treadle.tui.view import answered, held_back, update
 
 _WIDTH = 100_000
 _AGAIN_WITHIN = 3.0
@@ -65,7 +66,7 @@ class Reader:
 
     def __init__(
         self,
-        live: LiveSession,
+        live: SessionAccess,
         *,
         write: Callable[[str], None],
         begun: Callable[[], str],
@@ -75,7 +76,7 @@ class Reader:
         self._write = write
         self._begun = begun
         self._loop = asyncio.get_running_loop()
-        self._view, past = first_view(live.past, live.opening, live.status, (str(live.workspace), *live.roots))
+        self._view, past = first_view(new_view(live), live.past, live.opening, live.status)
         self._draft = ""
         self._kept = False
         self._turns = 0
@@ -139,7 +140,7 @@ class Reader:
         before = self._view
         self._view, items = update(before, told, self._loop.time())
         match told:
-            case CallChanged(status=CallStatus.RUNNING) if told.call.name not in SAYS_ITS_TEXT_OTHERWISE:
+            case CallChanged(status=CallStatus.RUNNING) if told.flow is Flow.RUN:
                 name = name_of(told)
                 self._say(f"Running: {name.verb} {name.about}".rstrip())
             case ModeChanged(mode=mode):

@@ -1,0 +1,321 @@
+"""A session that runs in another process of this user: a terminal attaches to it, leaves it, and comes back."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from treadle.app.models.offered import OfferedModel
+from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.live import ModelFinder
+from treadle.app.session.own_shell import OwnShell
+from treadle.app.session.wire import VERSION, Address, receive, send
+from treadle.context.notified import notifications
+from treadle.engine.feeds import Feed
+from treadle.protocol.attach import (
+    Attach,
+    Attached,
+    Behind,
+    Closed,
+    Cursor,
+    Numbered,
+    Post,
+    Refused,
+    SessionStatus,
+    Snapshot,
+    Taken,
+    ToClient,
+    Told,
+)
+from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
+from treadle.protocol.events import Op, SetModel, Source
+from treadle.protocol.notifications import (
+    ModeChanged,
+    Notice,
+    Notification,
+    PhaseChanged,
+    QuestionAsked,
+    QuestionClosed,
+    QueueChanged,
+    ReplyDropped,
+)
+from treadle.store.sqlite import Store
+
+_decoder: msgspec.json.Decoder[ToClient] = msgspec.json.Decoder(ToClient)
+
+_AGAIN = 5
+"""Times that a lost connection is made anew before the session is taken for closed."""
+
+_PAUSE = 0.2
+"""Seconds between them."""
+
+
+class Line:
+    """The connection to a live session, made anew when it is lost; `attached` is what the session said first."""
+
+    def __init__(self, session_id: str) -> None:
+        self._address = Address(session_id)
+        self._session_id = session_id
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def open(self, cursor: Cursor | None = None) -> Attached:
+        """Attach; raises `SessionError` where the session does not run, or does not let this client in."""
+        try:
+            self._reader, self._writer, key = await self._address.connect()
+            await send(self._writer, Attach(key=key, version=VERSION, cursor=cursor))
+            answer = await receive(self._reader, _decoder)
+        except OSError as error:
+            raise SessionError(
+                "session-not-live",
+                f"Session {self._session_id} is not open in any process.",
+                why=str(error),
+                fix=f"Continue it with `treadle --resume {self._session_id}`.",
+            ) from error
+        match answer:
+            case Attached():
+                return answer
+            case Refused(code=code, what=what, why=why, fix=fix):
+                raise SessionError(code, what, why=why, fix=fix)
+            case _:
+                raise SessionError("session-closed", f"Session {self._session_id} was closed.", fix="Resume it.")
+
+    async def hear(self) -> ToClient | None:
+        """Give the next message; None when the connection is lost."""
+        if self._reader is None:
+            return None
+        with suppress(OSError):
+            return await receive(self._reader, _decoder)
+        return None
+
+    async def say(self, message: Post) -> None:
+        """Send a message; raises `OSError`."""
+        if self._writer is None:
+            raise OSError("not connected")
+        await send(self._writer, message)
+
+    async def close(self) -> None:
+        """Leave."""
+        writer, self._reader, self._writer = self._writer, None, None
+        if writer is not None:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+
+class RemoteSession:
+    """An async context manager: attached while it is entered. The session goes on when it is left."""
+
+    continues = True
+
+    def __init__(
+        self, *, line: Line, attached: Attached, trust: SessionTrust, store: Store, models: ModelFinder, shell: OwnShell
+    ) -> None:
+        self.id = attached.session_id
+        self.workspace = Path(attached.workspace)
+        self.roots = attached.roots
+        self.trust = trust
+        self.source = attached.source
+        self.notices: Sequence[str] = (f"Attached as {attached.source.id}. The session continues when you leave.",)
+        self.own_shell = shell
+        self.checklist_file = Path()
+        self._line = line
+        self._attached = attached
+        self._status = attached.status
+        self._cursor = Cursor(run=attached.run, number=attached.number)
+        self._store = store
+        self._models = models
+        self._numbers = count(1)
+        self._waiting: dict[int, asyncio.Future[None]] = {}
+        self._feed = Feed()
+        self._task: asyncio.Task[None] | None = None
+        self._failure: SessionError | None = None
+        self._past: tuple[Notification, ...] = ()
+
+    async def __aenter__(self) -> Self:
+        self._past = self._read_past()
+        self._task = asyncio.create_task(self._listen(), name="attached")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._line.close()
+        await self.own_shell.close()
+        self._store.close()
+
+    def _read_past(self) -> tuple[Notification, ...]:
+        snapshot = self._attached.snapshot
+        if snapshot is None:
+            return ()
+        with suppress(TreadleError):
+            return tuple(notifications(event for event in self._store.read(self.id) if event.seq <= snapshot.seq))
+        return snapshot.calls
+
+    @property
+    def past(self) -> Sequence[Notification]:
+        """What surfaces were told before this one listened."""
+        return self._past
+
+    @property
+    def opening(self) -> Sequence[Notification]:
+        """What is under way: the pieces of a reply, and what running calls have printed."""
+        return () if self._attached.snapshot is None else self._attached.snapshot.live
+
+    @property
+    def status(self) -> SessionStatus:
+        """Where the session stands now."""
+        return self._status
+
+    @property
+    def title(self) -> str:
+        """What it is called; empty where that cannot be read."""
+        with suppress(TreadleError):
+            return self._store.title(self.id)
+        return ""
+
+    @property
+    def before(self) -> tuple[str, int] | None:
+        """Nothing: the session is not new."""
+        return None
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to come back to; an attached terminal does not say how to go on."""
+        return True
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session was closed, or cannot be reached any more."""
+        return self._feed.closed
+
+    @property
+    def sees_images(self) -> bool:
+        """Whether the model is shown images."""
+        return self._models.spec(self._status.model).images is not False
+
+    def choose(self, ref: str, thinking: int | None = None) -> SetModel:
+        """Find another model under this user's settings. Raises `ConfigError` when it cannot be called."""
+        return self._models.choose(ref, thinking)
+
+    def offered_models(self) -> Sequence[OfferedModel]:
+        """List the models to choose from. To be called in a thread; raises `ConfigError`."""
+        return self._models.offered()
+
+    async def post(self, op: Op, source: Source) -> None:  # noqa: ARG002 - the session says as whom
+        """Ask for something; returns when it is in the log. Raises `RefusedError` or `ConfigError`."""
+        number = next(self._numbers)
+        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
+        try:
+            await self._line.say(Post(number=number, op=op))
+            await answer
+        except OSError as error:
+            raise RefusedError(type(op).__name__, "CLOSED", "the connection to the session is lost") from error
+        finally:
+            self._waiting.pop(number, None)
+
+    def follow(self) -> AsyncIterator[Notification]:
+        """Listen; ends when the session is closed."""
+        return aiter(self._feed)
+
+    async def failure(self) -> None:
+        """Wait until the session is closed; raises what keeps this terminal from it."""
+        if self._task is not None:
+            await asyncio.wait({self._task})
+        if self._failure is not None:
+            raise self._failure
+
+    async def _listen(self) -> None:
+        try:
+            while await self._hear_all():
+                if not await self._attach_again():
+                    break
+        finally:
+            self._feed.close()
+            for waiting in self._waiting.values():
+                if not waiting.done():
+                    waiting.set_exception(OSError("closed"))
+
+    async def _hear_all(self) -> bool:
+        """Hear what comes; gives whether to attach again."""
+        while True:
+            match await self._line.hear():
+                case Told(number=number, told=told, status=status):
+                    self._cursor = Cursor(run=self._cursor.run, number=number)
+                    self._status = status or self._status
+                    self._feed.put(Numbered(number=number, told=told))
+                case Taken(number=number):
+                    self._answer(number, None)
+                case Refused() as refused:
+                    self._answer(refused.number, refused)
+                case Closed():
+                    self._failure = SessionError(
+                        "session-closed", "The session was closed.", fix=f"`treadle --resume {self.id}` continues it."
+                    )
+                    return False
+                case Behind() | None | Attached():
+                    return True
+
+    def _answer(self, number: int, refused: Refused | None) -> None:
+        waiting = self._waiting.get(number)
+        if waiting is None or waiting.done():
+            return
+        if refused is None:
+            waiting.set_result(None)
+        elif refused.kind == "refused":
+            error = RefusedError("", "", refused.why)
+            error.what = refused.what
+            waiting.set_exception(error)
+        else:
+            waiting.set_exception(ConfigError(refused.code, refused.what, why=refused.why, fix=refused.fix))
+
+    async def _attach_again(self) -> bool:
+        """Come back to where it left off; what was missed follows, or the log has it."""
+        await self._line.close()
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(OSError("lost"))
+        for _ in range(_AGAIN):
+            try:
+                attached = await self._line.open(self._cursor)
+            except SessionError as error:
+                self._failure = error
+                await asyncio.sleep(_PAUSE)
+                continue
+            self._failure = None
+            self._take_up(attached)
+            return True
+        return False
+
+    def _take_up(self, attached: Attached) -> None:
+        """Go on; where too much was missed for the session to remember it, from where it is now."""
+        before, self._status, self.source = self._status, attached.status, attached.source
+        if attached.snapshot is not None:
+            for told in _started_over(self.id, before, attached.status, attached.snapshot):
+                self._feed.put(Numbered(number=attached.number, told=told))
+        self._cursor = Cursor(run=attached.run, number=attached.number)
+
+
+def _started_over(
+    session_id: str, before: SessionStatus, now: SessionStatus, snapshot: Snapshot
+) -> Iterator[Notification]:
+    """Bring a surface from what it knew to what is now."""
+    yield ReplyDropped()
+    yield Notice(text=f"This terminal fell behind. `treadle show {session_id}` shows what it missed.")
+    still = {question.id for question in now.questions}
+    yield from (QuestionClosed(question_id=one.id) for one in before.questions if one.id not in still)
+    yield from snapshot.calls
+    yield from snapshot.live
+    yield ModeChanged(mode=now.mode)
+    yield QueueChanged(prompts=now.queue)
+    yield from (QuestionAsked(question=question) for question in now.questions)
+    yield PhaseChanged(phase=now.phase)

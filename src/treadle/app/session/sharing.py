@@ -1,0 +1,166 @@
+"""A live session that further surfaces attach to, through a socket of the user's own."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from itertools import count
+
+import msgspec
+from msgspec import Struct
+
+from treadle.app.session.wire import LONGEST, VERSION, Address, receive, same_key, send
+from treadle.engine.session import Attachment
+from treadle.protocol.attach import (
+    Attach,
+    Attached,
+    Behind,
+    Closed,
+    Post,
+    Refused,
+    SessionStatus,
+    Taken,
+    Told,
+    ToSession,
+)
+from treadle.protocol.errors import RefusedError, TreadleError
+from treadle.protocol.events import Op, Source
+from treadle.protocol.notifications import CallChanged, CallDelta, CallOutput, TextDelta, ThinkingDelta
+
+_HELLO = 10.0
+"""Seconds that a client has to say who it is."""
+
+_STATUS_STAYS = (TextDelta, ThinkingDelta, CallDelta, CallOutput, CallChanged)
+"""Notifications after which a session's status is what it was."""
+
+_decoder: msgspec.json.Decoder[ToSession] = msgspec.json.Decoder(ToSession)
+
+
+class Shared(Struct, frozen=True, kw_only=True):
+    """What further surfaces need of a session. `run` names this process's numbering of notifications."""
+
+    session_id: str
+    workspace: str
+    roots: tuple[str, ...]
+    run: str
+    status: Callable[[], SessionStatus]
+    attach: Callable[[int | None], Attachment]
+    leave: Callable[[Attachment], None]
+    post: Callable[[Op, Source], Awaitable[None]]
+
+
+async def share(session: Shared) -> None:
+    """Let surfaces attach until this is cancelled. Raises `OSError` where no socket can be had."""
+    address = Address(session.session_id)
+    listening, key = address.listen()
+    numbers = count(2)
+    clients: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            with suppress(OSError):
+                await _Client(session, reader, writer).serve(key, numbers)
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    def welcome(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        client = asyncio.create_task(serve(reader, writer))
+        clients.add(client)
+        client.add_done_callback(clients.discard)
+
+    server = await asyncio.start_unix_server(welcome, sock=listening, limit=LONGEST)
+    try:
+        await server.serve_forever()
+    finally:
+        server.close()
+        address.remove()
+        for client in clients:
+            client.cancel()
+        await asyncio.gather(*clients, return_exceptions=True)
+
+
+class _Client:
+    """One surface in another process."""
+
+    def __init__(self, session: Shared, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._session = session
+        self._reader = reader
+        self._writer = writer
+        self._sending = asyncio.Lock()
+
+    async def serve(self, key: str, numbers: "count[int]") -> None:
+        """Attach it, and pass on what both sides say until one leaves. Raises `OSError`."""
+        try:
+            async with asyncio.timeout(_HELLO):
+                hello = await receive(self._reader, _decoder)
+        except TimeoutError:
+            return
+        if not isinstance(hello, Attach) or not same_key(hello.key, key):
+            await self._send(_refusal("attach-key", "This is not the key of the session.", "Attach again."))
+            return
+        if hello.version != VERSION:
+            await self._send(_refusal("attach-version", "The session runs in another version of Treadle.", ""))
+            return
+        source = Source(kind="tui", id=f"terminal {next(numbers)}")
+        cursor = hello.cursor
+        after = cursor.number if cursor is not None and cursor.run == self._session.run else None
+        attachment = self._session.attach(after)
+        try:
+            await self._send(
+                Attached(
+                    session_id=self._session.session_id,
+                    workspace=self._session.workspace,
+                    roots=self._session.roots,
+                    source=source,
+                    run=self._session.run,
+                    number=attachment.number,
+                    status=self._session.status(),
+                    snapshot=attachment.snapshot,
+                )
+            )
+            await self._talk(attachment, source)
+        finally:
+            self._session.leave(attachment)
+
+    async def _talk(self, attachment: Attachment, source: Source) -> None:
+        telling = asyncio.create_task(self._tell(attachment))
+        taking = asyncio.create_task(self._take(source))
+        try:
+            done, _ = await asyncio.wait({telling, taking}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in (telling, taking):
+                task.cancel()
+            await asyncio.gather(telling, taking, return_exceptions=True)
+
+    async def _tell(self, attachment: Attachment) -> None:
+        feed = attachment.feed
+        async for one in feed.numbered():
+            status = None if isinstance(one.told, _STATUS_STAYS) else self._session.status()
+            await self._send(Told(number=one.number, told=one.told, status=status))
+        await self._send(Behind() if feed.behind else Closed())
+
+    async def _take(self, source: Source) -> None:
+        while (message := await receive(self._reader, _decoder)) is not None:
+            if isinstance(message, Post):
+                await self._send(await self._post(message, source))
+
+    async def _post(self, message: Post, source: Source) -> Taken | Refused:
+        try:
+            await self._session.post(message.op, source)
+        except TreadleError as error:
+            kind = "refused" if isinstance(error, RefusedError) else "failed"
+            return Refused(
+                number=message.number, kind=kind, code=error.code, what=error.what, why=error.why, fix=error.fix
+            )
+        return Taken(number=message.number)
+
+    async def _send(self, message: object) -> None:
+        async with self._sending:
+            await send(self._writer, message)
+
+
+def _refusal(code: str, what: str, fix: str) -> Refused:
+    return Refused(number=0, kind="attach", code=code, what=what, fix=fix or "Use the same version on both sides.")

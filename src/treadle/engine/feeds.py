@@ -1,0 +1,210 @@
+"""What surfaces are notified of, numbered: any number of them listen to one session, each at its own speed."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+
+from msgspec.structs import replace
+
+from treadle.context.transcript import size_of_block
+from treadle.protocol.attach import Numbered
+from treadle.protocol.notifications import (
+    CallChanged,
+    CallDelta,
+    CallOutput,
+    CallStatus,
+    MessageDone,
+    Notification,
+    PromptDelivered,
+    ReplyDropped,
+    TextDelta,
+    ThinkingDelta,
+)
+
+RECENT = 8_000
+"""Notifications that are kept for surfaces that come back, of at most `_RECENT_BYTES` in all."""
+
+_RECENT_BYTES = 8_000_000
+
+_KEPT_OUTPUT = 8_000
+"""Characters of a running call's output that a surface which comes later is shown."""
+
+
+class Feed:
+    """What one surface has not read yet; one that lets more than `most` bytes wait is `behind`, and ends.
+
+    Pieces of one text that wait together are put together.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._waiting: deque[Numbered] = deque()
+        self._arrived = asyncio.Event()
+        self._most = most
+        self._bytes = 0
+        self.closed = False
+        self.behind = False
+
+    def put(self, numbered: Numbered) -> None:
+        """Add a notification."""
+        if self.closed:
+            return
+        joined = _joined(self._waiting[-1].told, numbered.told) if self._waiting else None
+        if joined is not None:
+            self._waiting[-1] = Numbered(number=numbered.number, told=joined)
+        else:
+            self._waiting.append(numbered)
+        self._bytes += weight(numbered.told)
+        if self._most is not None and self._bytes > self._most:
+            self._waiting.clear()
+            self.behind = True
+            self.close()
+        self._arrived.set()
+
+    def close(self) -> None:
+        """End the feed after what waits in it."""
+        self.closed = True
+        self._arrived.set()
+
+    def taken(self) -> tuple[Notification, ...]:
+        """Take what waits in it now."""
+        waiting = tuple(one.told for one in self._waiting)
+        self._waiting.clear()
+        self._bytes = 0
+        return waiting
+
+    async def numbered(self) -> AsyncIterator[Numbered]:
+        """Give what comes, with its numbers, until the feed is closed."""
+        while True:
+            while self._waiting:
+                one = self._waiting.popleft()
+                self._bytes = self._bytes - weight(one.told) if self._waiting else 0
+                yield one
+            if self.closed:
+                return
+            self._arrived.clear()
+            await self._arrived.wait()
+
+    async def __aiter__(self) -> AsyncIterator[Notification]:
+        async for one in self.numbered():
+            yield one.told
+
+
+class Feeds:
+    """Numbers what surfaces are notified of, and remembers the newest of it, and what is under way."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._feeds: list[Feed] = []
+        self._recent: deque[Numbered] = deque()
+        self._recent_bytes = 0
+        self._calls: dict[str, CallChanged] = {}
+        self._reply: list[Notification] = []
+        self._output: dict[str, str] = {}
+
+    def publish(self, told: Notification) -> None:
+        """Tell every surface."""
+        self.number += 1
+        numbered = Numbered(number=self.number, told=told)
+        self._remember(numbered)
+        self._follow(told)
+        for feed in self._feeds:
+            feed.put(numbered)
+
+    def follow(self, *, most: int | None = None, after: int | None = None) -> Feed:
+        """Listen from now on, or from `after` a number on, which `has` must know."""
+        feed = Feed(most)
+        if after is not None:
+            for one in self._recent:
+                if one.number > after:
+                    feed.put(one)
+        self._feeds.append(feed)
+        return feed
+
+    def unfollow(self, feed: Feed) -> None:
+        """Stop listening."""
+        feed.close()
+        if feed in self._feeds:
+            self._feeds.remove(feed)
+
+    def has(self, number: int) -> bool:
+        """Whether all that came after this number is remembered."""
+        oldest = self._recent[0].number if self._recent else self.number + 1
+        return oldest - 1 <= number <= self.number
+
+    def calls(self) -> tuple[CallChanged, ...]:
+        """Give the calls that surfaces know of and that are not finished."""
+        return tuple(self._calls.values())
+
+    def live(self) -> Iterator[Notification]:
+        """Give what was streamed of the reply, and the end of what running calls have printed."""
+        yield from self._reply
+        for call_id, text in self._output.items():
+            yield CallOutput(call_id=call_id, text=text)
+
+    def close(self) -> None:
+        """End every feed after what waits in it."""
+        for feed in self._feeds:
+            feed.close()
+
+    def _remember(self, numbered: Numbered) -> None:
+        self._recent.append(numbered)
+        self._recent_bytes += weight(numbered.told)
+        while len(self._recent) > RECENT or self._recent_bytes > _RECENT_BYTES:
+            self._recent_bytes -= weight(self._recent.popleft().told)
+
+    def _follow(self, told: Notification) -> None:
+        match told:
+            case TextDelta() | ThinkingDelta() | CallDelta():
+                joined = _joined(self._reply[-1], told) if self._reply else None
+                if joined is None:
+                    self._reply.append(told)
+                else:
+                    self._reply[-1] = joined
+            case MessageDone():
+                self._reply.clear()
+            case ReplyDropped():
+                self._reply.clear()
+                self._calls.clear()
+            case CallChanged(call=call, status=CallStatus.FINISHED):
+                self._calls.pop(call.id, None)
+                self._output.pop(call.id, None)
+            case CallChanged(call=call):
+                self._calls[call.id] = told
+            case CallOutput(call_id=call_id, text=text):
+                self._output[call_id] = (self._output.get(call_id, "") + text)[-_KEPT_OUTPUT:]
+            case _:
+                pass
+
+
+_LEAST_WEIGHT = 200
+
+
+def weight(told: Notification) -> int:
+    """Say about how many bytes a notification takes."""
+    match told:
+        case TextDelta(text=text) | ThinkingDelta(text=text) | CallDelta(text=text) | CallOutput(text=text):
+            return _LEAST_WEIGHT + len(text)
+        case CallChanged(preview=preview, result=result):
+            shown = 0 if preview is None else len(preview.text)
+            return 4 * _LEAST_WEIGHT + shown + (0 if result is None else sum(map(size_of_block, result.content)))
+        case MessageDone(message=message):
+            return _LEAST_WEIGHT + sum(map(size_of_block, message.content))
+        case PromptDelivered(content=content):
+            return _LEAST_WEIGHT + sum(map(size_of_block, content))
+        case _:
+            return _LEAST_WEIGHT
+
+
+def _joined(one: Notification, other: Notification) -> Notification | None:
+    """Put two pieces of the same text together; None where they are not."""
+    match one, other:
+        case TextDelta(text=text), TextDelta(text=more):
+            return TextDelta(text=text + more)
+        case ThinkingDelta(text=text), ThinkingDelta(text=more):
+            return ThinkingDelta(text=text + more)
+        case CallDelta(text=text), CallDelta(text=more) if more and other == replace(one, text=more):
+            return replace(one, text=text + more)
+        case CallOutput(call_id=call_id, text=text), CallOutput(text=more) if other == replace(one, text=more):
+            return CallOutput(call_id=call_id, text=text + more)
+        case _:
+            return None

@@ -1,0 +1,38 @@
+"""Where a session is: its state and its conversation, as the log gives them. The session alone brings it forward."""
+
+from treadle.context.reader import TranscriptReader
+from treadle.context.transcript import Transcript
+from treadle.engine.advance import advance
+from treadle.engine.effects import Effect
+from treadle.engine.history import Past
+from treadle.engine.state import State
+from treadle.protocol.events import Event
+
+
+class Track:
+    """Made before the session, so that what the session is made of can look at it."""
+
+    def __init__(self, past: Past | None = None) -> None:
+        self._state = State() if past is None else past.state
+        self._reader = TranscriptReader() if past is None else past.reader
+
+    @property
+    def state(self) -> State:
+        """The state after the last event."""
+        return self._state
+
+    @property
+    def reader(self) -> TranscriptReader:
+        """The conversation so far, as the log tells it."""
+        return self._reader
+
+    @property
+    def transcript(self) -> Transcript:
+        """The conversation so far."""
+        return self._reader.transcript
+
+    def take(self, event: Event) -> tuple[Effect, ...]:
+        """Take the next event; raises `RefusedError`, with nothing changed, when it is illegal now."""
+        self._state, effects = advance(self._state, event)
+        self._reader.take(event)
+        return effects

@@ -1,0 +1,118 @@
+"""Attaching to a live session: where it stands now, what was missed, and the words between two processes about it."""
+
+from typing import TypeAlias
+
+from treadle.protocol.base import Record, Tagged
+from treadle.protocol.events import Op, Source
+from treadle.protocol.models import ToolProtocol
+from treadle.protocol.notifications import CallChanged, Notification, Phase, QueuedPrompt
+from treadle.protocol.permissions import Allowance, Mode, Question
+
+
+class Cursor(Record, frozen=True, kw_only=True):
+    """How far a surface has listened: the number of a notification. `run` names the program that numbered it."""
+
+    run: str
+    number: int
+
+
+class Numbered(Record, frozen=True, kw_only=True):
+    """A notification and its number; numbers rise by one, except where pieces of one text were put together."""
+
+    number: int
+    told: Notification
+
+
+class SessionStatus(Record, frozen=True, kw_only=True):
+    """What is true of a session now, apart from what it does: what a surface shows all the time.
+
+    `tokens` is what the conversation takes, `window` what the model can hold, None where that is not known.
+    """
+
+    phase: Phase
+    mode: Mode
+    model: str
+    tool_protocol: ToolProtocol
+    turn_active: bool
+    questions: tuple[Question, ...] = ()
+    queue: tuple[QueuedPrompt, ...] = ()
+    allowances: tuple[Allowance, ...] = ()
+    checklist: str = ""
+    tokens: int = 0
+    window: int | None = None
+
+
+class Snapshot(Record, frozen=True, kw_only=True):
+    """Where a live session is. The log up to event `seq` holds the rest of what surfaces were notified of.
+
+    `calls` are those that are not finished, `live` the pieces of the reply and of the calls' output that are in no log.
+    """
+
+    seq: int
+    calls: tuple[CallChanged, ...] = ()
+    live: tuple[Notification, ...] = ()
+
+
+class Attach(Tagged, frozen=True, kw_only=True, tag="attach"):
+    """To the session: listen from here on, or from after `cursor`. `key` proves that the client is the user's own."""
+
+    key: str
+    version: int
+    cursor: Cursor | None = None
+
+
+class Post(Tagged, frozen=True, kw_only=True, tag="post"):
+    """To the session: an op; `number` is the client's own for it."""
+
+    number: int
+    op: Op
+
+
+class Attached(Tagged, frozen=True, kw_only=True, tag="attached"):
+    """To the client: it is attached as `source`. Without a `snapshot` all that it missed follows by itself."""
+
+    session_id: str
+    workspace: str
+    roots: tuple[str, ...]
+    source: Source
+    run: str
+    number: int
+    status: SessionStatus
+    snapshot: Snapshot | None = None
+
+
+class Told(Tagged, frozen=True, kw_only=True, tag="told"):
+    """To the client: a notification. `status` comes with those after which something of it is another."""
+
+    number: int
+    told: Notification
+    status: SessionStatus | None = None
+
+
+class Taken(Tagged, frozen=True, kw_only=True, tag="taken"):
+    """To the client: its op is in the log."""
+
+    number: int
+
+
+class Refused(Tagged, frozen=True, kw_only=True, tag="refused"):
+    """To the client: its op, or (0) its attaching, is refused, with what happened, why, and what to do."""
+
+    number: int
+    kind: str
+    code: str
+    what: str
+    why: str = ""
+    fix: str = ""
+
+
+class Behind(Tagged, frozen=True, kw_only=True, tag="behind"):
+    """To the client: it read too slowly, and has to attach anew."""
+
+
+class Closed(Tagged, frozen=True, kw_only=True, tag="closed"):
+    """To the client: the session is closed."""
+
+
+ToSession: TypeAlias = Attach | Post
+ToClient: TypeAlias = Attached | Told | Taken | Refused | Behind | Closed

@@ -1,0 +1,43 @@
+"""How edits came out, counted for each model, format, outcome and day."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+
+class EditCount(Struct, frozen=True, kw_only=True):
+    """How often edits of one kind came out one way on one day. `repair`: right after a refusal for the same file.
+
+    `day` is a date of UTC, such as 2026-01-31. `tokens` are those that the model wrote for the replies with these
+    edits.
+    """
+
+    model: str
+    format: str
+    code: str
+    repair: bool
+    day: str = ""
+    count: int = 1
+    tokens: int = 0
+
+
+COLUMNS = "model, format, code, repair, day, count, tokens"
+
+
+def add(connection: sqlite3.Connection, counts: Sequence[EditCount]) -> None:
+    """Add to what was counted."""
+    connection.executemany(
+        f"INSERT INTO edits ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) "  # noqa: S608 - a constant
+        "ON CONFLICT DO UPDATE SET count = count + excluded.count, tokens = tokens + excluded.tokens",
+        [(one.model, one.format, one.code, one.repair, one.day, one.count, one.tokens) for one in counts],
+    )
+
+
+def counts_in(rows: Iterable[Any]) -> list[EditCount]:
+    """Make counts of rows with these columns."""
+    return [
+        EditCount(model=model, format=form, code=code, repair=bool(repair), day=day, count=count, tokens=tokens)
+        for model, form, code, repair, day, count, tokens in rows
+    ]

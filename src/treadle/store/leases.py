@@ -1,0 +1,74 @@
+"""Leases: which process writes a session. A process that is gone, or was silent for too long, holds none."""
+
+import os
+import socket
+import sqlite3
+import time
+from pathlib import Path
+
+from treadle.protocol.errors import SessionError
+
+LEASE_SECONDS = 30.0
+"""How long a lease lasts after its last heartbeat when its owner cannot be looked at."""
+
+
+def new_owner() -> str:
+    """Name this process, and this opening of the log, as the owner of leases."""
+    return f"{socket.gethostname()}:{os.getpid()}:{time.monotonic_ns()}"
+
+
+def acquire(connection: sqlite3.Connection, session_id: str, owner: str) -> None:
+    """Take the lease of a session; raises `SessionError` while another process holds it."""
+    row = connection.execute("SELECT owner, beat FROM leases WHERE session_id = ?", (session_id,)).fetchone()
+    if row is not None and row[0] != owner and is_alive(row[0], row[1]):
+        raise SessionError(
+            "session-busy",
+            f"Session {session_id} is busy.",
+            why=f"It is open in another process ({process_of(row[0])}).",
+            fix=f"Join it with `treadle --attach {session_id}`, or close it there.",
+        )
+    connection.execute(
+        "INSERT INTO leases (session_id, owner, beat) VALUES (?, ?, ?) "
+        "ON CONFLICT (session_id) DO UPDATE SET owner = excluded.owner, beat = excluded.beat",
+        (session_id, owner, time.time()),
+    )
+
+
+def process_of(owner: str) -> str:
+    """Give the computer and the number of the process that an owner is."""
+    return owner.rsplit(":", 1)[0]
+
+
+def is_alive(owner: str, beat: float) -> bool:
+    """Whether the owner of a lease still lives; one on another computer does as long as its last beat is recent."""
+    host, pid, _ = owner.rsplit(":", 2)
+    if host != socket.gethostname():
+        return _is_recent(beat)
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    if _waits_to_be_reaped(pid):
+        return False
+    return int(pid) != os.getpid() or _is_recent(beat)
+
+
+def works_now(owner: str, beat: float) -> bool:
+    """Whether the owner of a lease lives and was at work a moment ago: the number of a process may be another's now."""
+    return _is_recent(beat) and is_alive(owner, beat)
+
+
+def _is_recent(beat: float) -> bool:
+    # A beat far in the future is one from before the clock was set back.
+    return abs(time.time() - beat) < LEASE_SECONDS
+
+
+def _waits_to_be_reaped(pid: str) -> bool:
+    """Whether a process has ended and only its number is still taken; where there is no /proc nobody can tell."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state == b"Z"

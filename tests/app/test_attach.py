@@ -1,0 +1,262 @@
+"""Several surfaces on one live session: each hears everything once, and a question is answered once."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.engine import SPEC, STARTED, USAGE, FakeTool, calls, ports
+from treadle.app.session.remote import Line
+from treadle.app.session.sharing import Shared, share
+from treadle.app.session.wire import Address
+from treadle.engine.feeds import Feed
+from treadle.engine.session import Session
+from treadle.protocol.attach import Cursor, Post, Refused, SessionStatus, Taken, Told
+from treadle.protocol.errors import SessionError
+from treadle.protocol.events import Answer, Prompt, SetPresence
+from treadle.protocol.messages import Text
+from treadle.protocol.models import ModelRequest, ReplyStop, StreamEvent, StreamStop, StreamText, ToolProtocol
+from treadle.protocol.notifications import (
+    Notification,
+    Phase,
+    QuestionAsked,
+    QuestionClosed,
+    TextDelta,
+    TurnEnded,
+)
+from treadle.protocol.permissions import Decision, Mode, OptionKind, Verdict
+from treadle.protocol.tools import CallResult, Outcome, Risk, result_text
+
+PATIENCE = 30.0
+STEPS = 4
+
+
+class Talker:
+    """Writes in pieces, and calls a tool that has to be asked about, some times; then it answers."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        self.requests += 1
+        for word in range(30):
+            yield StreamText(text=f"{self.requests}.{word} ")
+            if word % 5 == 0:
+                await asyncio.sleep(0)
+        if self.requests <= STEPS:
+            for event in calls("change"):
+                yield event
+        else:
+            yield StreamStop(reason=ReplyStop.END_TURN, usage=USAGE)
+
+    async def close(self) -> None:
+        pass
+
+
+def ask(*_: object) -> Decision:
+    return Decision(verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=Risk.WRITE, digest="d")
+
+
+async def done(_: object) -> CallResult:
+    return result_text(Outcome.OK, "done")
+
+
+@asynccontextmanager
+async def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Session]:
+    """A session that works and is shared on a socket."""
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    session = Session(ports(Talker(), FakeTool("change", done), judge=ask))
+    working = asyncio.create_task(session.run())
+    await session.post(STARTED)
+    await session.post(SetPresence(user_present=True))
+    sharing = asyncio.create_task(
+        share(
+            Shared(
+                session_id="s",
+                workspace="/w",
+                roots=(),
+                run="r",
+                status=lambda: status(session),
+                attach=session.attach,
+                leave=lambda one: session.unfollow(one.feed),
+                post=session.post,
+            )
+        )
+    )
+    async with asyncio.timeout(PATIENCE):
+        while not (tmp_path / "home/live/s.sock").exists():
+            await asyncio.sleep(0.01)
+    try:
+        yield session
+    finally:
+        sharing.cancel()
+        await asyncio.gather(sharing, return_exceptions=True)
+        await session.close()
+        await working
+
+
+def status(session: Session) -> SessionStatus:
+    return SessionStatus(
+        phase=Phase.WAITING_FOR_EVENT,
+        mode=Mode.ASK,
+        model=SPEC.ref,
+        tool_protocol=ToolProtocol.NATIVE,
+        turn_active=session.state.turn is not None,
+        questions=session.state.questions,
+    )
+
+
+def spelled(told: Sequence[Notification]) -> list[Notification]:
+    """Put the pieces of one text together, as they may come in other pieces to each."""
+    joined: list[Notification] = []
+    for one in told:
+        if isinstance(one, TextDelta) and joined and isinstance(joined[-1], TextDelta):
+            joined[-1] = TextDelta(text=joined[-1].text + one.text)
+        else:
+            joined.append(one)
+    return joined
+
+
+class Client:
+    """Attaches, listens for a while, is cut off, and comes back; answers every question that it hears of."""
+
+    def __init__(self, chance: random.Random, option: OptionKind) -> None:
+        self.heard: list[Notification] = []
+        self.answers: dict[str, Taken | Refused | None] = {}
+        self._posted: dict[int, str] = {}
+        self._chance = chance
+        self._option = option
+        self._cursor: Cursor | None = None
+        self.ended = False
+        self.attached = False
+
+    async def run(self) -> None:
+        while not self.ended:
+            await self._attached()
+
+    async def _attached(self) -> None:
+        line = Line("s")
+        attached = await line.open(self._cursor)
+        assert (attached.snapshot is None) is (self._cursor is not None), "what was missed is remembered"
+        self._cursor = Cursor(run=attached.run, number=attached.number)
+        self.attached = True
+        for question in attached.status.questions:
+            await self._answer(line, question.id)
+        for _ in range(self._chance.randrange(40)):
+            message = await line.hear()
+            match message:
+                case Told(number=number, told=told):
+                    assert number > self._cursor.number
+                    self._cursor = Cursor(run=attached.run, number=number)
+                    self.heard.append(told)
+                    if isinstance(told, QuestionAsked):
+                        await self._answer(line, told.question.id)
+                    if isinstance(told, TurnEnded):
+                        self.ended = True
+                        break
+                case Taken(number=number) | Refused(number=number):
+                    self.answers[self._posted[number]] = message
+                case _:
+                    break
+        await line.close()
+
+    async def _answer(self, line: Line, question_id: str) -> None:
+        if self.answers.get(question_id) is not None:
+            return
+        number = len(self._posted) + 1
+        self._posted[number] = question_id
+        self.answers[question_id] = None
+        await line.say(Post(number=number, op=Answer(question_id=question_id, option=self._option)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_two_surfaces_that_come_and_go_miss_nothing_and_hear_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    chance = random.Random(seed)
+    async with shared(tmp_path, monkeypatch) as session, asyncio.timeout(PATIENCE):
+        reference = session.follow()
+        clients = [Client(chance, OptionKind.ALLOW_ONCE), Client(chance, OptionKind.REJECT_ONCE)]
+        running = [asyncio.create_task(client.run()) for client in clients]
+        while not all(client.attached for client in clients):
+            await asyncio.sleep(0.01)
+        await session.post(Prompt(id="p", content=(Text(text="go"),)))
+        everything = await all_of(reference)
+        await asyncio.gather(*running)
+    for client in clients:
+        assert spelled(client.heard) == spelled(everything)
+    closed = [one for one in everything if isinstance(one, QuestionClosed)]
+    assert len(closed) == STEPS
+    for one in closed:
+        answers = [client.answers.get(one.question_id) for client in clients]
+        assert sum(isinstance(answer, Taken) for answer in answers) <= 1
+        assert one.by.startswith("tui:terminal ")
+
+
+async def all_of(feed: Feed) -> list[Notification]:
+    heard: list[Notification] = []
+    async for told in feed:
+        heard.append(told)
+        if isinstance(told, TurnEnded):
+            break
+    return heard
+
+
+async def test_a_surface_that_comes_late_is_given_what_is_under_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with shared(tmp_path, monkeypatch) as session, asyncio.timeout(PATIENCE):
+        feed = session.follow()
+        await session.post(Prompt(id="p", content=(Text(text="go"),)))
+        question = await anext(told.question async for told in feed if isinstance(told, QuestionAsked))
+        line = Line("s")
+        attached = await line.open()
+        await line.close()
+        assert attached.snapshot is not None
+        assert [call.call.name for call in attached.snapshot.calls] == ["change"]
+        assert [question.id for question in attached.status.questions] == [question.id]
+        assert attached.source.id == "terminal 2"
+
+
+async def test_who_has_not_the_key_is_not_let_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with shared(tmp_path, monkeypatch) as session:
+        live = tmp_path / "home" / "live"
+        assert (live.stat().st_mode & 0o777, (live / "s.sock").stat().st_mode & 0o777) == (0o700, 0o600)
+        assert (live / "s.key").stat().st_mode & 0o777 == 0o600
+        (live / "s.key").write_text("0" * 64)
+        line = Line("s")
+        with pytest.raises(SessionError) as raised:
+            await line.open()
+        await line.close()
+        assert raised.value.code == "attach-key"
+        for sent in (b"{}\n", b"\xff\n", b"\n", b'{"type":"post","number":1,"op":{"type":"interrupt"}}\n', b""):
+            reader, writer, _ = await Address("s").connect()
+            writer.write(sent)
+            writer.write_eof()
+            async with asyncio.timeout(PATIENCE):
+                await reader.read()
+            writer.close()
+            await writer.wait_closed()
+        assert session.state.turn is None
+    with pytest.raises(SessionError) as raised:
+        await Line("s").open()
+    assert raised.value.code == "session-not-live"
+    assert not (live / "s.sock").exists()
+
+
+async def test_a_slow_reader_costs_bounded_memory_and_is_told_to_start_over() -> None:
+    session = Session(ports(Talker()))
+    slow, fast = session.attach(most=10_000), session.attach(most=10_000)
+    heard = 0
+    for number in range(2_000):
+        session.publish(TextDelta(text=f"{number} ") if number % 2 else QuestionClosed(question_id=str(number)))
+        heard += len(fast.feed.taken())
+    assert (slow.feed.behind, slow.feed.closed, slow.feed.taken()) == (True, True, ())
+    assert (heard, fast.feed.behind) == (2_000, False)
+    again = session.attach(slow.number)
+    assert again.snapshot is None
+    assert len(again.feed.taken()) == 2_000
+    assert session.attach(-1).snapshot is not None

@@ -1,0 +1,57 @@
+"""Two real terminals on one session."""
+
+from pathlib import Path
+
+from tests.e2e.process import Program
+from tests.e2e.pseudo_terminal import on_terminal
+from tests.e2e.running import model
+from tests.person import CTRL_D
+from treadle.providers.scripted.script import MakeCall, Script, Turn
+from treadle.providers.scripted.server import ScriptedServer
+
+DONE = "■ Done · "
+SCRIPT = Script(
+    turns=(
+        Turn(items=(MakeCall(name="write_to_file", arguments={"path": "one.txt", "content": "one\n"}),)),
+        Turn(items=(MakeCall(name="write_to_file", arguments={"path": "two.txt", "content": "two\n"}),)),
+        Turn(items=(MakeCall(name="attempt_completion", arguments={"result": "Both are there."}),)),
+    ),
+)
+
+
+async def test_a_second_terminal_joins_answers_leaves_and_comes_back(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    program = Program(tmp_path / "home")
+    async with ScriptedServer(SCRIPT) as server:
+        flags = (*model(server, "anthropic"), "--directory", str(project))
+        async with on_terminal(program, *flags, "write both files") as first:
+            await first.until_shown("❯ Yes")
+            async with on_terminal(program, "--attach", "--directory", str(project)) as second:
+                await second.until_shown("Attached as terminal 2", "write both files", "one.txt", "❯ Yes")
+                await second.confirm()
+                await first.until_shown("Answered in terminal 2: yes", "two.txt")
+                await second.until(lambda shown: "two.txt" in shown and "❯ Yes" in shown, "the second question")
+                second.type(CTRL_D)
+                assert await second.ended() == 0
+            assert (project / "one.txt").read_text() == "one\n"
+            async with on_terminal(program, "--attach", "--directory", str(project)) as third:
+                await third.until_shown("Attached as terminal 3", "✓ Create one.txt", "two.txt", "❯ Yes")
+                await first.confirm()
+                await third.until_shown("Answered in the first terminal: yes", "Both are there.", DONE)
+                await first.until_shown("Both are there.", DONE)
+                first.type(CTRL_D)
+                assert await first.ended() == 0
+                await third.until_shown("The session was closed.")
+            assert (project / "two.txt").read_text() == "two\n"
+
+
+async def test_joining_says_what_is_wrong(tmp_path: Path) -> None:
+    program = Program(tmp_path / "home")
+    nothing = await program.run("--attach", "--directory", str(tmp_path))
+    assert nothing.code == 78
+    assert "needs a terminal" in nothing.err
+    task = await program.run("--attach", "-p", "do it")
+    assert "--attach takes no task" in task.err
+    async with on_terminal(program, "--attach", "--directory", str(tmp_path)) as terminal:
+        await terminal.until_shown("is open.", "treadle --attach ID")
