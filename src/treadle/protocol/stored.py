@@ -52,11 +52,13 @@ class LogReader:
         ]
 
     def _upgrade(self, step: int) -> Upgrade:
-        from treadle.protocol.upgrades import UPGRADES
+        if step not in self._upgrades:
+            from treadle.protocol.upgrades import UPGRADES
 
-        if step not in UPGRADES:
-            raise damaged("An event of the log cannot be read.", f"There never was a schema {step}.")
-        return self._upgrades.setdefault(step, UPGRADES[step]())
+            if step not in UPGRADES:
+                raise damaged("An event of the log cannot be read.", f"There never was a schema {step}.")
+            self._upgrades[step] = UPGRADES[step]()
+        return self._upgrades[step]
 
 
 def read_events(rows: Iterable[StoredEvent]) -> Iterator[Event]:
