@@ -49,10 +49,11 @@ from treadle.tools.browser_action import BrowserSession, open_chromium
 from treadle.tools.catalogue import builtin_tools
 from treadle.workspace.conversation import Conversation
 from treadle.workspace.environment import Surroundings
+from treadle.workspace.file_access import DiskFiles
 from treadle.workspace.jobs import JobBook
 from treadle.workspace.retention import tidy_now
 from treadle.workspace.strays import Strays
-from treadle.workspace.workspace import Records, open_workspace
+from treadle.workspace.workspace import open_workspace
 
 if TYPE_CHECKING:
     from treadle.policy.secrets import Redactor as SecretRedactor
@@ -120,14 +121,14 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     strays = Strays(str(data_directory() / "saving"), saved=_allow_saved)
     strays.sweep()
     taken_back = _take_back()
-    records = Records(strays=strays, jobs=JobBook(private, lambda text: redactor().redact(text)))
     workspace = open_workspace(
         parts.trust.workspace,
         roots=parts.roots.folders,
         pass_on=parts.settings.pass_variables,
         spool=private,
         confine=commands.set_up,
-        records=records,
+        files=DiskFiles(strays=strays),
+        jobs=JobBook(private, lambda text: redactor().redact(text)),
         hide=lambda: redactor().stream(),
         is_secret=_is_secret,
         conversation=conversation,

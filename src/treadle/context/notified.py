@@ -1,6 +1,7 @@
 """What surfaces were notified of, read off the log: a session's past as a person saw it."""
 
 from collections.abc import Iterable, Iterator
+from typing import get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from treadle.protocol.events import (
     CallProposed,
     CallStarted,
     Compacted,
+    ContextReady,
     EditQueued,
     Event,
     EventData,
@@ -55,6 +57,8 @@ from treadle.protocol.sealed import (
 )
 from treadle.protocol.tools import Access, CallResult, Flow, Preview, ToolTraits
 
+_SAID = get_args(Sealed)
+
 
 class _Call(Struct):
     """What is known of a call: the last notification of it, and what a question about it shows."""
@@ -86,10 +90,12 @@ class NotificationReader:
     def take(self, event: Event) -> None:
         """Read one event."""
         data = event.data
-        if isinstance(data, Sealed):
+        if isinstance(data, _SAID):
             self._told += self._said(data)
-        else:
+            return
+        if self._held is not None:
             self._release()
+        if not isinstance(data, ContextReady):
             self._told += self._happened(data, event.source)
 
     def _release(self) -> None:
@@ -100,10 +106,6 @@ class NotificationReader:
 
     def _happened(self, data: EventData, source: Source) -> Iterator[Notification]:  # noqa: C901 - one line for each event
         match data:
-            case Prompt(id=prompt_id, content=content):
-                self._prompts[prompt_id] = content
-            case EditQueued(prompt_id=prompt_id, content=content) if content:
-                self._prompts[prompt_id] = content
             case CallProposed() as proposed:
                 changed = CallChanged(
                     call=proposed.call,
@@ -121,6 +123,10 @@ class NotificationReader:
                 self._held = self._finished(call_id, result)
             case ReplyFinished() as reply:
                 yield MessageDone(step=reply.step, message=reply.message, usage=reply.usage, cost=reply.cost)
+            case Prompt(id=prompt_id, content=content):
+                self._prompts[prompt_id] = content
+            case EditQueued(prompt_id=prompt_id, content=content) if content:
+                self._prompts[prompt_id] = content
             case ReplyFailed(error=error):
                 self._error = error
                 yield ReplyDropped()

@@ -7,7 +7,9 @@ from msgspec.structs import replace
 from treadle.context.transcript import Transcript
 from treadle.protocol.events import (
     CallFinished,
+    CallJudged,
     CallProposed,
+    CallStarted,
     Compacted,
     ContextReady,
     EditQueued,
@@ -36,20 +38,22 @@ class TranscriptReader:
     def take(self, event: Event) -> None:  # noqa: C901 - one line for each event
         """Read one event."""
         match event.data:
-            case Prompt(id=prompt_id, content=content):
-                self._prompts[prompt_id] = content
-            case EditQueued(prompt_id=prompt_id, content=content) if content:
-                self._prompts[prompt_id] = content
+            case CallJudged() | CallStarted():  # first what comes most often
+                pass
             case CallProposed(call=call):
                 self._names[call.id] = call.name
             case CallFinished(call_id=call_id, result=result) | ResultMade(call_id=call_id, result=result):
                 self._results[call_id] = result
-            case OfferChanged() as offer:
-                self.offer = offer
             case ContextReady() as data:
                 self._seal(data, event.seq)
             case ReplyFinished(message=message, usage=usage):
                 self.transcript.add_assistant(message, usage.context_tokens, seq=event.seq)
+            case Prompt(id=prompt_id, content=content):
+                self._prompts[prompt_id] = content
+            case EditQueued(prompt_id=prompt_id, content=content) if content:
+                self._prompts[prompt_id] = content
+            case OfferChanged() as offer:
+                self.offer = offer
             case ReplyFailed(partial=partial):
                 self._forget_calls()
                 if partial is not None:

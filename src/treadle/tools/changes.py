@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from os.path import lexists
 from pathlib import Path
 
 from msgspec import Struct
@@ -14,9 +13,8 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Text
 from treadle.protocol.tools import CallResult, EditReport, FileChange, Outcome, Preview, WritePath
 from treadle.workspace.diffs import Diff, compare
-from treadle.workspace.files import TextFile, read_text, sha256
+from treadle.workspace.files import TextFile, sha256
 from treadle.workspace.judged import Judged, judge_path
-from treadle.workspace.saving import remove, save
 from treadle.workspace.workspace import Workspace
 
 Rewrite = Callable[[TextFile | None], tuple[str | None, EditReport]]
@@ -179,7 +177,8 @@ def _plan(workspace: Workspace, places: Mapping[str, Judged], wanted: Wanted) ->
 
 def _read(workspace: Workspace, place: Judged) -> TextFile | None:
     """Read what was judged; None where nothing is."""
-    return read_text(place, workspace.paths.display(place.asked)) if lexists(place.resolved) else None
+    files = workspace.files
+    return files.read_text(place, workspace.paths.display(place.asked)) if files.exists(place) else None
 
 
 async def _make(workspace: Workspace, plans: Sequence[_Plan], output: Output) -> CallResult:
@@ -205,10 +204,9 @@ def _make_all(workspace: Workspace, plans: Sequence[_Plan]) -> None:
     for plan in plans:
         try:
             if plan.data is None:
-                remove(plan.target, expected=plan.before, name=plan.name)
+                workspace.files.remove(plan.target, expected=plan.before, name=plan.name)
             else:
-                strays = workspace.records.strays
-                save(plan.target, plan.data, expected=plan.before, name=plan.name, strays=strays, mode=plan.mode)
+                workspace.files.save(plan.target, plan.data, expected=plan.before, name=plan.name, mode=plan.mode)
         except ToolError as error:
             if not made:
                 raise

@@ -25,7 +25,7 @@ from treadle.protocol.tools import (
 from treadle.tools.declare import parameters, prompt, text
 from treadle.tools.outlines import INSTALL, Grammar, grammar_for, is_ready, languages, outline
 from treadle.tools.words import result_of
-from treadle.workspace.files import missing, read_text
+from treadle.workspace.files import missing
 from treadle.workspace.judged import Judged, judge_path
 from treadle.workspace.text import HeadTail, size_of, visible
 from treadle.workspace.workspace import Workspace
@@ -79,9 +79,19 @@ class ListCodeDefinitionNames(Struct, frozen=True):
         if grammar is None:
             raise ToolError(f"{name} is not in a language that can be outlined. Use read_file.")
         kept = HeadTail(_BYTES)
-        kept.add("\n".join(_definitions(place, name, grammar)))
+        kept.add("\n".join(self._definitions(place, name, grammar)))
         hint = f"; search_files finds definitions in {name} by name"
         return kept.take(hint, self._room) or f"[{name} defines nothing]"
+
+    def _section(self, file: Judged, name: str, grammar: Grammar) -> str:
+        try:
+            definitions = self._definitions(file, name, grammar)
+        except ToolError as error:
+            definitions = [f"[{error.text}]"]
+        return "\n".join([name, *definitions])
+
+    def _definitions(self, file: Judged, name: str, grammar: Grammar) -> list[str]:
+        return [visible(line) for line in outline(self.workspace.files.read_text(file, name).text, grammar)]
 
     @property
     def _room(self) -> int:
@@ -97,7 +107,7 @@ class ListCodeDefinitionNames(Struct, frozen=True):
         room = self._room
         for entry, grammar in sources[:_FILES_AT_MOST]:
             place = Judged(asked=str(entry), resolved=str(entry))
-            section = _section(place, self.workspace.paths.display(place.asked), grammar)
+            section = self._section(place, self.workspace.paths.display(place.asked), grammar)
             room -= size_of(section) + 2
             if sections and room < 0:
                 break
@@ -116,15 +126,3 @@ class ListCodeDefinitionNames(Struct, frozen=True):
 def _is_plain(entry: Path) -> bool:
     found = entry.lstat()
     return stat.S_ISREG(found.st_mode) and found.st_nlink == 1
-
-
-def _section(file: Judged, name: str, grammar: Grammar) -> str:
-    try:
-        definitions = _definitions(file, name, grammar)
-    except ToolError as error:
-        definitions = [f"[{error.text}]"]
-    return "\n".join([name, *definitions])
-
-
-def _definitions(file: Judged, name: str, grammar: Grammar) -> list[str]:
-    return [visible(line) for line in outline(read_text(file, name).text, grammar)]

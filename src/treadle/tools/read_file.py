@@ -26,9 +26,9 @@ from treadle.tools.declare import PATH, number, parameters, prompt
 from treadle.tools.images import image_of, is_image
 from treadle.workspace.diffs import numbered
 from treadle.workspace.documents import document_text, is_document, is_text_itself
-from treadle.workspace.files import read_bytes, sha256
+from treadle.workspace.files import sha256
 from treadle.workspace.judged import Judged, judge_path
-from treadle.workspace.pages import Page, PageLimits, page_of, read_page
+from treadle.workspace.pages import Page, PageLimits, page_of
 from treadle.workspace.text import size_of
 from treadle.workspace.workspace import Workspace
 
@@ -121,14 +121,16 @@ class ReadFile(Struct, frozen=True):
         """Read a page or an image for the model, and remember that it knows the file. Raises `ToolError`."""
         place, name = wanted.place, self.workspace.paths.display(wanted.place.asked)
         if is_image(name):
-            return (image_of(await asyncio.to_thread(read_bytes, place, name), name),)
+            return (image_of(await asyncio.to_thread(self.workspace.files.read_bytes, place, name), name),)
         lines = _LIMITS.lines if wanted.last is None else min(_LIMITS.lines, wanted.last - wanted.first + 1)
         limits = replace(_LIMITS, lines=lines, size=max(room - _NOTES, _LEAST))
         page, note = None, ""
         if is_document(name):
-            page, note = await _document_page(place, name, wanted.first, limits), _EXTRACTED
+            raw = await asyncio.to_thread(self.workspace.files.read_bytes, place, name)
+            page, note = await _document_page(raw, name, wanted.first, limits), _EXTRACTED
         if page is None:
-            page, note = await asyncio.to_thread(read_page, place, name, first=wanted.first, limits=limits), ""
+            read = partial(self.workspace.files.read_page, place, name, first=wanted.first, limits=limits)
+            page, note = await asyncio.to_thread(read), ""
         text = _show(page, name, note, last=wanted.last)
         return (Text(text=self._unless_known(page, place.resolved, name, text)),)
 
@@ -143,9 +145,8 @@ class ReadFile(Struct, frozen=True):
         return short if known and len(text) > len(short) else text
 
 
-async def _document_page(place: Judged, name: str, first: int, limits: PageLimits) -> Page | None:
+async def _document_page(raw: bytes, name: str, first: int, limits: PageLimits) -> Page | None:
     """Give a page of a document's text; None for one that is text itself and cannot be read as a document."""
-    raw = await asyncio.to_thread(read_bytes, place, name)
     try:
         return page_of(await document_text(raw, name), sha256(raw), first=first, limits=limits)
     except ToolError:

@@ -87,8 +87,8 @@ async def run_line(
         command.show(None)
         if not command.alive:
             await _forget(workspace, number, command)
-        elif workspace.records.jobs is not None:
-            workspace.records.jobs.note(number, command)
+        elif workspace.jobs is not None:
+            workspace.jobs.note(number, command)
     outcome = _outcome(command)
     failed = outcome is Outcome.FAILED
     copy = await asyncio.to_thread(setup.changes, report, failed=failed) if setup.changes is not None else None

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from treadle.workspace.confinement import Confine, unconfined
 from treadle.workspace.conversation import Conversation
+from treadle.workspace.file_access import DiskFiles, FileAccess
 from treadle.workspace.hiding import Hide, as_it_is
 from treadle.workspace.jobs import JobBook
 from treadle.workspace.launcher import Launcher
@@ -19,7 +20,6 @@ from treadle.workspace.paths import Paths
 from treadle.workspace.process import Command
 from treadle.workspace.search import Search, find_ripgrep, no_secrets
 from treadle.workspace.seen import Seen
-from treadle.workspace.strays import Strays
 from treadle.workspace.variables import child_variables, path_outside
 
 
@@ -59,14 +59,7 @@ class Commands:
         self._commands.clear()
 
 
-class Records(Struct, frozen=True, kw_only=True):
-    """What is written down of a session's work for other processes: files being written, commands that go on."""
-
-    strays: Strays = Strays()
-    jobs: JobBook | None = None
-
-
-_NO_RECORDS = Records()
+_ON_DISK = DiskFiles()
 _NO_CONVERSATION = Conversation()
 
 
@@ -84,7 +77,8 @@ class Workspace(Struct, frozen=True, kw_only=True):
     confine: Confine = unconfined
     seen: Seen = field(default_factory=Seen)
     commands: Commands = field(default_factory=Commands)
-    records: Records = _NO_RECORDS
+    files: FileAccess = _ON_DISK
+    jobs: JobBook | None = None
     conversation: Conversation = _NO_CONVERSATION
     roots: tuple[str, ...] = ()
 
@@ -101,7 +95,8 @@ def open_workspace(  # noqa: PLR0913 - what a workspace is opened with
     variables: Mapping[str, str] | None = None,
     pass_on: Sequence[str] = (),
     spool: Path | None = None,
-    records: Records = _NO_RECORDS,
+    files: FileAccess = _ON_DISK,
+    jobs: JobBook | None = None,
     is_secret: Callable[[str], bool] = no_secrets,
     confine: Confine = unconfined,
     hide: Hide = as_it_is,
@@ -111,7 +106,8 @@ def open_workspace(  # noqa: PLR0913 - what a workspace is opened with
 
     `roots` are further folders of it, resolved. `variables` is the environment to choose from, `pass_on` names
     variables of it that children get besides the harmless ones; `spool` is a private directory, made when needed;
-    nothing is found in files whose path `is_secret`. `hide` begins to take the secrets out of what a command prints.
+    nothing is found in files whose path `is_secret`. `jobs` notes commands that other processes should know of. `hide`
+    begins to take the secrets out of what a command prints.
     """
     variables = os.environ if variables is None else variables
     resolved = os.path.realpath(root)
@@ -122,9 +118,10 @@ def open_workspace(  # noqa: PLR0913 - what a workspace is opened with
         shell=shell,
         paths=Paths(resolved),
         confine=confine,
-        records=records,
+        files=files,
+        jobs=jobs,
         conversation=conversation,
-        commands=Commands(1 if records.jobs is None else records.jobs.highest + 1),
+        commands=Commands(1 if jobs is None else jobs.highest + 1),
         roots=roots,
         search=Search(
             ripgrep=find_ripgrep({**variables, "PATH": search_path}), is_secret=is_secret, roots=(resolved, *roots)

@@ -58,7 +58,7 @@ class Copies:
             raise ToolError("Nothing was applied: the changes are not there any more. Make the call again.")
         changes = apply_changes(self.last, digest, self.waiting[1])
         self.throw_away()
-        said = Text(text=f"\n[The user kept its changes: {len(changes):,} changed files are in the workspace now.]")
+        said = Text(text="\n[The user kept its changes: they are in the workspace now.]")
         return CallResult(outcome=Outcome.OK, content=(said,), changes=changes)
 
     def throw_away(self) -> None:
