@@ -18,6 +18,7 @@ import msgspec
 from tests.golden.logs import Row, read_rows
 from treadle.app.reports.session_text import _lines
 from treadle.context.notified import notifications
+from treadle.context.reader import read_transcript
 from treadle.engine.history import read_past
 from treadle.engine.window import next_message
 from treadle.protocol.events import Event
@@ -42,30 +43,41 @@ def walks(source: str, first: int, count: int) -> Iterator[dict[str, Any]]:
         raise SystemExit("0.1.0 failed.")
 
 
-def differences(walked: dict[str, Any]) -> Iterator[str]:
-    """Name what this version reads otherwise."""
+def told(walked: dict[str, Any]) -> Iterator[str]:
+    """Name what this version shows, or sends again, otherwise: nothing, whatever its words and rules are."""
     events = list(read_rows([Row(*row) for row in walked["rows"]]))
-    past = read_past(events)
-    transcript, state = past.transcript, past.state
-    message = next_message(state, past.reader, "env")
+    transcript = read_transcript(events)
     found = {
         "native": transcript.messages(ToolProtocol.NATIVE),
         "xml": transcript.messages(ToolProtocol.XML, images=False),
-        "tokens": (transcript.tokens, transcript.most_tokens, transcript.droppable()),
-        "requests": transcript.requests(transcript.droppable()),
-        "next": past.reader.blocks(message.results, message.content),
         "notified": list(notified(events)),
         "shown": [line for one in notifications(events) for line in _lines(one)],
     }
-    if not all(call.finished for call in state.calls):
-        del found["next"]  # nothing is sealed before each call has its result
+    yield from _unlike(found, walked)
+
+
+def decided(walked: dict[str, Any]) -> Iterator[str]:
+    """Name what this version goes on with otherwise, as long as its words and rules are those of 0.1.0."""
+    past = read_past(list(read_rows([Row(*row) for row in walked["rows"]])))
+    transcript, state = past.transcript, past.state
+    message = next_message(state, past.reader, "env")
+    found = {
+        "tokens": (transcript.tokens, transcript.most_tokens, transcript.droppable()),
+        "requests": transcript.requests(transcript.droppable()),
+    }
+    if all(call.finished for call in state.calls):  # nothing is sealed before each call has its result
+        found["next"] = past.reader.blocks(message.results, message.content)
+    yield from _unlike(found, walked)
+    new = plain(state)
+    open_calls = [call["call"]["id"] for call in new["calls"]]
+    expected = meaning(walked["state"], open_calls)
+    yield from _unlike({name: value for name, value in state_of(new).items() if name in expected}, expected)
+
+
+def _unlike(found: dict[str, Any], expected: dict[str, Any]) -> Iterator[str]:
     for name, value in found.items():
-        if plain(value) != walked[name]:
-            yield f"{name}:\n  {plain(value)}\n  {walked[name]}"
-    old, new = walked["state"], plain(state)
-    for name, value in meaning(old, [call["call"]["id"] for call in new["calls"]]).items():
-        if state_of(new)[name] != value:
-            yield f"state {name}:\n  {state_of(new)[name]}\n  {value}"
+        if plain(value) != expected[name]:
+            yield f"{name}:\n  {plain(value)}\n  {expected[name]}"
 
 
 def notified(events: list[Event]) -> Iterator[Any]:
@@ -161,7 +173,7 @@ def main() -> None:
     for one in walks(source, first, count):
         walked, events = walked + 1, events + len(one["rows"])
         try:
-            found = list(differences(one))
+            found = [*told(one), *decided(one)]
         except Exception as error:  # noqa: BLE001 - it is what we look for
             found = [f"{type(error).__name__}: {error}"]
         wrong += bool(found)
