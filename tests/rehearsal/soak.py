@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from tests.fakes.clock import run_at_once
 from tests.rehearsal.interrupts import interrupt_all
 from tests.rehearsal.loops import loop_plans
+from tests.rehearsal.mutants import sample
 from tests.rehearsal.plans import WIRES, plans
 from tests.rehearsal.program import interrupt_programs, program_plans, work_programs
 from tests.rehearsal.rehearse import Verdict, rehearse_all
@@ -21,6 +22,7 @@ from tests.rehearsal.sessions import KEY
 
 SESSIONS, OVER_HTTP, PROGRAMS = 140, 40, 20
 INTERRUPTS, PROGRAM_INTERRUPTS = 2000, 200
+MUTANTS = 40
 
 
 def main() -> int:
@@ -74,6 +76,10 @@ def _interrupts(seed: int, folder: Path) -> int:
     )
 
 
+def _mutants(seed: int, folder: Path) -> int:
+    return sample(seed, MUTANTS)
+
+
 def _program_interrupts(seed: int, folder: Path) -> int:
     found = asyncio.run(interrupt_programs(seed, PROGRAM_INTERRUPTS, folder))
     return _times("interrupts of the program", [one.seconds for one in found], [one.trouble for one in found])
@@ -111,6 +117,7 @@ PARTS = {
     "loops": _loops,
     "interrupts": _interrupts,
     "program-interrupts": _program_interrupts,
+    "mutants": _mutants,
 }
 
 if __name__ == "__main__":

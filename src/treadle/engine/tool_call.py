@@ -139,9 +139,7 @@ async def settle_rerun(accesses: Sequence[Access]) -> CallResult | None:
 
 def mark_rerun(result: CallResult) -> CallResult:
     """Say in the result that the call ran a second time."""
-    return CallResult(
-        outcome=result.outcome, content=(Text(text=RERUN), *result.content), changes=result.changes, edits=result.edits
-    )
+    return replace(result, content=(Text(text=RERUN), *result.content))
 
 
 def _error(error: ToolError) -> CallResult:

@@ -1,0 +1,626 @@
+"""The runtime: what is sent, run, kept and said when work goes well, fails, is cut, or is taken up again."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.engine import SPEC, STARTED, USAGE, FakeLog, FakeProvider, FakeTool, agree, calls, ports
+from treadle.engine import texts, tool_call
+from treadle.engine.feeds import Feed
+from treadle.engine.history import read_past
+from treadle.engine.ports import Output, Ports, Prepared
+from treadle.engine.session import Session
+from treadle.engine.state import replace
+from treadle.engine.track import Track
+from treadle.policy.secrets import known_secrets
+from treadle.protocol.errors import RefusedError, StoreError, ToolError
+from treadle.protocol.events import (
+    FILES,
+    Answer,
+    Budget,
+    CallFinished,
+    CallJudged,
+    CallStarted,
+    Compacted,
+    ContextExceeded,
+    ContextReady,
+    EditChecklist,
+    Event,
+    Interrupt,
+    Limits,
+    OfferChanged,
+    Op,
+    Prompt,
+    ReplyFinished,
+    Resumed,
+    SetMode,
+    SetPresence,
+    Source,
+)
+from treadle.protocol.messages import Text, ToolResult, text_of
+from treadle.protocol.models import (
+    ModelRequest,
+    Prices,
+    ReplyStop,
+    Spent,
+    StreamEvent,
+    StreamStop,
+    StreamText,
+    ToolProtocol,
+    Usage,
+)
+from treadle.protocol.notifications import CallOutput, Notice, Notification, TurnEnded, TurnOutcome, TurnStop
+from treadle.protocol.permissions import (
+    Allowance,
+    AllowScope,
+    Decision,
+    Mode,
+    OptionKind,
+    Situation,
+    Standing,
+    Verdict,
+)
+from treadle.protocol.sealed import ResultMade
+from treadle.protocol.tools import (
+    CallResult,
+    Confinement,
+    Origin,
+    Outcome,
+    Preview,
+    Rights,
+    Risk,
+    ToolEffect,
+    ToolTraits,
+    WritePath,
+    result_text,
+)
+from treadle.workspace.hashing import hash_of_file
+
+PATIENCE = 20.0
+DONE: list[StreamEvent] = [StreamText(text="done"), StreamStop(reason=ReplyStop.END_TURN, usage=USAGE)]
+
+
+class Replies:
+    """Gives one reply after the other; the last one from then on."""
+
+    def __init__(self, *replies: Sequence[StreamEvent]) -> None:
+        self.requests: list[ModelRequest] = []
+        self._replies = replies
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        self.requests.append(request)
+        for event in self._replies[min(len(self.requests), len(self._replies)) - 1]:
+            yield event
+
+    async def close(self) -> None:
+        pass
+
+
+class Run:
+    """A session that works, and what came of it."""
+
+    def __init__(self, session: Session, log: FakeLog) -> None:
+        self.session = session
+        self.log = log
+        self.feed = session.follow()
+        self.told: list[Notification] = []
+
+    async def prompt(self, text: str = "go") -> TurnOutcome:
+        """Ask for something and wait for the end of the turn."""
+        await self.session.post(Prompt(id=f"p{len(self.log.events)}", content=(Text(text=text),)))
+        return await self.end()
+
+    async def end(self) -> TurnOutcome:
+        async with asyncio.timeout(PATIENCE):
+            async for told in self.feed:
+                self.told.append(told)
+                if isinstance(told, TurnEnded):
+                    return told.outcome
+        raise AssertionError("the session was closed")
+
+    def of(self, *kinds: type) -> list[Any]:
+        """Give the events of these kinds."""
+        return [event.data for event in self.log.events if isinstance(event.data, kinds)]
+
+
+@asynccontextmanager
+async def working(made: Ports, log: FakeLog, *first: Any, track: Track | None = None) -> AsyncIterator[Run]:
+    session = Session(made, track)
+    run = Run(session, log)
+    task = asyncio.create_task(session.run())
+    for event in first or (STARTED, SetPresence(user_present=True)):
+        await session.post(event)
+    try:
+        yield run
+    finally:
+        await session.close()
+        await task
+
+
+async def ok(_: Output) -> CallResult:
+    return result_text(Outcome.OK, "worked")
+
+
+def results(request: ModelRequest) -> list[tuple[str, bool]]:
+    """What the model reads as results in the last message."""
+    blocks = request.messages[-1].content
+    return [(text_of(one.content), one.is_error) for one in blocks if isinstance(one, ToolResult)]
+
+
+async def test_a_result_goes_back_to_the_model_with_the_next_request() -> None:
+    log, provider = FakeLog(), Replies(calls("look"), DONE)
+    async with working(ports(provider, FakeTool("look", ok), log=log), log) as run:
+        outcome = await run.prompt("look at it")
+    assert (outcome.stop, outcome.text, outcome.steps) == (TurnStop.END_TURN, "done", 2)
+    assert results(provider.requests[1]) == [("worked", False)]
+    assert [text_of(provider.requests[0].messages[0].content)] == [
+        "<task>look at it</task><environment>\nhere\n</environment>"
+    ]
+    assert [request.id for request in provider.requests] == ["s-1", "s-2"]
+    assert [tool.name for tool in provider.requests[0].tools] == ["look"]
+
+
+async def test_the_offer_is_in_the_log_once_and_again_when_it_changes() -> None:
+    log, provider = FakeLog(), Replies(calls("look"), DONE)
+    tools = {"look": FakeTool("look", ok)}
+    system = ["one"]
+    made = replace(ports(provider, log=log), tools=tools, system=lambda *_: system[0])
+    async with working(made, log) as run:
+        await run.prompt()
+        system[0] = "two"
+        await run.prompt()
+        tools["more"] = FakeTool("more", ok)
+        await run.prompt()
+    offers = run.of(OfferChanged)
+    assert [(offer.system, [tool.name for tool in offer.tools]) for offer in offers] == [
+        ("one", ["look"]),
+        ("two", ["look"]),
+        ("two", ["look", "more"]),
+    ]
+    sent = [(request.system, len(request.tools)) for request in provider.requests]
+    assert sent == [("one", 1), ("one", 1), ("two", 1), ("two", 2)]
+    assert provider.requests[0].tools is offers[0].tools
+
+
+async def test_xml_calls_are_described_in_the_prompt_only() -> None:
+    log, provider = FakeLog(), Replies(DONE)
+    started = replace(STARTED, choice=replace(STARTED.choice, tool_protocol=ToolProtocol.XML))
+    end: list[StreamEvent] = [StreamText(text="<look></look>"), StreamStop(reason=ReplyStop.END_TURN, usage=USAGE)]
+    provider = Replies(end, DONE)
+    made = ports(provider, FakeTool("look", ok), log=log)
+    async with working(made, log, started, SetPresence(user_present=False)) as run:
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        await run.end()
+    assert all(request.tools == () for request in provider.requests)
+    assert "worked" in str(provider.requests[1].messages[-1])
+
+
+async def test_a_failing_tool_gives_the_model_one_line_and_the_developer_the_trace() -> None:
+    async def breaks(_: Output) -> CallResult:
+        raise ValueError("password hunter22 is wrong")
+
+    async def refuses(_: Output) -> CallResult:
+        raise ToolError("Use another name.", invalid=True)
+
+    log, provider, traced = FakeLog(), Replies(calls("breaks", "refuses"), DONE), list[BaseException]()
+    made = ports(provider, FakeTool("breaks", breaks), FakeTool("refuses", refuses), log=log)
+    made = replace(made, redactor=lambda: known_secrets({"PASSWORD": "hunter22"}), trace=traced.append)
+    async with working(made, log) as run:
+        await run.prompt()
+    (broken, broken_is_error), (refused, refused_is_error) = results(provider.requests[1])
+    assert broken.startswith("breaks failed inside Treadle: ValueError: password ")
+    assert "hunter22" not in broken
+    assert (refused, broken_is_error, refused_is_error) == ("Use another name.", True, True)
+    assert [type(error) for error in traced] == [ValueError]
+    assert [finished.result.outcome for finished in run.of(CallFinished)] == [Outcome.FAILED, Outcome.INVALID]
+
+
+async def test_what_a_running_call_prints_is_shown_without_secrets_and_kept_when_it_is_cut() -> None:
+    started = asyncio.Event()
+
+    async def prints(output: Output) -> CallResult:
+        output("one hunter22 ")
+        output("two\n")
+        started.set()
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+    log, provider = FakeLog(), Replies(calls("prints"), DONE)
+    made = replace(
+        ports(provider, FakeTool("prints", prints), log=log), redactor=lambda: known_secrets({"PASSWORD": "hunter22"})
+    )
+    async with working(made, log) as run:
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        await asyncio.wait_for(started.wait(), PATIENCE)
+        await run.session.post(Interrupt())
+        assert (await run.end()).stop is TurnStop.CANCELLED
+        await run.prompt()
+    shown = "".join(told.text for told in run.told if isinstance(told, CallOutput))
+    assert "hunter22" not in shown
+    assert shown.endswith("two\n")
+    ((said, is_error),) = results(provider.requests[1])
+    assert said.startswith(texts.INTERRUPTED)
+    assert said.endswith("two\n")
+    assert is_error
+
+
+async def test_a_long_result_is_cut_to_a_quarter_of_the_window() -> None:
+    async def long(_: Output) -> CallResult:
+        return result_text(Outcome.OK, "x" * 50_000)
+
+    log, provider = FakeLog(), Replies(calls("long"), DONE)
+    async with working(ports(provider, FakeTool("long", long), log=log), log) as run:
+        await run.prompt()
+    ((said, _),) = results(provider.requests[1])
+    assert 5_000 < len(said) < 10_000
+    assert "ask for a smaller part" in said
+
+
+async def test_what_does_not_fit_makes_room_before_it_is_sent() -> None:
+    async def long(_: Output) -> CallResult:
+        return result_text(Outcome.OK, "word " * 1_600)
+
+    unmeasured = [replace(one, usage=Usage()) if isinstance(one, StreamStop) else one for one in calls("long")]
+    log, provider = FakeLog(), Replies(*[unmeasured] * 9, DONE)
+    made = ports(provider, FakeTool("long", long), log=log)
+    started = replace(STARTED, limits=Limits(max_repeats=100))
+    async with working(made, log, started, SetPresence(user_present=True)) as run:
+        outcome = await run.prompt("the task")
+    assert outcome.stop is TurnStop.END_TURN, outcome
+    assert run.of(ContextExceeded)
+    (made_room, *_) = run.of(Compacted)
+    assert made_room.dropped >= 2
+    ready = [event.seq for event in log.events if isinstance(event.data, ContextReady | ReplyFinished)]
+    assert made_room.through in ready
+    longest = max(len(text_of(one.content)) for request in provider.requests for one in request.messages)
+    assert longest < 9_000 * 3
+    assert all("the task" in str(request.messages[0]) for request in provider.requests)
+    assert read_past(log.events).transcript.messages(ToolProtocol.NATIVE)[:-1] == provider.requests[-1].messages
+
+
+async def test_the_days_budget_is_reserved_before_a_request_and_prices_are_in_its_terms() -> None:
+    reserved: list[Spent] = []
+
+    class Purse:
+        async def reserve(self, worst: Spent, /) -> Spent:
+            reserved.append(worst)
+            return Spent(cost=0.25, tokens=5)
+
+    log, provider = FakeLog(), Replies(DONE)
+    spec = replace(SPEC, prices=Prices(input=1.0, output=2.0, cache_write=3.0), max_output=1_500)
+    made = replace(ports(provider, log=log), purse=Purse(), model=lambda _: spec)
+    limits = Limits(day=Budget(cost=10.0))
+    async with working(made, log, replace(STARTED, limits=limits), SetPresence(user_present=True)) as run:
+        outcome = await run.prompt()
+    (ready,) = run.of(ContextReady)
+    assert ready.terms.day == Spent(cost=0.25, tokens=5)
+    assert (ready.terms.input_price, ready.terms.output_price, ready.terms.max_output) == (3.0, 2.0, 1_500)
+    assert len(reserved) == 1
+    assert 0.003 < reserved[0].cost < 0.01
+    assert provider.requests[0].max_tokens == 1_500
+    assert outcome.cost == pytest.approx((10 * 1.0 + 2 * 2.0) / 1e6)
+
+
+async def test_what_the_user_wrote_into_a_file_comes_before_the_step() -> None:
+    found: list[Op | None] = [EditChecklist(text="- [ ] mine"), None, None]
+
+    async def look() -> Op | None:
+        return found.pop(0) if found else None
+
+    log, provider = FakeLog(), Replies(DONE)
+    async with working(replace(ports(provider, log=log), before_step=(look,)), log) as run:
+        await run.prompt()
+    (edit,) = [event for event in log.events if isinstance(event.data, EditChecklist)]
+    assert edit.source == FILES
+    assert "mine" in str(provider.requests[0].messages[0])
+
+
+async def test_observers_read_what_is_logged_and_cannot_end_the_session() -> None:
+    seen: list[Event] = []
+
+    async def observer(events: Sequence[Event], /) -> None:
+        seen.extend(events)
+
+    async def broken(_: Sequence[Event], /) -> None:
+        raise StoreError("log-unwritable", "The ledger is full.", why="No space.")
+
+    log, provider = FakeLog(), Replies(DONE)
+    async with working(replace(ports(provider, log=log), observers=(broken, observer)), log) as run:
+        assert (await run.prompt()).stop is TurnStop.END_TURN
+    assert seen == log.events
+    assert Notice(text="The ledger is full. No space.") in run.told
+
+
+async def test_a_log_that_cannot_be_written_ends_the_session_and_refuses_the_rest() -> None:
+    class Full(FakeLog):
+        async def append(self, events: Sequence[Event], *, durable: bool) -> None:
+            if any(isinstance(event.data, Prompt) for event in events):
+                raise StoreError("log-unwritable", "full")
+            await super().append(events, durable=durable)
+
+    session = Session(ports(Replies(DONE), log=Full()))
+    task = asyncio.create_task(session.run())
+    await session.post(STARTED)
+    with pytest.raises(RefusedError):
+        await session.post(Prompt(id="p", content=(Text(text="go"),)))
+    with pytest.raises(ExceptionGroup):
+        await task
+    assert session.closed
+    with pytest.raises(RefusedError):
+        await session.post(SetMode(mode=Mode.PLAN))
+
+
+@pytest.mark.parametrize(("effect", "durable"), [(ToolEffect.PURE, False), (ToolEffect.ONCE, True)])
+async def test_what_must_last_is_written_durably(effect: ToolEffect, durable: bool) -> None:
+    kept: dict[str, bool] = {}
+
+    class Noting(FakeLog):
+        async def append(self, events: Sequence[Event], *, durable: bool) -> None:
+            await super().append(events, durable=durable)
+            for event in events:
+                kept[type(event.data).__name__] = durable
+
+    log = Noting()
+    tool = FakeTool("look", ok, traits=ToolTraits(effect=effect))
+    async with working(ports(Replies(calls("look"), DONE), tool, log=log), log) as run:
+        await run.prompt()
+    assert kept["Prompt"]
+    assert not kept["ContextReady"]
+    assert kept["CallStarted"] is kept["CallFinished"] is durable
+
+
+def needs_yes(*_: object) -> Decision:
+    offer = Allowance(id="all", tool="change")
+    return Decision(verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=Risk.WRITE, digest="d", offers=(offer,))
+
+
+async def test_a_lasting_yes_is_remembered_and_said_where_it_could_not_be() -> None:
+    remembered: list[Allowance] = []
+
+    def remember(allowances: Sequence[Allowance]) -> None:
+        remembered.extend(allowances)
+        raise StoreError("rules", "The rule was not saved.", why="Read-only.")
+
+    log = FakeLog()
+    made = ports(Replies(calls("change"), DONE), FakeTool("change", ok), log=log, judge=needs_yes, remember=remember)
+    async with working(made, log) as run:
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        async with asyncio.timeout(PATIENCE):
+            while not run.session.state.questions:
+                await asyncio.sleep(0.001)
+        question = run.session.state.questions[0]
+        await run.session.post(Answer(question_id=question.id, option=OptionKind.ALLOW_ALWAYS, scope=AllowScope.USER))
+        await run.end()
+    assert [one.id for one in remembered] == ["all"]
+    assert Notice(text="The rule was not saved. Read-only. It applies to this session only.") in run.told
+
+
+class Writer:
+    """A tool that writes a file, as its journal says; `ran` counts."""
+
+    def __init__(self, path: Path, confined: bool = False) -> None:
+        self.path, self.ran, self.rights, self._confined = path, 0, list[Rights](), confined
+        self.ready: Prepared | None = None
+
+    @property
+    def spec(self) -> Any:
+        return FakeTool("write", ok, traits=ToolTraits(effect=ToolEffect.IDEMPOTENT)).spec
+
+    async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
+        if self.ready is not None:
+            return self.ready
+        before = hash_of_file(str(self.path))
+
+        async def run(_: Output) -> CallResult:
+            self.ran += 1
+            self.path.write_text("after")
+            return CallResult(outcome=Outcome.OK, content=(Text(text="written"),), origin=Origin.WEB)
+
+        def within(rights: Rights) -> Prepared:
+            self.rights.append(rights)
+            return replace(made, confined=None)
+
+        access = WritePath(path=str(self.path), before=before, after=AFTER)
+        made = Prepared(accesses=(access,), preview=Preview(title="w"), run=run, confined=None)
+        return replace(made, confined=within) if self._confined else made
+
+
+AFTER = "ec5c8adbabcb40f6ff4b9ef4ca86c2e6e2ba11f0ec1fbd9da1b9a7fd4b5f2b56"
+
+
+@pytest.fixture(autouse=True)
+def _after(tmp_path: Path) -> None:
+    """Hash what the writer leaves."""
+    global AFTER  # noqa: PLW0603 - a constant that is computed once
+    file = tmp_path / "hashed"
+    file.write_text("after")
+    AFTER = hash_of_file(str(file))
+    file.unlink()
+
+
+async def killed_while_writing(tmp_path: Path) -> tuple[FakeLog, Path]:
+    """Give a log that ends while a file was being written."""
+    file = tmp_path / "file"
+    file.write_text("before")
+    log = FakeLog()
+
+    async def hangs(_: Output) -> CallResult:
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+    tool = Writer(file)
+    prepared = await tool.prepare({})
+    tool.ready = replace(prepared, run=hangs)
+    session = Session(ports(Replies(calls("write"), DONE), tool, log=log))
+    task = asyncio.create_task(session.run())
+    for event in (STARTED, SetPresence(user_present=True), Prompt(id="p", content=(Text(text="go"),))):
+        await session.post(event)
+    async with asyncio.timeout(PATIENCE):
+        while not any(isinstance(event.data, CallStarted) for event in log.events):
+            await asyncio.sleep(0.001)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    return log, file
+
+
+@pytest.mark.parametrize(
+    ("content", "ran", "said", "outcome"),
+    [
+        ("before", 1, tool_call.RERUN, Outcome.OK),
+        ("after", 0, tool_call.ALREADY_DONE, Outcome.OK),
+        ("another", 0, tool_call.CHANGED_BY_OTHERS, Outcome.UNKNOWN),
+    ],
+)
+async def test_a_file_change_that_was_cut_is_settled_by_its_journal(
+    tmp_path: Path, content: str, ran: int, said: str, outcome: Outcome
+) -> None:
+    cut, file = await killed_while_writing(tmp_path)
+    kept = [event for event in cut.events if not isinstance(event.data, CallFinished | ResultMade)]
+    kept = kept[: 1 + max(index for index, event in enumerate(kept) if isinstance(event.data, CallStarted))]
+    log, tool = FakeLog(), Writer(file)
+    log.events += kept
+    file.write_text("before")
+    judged = next(event.data for event in kept if isinstance(event.data, CallJudged))
+    assert judged.accesses[0].after == AFTER  # type: ignore[union-attr]
+    file.write_text(content)
+    provider = Replies(DONE)
+    track = Track(read_past(kept))
+    async with working(ports(provider, tool, log=log), log, Resumed(user_present=True), track=track) as run:
+        await run.end()
+    assert tool.ran == ran
+    ((read, is_error),) = results(provider.requests[0])
+    assert said in read
+    assert is_error is (outcome is not Outcome.OK)
+    if ran:
+        assert run.session.state.turns == 1
+        assert any(finished.result.origin is Origin.WEB for finished in run.of(CallFinished)), "its origin taints"
+
+
+async def test_a_command_runs_under_the_rights_of_its_decision_only(tmp_path: Path) -> None:
+    def judge(*_: object) -> Decision:
+        return Decision(verdict=Verdict.ALLOW, risk=Risk.EXECUTE, digest="d", confinement=Confinement.LOOK)
+
+    tool, log = Writer(tmp_path / "file", confined=True), FakeLog()
+    async with working(ports(Replies(calls("write"), DONE), tool, log=log, judge=judge), log) as run:
+        await run.prompt()
+    assert tool.rights == [Rights(confinement=Confinement.LOOK)]
+    without, log = Writer(tmp_path / "file", confined=True), FakeLog()
+    provider = Replies(calls("write"), DONE)
+    async with working(ports(provider, without, log=log, judge=agree), log) as run:
+        await run.prompt()
+    assert without.ran == 0
+    assert results(provider.requests[1]) == [(tool_call.NO_RIGHTS, True)]
+
+
+async def test_a_judge_that_breaks_lets_nothing_run() -> None:
+    ran = list[bool]()
+
+    async def runs(_: Output) -> CallResult:
+        ran.append(True)
+        return result_text(Outcome.OK, "")
+
+    def judge(spec: object, arguments: object, accesses: object, standing: Standing) -> Decision:
+        assert standing.mode is Mode.FULL
+        raise KeyError("rule")
+
+    log, provider = FakeLog(), Replies(calls("runs"), DONE)
+    async with working(ports(provider, FakeTool("runs", runs), log=log, judge=judge), log) as run:
+        await run.prompt()
+    assert not ran
+    assert results(provider.requests[1])[0][1]
+
+
+async def test_a_provider_that_breaks_ends_the_turn_with_an_error_and_the_session_goes_on() -> None:
+    class Breaks(FakeProvider):
+        broken = True
+
+        async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:  # type: ignore[override]
+            if self.broken:
+                raise ValueError("no hunter22")
+            for event in DONE:
+                yield event
+
+    log, provider = FakeLog(), Breaks()
+    made = replace(ports(provider, log=log), redactor=lambda: known_secrets({"PASSWORD": "hunter22"}))
+    async with working(made, log) as run:
+        outcome = await run.prompt()
+        assert outcome.stop is TurnStop.ERROR
+        assert outcome.error is not None
+        assert "ValueError" in outcome.error.message
+        assert "hunter22" not in outcome.error.message
+        provider.broken = False
+        assert (await run.prompt()).stop is TurnStop.END_TURN
+
+
+async def test_a_tool_that_is_left_out_is_not_offered_and_says_why() -> None:
+    def left_out(model: str, situation: Situation) -> Mapping[str, str]:
+        assert (model, situation.user_present) == (SPEC.ref, True)
+        return {"look": "not now"}
+
+    log, provider = FakeLog(), Replies(calls("look"), DONE)
+    tools = (FakeTool("look", ok), FakeTool("other", ok))
+    async with working(ports(provider, *tools, log=log, left_out=left_out), log) as run:
+        await run.prompt()
+    assert [tool.name for tool in provider.requests[0].tools] == ["other"]
+    ((said, is_error),) = results(provider.requests[1])
+    assert "not now" in said
+    assert is_error
+
+
+async def test_the_outcome_of_what_is_ended_by_closing_is_kept() -> None:
+    started = asyncio.Event()
+
+    async def waits(output: Output) -> CallResult:
+        output("half")
+        started.set()
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+    log = FakeLog()
+    async with working(ports(Replies(calls("waits"), DONE), FakeTool("waits", waits), log=log), log) as run:
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        await asyncio.wait_for(started.wait(), PATIENCE)
+    finished = run.of(CallFinished)
+    assert [one.result.outcome for one in finished] == [Outcome.INTERRUPTED]
+    assert "half" in str(finished[0].result.content)
+    past = read_past(log.events)
+    assert past.state.turn is not None
+
+
+async def test_an_output_handler_is_given_the_end_of_the_turns_that_its_source_asked_for() -> None:
+    log, ends = FakeLog(), list[str]()
+    async with working(ports(Replies(DONE), log=log), log) as run:
+        mine = Source(kind="web", id="1")
+        run.session.answer_to(mine, lambda outcome: ends.append(outcome.text))
+        await run.session.post(Prompt(id="a", content=(Text(text="go"),)), mine)
+        await run.end()
+        await run.session.post(Prompt(id="b", content=(Text(text="go"),)))
+        await run.end()
+    assert ends == ["done"]
+
+
+async def test_what_a_call_itself_used_is_billed() -> None:
+    async def asks_a_model(_: Output) -> CallResult:
+        return replace(result_text(Outcome.OK, "a"), usage=Usage(input_tokens=100), cost=0.5)
+
+    log = FakeLog()
+    async with working(ports(Replies(calls("sub"), DONE), FakeTool("sub", asks_a_model), log=log), log) as run:
+        outcome = await run.prompt()
+    assert outcome.usage.input_tokens == 2 * 10 + 100
+    assert run.session.state.money.spent.cost == pytest.approx(0.5)
+
+
+def test_a_feed_ends_with_what_waits() -> None:
+    async def read(feed: Feed) -> list[Notification]:
+        return [told async for told in feed]
+
+    session = Session(ports(FakeProvider()))
+    feed = session.follow()
+    session.publish(Notice(text="a"))
+    session.unfollow(feed)
+    session.publish(Notice(text="b"))
+    assert asyncio.run(read(feed)) == [Notice(text="a")]

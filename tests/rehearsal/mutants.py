@@ -1,0 +1,105 @@
+"""Small faults put into the engine's runtime, one at a time: its own tests must notice each of them."""
+
+import ast
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+FILES = ("session", "perform", "tool_call", "model_call", "feeds", "track", "requests", "window")
+LIMIT = 300
+"""Seconds that the tests have; a fault that makes them hang is noticed too."""
+
+_OTHER: dict[type[ast.AST], Any] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.Lt: ast.GtE,
+    ast.GtE: ast.Lt,
+    ast.Gt: ast.LtE,
+    ast.LtE: ast.Gt,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+}
+
+
+def faults(source: str) -> Iterator[tuple[int, str, str]]:
+    """Give the line, a name and the whole source of each fault that can be made."""
+    for index, node in enumerate(ast.walk(ast.parse(source))):
+        if _possible(node):
+            tree = ast.parse(source)
+            changed = next(one for at, one in enumerate(ast.walk(tree)) if at == index)
+            name = _break(changed)
+            yield getattr(node, "lineno", 0), name, ast.unparse(ast.fix_missing_locations(tree))
+
+
+def _possible(node: ast.AST) -> bool:
+    match node:
+        case ast.Compare(ops=[operator]) | ast.BoolOp(op=operator) | ast.BinOp(op=operator):
+            return type(operator) in _OTHER
+        case ast.If() | ast.IfExp():
+            return True
+        case ast.Expr(value=ast.Call() | ast.Await()):
+            return True
+        case _:
+            return False
+
+
+def _break(node: ast.AST) -> str:
+    match node:
+        case ast.Compare(ops=[operator]):
+            node.ops = [_OTHER[type(operator)]()]
+            return f"{type(operator).__name__} turned round"
+        case ast.BoolOp(op=operator) | ast.BinOp(op=operator):
+            node.op = _OTHER[type(operator)]()
+            return f"{type(operator).__name__} turned round"
+        case ast.If(test=test) | ast.IfExp(test=test):
+            node.test = ast.UnaryOp(op=ast.Not(), operand=test)
+            return "condition turned round"
+        case ast.Expr():
+            node.value = ast.Constant(value=None)
+            return "statement left out"
+        case _:
+            raise AssertionError(node)
+
+
+def sample(seed: int, count: int) -> int:
+    """Try so many faults; prints those that no test noticed, and gives their number."""
+    engine = ROOT / "src" / "treadle" / "engine"
+    found = {path.stem: path for path in engine.rglob("*.py")}
+    every = [(found[name], *fault) for name in FILES for fault in faults(found[name].read_text(encoding="utf-8"))]
+    chosen = random.Random(seed).sample(every, min(count, len(every)))
+    survived = 0
+    for number, (path, line, name, source) in enumerate(chosen, 1):
+        noticed = _noticed(path.relative_to(ROOT / "src"), source)
+        survived += not noticed
+        sys.stdout.write(f"{number}/{len(chosen)} {path.name}:{line} {name}: {'noticed' if noticed else 'SURVIVED'}\n")
+        sys.stdout.flush()
+    sys.stdout.write(f"mutants: {len(chosen) - survived} of {len(chosen)} noticed (of {len(every)} possible)\n")
+    return survived
+
+
+def _noticed(file: Path, source: str) -> bool:
+    with tempfile.TemporaryDirectory() as directory:
+        shutil.copytree(
+            ROOT / "src" / "treadle", Path(directory, "treadle"), ignore=shutil.ignore_patterns("__pycache__")
+        )
+        Path(directory, file).write_text(source, encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/engine"]
+        environment = {**os.environ, "PYTHONPATH": directory, "PYTHONDONTWRITEBYTECODE": "1"}
+        try:
+            ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=LIMIT, check=False)
+        except subprocess.TimeoutExpired:
+            return True
+        return ended.returncode != 0
