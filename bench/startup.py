@@ -1,6 +1,8 @@
-"""Start-up: `--version`, and the time from the start to the first model request, against bare interpreters."""
+"""Start-up and steps of the real program: `--version`, `--help`, the first request over HTTP, the time between two."""
 
+import json
 import os
+import resource
 import socket
 import statistics
 import subprocess
@@ -9,10 +11,12 @@ import tempfile
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 RUNS = 15
+STEPS = 1_010
+AT = (10, 300, 1_000)
 EVENTS = (
     '{"type":"message_start","message":{"usage":{"input_tokens":1,"output_tokens":1}}}',
     '{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}',
@@ -21,7 +25,6 @@ EVENTS = (
     '{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}',
     '{"type":"message_stop"}',
 )
-REPLY = "".join(f"data: {event}\n\n" for event in EVENTS).encode()
 
 
 BYTES_PER_TOKEN = 4.2
@@ -47,6 +50,30 @@ class Server(ABC):
         """Read a request and answer it."""
 
 
+def read_request(connection: socket.socket, arrived: Callable[[], None]) -> int:
+    """Read a request whole; gives the size of its body, -1 at the end of the connection."""
+    head = connection.recv(65536)
+    arrived()
+    if not head:
+        return -1
+    while b"\r\n\r\n" not in head:
+        head += connection.recv(65536)
+    header, _, body = head.partition(b"\r\n\r\n")
+    size = next(int(line.split(b":")[1]) for line in header.lower().split(b"\r\n") if b"content-length" in line)
+    missing = size - len(body)
+    while missing:
+        missing -= len(connection.recv(min(missing, 1 << 20)))
+    return size
+
+
+def reply(events: Sequence[str], *, more: bool = False) -> bytes:
+    """Write a reply of the Messages API; `more` leaves the connection open."""
+    body = "".join(f"data: {event}\n\n" for event in events).encode()
+    kept = "keep-alive" if more else "close"
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {len(body)}\r\nconnection: {kept}"
+    return f"{head}\r\n\r\n".encode() + body
+
+
 class FirstRequest(Server):
     """Notes when the first byte of a request arrives, and how large its body is."""
 
@@ -57,20 +84,54 @@ class FirstRequest(Server):
 
     def answer(self, connection: socket.socket) -> None:
         """Read the request whole, and answer it at once."""
-        head = connection.recv(65536)
-        self.arrived = self.arrived or time.perf_counter()
-        while b"\r\n\r\n" not in head:
-            head += connection.recv(65536)
-        header, _, body = head.partition(b"\r\n\r\n")
-        size = next(int(line.split(b":")[1]) for line in header.lower().split(b"\r\n") if b"content-length" in line)
+        size = read_request(connection, self._note)
         self.size = self.size or size
-        while len(body) < size:
-            body += connection.recv(65536)
-        connection.sendall(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
-            + f"content-length: {len(REPLY)}\r\nconnection: close\r\n\r\n".encode()
-            + REPLY
-        )
+        connection.sendall(reply(EVENTS))
+
+    def _note(self) -> None:
+        self.arrived = self.arrived or time.perf_counter()
+
+
+class Steps(Server):
+    """Answers each request with a cheap call, the last one with an end; notes when requests arrive."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+        self._sent = 0.0
+        self.gaps: list[float] = []
+        self.arrived: list[float] = []
+        self.size = 0
+        super().__init__()
+
+    def answer(self, connection: socket.socket) -> None:
+        """Serve all requests of one connection."""
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while (size := read_request(connection, self._note)) >= 0:
+            self.size, number = size, len(self.gaps) - 1
+            events = call_events(number) if number < self._steps else EVENTS
+            self._sent = 0.0
+            connection.sendall(reply(events, more=True))
+            self._sent = time.perf_counter()
+
+    def _note(self) -> None:
+        self.arrived.append(time.perf_counter())
+        self.gaps.append(self.arrived[-1] - self._sent)
+
+
+def call_events(number: int) -> tuple[str, ...]:
+    """Write a reply that calls for one line of a file."""
+    start = {"type": "tool_use", "id": f"toolu_{number}", "name": "read_file", "input": {}}
+    arguments = {"type": "input_json_delta", "partial_json": json.dumps(
+        {"path": "lines.txt", "start_line": number + 1, "end_line": number + 1}
+    )}  # fmt: skip
+    return (
+        EVENTS[0],
+        json.dumps({"type": "content_block_start", "index": 0, "content_block": start}),
+        json.dumps({"type": "content_block_delta", "index": 0, "delta": arguments}),
+        EVENTS[3],
+        EVENTS[4].replace("end_turn", "tool_use"),
+        EVENTS[5],
+    )
 
 
 def wall(command: list[str]) -> float:
@@ -82,23 +143,36 @@ def wall(command: list[str]) -> float:
 
 def to_first_request(folder: Path) -> float:
     """Time Treadle from its start to the arrival of its first request (seconds)."""
-    begun, server = send_first(folder)
+    server = FirstRequest()
+    begun = run(folder, server, "-p", "say ok")
     return server.arrived - begun
 
 
-def send_first(folder: Path, *flags: str) -> tuple[float, FirstRequest]:
-    """Let Treadle send its first request; gives when it was started, and the server."""
-    server = FirstRequest()
-    command = [sys.executable, "-m", "treadle", "-p", "say ok", "--model", "anthropic-compatible/x", *flags]
+def run(folder: Path, server: Server, *flags: str) -> float:
+    """Let Treadle work with a server as its model; gives when it was started."""
     begun = time.perf_counter()
-    subprocess.run(
+    process = start_with(folder, server, *flags)
+    process.communicate()
+    return begun
+
+
+def start_with(folder: Path, server: Server, *flags: str) -> subprocess.Popen[bytes]:
+    """Start Treadle with a server as its model."""
+    command = [sys.executable, "-m", "treadle", "--model", "anthropic-compatible/x", *flags]
+    return subprocess.Popen(
         [*command, "--base-url", server.url, "-C", str(folder)],
-        check=False,  # that the reply calls no tool is a mistake where calls are written as XML
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "TREADLE_HOME": str(folder / ".home")},
     )
-    return begun, server
+
+
+def processor(work: Callable[[], object]) -> float:
+    """Tell how much processor time the processes took that some work ran (seconds)."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    work()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 SEND = """
@@ -129,31 +203,68 @@ def interleaved(measures: dict[str, Callable[[], float]]) -> dict[str, float]:
     return {name: statistics.median(values) for name, values in seen.items()}
 
 
-def main() -> None:
-    """Print the figures."""
+def start(folder: Path) -> None:
+    """Print how long the program takes to answer, and to send its first request."""
     python = sys.executable
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        figures = interleaved(
-            {
-                "bare": lambda: wall([python, "-c", "pass"]),
-                "argparse, json": lambda: wall([python, "-c", "import argparse, json"]),
-                "httpx2": lambda: wall([python, "-c", "import httpx2"]),
-                "bare request": bare_request,
-                "version": lambda: wall([python, "-m", "treadle", "--version"]),
-                "first request": lambda: to_first_request(folder),
-            }
-        )
-        sizes = {name: send_first(folder, "--tool-protocol", name)[1].size for name in ("native", "xml")}
+    figures = interleaved(
+        {
+            "bare": lambda: wall([python, "-c", "pass"]),
+            "argparse, json": lambda: wall([python, "-c", "import argparse, json"]),
+            "bare request": bare_request,
+            "version": lambda: wall([python, "-m", "treadle", "--version"]),
+            "help": lambda: wall([python, "-m", "treadle", "--help"]),
+            "first request": lambda: to_first_request(folder),
+            "processor": lambda: processor(lambda: to_first_request(folder)),
+            "bare processor": lambda: processor(bare_request),
+        }
+    )
     version, request = figures["version"], figures["first request"]
     print(f"--version                     {version * 1000:7.1f} ms")
     print(f"  / python -c 'import argparse, json'   {version / figures['argparse, json']:5.2f}x   (budget 1.5x)")
+    print(f"--help                        {figures['help'] * 1000:7.1f} ms")
+    print(f"  / --version                           {figures['help'] / version:5.2f}x   (budget 3x)")
     print(f"start to first request        {request * 1000:7.1f} ms")
-    print(f"  / python -c 'import httpx2'           {request / figures['httpx2']:5.2f}x")
-    print(f"  / one bare httpx2 request             {request / figures['bare request']:5.2f}x")
+    print(f"  / one bare httpx2 request             {request / figures['bare request']:5.2f}x   (budget 1.15x)")
     print(f"  beyond python -c pass           {(request - figures['bare']) * 1000:7.1f} ms   (budget 250 ms)")
-    for name, size in sizes.items():
-        print(f"first request, {name:<6}         {size:7} bytes, about {size / BYTES_PER_TOKEN:,.0f} tokens")
+    print(f"a whole run, processor        {figures['processor'] * 1000:7.1f} ms")
+    print(f"  / one bare httpx2 request             {figures['processor'] / figures['bare processor']:5.2f}x")
+    for name in ("native", "xml"):
+        server = FirstRequest()
+        run(folder, server, "-p", "say ok", "--tool-protocol", name)
+        tokens = server.size / BYTES_PER_TOKEN
+        print(f"first request, {name:<6}         {server.size:7} bytes, about {tokens:,.0f} tokens")
+
+
+def steps(folder: Path) -> None:
+    """Print how long the next request takes, after the end of a reply and after the result of its call.
+
+    The call reads a line of a file. That its result is in the log is what the program says of it on its output.
+    """
+    (folder / "lines.txt").write_text("".join(f"value_{number} = compute({number})\n" for number in range(STEPS)))
+    server = Steps(STEPS)
+    process = start_with(
+        folder, server, "-p", "read every line", "--max-steps", str(2 * STEPS), "--output-format", "stream-json"
+    )
+    finished = [time.perf_counter() for line in process.stdout or () if b'"ASSEMBLING_CONTEXT"' in line][1:]
+    process.wait()
+    if len(finished) < STEPS:
+        print(f"the run ended after {len(finished)} calls")
+        return
+    after_result = [arrived - result for arrived, result in zip(server.arrived[1:], finished, strict=False)]
+    print("until the next request, at steps   " + " ".join(f"{step:>10}" for step in AT))
+    for what, gaps in (("from the result of a call", after_result), ("from the end of a reply", server.gaps[1:])):
+        found = [statistics.median(gaps[step - 10 : step + 10]) for step in AT]
+        shown = " ".join(f"{gap * 1000:7.2f} ms" for gap in found)
+        print(f"  {what:<32} {shown}   {found[-1] / found[0]:5.2f}x, {found[1] / found[0]:5.2f}x of step {AT[0]}")
+    print("  (budget from the result: 3 ms, at step 1,000 at most 1.3x)")
+    print(f"  the last request had {server.size:,} bytes")
+
+
+def main() -> None:
+    """Print the figures."""
+    for part in (start, steps):
+        with tempfile.TemporaryDirectory() as temporary:
+            part(Path(temporary))
 
 
 if __name__ == "__main__":

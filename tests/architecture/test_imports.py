@@ -17,11 +17,26 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "treadle"
 DRIVER = (sys.executable, str(Path(__file__).with_name("modules_driver.py")))
 SURFACES = ("prompt_toolkit", "rich", "textual", "pygments")
-LIBRARIES = ("anthropic", "openai", "google", "botocore", "mcp", "tree_sitter", "playwright", "keyring", "rapidfuzz")
+LIBRARIES = (
+    "httpx2",
+    "anthropic",
+    "openai",
+    "google",
+    "botocore",
+    "mcp",
+    "tree_sitter",
+    "playwright",
+    "keyring",
+    "rapidfuzz",
+)
 SETTINGS = ("tomllib", "tomlkit", "configparser", "platformdirs")
-WHILE_WORKING = ("sqlite3.dump", "charset_normalizer", "treadle.policy.decide", "treadle.editing")
+WHILE_WORKING = ("sqlite3.dump", "charset_normalizer", "treadle.policy", "treadle.editing", "treadle.parsing")
 LATE = (*SURFACES, *LIBRARIES, *SETTINGS, *WHILE_WORKING)
 """What the first request needs nothing of; a name stands for what is below it, too."""
+
+
+MOST_MODULES = 180
+"""Modules of our own that the first request may load: each takes a third of a millisecond."""
 
 
 class Start:
@@ -46,11 +61,12 @@ async def start(request: pytest.FixtureRequest, tmp_path: Path) -> Start:
 
 
 async def test_the_first_request_needs_little(start: Start) -> None:
-    assert "httpx2" in start.modules
+    assert "httpcore2" in start.modules
     late = [name for name in start.modules if any(f"{name}.".startswith(f"{one}.") for one in LATE)]
     assert sorted(late) == []
     assert [name for name in start.programs if name != "rg"] == []  # the list of files is part of it
     assert len(start.programs) == 1
+    assert len([name for name in start.modules if name.partition(".")[0] == "treadle"]) <= MOST_MODULES
 
 
 async def test_no_class_on_the_start_path_is_built_by_a_decorator(start: Start) -> None:
@@ -64,6 +80,14 @@ def test_the_first_paint_needs_neither_the_painter_nor_the_edit_engine() -> None
     late = ("rich", "pygments", "rapidfuzz", "treadle.editing", "treadle.policy.shell", *LIBRARIES)
     assert sorted(name for name in loaded if any(f"{name}.".startswith(f"{one}.") for one in late)) == []
     assert built_by_a_decorator(loaded) == []
+
+
+@pytest.mark.parametrize("words", [["--help"], ["sessions", "--help"], ["--version"]])
+def test_help_is_written_without_the_program(words: list[str]) -> None:
+    code = f"import sys; from treadle.__main__ import _run; sys.argv[1:] = {words}; _run(); print(*sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    late = {"msgspec", "asyncio", "sqlite3", "treadle.protocol.errors", "treadle.app.compose"}
+    assert late & set(ended.stdout.splitlines()[-1].split()) == set()
 
 
 def built_by_a_decorator(modules: Iterable[str]) -> list[str]:

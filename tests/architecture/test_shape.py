@@ -19,13 +19,21 @@ CATCHES_EVERYTHING = {
 }
 IMPORTS_LATE = {
     "__main__.py": "--version loads nothing",
+    "engine/perform.py": "what reads replies is loaded when the request has left",
+    "providers/anthropic_messages.py": "what reads replies is loaded when the request has left",
+    "providers/catalogue.py": "a name that there is not is rare",
     "protocol/codec.py": "events of older versions are rare",
     "protocol/stored.py": "logs of older versions are rare",
     "providers/connect.py": "one wire API is loaded, not all",
+    "providers/connections.py": "one of two libraries is loaded",
     "providers/event_json.py": "an event that is no strict JSON is rare",
+    "providers/http_provider.py": "what reads replies is loaded when the request has left",
+    "providers/model_data.py": "a name that there is not is rare",
     "providers/waits.py": "a date that says when to try again is rare",
+    "store/opening.py": "a log that has to be recovered is rare",
     "tools/browser_action.py": "Playwright is an extra, loaded with the first page",
     "tools/apply_patch.py": "the edit engine is loaded with the first edit",
+    "tools/catalogue.py": "each tool is loaded with its first call",
     "tools/replace_in_file.py": "the edit engine is loaded with the first edit",
     "tools/write_to_file.py": "the edit engine is loaded with the first edit",
     "tools/outlines.py": "the grammars are loaded for outlines only",
@@ -39,6 +47,9 @@ IMPORTS_LATE = {
     "workspace/encodings.py": "guessing an encoding is rare",
     "workspace/extract.py": "readers of documents are loaded for documents only",
     "workspace/guard.py": "runs alone, with what its one job needs",
+    "workspace/launcher.py": "what runs commands is loaded with the first command",
+    "workspace/search.py": "the first request lists files, and searches nothing",
+    "workspace/seen.py": "the first request has seen no file",
 }
 """Besides `app` and `cli`; each with its reason."""
 

@@ -1,6 +1,7 @@
 """What becomes of a reply: its calls, its message, and what the model made up."""
 
 from collections.abc import AsyncGenerator, Sequence
+from functools import cache
 
 import pytest
 
@@ -66,7 +67,7 @@ async def finished(pieces: Sequence[StreamEvent], protocol: ToolProtocol) -> tup
         attempt=1,
         provider=Script([*pieces, StreamStop(reason=ReplyStop.END_TURN, usage=Usage())]),
         request=ModelRequest(id="r", model="m", system="", messages=()),
-        reader=ReplyReader(TOOLS, protocol, step=1, attempt=1),
+        reader=cache(lambda: ReplyReader(TOOLS, protocol, step=1, attempt=1)),
         price=lambda _: None,
         chance=lambda: 0.0,
         redact=str,

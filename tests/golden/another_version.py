@@ -52,6 +52,9 @@ def _rewrite(file: Path, change: ast.NodeTransformer) -> None:
     file.write_text(ast.unparse(ast.fix_missing_locations(tree)), encoding="utf-8")
 
 
+PATTERNS = ("regex", "re.compile")
+
+
 class _Words(ast.NodeTransformer):
     """Replaces each text that reads like prose; docstrings, patterns and names stay."""
 
@@ -59,7 +62,7 @@ class _Words(ast.NodeTransformer):
         return node if isinstance(node.value, ast.Constant) else self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        return node if ast.unparse(node.func).startswith("re.") else self.generic_visit(node)
+        return node if ast.unparse(node.func) in PATTERNS else self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         if isinstance(node.value, str) and " " in node.value.strip() and any(map(str.isalpha, node.value)):

@@ -8,8 +8,8 @@ from tests.providers.support import APIS
 
 from treadle.protocol.models import StreamStop
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.failures import CallFailedError
 from treadle.providers.sse import SseEvent
+from treadle.providers.wire import CallFailedError
 
 KEYS = {
     "anthropic": "type index message usage content_block delta text thinking signature partial_json input id name "

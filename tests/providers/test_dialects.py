@@ -25,9 +25,9 @@ from treadle.protocol.models import (
 )
 from treadle.protocol.tools import ToolSpec
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.failures import CallFailedError
-from treadle.providers.pieces import Pieces
+from treadle.providers.pieces import Pieces, UsedIds
 from treadle.providers.sse import SseEvent
+from treadle.providers.wire import CallFailedError
 
 PLACE = Endpoint(name="acme", base_url="https://api.example.org/v1")
 LIST = ToolSpec(
@@ -333,7 +333,7 @@ async def test_the_halves_of_a_character_are_joined(halves: tuple[str, str]) -> 
 
 def test_a_half_whose_other_one_never_comes_is_replaced_and_everything_can_be_stored() -> None:
     half = b'{"choices":[{"delta":{"content":"a\\ud83d","reasoning_details":[{"type":"x","text":"\\ud83d"}]}}]}'
-    reader, pieces = APIS["chat"][0](PLACE).reader(), Pieces(())
+    reader, pieces = APIS["chat"][0](PLACE).reader(), Pieces(frozenset())
     read = [one for data in (half, b"[DONE]") for one in reader.read(SseEvent("", data))]
     found = [mended for one in read for mended in pieces.mend(one)]
     assert "".join(one.text for one in found if isinstance(one, StreamText)) == "a\ufffd"
@@ -345,10 +345,22 @@ def test_a_half_whose_other_one_never_comes_is_replaced_and_everything_can_be_st
 
 def test_an_id_that_the_conversation_has_already_is_dropped() -> None:
     before = (called("call_0"), Message(role=Role.USER, content=(Text(text="Go on."),)))
-    pieces = Pieces(before)
+    pieces = Pieces(UsedIds().of(before))
     started = [StreamCallStart(index=n, name="x", wire_id=one) for n, one in enumerate(["call_0", "new", "new", ""])]
     found = [one for start in started for one in pieces.mend(start)]
     assert [one.wire_id for one in found if isinstance(one, StreamCallStart)] == ["", "new", "", ""]
+
+
+def test_used_ids_follow_a_conversation_that_goes_on_or_is_another() -> None:
+    first, second, other = called("a"), called("b"), called("c")
+    ids = UsedIds()
+    assert ids.of((first,)) == {"a"}
+    assert ids.of((first, second)) == {"a", "b"}
+    held = ids.of((first, second))
+    assert ids.of((other,)) == {"c"}
+    assert held == {"a", "b"}  # another conversation takes nothing from one that is still read
+    assert ids.of((first, second)) == {"a", "b"}
+    assert ids.of(()) == set()
 
 
 def of_stream(value: dict[str, Any], reply: str) -> dict[str, Any]:

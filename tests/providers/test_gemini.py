@@ -24,10 +24,10 @@ from treadle.protocol.models import (
     Usage,
 )
 from treadle.providers.endpoint import Endpoint, Quirks
-from treadle.providers.failures import CallFailedError
 from treadle.providers.gemini import UNSIGNED, Gemini
 from treadle.providers.gemini_arguments import PartialArgument, add_argument
 from treadle.providers.sse import SseEvent
+from treadle.providers.wire import CallFailedError
 
 PLACE = Endpoint(name="google", base_url="https://g.example/v1beta", api_key="k")
 SOURCE = "gemini:google"

@@ -22,9 +22,9 @@ from treadle.protocol.models import (
     Usage,
 )
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.failures import CallFailedError
 from treadle.providers.openai_responses import OpenAIResponses
 from treadle.providers.sse import SseEvent
+from treadle.providers.wire import CallFailedError
 
 PLACE = Endpoint(name="acme", base_url="https://api.example.org/v1", api_key="k")
 SOURCE = "openai_responses:acme"

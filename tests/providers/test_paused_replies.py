@@ -16,7 +16,7 @@ from treadle.protocol.models import (
     StreamThinkingDone,
     Usage,
 )
-from treadle.providers.http_provider import MOST_PARTS
+from treadle.providers.http_replies import MOST_PARTS
 
 USE = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}}
 FOUND = {

@@ -33,8 +33,8 @@ from treadle.protocol.models import (
     StreamThinkingDone,
 )
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.failures import CallFailedError
 from treadle.providers.framing import EventDecoder
+from treadle.providers.wire import CallFailedError
 
 PLACE = Endpoint(name="x", base_url="http://x")
 ALL = list(recordings())

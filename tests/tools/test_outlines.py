@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.tools.calls import call, text
 
 from treadle.protocol.errors import ToolError
-from treadle.tools import outlines
+from treadle.tools import declarations, outlines
 from treadle.tools.outlines import GRAMMARS, grammar_for, is_ready, outline
 from treadle.tools.python_outline import python_definitions
 from treadle.workspace.workspace import Workspace
@@ -193,6 +193,10 @@ def test_every_language_has_an_example_here() -> None:
     assert {grammar_for(name) for name in _SOURCES} == set(GRAMMARS)
 
 
+def test_the_tool_names_every_language_that_there_is_a_grammar_for() -> None:
+    assert tuple(dict.fromkeys(grammar.name for grammar in GRAMMARS)) == declarations.LANGUAGES
+
+
 def test_without_its_grammar_the_extra_to_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     outlines._parser.cache_clear()
     monkeypatch.setitem(sys.modules, "tree_sitter_javascript", None)
@@ -201,13 +205,12 @@ def test_without_its_grammar_the_extra_to_install_is_named(monkeypatch: pytest.M
 
 
 async def test_without_the_extra_python_is_outlined_and_the_tool_says_what_is_not(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outlines, "find_spec", lambda name: None)
-    outlines.languages.cache_clear()
-    request.addfinalizer(outlines.languages.cache_clear)
-    assert outlines.languages().startswith("Python. JavaScript, TypeScript, Go, ")
-    assert outlines.languages().endswith("Swift need the extra `code`, which is not installed.")
+    monkeypatch.setattr(declarations, "find_spec", lambda name: None)
+    assert declarations.languages().startswith("Python. JavaScript, TypeScript, Go, ")
+    assert declarations.languages().endswith("Swift need the extra `code`, which is not installed.")
     for name, source in (("a.py", "class A:\n    def f(self): ...\n"), ("a.js", "x"), ("b.js", "x"), ("a.go", "x")):
         Path(workspace.root, name).write_text(source)
     assert await text(workspace, "list_code_definition_names", path=".") == (

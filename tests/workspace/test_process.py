@@ -4,7 +4,9 @@ import asyncio
 import os
 import resource
 import signal
+import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,13 @@ from treadle.workspace.process import Bounds, Command
 from treadle.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
+
+
+def _can_group() -> bool:
+    """Whether a guard can make a control group here: tried by another process, which would stay in it."""
+    program = "from treadle.workspace.meter import Lid; lid = Lid(); print(lid.folder); lid.leave()"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return bool(ended.stdout.strip())
 
 
 async def _run(workspace: Workspace, line: str, seconds: float = 60) -> tuple[str, str]:
@@ -246,6 +255,64 @@ async def test_a_command_whose_guard_is_killed_ends_and_says_so(workspace: Works
     assert command.describe() == "Ended, with an unknown exit status: its guard process was killed."
     assert await until(sleep, 0) == 0
     await command.close()
+
+
+def _groups(pids: Sequence[int]) -> list[str]:
+    """Give the control groups of guards that are there."""
+    return [str(found) for pid in pids for found in Path("/sys/fs/cgroup").glob(f"**/treadle-{pid}")]
+
+
+async def _ready_guard() -> int:
+    """Wait for the guard that is kept ready, and until it waits for an order."""
+    while not (found := [pid for pid in descendants(os.getpid()) if "treadle-" in _group_of(pid)]):
+        await asyncio.sleep(0.01)
+    return found[0]
+
+
+def _group_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cgroup").read_text()
+    except OSError:
+        return ""
+
+
+@pytest.mark.skipif(not _can_group(), reason="no control group can be made")
+async def test_a_ready_guard_is_in_its_control_group_and_the_group_goes_with_it(workspace: Workspace) -> None:
+    command = workspace.launcher.start("true")
+    await command.finish(60)
+    await command.close()
+    ready = await _ready_guard()
+    assert (_groups([command.pid]), len(_groups([ready]))) == ([], 1)
+    used = workspace.launcher.start("cat /proc/self/cgroup")
+    await used.finish(60)
+    assert (used.pid, f"treadle-{ready}" in used.take_output()) == (ready, True)
+    await used.close()
+    unused = await _ready_guard()
+    await workspace.close()
+    assert _groups([ready, unused]) == []
+
+
+@pytest.mark.skipif(not _can_group(), reason="no control group can be made")
+async def test_no_control_group_outlives_treadle_when_it_is_killed(tmp_path: Path) -> None:
+    sleep = lasting()
+    program = (
+        "import asyncio\n"
+        "from treadle.workspace.workspace import open_workspace\n"
+        "async def main():\n"
+        f"    command = open_workspace({str(tmp_path)!r}).launcher.start({sleep!r})\n"
+        "    print(command.pid, flush=True)\n"
+        "    await asyncio.sleep(60)\n"
+        "asyncio.run(main())\n"
+    )
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    guard = int(await process.stdout.readline())
+    assert await until(sleep, 1) == 1
+    assert len(_groups([guard])) == 1
+    process.send_signal(signal.SIGKILL)
+    await process.wait()
+    while _groups([guard]):
+        await asyncio.sleep(0.01)
 
 
 def _numbers(commands: tuple[tuple[int, Command], ...]) -> list[int]:

@@ -45,13 +45,11 @@ from treadle.protocol.models import ModelChoice, Spent, ToolProtocol
 from treadle.protocol.permissions import Allowance, Decision, Mode, Situation, Standing
 from treadle.protocol.tools import Access, Confinement, ToolSpec
 from treadle.store.sqlite import SessionLog, SessionRow, Store
-from treadle.tools.browser_action import BrowserSession, open_chromium
-from treadle.tools.catalogue import builtin_tools
+from treadle.tools.catalogue import builtin_tools, open_browser
 from treadle.workspace.conversation import Conversation
 from treadle.workspace.environment import Surroundings
 from treadle.workspace.file_access import DiskFiles
 from treadle.workspace.jobs import JobBook
-from treadle.workspace.retention import tidy_now
 from treadle.workspace.strays import Strays
 from treadle.workspace.workspace import open_workspace
 
@@ -140,7 +138,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     checklist = ChecklistFile(
         file=data_directory() / "checklists" / f"{parts.row.id}.md", checklist=lambda: track.state.checklist.text
     )
-    browser = BrowserSession(open_chromium)
+    browser = cache(open_browser)
     built_in = builtin_tools(workspace, browser)
     own = own_tools([tool.spec.name for tool in built_in], parts.tools)
     tools: Mapping[str, Tool] = {tool.spec.name: tool for tool in (*built_in, *own.tools)}
@@ -179,12 +177,15 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     )
 
     async def clean_up() -> None:
-        await browser.close()
+        if browser.cache_info().currsize:
+            await browser().close()
         if diagnostics is not None:
             await diagnostics.close()
         await workspace.close()
         await commands.close()
         await parts.models.close()
+        from treadle.workspace.retention import tidy_now
+
         with suppress(StoreError):
             await asyncio.to_thread(tidy_now, outputs(), parts.store.leased())
 

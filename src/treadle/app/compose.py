@@ -1,7 +1,6 @@
 """Opens sessions: which one, in which folder, with which settings, and what the log holds of them."""
 
 import os
-import secrets
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -277,7 +276,7 @@ def check_workspace(path: Path) -> Path:
 def _new_id(now: int) -> str:
     """Ids sort by time; the end keeps two of one millisecond apart."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now / 1000))
-    return f"{stamp}-{secrets.token_hex(3)}"
+    return f"{stamp}-{os.urandom(3).hex()}"
 
 
 def list_sessions(workspace: Path | None) -> list[SessionRow]:

@@ -3,14 +3,17 @@
 import sys
 import traceback
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from treadle.app.places import program_log
 from treadle.app.presentation.words import counted
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.models import ErrorKind, ModelError
-from treadle.store.opening import Mended
-from treadle.store.reading import Damage
 from treadle.workspace.text import visible
+
+if TYPE_CHECKING:
+    from treadle.store.opening import Mended
+    from treadle.store.reading import Damage
 
 _FIXES: dict[ErrorKind, str] = {
     ErrorKind.AUTHENTICATION: "Store another key with `treadle login PROVIDER`; `treadle providers` shows where keys "
@@ -73,7 +76,7 @@ def describe_crash(error: BaseException) -> str:
     return four_lines("Something went wrong inside Treadle.", why, fix)
 
 
-def describe_mended(mended: Mended) -> str:
+def describe_mended(mended: "Mended") -> str:
     """Say what became of a damaged log."""
     lost = f", {len(mended.shortened)} up to the damage" if mended.shortened else ""
     return (
@@ -82,7 +85,7 @@ def describe_mended(mended: Mended) -> str:
     )
 
 
-def damaged_events(damage: Damage, events: int) -> str:
+def damaged_events(damage: "Damage", events: int) -> str:
     """Say what a session goes on without that had so many events."""
     later = counted(events + 1 - damage.first, "event")
     return (

@@ -1,10 +1,9 @@
 """The slash commands of the terminal, in one table for every surface, and how a prompt is told from one."""
 
-import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from types import MappingProxyType
 
+from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Mode
 
 SLASH_COMMANDS = (
@@ -41,8 +40,8 @@ _INSTEAD: Mapping[str, str] = MappingProxyType(
 )
 """Commands that other programs have, and what does it here."""
 
-_WORD = re.compile(r"/[A-Za-z?][\w-]*")
-_SHELL = re.compile(r"![A-Za-z./~]")
+_WORD = regex(r"/[A-Za-z?][\w-]*")
+_SHELL = regex(r"![A-Za-z./~]")
 
 
 def slash_names() -> tuple[str, ...]:
@@ -65,6 +64,8 @@ def nearest_slash(name: str) -> str:
     """Say what is meant by a slash command that there is not, as a sentence; empty when nothing is like it."""
     if name in _INSTEAD:
         return _INSTEAD[name]
+    from difflib import get_close_matches
+
     near = get_close_matches(name.lower(), [*slash_names(), *_INSTEAD], n=1)
     if not near:
         return ""

@@ -1,11 +1,12 @@
 """Lines for people, broken at blanks where the screen ends; what is piped stays as it is."""
 
 import os
-import re
 from typing import Protocol
 from unicodedata import combining, east_asian_width
 
-_FIRST_COLUMN = re.compile(r"\s*(?:[-*•>#~!?] |\d{1,3}[.)] |\w+: |\S+(?: \S+)*? {2,})?")
+from treadle.protocol.patterns import regex
+
+_FIRST_COLUMN = regex(r"\s*(?:[-*•>#~!?] |\d{1,3}[.)] |\w+: |\S+(?: \S+)*? {2,})?")
 """What the continuation of a line is indented by: a bullet, a label, the first column of a list."""
 
 _FENCE = "```"

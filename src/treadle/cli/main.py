@@ -6,11 +6,16 @@ from contextlib import suppress
 from importlib import import_module
 from itertools import takewhile
 from types import MappingProxyType
-from typing import Any
 
 from treadle.cli.parser import CommandParser
 from treadle.cli.task import task_of
-from treadle.protocol.errors import ConfigError, SessionError, TreadleError
+
+TYPE_CHECKING = False
+"""`--help` needs neither the types nor the errors of the program."""
+if TYPE_CHECKING:
+    from typing import Any
+
+    from treadle.protocol.errors import TreadleError
 
 COMMANDS = MappingProxyType(
     {
@@ -70,7 +75,7 @@ def parser_of(name: str) -> CommandParser:
     return parser
 
 
-def _module(name: str) -> Any:
+def _module(name: str) -> "Any":
     return import_module(f"treadle.cli.{name or 'work'}")
 
 
@@ -86,26 +91,33 @@ def _commands() -> str:
 
 
 def _guarded(command: Callable[[], int]) -> int:
-    from treadle.app.exits import Exit
-
     try:
         return command()
     except KeyboardInterrupt:
+        from treadle.app.exits import Exit
+
         return Exit.INTERRUPTED
     except SystemExit as end:
         return int(end.code or 0)
-    except OSError as error:
-        from treadle.cli.streams import is_unwritable
-
-        return _lost(error) if is_unwritable(error) else _crash(error)
-    except TreadleError as error:
-        from treadle.app.report import describe
-
-        return _report(describe(error), _code(error))
-    except ModuleNotFoundError as error:
-        return _report(_describe_missing(error), Exit.FAILED)
     except Exception as error:  # noqa: BLE001 - the end of the program: a person reads this
-        return _crash(error)
+        return _failed(error)
+
+
+def _failed(error: Exception) -> int:
+    from treadle.app.exits import Exit
+    from treadle.app.report import describe
+    from treadle.cli.streams import is_unwritable
+    from treadle.protocol.errors import TreadleError
+
+    match error:
+        case OSError():
+            return _lost(error) if is_unwritable(error) else _crash(error)
+        case TreadleError():
+            return _report(describe(error), _code(error))
+        case ModuleNotFoundError():
+            return _report(_describe_missing(error), Exit.FAILED)
+        case _:
+            return _crash(error)
 
 
 def _crash(error: BaseException) -> int:
@@ -142,6 +154,7 @@ def _describe_missing(error: ModuleNotFoundError) -> str:
     """Say which extra brings what is missing; without one it is a defect like any other."""
     from treadle.app.report import describe, describe_crash
     from treadle.app.reports.extras import extra_of, install_command
+    from treadle.protocol.errors import ConfigError
 
     extra = extra_of(error.name or "")
     if not extra:
@@ -150,8 +163,9 @@ def _describe_missing(error: ModuleNotFoundError) -> str:
     return describe(ConfigError("extra-missing", what, why=str(error), fix=f"Run: {install_command(extra)}"))
 
 
-def _code(error: TreadleError) -> int:
+def _code(error: "TreadleError") -> int:
     from treadle.app.exits import Exit
+    from treadle.protocol.errors import ConfigError, SessionError
 
     match error:
         case ConfigError(code="command-unknown" | "task-unquoted" | "task-sign" | "resume-id"):

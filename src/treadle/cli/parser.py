@@ -3,9 +3,11 @@
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NoReturn
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from _typeshed import SupportsWrite
 
 
@@ -34,7 +36,7 @@ class CommandParser(argparse.ArgumentParser):
             self._refuse(unknown)
         return arguments
 
-    def _refuse(self, unknown: Sequence[str]) -> NoReturn:
+    def _refuse(self, unknown: Sequence[str]) -> "NoReturn":
         from difflib import get_close_matches
 
         word = next((word for word in unknown if word.startswith("-")), unknown[0])

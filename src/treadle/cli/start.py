@@ -20,6 +20,8 @@ def execute(arguments: argparse.Namespace) -> int:
     settings = load_settings(work.flags(arguments))
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if at_terminal or settings.base_url or Models(settings).configured():
-        return work.interactive(arguments)
+        from treadle.cli.working import interactive
+
+        return interactive(arguments)
     sys.stdout.write("No model is configured (docs/configuration.md says how): here is the demo.\n\n")
     return demo.run_demo(ask=True)

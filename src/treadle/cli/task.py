@@ -4,7 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from treadle.protocol.errors import ConfigError
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from treadle.protocol.errors import ConfigError
 
 _MEANT: Mapping[str, str] = MappingProxyType(
     {
@@ -51,13 +53,19 @@ def task_of(words: Sequence[str], commands: Collection[str]) -> str:
     first = words[0]
     if first in commands:
         fix = f"Write: treadle {first}"
-        raise ConfigError("command-unknown", f"The command {first!r} must come first.", why=_NOT_SENT, fix=fix)
+        raise _mistake("command-unknown", f"The command {first!r} must come first.", fix)
     if len(words) == 1 or _nearest(first, commands):
         raise unknown_command(first, commands, why=_NOT_SENT)
     from shlex import quote
 
     fix = f"Write: treadle {quote(' '.join(words))}"
-    raise ConfigError("task-unquoted", "A task is one argument: put it in quotes.", why=_NOT_SENT, fix=fix)
+    raise _mistake("task-unquoted", "A task is one argument: put it in quotes.", fix)
+
+
+def _mistake(code: str, what: str, fix: str, why: str = _NOT_SENT) -> "ConfigError":
+    from treadle.protocol.errors import ConfigError
+
+    return ConfigError(code, what, why=why, fix=fix)
 
 
 def _is_task(word: str, commands: Collection[str]) -> bool:
@@ -66,11 +74,11 @@ def _is_task(word: str, commands: Collection[str]) -> bool:
     return word[-1] in _SENTENCE_ENDS and word[0].isalpha() and not _nearest(word[:-1], commands)
 
 
-def unknown_command(word: str, commands: Collection[str], *, why: str = "") -> ConfigError:
+def unknown_command(word: str, commands: Collection[str], *, why: str = "") -> "ConfigError":
     """Say that there is no such command, and which is the nearest."""
     near = _nearest(word, commands)
     fix = f"Did you mean: treadle {near}" if near else "`treadle --help` lists the commands."
-    return ConfigError("command-unknown", f"There is no command {word!r}.", why=why, fix=fix)
+    return _mistake("command-unknown", f"There is no command {word!r}.", fix, why)
 
 
 def _nearest(word: str, commands: Collection[str]) -> str:
@@ -104,8 +112,8 @@ def check_task(text: str, folder: Path) -> None:
         raise _refused("Files are not attached with @.", fix)
 
 
-def _refused(what: str, fix: str) -> ConfigError:
-    return ConfigError("task-sign", what, why="Nothing was sent to a model.", fix=fix)
+def _refused(what: str, fix: str) -> "ConfigError":
+    return _mistake("task-sign", what, fix, "Nothing was sent to a model.")
 
 
 def _exists(path: Path) -> bool:

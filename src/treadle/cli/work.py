@@ -1,26 +1,17 @@
 """Work on a task in a folder with a model: interactively, or with -p as one task in a script."""
 
 import argparse
-import asyncio
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
-from treadle.cli.task import check_task, task_of
-from treadle.protocol.errors import ConfigError
-from treadle.protocol.models import ToolProtocol
-from treadle.protocol.permissions import Mode
-
+TYPE_CHECKING = False
+"""`--help` is written from here, and loads nothing that it does not need."""
 if TYPE_CHECKING:
-    from treadle.app.compose import Opening
-    from treadle.app.config.settings import Settings
-    from treadle.app.security.trusting import SessionTrust
-    from treadle.protocol.messages import UserContent
-    from treadle.tui.look import Look
+    from collections.abc import Mapping
+    from typing import Any
+
+MODES = ("plan", "ask", "edits", "auto", "full")
+PROTOCOLS = ("native", "xml")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +64,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
     """Add the flags that override settings."""
-    modes, protocols = [mode.value for mode in Mode], [protocol.value for protocol in ToolProtocol]
     parser.add_argument("--directory", "-C", type=Path, default=Path(), metavar="DIR", help="the folder to work in")
     parser.add_argument(
         "--add-dir",
@@ -85,9 +75,9 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the model, such as anthropic/claude-sonnet-4-5")
     parser.add_argument("--base-url", metavar="URL", help="another address for the provider's API")
-    parser.add_argument("--mode", choices=modes, help="how much runs without asking (default: ask)")
+    parser.add_argument("--mode", choices=MODES, help="how much runs without asking (default: ask)")
     parser.add_argument(
-        "--tool-protocol", choices=protocols, help=("how calls are written (default: what the model supports)")
+        "--tool-protocol", choices=PROTOCOLS, help=("how calls are written (default: what the model supports)")
     )
     parser.add_argument(
         "--fallback", metavar="PROVIDER/MODEL", help=("the model that takes over when the first one fails")
@@ -124,7 +114,7 @@ def _positive(text: str) -> int:
     return number
 
 
-def flags(arguments: argparse.Namespace) -> Mapping[str, Any]:
+def flags(arguments: argparse.Namespace) -> "Mapping[str, Any]":
     """Give the settings that were said on the command line."""
     said = {name: getattr(arguments, name) for name in _SETTINGS if getattr(arguments, name) is not None}
     budget = {"session_cost": arguments.max_cost, "session_tokens": arguments.max_tokens}
@@ -143,229 +133,6 @@ def execute(arguments: argparse.Namespace) -> int:
 
         sys.stdout.write(f"treadle {__version__}\n")
         return 0
-    _require_id(arguments)
-    if arguments.attach != "":
-        return _attach(arguments)
-    if arguments.print_task is None:
-        from treadle.cli.main import COMMANDS
+    from treadle.cli.working import work
 
-        return interactive(arguments, task_of(arguments.task, COMMANDS))
-    if arguments.task:
-        raise ConfigError(
-            "task-twice",
-            "There are two tasks.",
-            why=f"-p has one, and {' '.join(arguments.task)!r} follows it.",
-            fix="Give it with -p, or without -p for an interactive session; quote it if it has spaces.",
-        )
-    return asyncio.run(_headless(arguments, _task(arguments)))
-
-
-def _require_id(arguments: argparse.Namespace) -> None:
-    """Raise `ConfigError` for `--resume` without an id where nobody can choose one."""
-    if arguments.resume is None and (arguments.print_task is not None or not _on_terminal()):
-        raise ConfigError(
-            "resume-id",
-            "--resume needs the id of a session here.",
-            why="It can be chosen from a list only in an interactive session on a terminal.",
-            fix="`treadle sessions` lists the sessions with their ids.",
-        )
-
-
-def _on_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty()
-
-
-def _task(arguments: argparse.Namespace) -> str:
-    text = sys.stdin.read() if arguments.print_task == "-" else arguments.print_task
-    if text.strip() or arguments.resume or arguments.go_on:
-        return str(text.strip())
-    raise ConfigError(
-        "task-empty",
-        "The task is empty.",
-        why="Standard input was empty." if arguments.print_task == "-" else "-p got no text.",
-        fix='Say what to do: treadle -p "..."',
-    )
-
-
-async def _headless(arguments: argparse.Namespace, task: str) -> int:
-    from treadle.app.compose import open_session
-    from treadle.headless.main import OutputFormat, run_headless
-
-    check_task(task, arguments.directory)
-    content = _content(arguments, task)
-    live = await open_session(_opening(arguments, _session_trust(arguments), user_present=False))
-    return await run_headless(live, content, OutputFormat(arguments.output_format))
-
-
-def _content(arguments: argparse.Namespace, task: str) -> "tuple[UserContent, ...]":
-    """Give the task as a message: its text, and what goes along."""
-    from treadle.app.session.attachments import attach
-    from treadle.protocol.messages import Text
-
-    return (*((Text(text=task),) if task else ()), *attach(arguments.file))
-
-
-def interactive(arguments: argparse.Namespace, task: str = "") -> int:
-    """Open the terminal surface."""
-    if not _on_terminal():
-        raise _no_terminal()
-    check_task(task, arguments.directory)
-    content = _content(arguments, task)
-    from treadle.app.config.settings import load_settings
-    from treadle.tui.look import prepared_terminal
-
-    settings = load_settings(flags(arguments))
-    with prepared_terminal(settings) as look:
-        if arguments.resume is None:
-            folder = arguments.directory.expanduser().resolve()
-            if not (chosen := _chosen_session(folder, look)):
-                return 0
-            _go_to(arguments, chosen, folder)
-        code = _with_model(arguments, content, look)
-    if code is not None:
-        return code
-    from treadle.cli.demo import run_demo
-
-    return run_demo(ask=True)
-
-
-def _attach(arguments: argparse.Namespace) -> int:
-    """Join a session that is open elsewhere."""
-    if arguments.print_task is not None or arguments.task:
-        raise ConfigError(
-            "attach-task",
-            "--attach takes no task.",
-            why="It joins a session that has its own.",
-            fix="Attach without a task and type it there, or continue the session with --resume ID -p TASK.",
-        )
-    if not _on_terminal():
-        raise _no_terminal()
-    from treadle.app.config.settings import load_settings
-    from treadle.tui.look import prepared_terminal
-
-    settings, folder = load_settings(flags(arguments)), arguments.directory.expanduser().resolve()
-    with prepared_terminal(settings) as look:
-        return asyncio.run(_attached(arguments.attach or "", folder, settings, look))
-
-
-async def _attached(prefix: str, folder: Path, settings: "Settings", look: "Look") -> int:
-    from treadle.app.attaching import attach_session
-    from treadle.tui.main import run_interactive
-
-    async with await attach_session(prefix, folder, settings) as remote:
-        return await run_interactive(remote, look, kept=False)
-
-
-def _no_terminal() -> ConfigError:
-    return ConfigError(
-        "no-terminal",
-        "The interactive session needs a terminal.",
-        why="Standard input or output is not one.",
-        fix='For one task in a script: treadle -p "..."',
-    )
-
-
-def _with_model(arguments: argparse.Namespace, content: "tuple[UserContent, ...]", look: "Look") -> int | None:
-    """Open the session, with a model that is chosen first where there is none; None: the person wants the demo."""
-    try:
-        return _open(arguments, content, look)
-    except ConfigError as error:
-        if error.code != "no-provider":
-            raise
-    from treadle.app.config.settings import load_settings
-    from treadle.cli.first_model import first_model
-
-    arguments.model = first_model(load_settings(flags(arguments)), look)
-    return _open(arguments, content, look) if arguments.model else None
-
-
-def _open(arguments: argparse.Namespace, content: "tuple[UserContent, ...]", look: "Look") -> int:
-    """Work in the session, and then in those that are chosen in its place."""
-    opening = _opening(arguments, _asked_trust(arguments, look), user_present=True)
-    code, following = asyncio.run(_interactive(opening, content, look))
-    while following:
-        same_folder = _go_to(arguments, following, opening.workspace)
-        trust = opening.trust if same_folder and opening.trust is not None else _asked_trust(arguments, look)
-        # It is continued as it was, whatever the command line says of the first one.
-        opening = replace(_opening(arguments, trust, user_present=True), given=frozenset())
-        code, following = asyncio.run(_interactive(opening, (), look))
-    return code
-
-
-def _chosen_session(folder: Path, look: "Look") -> str:
-    """Let the person choose a session; gives its id, empty where they chose none."""
-    from treadle.tui.choosing import choose_session
-
-    return asyncio.run(choose_session(folder, look))
-
-
-def _go_to(arguments: argparse.Namespace, session: str, folder: Path) -> bool:
-    """Name the session to open; gives whether it was in `folder`. Only that is trusted where `--trust` was said."""
-    from treadle.app.compose import session_workspace
-
-    arguments.resume, arguments.go_on = session, False
-    same_folder = session_workspace(session) == folder
-    arguments.trust = arguments.trust and same_folder
-    return same_folder
-
-
-async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]", look: "Look") -> tuple[int, str]:
-    """Work in a session; gives the exit code, and the session that is to be opened next, empty for none."""
-    from treadle.app.compose import open_session
-    from treadle.tui.main import run_interactive
-
-    live = await open_session(opening)
-    following: list[str] = []
-    try:
-        async with live:
-            code = await run_interactive(live, look, first_prompt=content, switch=following.append)
-            return code, following[-1] if following and code == 0 else ""
-    finally:
-        if not live.empty:
-            _say_how_to_go_on(live.id)
-
-
-def _say_how_to_go_on(session_id: str) -> None:
-    """Name the session that was left, unless the terminal is gone."""
-    from treadle.app.report import resume_line
-    from treadle.app.wrapping import say
-
-    with suppress(OSError):
-        say(sys.stderr, resume_line(session_id))
-
-
-def _session_trust(arguments: argparse.Namespace) -> "SessionTrust":
-    """Find the folder of the session, and the user's word on it as it was given before or for this run."""
-    from treadle.app.compose import check_workspace, session_workspace
-    from treadle.app.security.trusting import session_trust, trusted_by_variable
-
-    folder = session_workspace(arguments.resume) if arguments.resume else check_workspace(arguments.directory)
-    return session_trust(folder, once=arguments.trust or trusted_by_variable())
-
-
-def _asked_trust(arguments: argparse.Namespace, look: "Look") -> "SessionTrust":
-    """Ask the person about the folder where that is needed; not before there is a model, or a session to go on with."""
-    from treadle.app.compose import last_session
-    from treadle.app.config.settings import load_settings
-    from treadle.app.models.choosing import Models
-    from treadle.cli.trust import settle
-
-    trust = _session_trust(arguments)
-    if arguments.go_on:
-        last_session(trust.workspace)
-    return settle(trust, look) if trust.asks and Models(load_settings(flags(arguments))).configured() else trust
-
-
-def _opening(arguments: argparse.Namespace, trust: "SessionTrust", *, user_present: bool) -> "Opening":
-    from treadle.app.compose import Opening, last_session
-    from treadle.app.config.settings import load_settings
-
-    given = flags(arguments)
-    return Opening(
-        workspace=trust.workspace,
-        settings=load_settings(given, workspace=trust.workspace, trusted=trust.trusted),
-        user_present=user_present,
-        given=frozenset(given),
-        resume=last_session(trust.workspace) if arguments.go_on else arguments.resume,
-        trust=trust,
-    )
+    return work(arguments)

@@ -1,6 +1,5 @@
 """The task's checklist: Markdown that the model and the user both write, merged so that neither loses a word."""
 
-import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
@@ -8,6 +7,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.protocol.patterns import regex
 from treadle.protocol.tools import ToolSpec
 
 PROGRESS = "task_progress"
@@ -18,7 +18,7 @@ _PROGRESS_SCHEMA = {"type": "string"}
 REMIND_AFTER = 6
 """Model calls without an update after which the model is reminded, and again after as many."""
 
-_ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,3}[.)])[ \t]+\[(?P<mark>[ xX]?)\](?:[ \t]+(?P<text>.*))?")
+_ITEM = regex(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,3}[.)])[ \t]+\[(?P<mark>[ xX]?)\](?:[ \t]+(?P<text>.*))?")
 _INDENT = 2
 _DEEPEST = 5
 _MOST_ITEMS = 100

@@ -1,10 +1,10 @@
 """What the model still knows after older messages left the prompt: facts of the session, in its own words nowhere."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from treadle.context.shorten import shorten
 from treadle.protocol.base import Record
+from treadle.protocol.patterns import regex
 from treadle.protocol.tools import FileChange
 
 _KEPT_RUNS = 4
@@ -14,7 +14,7 @@ _MOST_REQUEST = 500
 _MOST_REQUESTS = 20
 _MOST_FILES = 60
 
-_CHECK = re.compile(
+_CHECK = regex(
     r"\b(tests?|pytest|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|check|lint|ruff|mypy|pyright|eslint|tsc"
     r"|build|compile|cargo|gradle|mvn|make)\b"
 )

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from treadle.context.xml import render_call
 from treadle.protocol.models import ToolProtocol
+from treadle.protocol.patterns import regex
 from treadle.protocol.tools import ToolSpec
 
 _RULES = """# Rules of the project
@@ -16,7 +17,7 @@ Each block holds the rules of one file. Follow them unless the user or the text 
 their block."""
 
 _GAP = r"[\s\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]*"
-_MARK = re.compile(rf"[<\u2039\u27e8\u3008\ufe64\uff1c]{_GAP}/?{_GAP}" + _GAP.join("rules"), re.IGNORECASE)
+_MARK = regex(rf"[<\u2039\u27e8\u3008\ufe64\uff1c]{_GAP}/?{_GAP}" + _GAP.join("rules"), re.IGNORECASE)
 """What a reader may take for the beginning or the end of a block, also with invisible characters in it."""
 
 

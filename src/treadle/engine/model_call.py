@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
 from treadle.engine.ports import Provider
-from treadle.engine.reader import ReplyReader
 from treadle.protocol.events import CallProposed, EventData, ReplyFailed, ReplyFinished
 from treadle.protocol.messages import Message, Text, ToolUse
 from treadle.protocol.models import (
@@ -22,15 +22,18 @@ from treadle.protocol.models import (
 )
 from treadle.protocol.notifications import Notification
 
+if TYPE_CHECKING:
+    from treadle.engine.reader import ReplyReader
+
 
 class ModelCall(Struct, frozen=True, kw_only=True):
-    """One attempt at one step's model call."""
+    """One attempt at one step's model call; `reader` gives the one reader of its reply, made when something comes."""
 
     step: int
     attempt: int
     provider: Provider
     request: ModelRequest
-    reader: ReplyReader
+    reader: "Callable[[], ReplyReader]"
     price: Callable[[Usage], float | None]
     chance: Callable[[], float]
     redact: Callable[[str], str]
@@ -43,7 +46,7 @@ async def call_model(
     try:
         end = await _stream(call, post, publish)
     except asyncio.CancelledError:
-        post(cancelled_reply(call.step, call.attempt, call.reader.partial()))
+        post(cancelled_reply(call.step, call.attempt, call.reader().partial()))
         raise
     post(end)
 
@@ -67,17 +70,17 @@ async def _stream(
     async with aclosing(call.provider.stream(call.request)) as stream:
         async for item in stream:
             if isinstance(item, StreamStop):
-                pass_on([*call.reader.finish()])
+                pass_on([*call.reader().finish()])
                 return _finished(call, item)
             if isinstance(item, StreamFailure):
                 return _failed(call, item.error, item.usage)
-            pass_on([*call.reader.feed(item)])
+            pass_on([*call.reader().feed(item)])
     error = ModelError(kind=ErrorKind.MALFORMED_STREAM, message="The stream ended before the reply was complete.")
     return _failed(call, error, Usage())
 
 
 def _finished(call: ModelCall, stop: StreamStop) -> ReplyFinished | ReplyFailed:
-    message = call.reader.message()
+    message = call.reader().message()
     if not _says_something(message) and stop.reason is not ReplyStop.REFUSAL:
         error = ModelError(kind=ErrorKind.EMPTY_REPLY, message="The model sent an empty reply.")
         return _failed(call, error, stop.usage)
@@ -88,7 +91,7 @@ def _finished(call: ModelCall, stop: StreamStop) -> ReplyFinished | ReplyFailed:
         stop=stop.reason,
         usage=stop.usage,
         cost=call.price(stop.usage) if stop.usage.context_tokens else None,
-        hint=call.reader.hint(),
+        hint=call.reader().hint(),
     )
 
 

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from functools import partial
-from typing import Protocol, assert_never
+from functools import cache, partial
+from typing import TYPE_CHECKING, Protocol, assert_never
 
 from treadle.context.reader import TranscriptReader
 from treadle.engine import tool_call
@@ -30,7 +30,6 @@ from treadle.engine.effects import (
 )
 from treadle.engine.model_call import ModelCall, call_model, cancelled_reply
 from treadle.engine.ports import Ports, Prepared, RedactedOutput
-from treadle.engine.reader import ReplyReader
 from treadle.engine.requests import (
     Tools,
     build_request,
@@ -74,6 +73,9 @@ from treadle.protocol.models import ErrorKind, ModelError, ModelSpec
 from treadle.protocol.notifications import CallOutput, Notice, Notification
 from treadle.protocol.permissions import Allowance, Situation
 from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, ToolSpec, result_text
+
+if TYPE_CHECKING:
+    from treadle.engine.reader import ReplyReader
 
 _LONGEST_END = 3.0
 """Seconds that cancelled work has to end; then its outcome is posted without it."""
@@ -249,14 +251,20 @@ class Performer:
         offer = offer_now(ports, state, self._tools())
         if not same_offer(offer, self._session.reader.offer):
             await self._session.post(offer)
+        refused = self._refused()
+
+        @cache
+        def reader() -> "ReplyReader":
+            from treadle.engine.reader import ReplyReader  # with all of the parsers: no request waits for that
+
+            return ReplyReader(self._known, state.choice.tool_protocol, step=step, attempt=attempt, refused=refused)
+
         call = ModelCall(
             step=step,
             attempt=attempt,
             provider=ports.provider(state.choice.model),
             request=build_request(ports, state, self._session.reader),
-            reader=ReplyReader(
-                self._known, state.choice.tool_protocol, step=step, attempt=attempt, refused=self._refused()
-            ),
+            reader=reader,
             price=lambda usage: cost(spec, usage),
             chance=ports.chance,
             redact=lambda text: ports.redactor().redact(text),

@@ -1,9 +1,10 @@
 """Names that other agents give to tools and parameters, where what they mean is exactly one of ours."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
+
+from treadle.protocol.patterns import regex
 
 
 def folded(name: str) -> str:
@@ -77,7 +78,7 @@ _ROOT = frozenset({"search_files", "list_files"})
 _EDITORS = frozenset({"strreplaceeditor", "strreplacebasededittool"})
 _EDITOR_COMMANDS = {"view": "read_file", "create": "write_to_file", "str_replace": "replace_in_file"}
 _APPLY = frozenset({"apply_patch", "applypatch"})
-_QUALIFIED = re.compile(r"(?:[\w.-]{0,64}[.:/])?([A-Za-z_][\w-]{0,63})(?::[0-9]{1,4})?")
+_QUALIFIED = regex(r"(?:[\w.-]{0,64}[.:/])?([A-Za-z_][\w-]{0,63})(?::[0-9]{1,4})?")
 _MARKS = ("-------", "<<<<<<<", "=======", "+++++++", ">>>>>>>")
 
 
@@ -101,7 +102,8 @@ def aliases_of(parameters: tuple[str, ...]) -> Mapping[str, str]:
     return {other: name for other, name in found.items() if other not in twice}
 
 
-def written_aliases(parameters: tuple[str, ...]) -> dict[str, str]:
+@lru_cache(maxsize=256)
+def written_aliases(parameters: tuple[str, ...]) -> Mapping[str, str]:
     """Map the names that may stand in a tag for these parameters, spelt as others do, to the parameters."""
     known = {**aliases_of(parameters), folded(_APPROVAL): _APPROVAL}
     spelt = [*parameters, OLD, NEW, _APPROVAL]

@@ -1,7 +1,6 @@
 """Values that a model wrote in another form than the schema asks for, where only one reading of them is possible."""
 
 import math
-import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -9,16 +8,17 @@ from typing import Any
 import msgspec
 
 from treadle.parsing.arguments import LARGEST_INTEGER, fits, types_of
+from treadle.protocol.patterns import regex
 
 VERBATIM = frozenset({"content", "diff", "patch", "old_string", "new_string"})
 """Parameters that hold the text of files: only a text is taken for them."""
 
-_INTEGER = re.compile(r"([+-]?[0-9]{1,4000})(?:\.0{0,100})?")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,4000}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+_INTEGER = regex(r"([+-]?[0-9]{1,4000})(?:\.0{0,100})?")
+_NUMBER = regex(r"[+-]?(?:[0-9]{1,4000}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _BOOLEANS = {"true": True, "false": False}
 _NULLS = frozenset({"null", "none"})
-_MORE_THAN_ONE = re.compile(r"\A\s*[\[{]|[,;\n]")
-_BLANK = re.compile(r"\s")
+_MORE_THAN_ONE = regex(r"\A\s*[\[{]|[,;\n]")
+_BLANK = regex(r"\s")
 _SHELLS = frozenset({"bash", "/bin/bash", "/usr/bin/bash", "sh", "/bin/sh"})
 _RUN_LINE = frozenset({"-c", "-lc"})
 

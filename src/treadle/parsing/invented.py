@@ -3,10 +3,12 @@
 import re
 from collections.abc import Sequence
 
+from treadle.protocol.patterns import regex
+
 _LONGEST_HEAD = 400
 """Characters of a line in which the head of a result can end."""
 
-_HEAD_BEGUN = re.compile(r"[ \t]{0,8}(?:[\[<]|\Z)")
+_HEAD_BEGUN = regex(r"[ \t]{0,8}(?:[\[<]|\Z)")
 _OTHER = "\0"
 """Stands for the beginning of a line that is no head."""
 

@@ -4,15 +4,17 @@ import re
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-_NOT_BLANK = re.compile(r"[^ \t\r\n]")
+from treadle.protocol.patterns import regex
+
+_NOT_BLANK = regex(r"[^ \t\r\n]")
 _HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
 _LOW = r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-_WHOLE = re.compile(rf'(?:[^"\\]+|\\[^u]|{_HIGH}{_LOW}|(?!{_HIGH})\\u[0-9a-fA-F]{{4}})*')
-_ESCAPE = re.compile(rf"{_HIGH}{_LOW}|\\u[0-9a-fA-F]{{4}}|\\.", re.DOTALL)
-_BEGUN = re.compile(rf"\\(?:u[0-9a-fA-F]{{0,3}})?|{_HIGH}(?:\\(?:u[0-9a-fA-F]{{0,3}})?)?")
+_WHOLE = regex(rf'(?:[^"\\]+|\\[^u]|{_HIGH}{_LOW}|(?!{_HIGH})\\u[0-9a-fA-F]{{4}})*')
+_ESCAPE = regex(rf"{_HIGH}{_LOW}|\\u[0-9a-fA-F]{{4}}|\\.", re.DOTALL)
+_BEGUN = regex(rf"\\(?:u[0-9a-fA-F]{{0,3}})?|{_HIGH}(?:\\(?:u[0-9a-fA-F]{{0,3}})?)?")
 _SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
-_NESTED_STRING = re.compile(r'(?:[^"\\]+|\\.)*', re.DOTALL)
-_STRUCTURE = re.compile(r'["{}\[\],]')
+_NESTED_STRING = regex(r'(?:[^"\\]+|\\.)*', re.DOTALL)
+_STRUCTURE = regex(r'["{}\[\],]')
 
 
 # Strings, no enum: they are compared for every chunk, and an enum member costs ten times as much (3.11).

@@ -5,8 +5,10 @@ import re
 
 from msgspec import Struct
 
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n]*)", re.MULTILINE)
-_TICKS = re.compile(r"`+")
+from treadle.protocol.patterns import regex
+
+_FENCE = regex(r"^[ \t]*(`{3,}|~{3,})([^\n]*)", re.MULTILINE)
+_TICKS = regex(r"`+")
 
 
 class Place(Struct, frozen=True):

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from treadle.parsing.aliases import folded, near_tool, own_tool
 from treadle.parsing.blocks import ToolGrammar
+from treadle.protocol.patterns import regex
 
 _NAME = r"[A-Za-z_][\w.:-]{0,63}"
-_NAMED = re.compile(rf'"(?:name|tool|tool_name|function|recipient_name)"\s{{0,9}}:\s{{0,9}}"({_NAME})"')
-_WITH_ARGUMENTS = re.compile(r'"(?:arguments|parameters|input|args|params|tool_input)"\s{0,9}:')
+_NAMED = regex(rf'"(?:name|tool|tool_name|function|recipient_name)"\s{{0,9}}:\s{{0,9}}"({_NAME})"')
+_WITH_ARGUMENTS = regex(r'"(?:arguments|parameters|input|args|params|tool_input)"\s{0,9}:')
 _JSON_REACH = 4_000
 """How far into a JSON text the name of its tool is looked for, in characters."""
 
-_MARKUP = re.compile(
+_MARKUP = regex(
     rf"""<(?:antml:)?invoke\s{{1,9}}name=["']?({_NAME})["'>]"""
     rf"""|<function[\s=]{{1,9}}(?:name=)?["']?({_NAME})["'>]"""
     rf"""|<tool_name>\s{{0,9}}({_NAME})\s{{0,9}}</tool_name>"""
@@ -21,7 +22,7 @@ _MARKUP = re.compile(
 )
 """Notations that name the tool in tags of their own."""
 
-_JSON = re.compile(
+_JSON = regex(
     r"<(?:\|?tool_calls?\|?|tool_use|function_calls?|tool_code|\|python_tag\|)>\s*(?=[\[{])"
     r"|\[TOOL_CALLS\]\s*(?=[\[{])"
     r"|<｜tool▁call▁begin｜>"
@@ -31,7 +32,7 @@ _JSON = re.compile(
 )
 """Where JSON may begin that is a call."""
 
-_TAG = re.compile(r"<([A-Za-z_][\w.:-]{1,63})(?=[\s/>])")
+_TAG = regex(r"<([A-Za-z_][\w.:-]{1,63})(?=[\s/>])")
 _ENDS = (">", "}", "]", "`")
 """How a text ends that ends with a call."""
 

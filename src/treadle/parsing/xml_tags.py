@@ -7,10 +7,11 @@ from msgspec import Struct
 
 from treadle.parsing.aliases import NEW, OLD
 from treadle.parsing.blocks import ToolGrammar
+from treadle.protocol.patterns import regex
 
-NOT_BLANK = re.compile(r"[^ \t\r\n]")
-ANY_TAG = re.compile(r"<([A-Za-z_][\w.-]{0,63})>")
-_ANY_TAG_BEGUN = re.compile(r"<(?:[A-Za-z_][\w.-]{0,63})?\Z")
+NOT_BLANK = regex(r"[^ \t\r\n]")
+ANY_TAG = regex(r"<([A-Za-z_][\w.-]{0,63})>")
+_ANY_TAG_BEGUN = regex(r"<(?:[A-Za-z_][\w.-]{0,63})?\Z")
 
 
 class BegunTags(Struct, frozen=True):

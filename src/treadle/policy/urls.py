@@ -1,12 +1,13 @@
 """Rules for URLs that can be checked without the network: scheme, form, and where the host is."""
 
 import ipaddress
-import re
 from collections.abc import Iterable
 from enum import StrEnum
 from urllib.parse import urlsplit
 
 from msgspec import Struct
+
+from treadle.protocol.patterns import regex
 
 
 class HostKind(StrEnum):
@@ -37,8 +38,8 @@ _METADATA_NAMES = (
 )
 _METADATA_ADDRESSES = ("100.100.100.200", "192.0.0.192", "fd00:ec2::254")
 _PRIVATE_ENDINGS = (".internal", ".local", ".localdomain", ".lan", ".intranet", ".corp", ".home.arpa", ".svc")
-_NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
-_EMBEDDED_ADDRESS = re.compile(r"(\d{1,3}[.-]){3}\d{1,3}")
+_NUMBER = regex(r"0[xX][0-9a-fA-F]*|[0-9]+")
+_EMBEDDED_ADDRESS = regex(r"(\d{1,3}[.-]){3}\d{1,3}")
 _WILDCARD_DNS = ("nip.io", "sslip.io", "xip.io", "localtest.me", "lvh.me", "traefik.me")
 
 

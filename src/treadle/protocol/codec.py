@@ -1,6 +1,6 @@
 """The one JSON codec."""
 
-import re
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -8,16 +8,30 @@ import msgspec
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import SCHEMA_VERSION, EventData, Source
 from treadle.protocol.notifications import Notification
+from treadle.protocol.patterns import regex
 
 T = TypeVar("T")
 
-_HALF = re.compile("[\ud800-\udfff]")
-_HALF_OR_BACKSLASH = re.compile(rf"{_HALF.pattern}|\\")
+_HALF = regex("[\ud800-\udfff]")
+_HALF_OR_BACKSLASH = regex(rf"{_HALF.pattern}|\\")
 
 _encoder = msgspec.json.Encoder(order="deterministic")
-_data_decoder: msgspec.json.Decoder[EventData] = msgspec.json.Decoder(EventData)
-_source_decoder = msgspec.json.Decoder(Source)
-_notification_decoder: msgspec.json.Decoder[Notification] = msgspec.json.Decoder(Notification)
+
+
+@cache
+def _data_decoder() -> "msgspec.json.Decoder[EventData]":
+    """Make the decoder when something is read: to look through so many types takes milliseconds."""
+    return msgspec.json.Decoder(EventData)
+
+
+@cache
+def _source_decoder() -> "msgspec.json.Decoder[Source]":
+    return msgspec.json.Decoder(Source)
+
+
+@cache
+def _notification_decoder() -> "msgspec.json.Decoder[Notification]":
+    return msgspec.json.Decoder(Notification)
 
 
 def encode(value: object) -> bytes:
@@ -76,7 +90,7 @@ def decode_data(raw: bytes, version: int = SCHEMA_VERSION) -> EventData:
             fix="Update Treadle to open it.",
         )
     try:
-        return _data_decoder.decode(raw if version == SCHEMA_VERSION else _alone(raw, version))
+        return _data_decoder().decode(raw if version == SCHEMA_VERSION else _alone(raw, version))
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise damaged("An event of the log cannot be read.", str(error)) from error
 
@@ -84,7 +98,7 @@ def decode_data(raw: bytes, version: int = SCHEMA_VERSION) -> EventData:
 def decode_source(raw: bytes) -> Source:
     """Decode where an event came from; raises `StoreError`."""
     try:
-        return _source_decoder.decode(raw)
+        return _source_decoder().decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise damaged("The source of an event of the log cannot be read.", str(error)) from error
 
@@ -105,7 +119,7 @@ def damaged(what: str, why: str) -> StoreError:
 
 def decode_notification(raw: bytes) -> Notification:
     """Decode a notification, for surfaces in another process."""
-    return _notification_decoder.decode(raw)
+    return _notification_decoder().decode(raw)
 
 
 def schemas() -> dict[str, dict[str, Any]]:

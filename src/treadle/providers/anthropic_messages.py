@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from itertools import islice, pairwise
-from typing import Any, NamedTuple, assert_never
+from typing import TYPE_CHECKING, Any, NamedTuple, assert_never
 from urllib.parse import quote
 
 from treadle.protocol.messages import (
@@ -20,13 +20,14 @@ from treadle.protocol.messages import (
     ToolUse,
 )
 from treadle.protocol.models import ModelRequest
+from treadle.protocol.patterns import regex
 from treadle.protocol.tools import ToolSpec
-from treadle.providers.anthropic_reader import API, AnthropicReader
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.framing import SSE
 from treadle.providers.web_search import ANTHROPIC_TOOL, kept_blocks
 from treadle.providers.wire import HttpCall, MessageCache, ToolCache, dump, effort, origin, own_data
 
+API = "anthropic_messages"
 VERSION = "2023-06-01"
 DEFAULT_MAX_TOKENS = 8192
 MIN_THINKING = 1024
@@ -37,8 +38,15 @@ MARKED_MESSAGES = 2
 _UNSETTLED = 8
 """Messages at the end that are written anew for each request: they may be merged or marked."""
 
-_VERSION = re.compile(r"claude-[a-z]+-(\d+)(?:[-.](\d{1,2})(?!\d))?")
-_CALL_ID = re.compile(r"[A-Za-z0-9_-]+")
+if TYPE_CHECKING:
+    from treadle.providers.anthropic_reader import AnthropicReader
+
+_VERSION = regex(r"claude-[a-z]+-(\d+)(?:[-.](\d{1,2})(?!\d))?")
+_CALL_ID = regex(r"[A-Za-z0-9_-]+")
+
+
+_PIECE = 64 * 1024
+"""Bytes above which a text is large."""
 
 
 class _Encoded(NamedTuple):
@@ -88,10 +96,10 @@ class AnthropicMessages:
             parts += [b',"tools":', tools]
         parts.append(b',"messages":[')
         headers = {"anthropic-version": VERSION, **self._endpoint.key_headers("x-api-key")}
-        texts = [*self._begun.texts, *_join(encoded)] or [b""]
-        texts[0] = b"".join((*parts, texts[0]))
-        texts[-1] += b"]}"
-        return HttpCall(url=self._url(request.model), headers=headers, body=b",".join(texts))
+        for number, text in enumerate((*self._begun.texts, *_join(encoded))):
+            parts += [b",", text] if number else [text]
+        parts.append(b"]}")
+        return HttpCall(url=self._url(request.model), headers=headers, body=b"".join(parts))
 
     def _head(self, model: str) -> tuple[bytes, ...]:
         """The beginning of the body: the model, or what Vertex has in its place."""
@@ -119,11 +127,15 @@ class AnthropicMessages:
             or any(first.role is second.role or not second.whole for first, second in pairwise(added))
         ):
             return begun
-        begun.texts.extend(message.whole for message in added)
+        for message in added:
+            begun.texts.append(message.whole)
+            _pack(begun.texts)
         return _Begun(messages[:end], begun.texts)
 
-    def reader(self) -> AnthropicReader:
-        """Begin to read a reply."""
+    def reader(self) -> "AnthropicReader":
+        """Begin to read a reply; the request was written without what does that."""
+        from treadle.providers.anthropic_reader import AnthropicReader
+
         return AnthropicReader(self._endpoint)
 
     def _budget(self, request: ModelRequest, encoded: list[_Encoded]) -> bytes:
@@ -236,6 +248,16 @@ def _join(encoded: list[_Encoded]) -> list[bytes]:
     for index in islice(users, MARKED_MESSAGES):
         parts[index] = _mark(parts[index].removesuffix(b"]}")) + b"]}"
     return parts
+
+
+def _pack(texts: list[bytes]) -> None:
+    """Join the last texts into larger ones: to touch thousands of small ones for each request takes long.
+
+    A text is copied a few times at most until it is part of a large one.
+    """
+    while len(texts) > 1 and len(texts[-2]) < min(_PIECE, 2 * len(texts[-1])):
+        last = texts.pop()
+        texts[-1] = b"%s,%s" % (texts[-1], last)
 
 
 def _merge(first: _Encoded, second: _Encoded) -> _Encoded:

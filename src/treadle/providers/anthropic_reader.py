@@ -20,16 +20,16 @@ from treadle.protocol.models import (
     StreamThinkingDone,
     Usage,
 )
+from treadle.providers.anthropic_messages import API
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.event_json import JsonEvents
-from treadle.providers.failures import CallFailedError, from_problem, started_over
+from treadle.providers.failures import from_problem, started_over
 from treadle.providers.problems import problem_of
 from treadle.providers.raw_blocks import RawBlocks
 from treadle.providers.sse import SseEvent
 from treadle.providers.web_search import BLOCKS, SearchReader
-from treadle.providers.wire import HttpCall, ReplyPausedError, count, dump, newer, origin, own_number
+from treadle.providers.wire import CallFailedError, HttpCall, ReplyPausedError, count, dump, newer, origin, own_number
 
-API = "anthropic_messages"
 _STOPS = {
     "end_turn": ReplyStop.END_TURN,
     "stop_sequence": ReplyStop.END_TURN,

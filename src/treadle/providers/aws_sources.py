@@ -9,7 +9,8 @@ import botocore.session
 from treadle.protocol.models import ErrorKind
 from treadle.providers.aws_signature import AwsCredentials
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.failures import CallFailedError, failure
+from treadle.providers.failures import failure
+from treadle.providers.wire import CallFailedError
 
 
 class FetchedCredentials:

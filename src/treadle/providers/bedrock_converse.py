@@ -22,6 +22,7 @@ from treadle.protocol.messages import (
     ToolUse,
 )
 from treadle.protocol.models import ModelRequest
+from treadle.protocol.patterns import regex
 from treadle.protocol.tools import ToolSpec
 from treadle.providers.anthropic_messages import MARKED_MESSAGES, MIN_THINKING, thinks_adaptively
 from treadle.providers.bedrock_reader import API, EVENT_STREAM, BedrockReader
@@ -41,8 +42,8 @@ DOCUMENTS = {
     "text/plain": "txt",
     "text/markdown": "md",
 }
-_CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_CACHES = re.compile(r"anthropic\.claude-(?:3-7|3-5-haiku|3-5-sonnet-20241022|[a-z]+-\d)")
+_CALL_ID = regex(r"[A-Za-z0-9_-]{1,64}")
+_CACHES = regex(r"anthropic\.claude-(?:3-7|3-5-haiku|3-5-sonnet-20241022|[a-z]+-\d)")
 """Models whose prompts can be cached at points that we name."""
 
 _EFFORT_MODELS = {"amazon.nova-2": "nova", "openai.gpt-oss": "openai"}

@@ -22,11 +22,11 @@ from treadle.protocol.models import (
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.event_json import JsonEvents
 from treadle.providers.event_stream import EXCEPTION, EventStreamDecoder
-from treadle.providers.failures import CallFailedError, failure, from_problem, started_over
+from treadle.providers.failures import failure, from_problem, started_over
 from treadle.providers.framing import Framing
 from treadle.providers.problems import Problem, problem_in
 from treadle.providers.sse import SseEvent
-from treadle.providers.wire import count, newer, origin
+from treadle.providers.wire import CallFailedError, count, newer, origin
 
 API = "bedrock_converse"
 EVENT_STREAM = Framing(

@@ -1,7 +1,6 @@
 """Providers by name, and what a user types for a model."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from string import Formatter
 
 from treadle.protocol.errors import ConfigError
@@ -15,6 +14,8 @@ def resolve(name: str) -> ProviderRow:
     row = _BY_NAME.get(name.strip().lower())
     if row is not None:
         return row
+    from difflib import get_close_matches
+
     near = get_close_matches(name.lower(), _BY_NAME, n=3)
     fix = f"Did you mean {_listed(near)}?" if near else "For your own server use 'openai-compatible' and its base URL."
     raise ConfigError("provider-unknown", f"There is no provider {name!r}.", fix=fix)

@@ -5,7 +5,7 @@ import ssl
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 
-import httpx2
+import httpcore2
 
 
 @cache
@@ -17,7 +17,7 @@ def system_certificates() -> "Future[ssl.SSLContext]":
     """
     worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treadle-certificates")
     try:
-        return worker.submit(httpx2.create_ssl_context)
+        return worker.submit(httpcore2.default_ssl_context)
     finally:
         worker.shutdown(wait=False)
 

@@ -3,19 +3,22 @@
 from typing import assert_never
 
 from treadle.engine.ports import Provider
+from treadle.providers.connections import Sent, nothing
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.provider_rows import ProviderRow, Wire
 from treadle.providers.wire import Authorizer, WireApi
 
 
-def provider_for(row: ProviderRow, endpoint: Endpoint, authorizer: Authorizer | None = None) -> Provider:
+def provider_for(
+    row: ProviderRow, endpoint: Endpoint, authorizer: Authorizer | None = None, *, meanwhile: Sent = nothing
+) -> Provider:
     """Build the provider of a row; nothing is connected before the first call.
 
-    `authorizer` proves who asks where there is no key.
+    `authorizer` proves who asks where there is no key; `meanwhile` is called when the first request has left.
     """
     from treadle.providers.http_provider import HttpProvider
 
-    return HttpProvider(endpoint, _api(row.wire, endpoint), authorizer)
+    return HttpProvider(endpoint, _api(row.wire, endpoint), authorizer, meanwhile=meanwhile)
 
 
 def _api(wire: Wire, endpoint: Endpoint) -> WireApi:

@@ -12,8 +12,9 @@ from pathlib import Path
 from treadle.protocol.models import ErrorKind, ModelRequest, StreamEvent, StreamFailure
 from treadle.providers.embedded_api import EmbeddedApi
 from treadle.providers.endpoint import Endpoint, StreamLimits
-from treadle.providers.failures import CallFailedError, failure
+from treadle.providers.failures import failure
 from treadle.providers.http_provider import HttpProvider
+from treadle.providers.wire import CallFailedError
 
 NAME = "local"
 LOAD_SECONDS = 300.0

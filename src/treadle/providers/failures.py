@@ -10,6 +10,7 @@ from treadle.providers.endpoint import Endpoint, split_url
 from treadle.providers.overflow import window_in
 from treadle.providers.problems import Problem, kind_of, kind_of_status, problem_in
 from treadle.providers.waits import retry_after, seconds
+from treadle.providers.wire import CallFailedError
 
 MAX_MESSAGE = 2_000
 SHOWN_END = 4
@@ -34,14 +35,6 @@ WHAT = {
     ErrorKind.EMPTY_REPLY: "sent an empty reply",
     ErrorKind.CANCELLED: "was cancelled",
 }
-
-
-class CallFailedError(Exception):
-    """Ends a stream from within; carries what the reader of the stream is told."""
-
-    def __init__(self, error: ModelError) -> None:
-        super().__init__(error.message)
-        self.error = error
 
 
 def failure(endpoint: Endpoint, kind: ErrorKind, why: str, *, status: int | None = None, fix: str = "") -> ModelError:

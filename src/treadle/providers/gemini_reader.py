@@ -21,12 +21,12 @@ from treadle.protocol.models import (
 )
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.event_json import JsonEvents
-from treadle.providers.failures import CallFailedError, failure, from_problem, started_over
+from treadle.providers.failures import failure, from_problem, started_over
 from treadle.providers.gemini_arguments import PartialArgument, add_argument
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
 from treadle.providers.web_search import Found, gemini_queries, read_gemini
-from treadle.providers.wire import ReplyId, count, dump, newer, origin
+from treadle.providers.wire import CallFailedError, ReplyId, count, dump, newer, origin
 
 API = "gemini"
 SIGNATURE = "thoughtSignature"

@@ -13,8 +13,9 @@ import google.auth.transport
 
 from treadle.protocol.models import ErrorKind
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.failures import CallFailedError, failure
+from treadle.providers.failures import failure
 from treadle.providers.tokens import Token
+from treadle.providers.wire import CallFailedError
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 SECONDS = 20.0

@@ -1,15 +1,12 @@
-"""What the HTTP client raises, as `ModelError`s."""
+"""What connections raise, as `ModelError`s."""
 
 import ssl
-
-import httpx2
+from typing import assert_never
 
 from treadle.protocol.models import ErrorKind, ModelError
+from treadle.providers.connections import ConnectionFailedError, Trouble
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import failure, without_query
-
-HTTP_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError)
-"""Everything a call or its body can raise; `TimeoutError` is an `OSError`."""
 
 _CERTIFICATES = (
     "If your company uses a proxy or gateway, or the server has its own certificate, name the file with the CA "
@@ -19,25 +16,29 @@ _CERTIFICATES = (
 
 
 def from_exception(endpoint: Endpoint, error: Exception) -> ModelError:
-    """Map what the HTTP client raised; its text is shown only where it cannot hold a header."""
-    match error:
-        case TimeoutError():
-            why = f"the reply did not begin within {endpoint.limits.first_byte:g} s (first_byte_timeout)"
-            return failure(endpoint, ErrorKind.TIMEOUT, why)
-        case httpx2.ConnectTimeout():
+    """Map what a connection raised; its text is shown only where it cannot hold a header."""
+    if isinstance(error, TimeoutError):
+        why = f"the reply did not begin within {endpoint.limits.first_byte:g} s (first_byte_timeout)"
+        return failure(endpoint, ErrorKind.TIMEOUT, why)
+    if not isinstance(error, ConnectionFailedError):
+        return _from_network(endpoint, error)
+    match error.trouble:
+        case Trouble.CONNECT_TIMEOUT:
             return failure(endpoint, ErrorKind.TIMEOUT, f"no connection to {endpoint.host} within its time limit")
-        case httpx2.TimeoutException():
+        case Trouble.STALLED:
             return failure(endpoint, ErrorKind.TIMEOUT, "the connection stalled")
-        case httpx2.UnsupportedProtocol() | httpx2.InvalidURL():
+        case Trouble.ADDRESS:
             return failure(
                 endpoint, ErrorKind.BAD_REQUEST, f"{without_query(endpoint.base_url)!r} is not a usable base URL"
             )
-        case httpx2.LocalProtocolError():
+        case Trouble.HEADER:
             return failure(endpoint, ErrorKind.BAD_REQUEST, "a header of the request cannot be sent")
-        case httpx2.DecodingError():
+        case Trouble.COMPRESSION:
             return failure(endpoint, ErrorKind.MALFORMED_STREAM, "its compression is damaged")
-        case _:
+        case Trouble.NETWORK:
             return _from_network(endpoint, error)
+        case _:
+            assert_never(error.trouble)
 
 
 def _from_network(endpoint: Endpoint, error: Exception) -> ModelError:

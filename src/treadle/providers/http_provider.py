@@ -1,54 +1,44 @@
-"""A model behind HTTP: sends the request, reads the event stream, and maps every failure."""
+"""A model behind HTTP: sends the request; what reads the reply is loaded when it has left."""
 
 import asyncio
 import ssl
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TYPE_CHECKING
 
-import httpx2
-import msgspec
-
-from treadle.protocol.models import (
-    ErrorKind,
-    ModelError,
-    ModelRequest,
-    ReplyStop,
-    StreamEvent,
-    StreamFailure,
-    StreamStop,
-)
+from treadle.protocol.models import ErrorKind, ModelRequest, StreamEvent
 from treadle.providers.certificates import named_certificates, system_certificates
-from treadle.providers.endpoint import MEBIBYTE, Endpoint
-from treadle.providers.event_stream import DamagedFrameError
-from treadle.providers.failures import CallFailedError, clean, failure, from_problem, from_response, is_html
-from treadle.providers.framing import SSE
-from treadle.providers.http_failures import HTTP_ERRORS, from_exception
-from treadle.providers.pace import Pace
-from treadle.providers.pieces import Pieces
-from treadle.providers.problems import problem_in
-from treadle.providers.sse import EventTooLargeError, SseEvent
-from treadle.providers.wire import Authorizer, HttpCall, ReplyPausedError, ReplyReader, WireApi
+from treadle.providers.connections import HTTP_ERRORS, Connections, Response, Sent, nothing, open_connections
+from treadle.providers.endpoint import Endpoint
+from treadle.providers.wire import Authorizer, CallFailedError, HttpCall, WireApi
+
+if TYPE_CHECKING:
+    from treadle.providers.http_replies import HttpReplies
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-DRAIN_SECONDS = 0.05
-"""How long to wait after the last event for the end of the body, so that the connection can be used again."""
-MOST_PARTS = 6
-"""Calls that one reply may take where the provider pauses it; then it ends as it is."""
-MAX_REFUSAL = 64 * 1024
-MAX_SHOWN = 300
-"""Bytes of an event that cannot be understood which are shown."""
 
 
 class HttpProvider:
     """The `Provider` port for one wire API at one endpoint; its connections are opened with the first call."""
 
-    def __init__(self, endpoint: Endpoint, api: WireApi, authorizer: Authorizer | None = None) -> None:
-        """`authorizer` proves who asks where that is more than the endpoint's key."""
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        api: WireApi,
+        authorizer: Authorizer | None = None,
+        *,
+        meanwhile: Sent = nothing,
+    ) -> None:
+        """`authorizer` proves who asks where that is more than the endpoint's key.
+
+        `meanwhile` is called when the first request has left, and takes no time itself.
+        """
         self._endpoint = endpoint
         self._api = api
         self._authorizer = authorizer
-        self._client: httpx2.AsyncClient | None = None
+        self._meanwhile = meanwhile
+        self._replies: HttpReplies | None = None
+        self._connections: Connections | None = None
         self._here = endpoint.host in LOOPBACK and not endpoint.proxy
         self._needs_system = endpoint.scheme == "https" and not endpoint.ca_file
         if self._needs_system:
@@ -56,100 +46,39 @@ class HttpProvider:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Call the model; see the port."""
-        reader = self._api.reader()
-        pieces = Pieces(request.messages)
-        pace = Pace(self._endpoint.limits, asyncio.get_running_loop().time)
-        first = call = self._api.prepare(request)
+        call = self._api.prepare(request)
+        begun = await self._begin(call)
+        self._replies = self._replies or self._load_replies()
+        async with aclosing(self._replies.read(request.messages, call, begun)) as items:
+            async for item in items:
+                yield item
+
+    def _load_replies(self) -> "HttpReplies":
+        from treadle.providers.http_replies import HttpReplies
+
+        return HttpReplies(
+            self._endpoint,
+            self._api,
+            self._begin,
+            secrets=lambda: () if self._authorizer is None else self._authorizer.secrets,
+        )
+
+    async def _begin(self, call: HttpCall) -> Response | Exception:
+        """Send a call; gives the response as soon as it begins, or what went wrong."""
+        limits = self._endpoint.limits
         try:
-            for _ in range(MOST_PARTS):
-                try:
-                    async with aclosing(self._part(call, reader, pieces, pace)) as items:
-                        async for item in items:
-                            yield item
-                    return
-                except ReplyPausedError as paused:
-                    reader, call = paused.reader, paused.go_on(first)
-            yield StreamStop(reason=ReplyStop.END_TURN, usage=reader.usage)
-            return
-        except CallFailedError as failed:
-            error = failed.error
-        except HTTP_ERRORS as broken:
-            error = from_exception(self._endpoint, broken)
-        if self._authorizer is not None:
-            error = msgspec.structs.replace(error, message=clean(error.message, self._authorizer.secrets))
-        yield StreamFailure(error=error, usage=reader.usage)
-
-    async def _part(
-        self, call: HttpCall, reader: ReplyReader, pieces: Pieces, pace: Pace
-    ) -> AsyncGenerator[StreamEvent, None]:
-        """Give what one call brings: the reply up to its `StreamStop`.
-
-        Raises `CallFailedError`, an error of the HTTP client, or `ReplyPausedError` where it goes on with another call.
-        """
-        async with aclosing(self._events(call, pace)) as events:
-            async for event in events:
-                for item in self._read(reader, event, pieces):
-                    if isinstance(item, StreamStop):
-                        await _drain(events)
-                        yield item
-                        return
-                    pace.add(item)
-                    yield item
-        for item in (mended for piece in reader.end() for mended in pieces.mend(piece)):
-            yield item
-            if isinstance(item, StreamStop):
-                return
-        why = "the reply ended before it was complete"
-        raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, why))
-
-    def _read(self, reader: ReplyReader, event: SseEvent, pieces: Pieces) -> Iterator[StreamEvent]:
-        """Give what an event says; raises `CallFailedError` with the words of one that cannot be understood."""
-        try:
-            for piece in reader.read(event):
-                yield from pieces.mend(piece)
-        except msgspec.MsgspecError as broken:
-            problem = problem_in(event.data)
-            if problem is not None and problem.message:
-                raise CallFailedError(from_problem(self._endpoint, problem)) from broken
-            why = f"{broken}: {event.data[:MAX_SHOWN].decode('utf-8', 'replace')}"
-            raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, why)) from broken
+            async with asyncio.timeout(limits.connect + limits.first_byte):
+                return await self._send(call)
+        except (CallFailedError, *HTTP_ERRORS) as error:
+            return error
 
     async def close(self) -> None:
         """Give back connections."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
+        connections, self._connections = self._connections, None
+        if connections is not None:
+            await connections.close()
 
-    async def _events(self, call: HttpCall, pace: Pace) -> AsyncGenerator[SseEvent, None]:
-        """Send the request and give the events of the reply, as long as `pace` is content with it."""
-        limits = self._endpoint.limits
-        async with asyncio.timeout(limits.connect + limits.first_byte):
-            response = await self._send(call)
-        try:
-            if response.status_code != 200 or not self._may_be_events(response):
-                raise CallFailedError(await self._refusal(response, pace))
-            decoder = self._api.framing.decoder(limits.event)
-            start = bytearray()
-            empty = True
-            async with aclosing(self._chunks(response, pace)) as chunks:
-                async for chunk in chunks:
-                    start += chunk[: MAX_REFUSAL - len(start)] if empty else b""
-                    for event in decoder.feed(chunk):
-                        empty = False
-                        yield event
-            for event in decoder.end():
-                empty = False
-                yield event
-            if empty:
-                self._raise_if_told(response, bytes(start))
-        except EventTooLargeError as error:
-            raise CallFailedError(self._too_large("an event", limits.event)) from error
-        except DamagedFrameError as error:
-            raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, str(error))) from error
-        finally:
-            await response.aclose()
-
-    async def _send(self, call: HttpCall) -> httpx2.Response:
+    async def _send(self, call: HttpCall) -> Response:
         headers = {
             "content-type": "application/json",
             "accept": self._api.framing.accept,
@@ -162,33 +91,25 @@ class HttpProvider:
         for value in headers.values():
             if not (value.isascii() and value.isprintable()):
                 why = "the API key, or another header, holds characters that cannot be sent"
-                raise CallFailedError(failure(self._endpoint, ErrorKind.AUTHENTICATION, why))
-        client = self._client or await self._connect()
-        return await client.send(
-            client.build_request("POST", call.url, headers=headers, content=call.body), stream=True
-        )
+                raise self._failed(ErrorKind.AUTHENTICATION, why)
+        connections = self._connections or await self._connect()
+        sent, self._meanwhile = self._meanwhile, nothing
+        return await connections.post(call.url, headers, call.body, sent)
 
-    async def _connect(self) -> httpx2.AsyncClient:
-        """Build the client. The time of each read is bounded by whoever reads."""
+    async def _connect(self) -> Connections:
+        """Make the connections; the first request opens one."""
         endpoint = self._endpoint
-        verify = await self._certificates()
+        certificates = await self._certificates()
         try:
-            self._client = httpx2.AsyncClient(
-                verify=verify,
-                proxy=endpoint.proxy or None,
-                trust_env=not self._here,
-                timeout=httpx2.Timeout(None, connect=endpoint.limits.connect),
-                limits=httpx2.Limits(keepalive_expiry=60.0),
-                follow_redirects=False,
-            )
-        except (OSError, ValueError, httpx2.InvalidURL) as error:
+            self._connections = open_connections(endpoint, certificates, here=self._here)
+        except (*HTTP_ERRORS, ValueError) as error:
             fix = f"Check proxy under [providers.{endpoint.name}] in your settings, and HTTPS_PROXY in the environment."
             why = "its proxy cannot be used"
-            raise CallFailedError(failure(endpoint, ErrorKind.BAD_REQUEST, why, fix=fix)) from error
-        return self._client
+            raise self._failed(ErrorKind.BAD_REQUEST, why, fix) from error
+        return self._connections
 
-    async def _certificates(self) -> ssl.SSLContext | bool:
-        """Give what certificates are checked with: always checked, but not even read for plain HTTP to this machine."""
+    async def _certificates(self) -> ssl.SSLContext | None:
+        """Give what certificates are checked with: always checked, but not even read for plain HTTP."""
         endpoint = self._endpoint
         try:
             if endpoint.ca_file:
@@ -201,84 +122,10 @@ class HttpProvider:
             fix = (
                 f"Correct ca_file under [providers.{endpoint.name}] in your settings, or SSL_CERT_FILE or SSL_CERT_DIR."
             )
-            raise CallFailedError(failure(endpoint, ErrorKind.BAD_REQUEST, why, fix=fix)) from error
-        return not self._here or endpoint.scheme == "https"
+            raise self._failed(ErrorKind.BAD_REQUEST, why, fix) from error
+        return None
 
-    async def _chunks(self, response: httpx2.Response, pace: Pace) -> AsyncGenerator[bytes, None]:
-        """Give the body as it arrives, within the limits of time and size."""
-        limits = self._endpoint.limits
-        async with aclosing(response.aiter_bytes()) as body:
-            async with asyncio.timeout(limits.first_byte):
-                first = await anext(body, b"")
-            if is_html("", first):
-                raise CallFailedError(self._map_refusal(response, first))
-            yield first
-            total = len(first)
-            while chunk := await self._next(body, pace):
-                total += len(chunk)
-                if total > limits.body:
-                    raise CallFailedError(self._too_large("the reply", limits.body))
-                yield chunk
+    def _failed(self, kind: ErrorKind, why: str, fix: str = "") -> CallFailedError:
+        from treadle.providers.failures import failure
 
-    async def _next(self, body: AsyncIterator[bytes], pace: Pace) -> bytes:
-        """Give the next bytes of a body, none at its end."""
-        idle = self._endpoint.limits.idle
-        silent = asyncio.get_running_loop().time() + idle
-        try:
-            async with asyncio.timeout_at(min(silent, pace.deadline)):
-                return await anext(body, b"")
-        except TimeoutError as late:
-            why = f"nothing arrived for {idle:g} s (idle_timeout)" if silent < pace.deadline else pace.complaint
-            raise CallFailedError(failure(self._endpoint, ErrorKind.TIMEOUT, why)) from late
-
-    async def _refusal(self, response: httpx2.Response, pace: Pace) -> ModelError:
-        """Read the body of a response that is no stream, as far as it is worth reading."""
-        body = bytearray()
-        with suppress(*HTTP_ERRORS):
-            async with (
-                asyncio.timeout(self._endpoint.limits.first_byte),
-                aclosing(self._chunks(response, pace)) as chunks,
-            ):
-                async for chunk in chunks:
-                    body += chunk
-                    if len(body) > MAX_REFUSAL:
-                        break
-        return self._map_refusal(response, bytes(body))
-
-    def _raise_if_told(self, response: httpx2.Response, start: bytes) -> None:
-        """Raise `CallFailedError` where a body without any event says itself what is wrong."""
-        start = start.strip()
-        problem = problem_in(start)
-        if (problem is not None and problem.message) or is_html("", start) or not self._is_named(response):
-            raise CallFailedError(self._map_refusal(response, start))
-        packed = response.headers.get("content-encoding", "identity")
-        if packed not in ("identity", "gzip", "deflate"):
-            why = f"its body is compressed ({packed}), which was not requested"
-            raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, why))
-
-    def _may_be_events(self, response: httpx2.Response) -> bool:
-        """Whether the body can hold the events of this API: some servers call them JSON, which they contain."""
-        return self._is_named(response) or (self._api.framing is SSE and _type_of(response) == "application/json")
-
-    def _is_named(self, response: httpx2.Response) -> bool:
-        """Whether the content type is one of the events of this API."""
-        return _type_of(response) in self._api.framing.types
-
-    def _map_refusal(self, response: httpx2.Response, body: bytes) -> ModelError:
-        headers = {name.lower(): value for name, value in response.headers.items()}
-        return from_response(self._endpoint, response.status_code, headers, body, now=time.time())
-
-    def _too_large(self, what: str, limit: int) -> ModelError:
-        return failure(self._endpoint, ErrorKind.MALFORMED_STREAM, f"{what} is larger than {limit / MEBIBYTE:g} MiB")
-
-
-def _type_of(response: httpx2.Response) -> str:
-    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-async def _drain(events: AsyncGenerator[SseEvent, None]) -> None:
-    """Read the rest of a body whose reply is whole."""
-    with suppress(CallFailedError, *HTTP_ERRORS):
-        async with asyncio.timeout(DRAIN_SECONDS):
-            async for _ in events:
-                pass
+        return CallFailedError(failure(self._endpoint, kind, why, fix=fix))

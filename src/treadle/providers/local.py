@@ -12,7 +12,6 @@ import msgspec
 
 from treadle.protocol.base import Record
 from treadle.providers.certificates import system_certificates
-from treadle.providers.http_failures import HTTP_ERRORS
 
 T = TypeVar("T")
 
@@ -129,7 +128,7 @@ class _Server:
 
     async def _ask(self, method: str, path: str, answer: type[T], body: Mapping[str, str] | None) -> T | None:
         data = bytearray()
-        with suppress(*HTTP_ERRORS, msgspec.MsgspecError):
+        with suppress(httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError, msgspec.MsgspecError):
             async with self._client.stream(method, self._origin + path, json=body) as response:
                 if response.status_code != 200:
                     return None

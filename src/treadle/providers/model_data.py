@@ -1,6 +1,5 @@
 """What is known of models offline: figures only, from the packages that `models.json` names."""
 
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
@@ -84,4 +83,6 @@ def model_names(row: ProviderRow) -> tuple[str, ...]:
 
 def nearest_models(row: ProviderRow, name: str) -> tuple[str, ...]:
     """Known names at a provider that are like this one, the nearest first."""
+    from difflib import get_close_matches
+
     return tuple(get_close_matches(name, model_names(row), n=3))

@@ -1,7 +1,6 @@
 """The OpenAI Chat Completions API, as OpenAI and the many who copy it speak it."""
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
@@ -29,16 +28,18 @@ from treadle.protocol.models import (
     StreamText,
     Usage,
 )
+from treadle.protocol.patterns import regex
 from treadle.protocol.tools import ToolSpec
 from treadle.providers.chat_pieces import DETAILS, FIELD, CallReader, Delta, ReasoningReader, texts_of
 from treadle.providers.endpoint import CallIds, Endpoint, ThinkingField
 from treadle.providers.event_json import JsonEvents
-from treadle.providers.failures import CallFailedError, failure, from_problem, started_over
+from treadle.providers.failures import failure, from_problem, started_over
 from treadle.providers.framing import SSE
 from treadle.providers.problems import Problem, problem_in, problem_of
 from treadle.providers.sse import SseEvent
 from treadle.providers.web_search import Found
 from treadle.providers.wire import (
+    CallFailedError,
     HttpCall,
     MessageCache,
     ReplyId,
@@ -54,7 +55,7 @@ from treadle.providers.wire import (
 API = "openai_chat"
 DONE = b"[DONE]"
 
-_NINE = re.compile(r"[A-Za-z0-9]{9}")
+_NINE = regex(r"[A-Za-z0-9]{9}")
 _STOPS = {
     "stop": ReplyStop.END_TURN,
     "eos": ReplyStop.END_TURN,

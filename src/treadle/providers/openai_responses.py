@@ -36,12 +36,13 @@ from treadle.protocol.models import (
 from treadle.protocol.tools import ToolSpec
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.event_json import JsonEvents
-from treadle.providers.failures import CallFailedError, from_problem, started_over
+from treadle.providers.failures import from_problem, started_over
 from treadle.providers.framing import SSE
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
 from treadle.providers.web_search import MOST, RESPONSES_TOOL, is_billed, read_call
 from treadle.providers.wire import (
+    CallFailedError,
     HttpCall,
     MessageCache,
     ToolCache,

@@ -1,6 +1,7 @@
 """What the pieces of a reply need whatever the wire API: whole characters, and ids of calls that are not used yet."""
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
 import msgspec
@@ -19,12 +20,30 @@ from treadle.providers.wire import whole
 Words: TypeAlias = StreamText | StreamThinking | StreamCallArguments
 
 
-class Pieces:
-    """The pieces of one reply to a conversation."""
+class UsedIds:
+    """The ids of the calls of a conversation, of which only what is new is read when it goes on."""
 
-    def __init__(self, messages: tuple[Message, ...]) -> None:
+    def __init__(self) -> None:
+        self._messages: tuple[Message, ...] = ()
+        self._ids: set[str] = set()
+
+    def of(self, messages: tuple[Message, ...]) -> AbstractSet[str]:
+        """Give the ids; messages that were read before are the same objects."""
+        known = len(self._messages)
+        if messages[:known] != self._messages:
+            known, self._ids = 0, set()
+        new = (block for message in messages[known:] for block in message.content)
+        self._ids.update(block.wire_id for block in new if isinstance(block, ToolUse))
         self._messages = messages
-        self._ids: set[str] | None = None
+        return self._ids
+
+
+class Pieces:
+    """The pieces of one reply to a conversation; `used` are the ids that its calls have."""
+
+    def __init__(self, used: AbstractSet[str]) -> None:
+        self._used = used
+        self._own: set[str] = set()
         self._half: Words | None = None
 
     def mend(self, piece: StreamEvent) -> Iterator[StreamEvent]:
@@ -68,11 +87,8 @@ class Pieces:
 
     def _is_used(self, wire_id: str) -> bool:
         """Whether a call before this one has the id; from now on one has."""
-        if self._ids is None:
-            blocks = (block for message in self._messages for block in message.content)
-            self._ids = {block.wire_id for block in blocks if isinstance(block, ToolUse)}
-        used = wire_id in self._ids
-        self._ids.add(wire_id)
+        used = wire_id in self._used or wire_id in self._own
+        self._own.add(wire_id)
         return used
 
 

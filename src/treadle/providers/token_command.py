@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from treadle.protocol.models import ErrorKind
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.failures import CallFailedError, failure
+from treadle.providers.failures import failure
 from treadle.providers.tokens import Token
+from treadle.providers.wire import CallFailedError
 
 SECONDS = 30.0
 LIFETIME = 600.0

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
+from treadle.protocol.patterns import regex
+
 LONGEST = 86_400.0
 """Seconds; what is longer, or cannot be a wait, is read as this."""
 _LONGEST_TEXT = 64
@@ -11,10 +13,10 @@ _UNIX_SECONDS = 1e9
 """Numbers from here on are moments, not waits: seconds since 1970, or milliseconds."""
 _UNIX_MILLISECONDS = 1e11
 
-_NUMBER = re.compile(r"\d+(?:\.\d*)?|\.\d+", re.ASCII)
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|[dhms])", re.ASCII)
+_NUMBER = regex(r"\d+(?:\.\d*)?|\.\d+", re.ASCII)
+_PART = regex(r"(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|[dhms])", re.ASCII)
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-_RESET = re.compile(r"((?:x-|anthropic-)?ratelimit-(?:.+-)?)reset(-.+)?")
+_RESET = regex(r"((?:x-|anthropic-)?ratelimit-(?:.+-)?)reset(-.+)?")
 """`x-ratelimit-reset-tokens`, `anthropic-ratelimit-tokens-reset`, `ratelimit-reset` and their like."""
 
 

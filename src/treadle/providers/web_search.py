@@ -4,7 +4,6 @@ A search is kept as a piece of reasoning: shown to the user, meaningless to any 
 goes back where the API wants it back; without it nothing does.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ from msgspec import Struct, field
 
 from treadle.protocol.messages import ContentBlock, RedactedThinking, Thinking, WireData
 from treadle.protocol.models import Searches, StreamEvent, StreamThinking, StreamThinkingDone
+from treadle.protocol.patterns import regex
 from treadle.providers.provider_rows import ProviderRow, Wire
 from treadle.providers.wire import own_data
 
@@ -29,7 +29,7 @@ CALL = "web_search_call"
 """The item of a search in the Responses API."""
 
 _BOUNDED = (Wire.ANTHROPIC_MESSAGES, Wire.OPENAI_RESPONSES)
-_GEMINI = re.compile(r"gemini-(\d+)")
+_GEMINI = regex(r"gemini-(\d+)")
 _KEPT = "blocks"
 _SHOWN = 5
 

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle.protocol.messages import Message, WireData
-from treadle.protocol.models import ModelRequest, StreamEvent, Usage
+from treadle.protocol.models import ModelError, ModelRequest, StreamEvent, Usage
 from treadle.protocol.tools import ToolSpec
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.framing import Framing
@@ -40,6 +40,14 @@ class Authorizer(Protocol):
     async def headers(self, call: HttpCall) -> Mapping[str, str]:
         """Give the headers that prove who asks; raises `CallFailedError`."""
         ...
+
+
+class CallFailedError(Exception):
+    """Ends a stream from within; carries what the reader of the stream is told."""
+
+    def __init__(self, error: ModelError) -> None:
+        super().__init__(error.message)
+        self.error = error
 
 
 class ReplyPausedError(Exception):

@@ -1,11 +1,12 @@
 """What of a folder would act in Treadle or in its programs once the folder is trusted: pure, from names and bytes."""
 
-import re
 from collections.abc import Iterable
 from enum import StrEnum
 from hashlib import sha256
 
 from msgspec import Struct
+
+from treadle.protocol.patterns import regex
 
 
 class ItemKind(StrEnum):
@@ -39,9 +40,9 @@ _INERT = {
     "branch": frozenset({"remote", "merge", "rebase", "description"}),
     "user": frozenset({"name", "email"}),
 }
-_SECTION = re.compile(r"\[\s*([A-Za-z0-9.-]+)(?:\s+\"[^\"\\]*\")?\s*\]")
-_SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*([^\\\"#;]*))?")
-_TRANSPORT = re.compile(r"[A-Za-z0-9+.-]+::")
+_SECTION = regex(r"\[\s*([A-Za-z0-9.-]+)(?:\s+\"[^\"\\]*\")?\s*\]")
+_SETTING = regex(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*([^\\\"#;]*))?")
+_TRANSPORT = regex(r"[A-Za-z0-9+.-]+::")
 
 
 def kind_of(path: str) -> ItemKind | None:

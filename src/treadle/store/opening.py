@@ -11,7 +11,6 @@ from pathlib import Path
 from msgspec import Struct
 
 from treadle.store.damage import is_broken, suspicion, unopened, unreadable_message
-from treadle.store.recovery import recover
 from treadle.store.schema import is_current, migrate, version_of
 
 _MAGIC = b"SQLite format 3\0"
@@ -110,6 +109,8 @@ def _mend(path: Path) -> Mended | None:
             _side(path, "-wal").rename(_side(aside, "-wal"))
         path.rename(aside)
         suspicion(path).unlink(missing_ok=True)
+        from treadle.store.recovery import recover
+
         with closing(_connect(path, no_notice, alone=True)) as fresh:
             recovered = recover(aside, fresh)
         return Mended(why=why, aside=aside, whole=recovered.whole, shortened=recovered.shortened)

@@ -6,18 +6,10 @@ from typing import Any
 from msgspec import Struct
 
 from treadle.engine.ports import Prepared
-from treadle.protocol.tools import Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
+from treadle.protocol.tools import ToolSpec
 from treadle.tools.changes import prepare_changes
-from treadle.tools.declare import parameters, prompt, text
+from treadle.tools.declarations import APPLY_PATCH
 from treadle.workspace.workspace import Workspace
-
-_SPEC = ToolSpec(
-    name="apply_patch",
-    description=prompt(__file__),
-    parameters=parameters({"patch": text("The patch, from `*** Begin Patch` to `*** End Patch`.")}),
-    traits=ToolTraits(kind=ToolKind.EDIT, effect=ToolEffect.IDEMPOTENT),
-    risk=Risk.WRITE,
-)
 
 
 class ApplyPatch(Struct, frozen=True):
@@ -28,7 +20,7 @@ class ApplyPatch(Struct, frozen=True):
     @property
     def spec(self) -> ToolSpec:
         """The declaration."""
-        return _SPEC
+        return APPLY_PATCH
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Apply the patch to the texts as they are now."""

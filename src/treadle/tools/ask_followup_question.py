@@ -7,27 +7,8 @@ from msgspec import Struct
 
 from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
-from treadle.protocol.tools import CallResult, Flow, Preview, Risk, ToolEffect, ToolSpec, ToolTraits
-from treadle.tools.declare import parameters, prompt, text
-
-_SPEC = ToolSpec(
-    name="ask_followup_question",
-    description=prompt(__file__),
-    parameters=parameters(
-        {
-            "question": text("The question."),
-            "options": {
-                "type": "array",
-                "items": {"type": "string"},
-                "maxItems": 5,
-                "description": "2 to 5 possible answers; the user can always write another.",
-            },
-        },
-        optional=("options",),
-    ),
-    traits=ToolTraits(effect=ToolEffect.PURE, flow=Flow.ASK),
-    risk=Risk.NONE,
-)
+from treadle.protocol.tools import CallResult, Preview, ToolSpec
+from treadle.tools.declarations import ASK_FOLLOWUP_QUESTION
 
 
 class AskFollowupQuestion(Struct, frozen=True):
@@ -36,7 +17,7 @@ class AskFollowupQuestion(Struct, frozen=True):
     @property
     def spec(self) -> ToolSpec:
         """The declaration."""
-        return _SPEC
+        return ASK_FOLLOWUP_QUESTION
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Show the question."""

@@ -12,40 +12,18 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Text
 from treadle.protocol.tools import (
     CallResult,
-    Flow,
     Outcome,
     Preview,
     Rights,
-    Risk,
-    ToolEffect,
     ToolSpec,
-    ToolTraits,
     result_text,
 )
-from treadle.tools.declare import parameters, prompt, text
+from treadle.tools.declarations import ATTEMPT_COMPLETION
 from treadle.tools.running import Patience, access, prepared_run, run_line
 from treadle.workspace.workspace import Workspace
 
 _PATIENCE = Patience(120)
 _FAILED = Text(text="\nThe user has seen the result, but this command failed. Fix it, or finish without the command.")
-
-_SPEC = ToolSpec(
-    name="attempt_completion",
-    description=prompt(__file__),
-    parameters=parameters(
-        {
-            "result": text(
-                "What you did and found, short and final, in Markdown; no question and no offer at the end."
-            ),
-            "command": text(
-                "Only where it helps: a shell line that shows the outcome, such as running the new program."
-            ),
-        },
-        optional=("command",),
-    ),
-    traits=ToolTraits(effect=ToolEffect.ONCE, flow=Flow.END_TURN),
-    risk=Risk.NONE,
-)
 
 
 class AttemptCompletion(Struct, frozen=True):
@@ -56,7 +34,7 @@ class AttemptCompletion(Struct, frozen=True):
     @property
     def spec(self) -> ToolSpec:
         """The declaration."""
-        return _SPEC
+        return ATTEMPT_COMPLETION
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Show the result; a command is judged like any other."""

@@ -13,39 +13,14 @@ from treadle.protocol.tools import (
     CallResult,
     Outcome,
     Preview,
-    Risk,
-    ToolEffect,
-    ToolKind,
     ToolSpec,
-    ToolTraits,
     result_text,
 )
-from treadle.tools.declare import parameters, prompt, text
+from treadle.tools.declarations import BROWSER_ACTION
 from treadle.workspace.text import visible
 
 if TYPE_CHECKING:
     from treadle.tools.browser_steps import Step, View
-
-_ACTIONS = ("launch", "click", "type", "press", "scroll_down", "scroll_up", "screenshot", "close")
-
-_SPEC = ToolSpec(
-    name="browser_action",
-    description=prompt(__file__),
-    parameters=parameters(
-        {
-            "action": {"type": "string", "enum": list(_ACTIONS), "description": "What to do."},
-            "url": text("For launch: the URL, with http:// or https://."),
-            "coordinate": text("For click: the place, as `x,y` in pixels of the last screenshot."),
-            "selector": text("For type, and for click instead of `coordinate`: the element, as a CSS selector."),
-            "text": text("For type: the text."),
-            "key": text("For press: the key."),
-        },
-        optional=("url", "coordinate", "selector", "text", "key"),
-    ),
-    traits=ToolTraits(kind=ToolKind.FETCH, effect=ToolEffect.ONCE),
-    # Each action is judged by the address that it concerns; closing concerns none.
-    risk=Risk.NONE,
-)
 
 
 class Page(Protocol):
@@ -124,7 +99,7 @@ class BrowserAction(Struct, frozen=True):
     @property
     def spec(self) -> ToolSpec:
         """The declaration."""
-        return _SPEC
+        return BROWSER_ACTION
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Name the address that the action concerns: the one to open, or the one that is shown."""

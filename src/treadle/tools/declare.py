@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 
-def prompt(module_file: str) -> str:
+def prompt(tool: str) -> str:
     """Read the description that stands beside a tool's module, in a file of the same name ending in `.md`."""
-    return Path(module_file).with_suffix(".md").read_text(encoding="utf-8").strip()
+    return Path(__file__).with_name(f"{tool}.md").read_text(encoding="utf-8").strip()
 
 
 def parameters(properties: Mapping[str, Any], *, optional: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -8,38 +8,13 @@ from msgspec import Struct
 
 from treadle.engine.ports import Prepared
 from treadle.protocol.errors import ToolError
-from treadle.protocol.tools import Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
-from treadle.tools.declare import number, parameters, prompt, text
+from treadle.protocol.tools import ToolSpec
+from treadle.tools.declarations import EXECUTE_COMMAND
 from treadle.tools.running import Patience, access, prepared_run, preview, run_line
 from treadle.workspace.workspace import Workspace
 
 _PATIENCE = Patience(120, keep=True)
 _BACKGROUND = Patience(1, keep=True, background=True)
-_MOST_SECONDS = 600
-
-_SPEC = ToolSpec(
-    name="execute_command",
-    description=prompt(__file__),
-    parameters=parameters(
-        {
-            "command": text("The shell line."),
-            "timeout": number(
-                "Seconds after which it is stopped. If not given, it continues in the background after 120.",
-                low=1,
-                high=_MOST_SECONDS,
-            ),
-            "background": {
-                "type": "boolean",
-                "description": (
-                    "For servers and watchers: returns the first output and a number for read_command_output."
-                ),
-            },
-        },
-        optional=("timeout", "background"),
-    ),
-    traits=ToolTraits(kind=ToolKind.EXECUTE, effect=ToolEffect.ONCE),
-    risk=Risk.EXECUTE,
-)
 
 
 class ExecuteCommand(Struct, frozen=True):
@@ -50,7 +25,7 @@ class ExecuteCommand(Struct, frozen=True):
     @property
     def spec(self) -> ToolSpec:
         """The declaration."""
-        return _SPEC
+        return EXECUTE_COMMAND
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Name the line; nothing is looked up before it was judged."""

@@ -3,7 +3,7 @@
 import asyncio
 import stat
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,10 @@ from treadle.protocol.tools import (
     Origin,
     Outcome,
     Preview,
-    Risk,
-    ToolEffect,
-    ToolKind,
     ToolSpec,
-    ToolTraits,
 )
-from treadle.tools.declare import parameters, prompt, text
-from treadle.tools.outlines import INSTALL, Grammar, grammar_for, is_ready, languages, outline
+from treadle.tools.declarations import LIST_CODE_DEFINITION_NAMES
+from treadle.tools.outlines import INSTALL, Grammar, grammar_for, is_ready, outline
 from treadle.tools.words import result_of
 from treadle.workspace.files import missing
 from treadle.workspace.judged import Judged, judge_path
@@ -34,17 +30,6 @@ _FILES_AT_MOST = 100
 _BYTES = 16_000
 
 
-@cache
-def _spec(here: str) -> ToolSpec:
-    return ToolSpec(
-        name="list_code_definition_names",
-        description=f"{prompt(__file__)}\n- Languages: {here}",
-        parameters=parameters({"path": text("The file or directory, relative to the workspace or absolute.")}),
-        traits=ToolTraits(kind=ToolKind.READ, effect=ToolEffect.PURE),
-        risk=Risk.READ,
-    )
-
-
 class ListCodeDefinitionNames(Struct, frozen=True):
     """Outlines source files."""
 
@@ -53,7 +38,7 @@ class ListCodeDefinitionNames(Struct, frozen=True):
     @property
     def spec(self) -> ToolSpec:
         """The declaration."""
-        return _spec(languages())
+        return LIST_CODE_DEFINITION_NAMES
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Name the place; it is looked at by the run, after it was judged."""

@@ -17,13 +17,9 @@ from treadle.protocol.tools import (
     Origin,
     Outcome,
     Preview,
-    Risk,
-    ToolEffect,
-    ToolKind,
     ToolSpec,
-    ToolTraits,
 )
-from treadle.tools.declare import parameters, prompt, text
+from treadle.tools.declarations import LIST_FILES
 from treadle.tools.words import result_of
 from treadle.workspace.files import missing
 from treadle.workspace.judged import Judged, judge_path
@@ -36,20 +32,6 @@ _LIMIT = 500
 _BYTES = 16_000
 _UNREAD_SHOWN = 20
 
-_SPEC = ToolSpec(
-    name="list_files",
-    description=prompt(__file__),
-    parameters=parameters(
-        {
-            "path": text("The directory, relative to the workspace (`.` is its root) or absolute."),
-            "recursive": {"type": "boolean", "description": "Whether to list the whole tree below it."},
-        },
-        optional=("recursive",),
-    ),
-    traits=ToolTraits(kind=ToolKind.SEARCH, effect=ToolEffect.PURE),
-    risk=Risk.READ,
-)
-
 
 class ListFiles(Struct, frozen=True):
     """Lists directories."""
@@ -59,7 +41,7 @@ class ListFiles(Struct, frozen=True):
     @property
     def spec(self) -> ToolSpec:
         """The declaration."""
-        return _SPEC
+        return LIST_FILES
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Name the directory; it is looked at by the run, after it was judged."""

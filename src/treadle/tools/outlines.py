@@ -170,15 +170,6 @@ def is_ready(grammar: Grammar) -> bool:
     return not grammar.package or find_spec(grammar.package) is not None
 
 
-@cache
-def languages() -> str:
-    """Say which languages can be outlined here, and what the others need."""
-    python, *others = dict.fromkeys(grammar.name for grammar in GRAMMARS)
-    if is_ready(GRAMMARS[1]):  # they come together
-        return f"{', '.join((python, *others))}."
-    return f"{python}. {', '.join(others)} need the extra `code`, which is not installed."
-
-
 def outline(text: str, grammar: Grammar) -> list[str]:
     """List the definitions of a source text as `LINE | first line of it`, indented by nesting.
 

@@ -10,24 +10,12 @@ from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import (
     CallResult,
-    Flow,
     Outcome,
     Preview,
-    Risk,
-    ToolEffect,
     ToolSpec,
-    ToolTraits,
     result_text,
 )
-from treadle.tools.declare import parameters, prompt, text
-
-_SPEC = ToolSpec(
-    name="plan_mode_respond",
-    description=prompt(__file__),
-    parameters=parameters({"response": text("The answer, in Markdown.")}),
-    traits=ToolTraits(effect=ToolEffect.PURE, flow=Flow.END_TURN),
-    risk=Risk.NONE,
-)
+from treadle.tools.declarations import PLAN_MODE_RESPOND
 
 
 class PlanModeRespond(Struct, frozen=True):
@@ -36,7 +24,7 @@ class PlanModeRespond(Struct, frozen=True):
     @property
     def spec(self) -> ToolSpec:
         """The declaration."""
-        return _SPEC
+        return PLAN_MODE_RESPOND
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Show the answer."""

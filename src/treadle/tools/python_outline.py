@@ -1,12 +1,13 @@
 """What Python source defines, by the standard library's parser, or by its indentation where it does not parse."""
 
 import ast
-import re
 import warnings
 from collections.abc import Iterator
 
-_DEFINITION = re.compile(r"(?:async[ \t]+def|def|(class))[ \t]+[^\W\d]\w*")
-_QUOTES = re.compile(r'"""|\'\'\'')
+from treadle.protocol.patterns import regex
+
+_DEFINITION = regex(r"(?:async[ \t]+def|def|(class))[ \t]+[^\W\d]\w*")
+_QUOTES = regex(r'"""|\'\'\'')
 
 
 def python_definitions(text: str) -> list[tuple[int, int]]:

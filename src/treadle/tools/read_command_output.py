@@ -6,33 +6,10 @@ from typing import Any
 from msgspec import Struct
 
 from treadle.engine.ports import Output, Prepared
-from treadle.protocol.tools import CallResult, Preview, Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
-from treadle.tools.declare import number, parameters, prompt
+from treadle.protocol.tools import CallResult, Preview, ToolSpec
+from treadle.tools.declarations import READ_COMMAND_OUTPUT
 from treadle.tools.running import look_at
 from treadle.workspace.workspace import Workspace
-
-_MOST_SECONDS = 600
-
-_SPEC = ToolSpec(
-    name="read_command_output",
-    description=prompt(__file__),
-    parameters=parameters(
-        {
-            "command_number": number("The number that execute_command gave.", low=1),
-            "wait": number(
-                "Seconds to wait for its end. If not given, you get the output so far.", low=0, high=_MOST_SECONDS
-            ),
-            "stop": {
-                "type": "boolean",
-                "description": "Stop it and everything it started. Stop servers that you no longer need.",
-            },
-        },
-        optional=("wait", "stop"),
-    ),
-    # Output is given once, so a second call is not the same again.
-    traits=ToolTraits(kind=ToolKind.EXECUTE, effect=ToolEffect.ONCE),
-    risk=Risk.NONE,
-)
 
 
 class ReadCommandOutput(Struct, frozen=True):
@@ -43,7 +20,7 @@ class ReadCommandOutput(Struct, frozen=True):
     @property
     def spec(self) -> ToolSpec:
         """The declaration."""
-        return _SPEC
+        return READ_COMMAND_OUTPUT
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Name the command."""

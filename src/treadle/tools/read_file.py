@@ -16,13 +16,9 @@ from treadle.protocol.tools import (
     Origin,
     Outcome,
     Preview,
-    Risk,
-    ToolEffect,
-    ToolKind,
     ToolSpec,
-    ToolTraits,
 )
-from treadle.tools.declare import PATH, number, parameters, prompt
+from treadle.tools.declarations import READ_FILE
 from treadle.tools.images import image_of, is_image
 from treadle.workspace.diffs import numbered
 from treadle.workspace.documents import document_text, is_document, is_text_itself
@@ -33,7 +29,6 @@ from treadle.workspace.text import size_of
 from treadle.workspace.workspace import Workspace
 
 _LIMITS = PageLimits()
-_FILES_AT_MOST = 20
 _EXTRACTED = "this is the text extracted from the document"
 _NO_ROOM = (Text(text="[not read: this result is full. Read it in a separate call.]"),)
 _LEAST = 400
@@ -41,27 +36,6 @@ _NOTES = 200
 """Bytes that are kept for what is said below the lines."""
 _LAST_LINE = 10**12
 """No file has more."""
-
-_SPEC = ToolSpec(
-    name="read_file",
-    description=prompt(__file__),
-    parameters=parameters(
-        {
-            "path": PATH,
-            "start_line": number("The first line to read, from 1.", low=1),
-            "end_line": number("The last line to read.", low=1),
-            "other_paths": {
-                "type": "array",
-                "items": {"type": "string"},
-                "maxItems": _FILES_AT_MOST - 1,
-                "description": "More files to read with the same call, from their beginning.",
-            },
-        },
-        optional=("start_line", "end_line", "other_paths"),
-    ),
-    traits=ToolTraits(kind=ToolKind.READ, effect=ToolEffect.PURE),
-    risk=Risk.READ,
-)
 
 
 class _Wanted(Struct, frozen=True):
@@ -80,7 +54,7 @@ class ReadFile(Struct, frozen=True):
     @property
     def spec(self) -> ToolSpec:
         """The declaration."""
-        return _SPEC
+        return READ_FILE
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Check the range; what it notes of the files is judged before the run opens them."""

@@ -7,26 +7,11 @@ from msgspec import Struct
 
 from treadle.engine.ports import Prepared
 from treadle.protocol.errors import ToolError
-from treadle.protocol.tools import EditReport, Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
+from treadle.protocol.tools import EditReport, ToolSpec
 from treadle.tools.changes import Wanted, prepare_changes
-from treadle.tools.declare import PATH, parameters, prompt, text
+from treadle.tools.declarations import REPLACE_IN_FILE
 from treadle.workspace.files import TextFile, missing
 from treadle.workspace.workspace import Workspace
-
-_SPEC = ToolSpec(
-    name="replace_in_file",
-    description=prompt(__file__),
-    parameters=parameters(
-        {
-            "path": PATH,
-            "diff": text("One or more SEARCH/REPLACE blocks."),
-            "replace_all": {"type": "boolean", "description": "Whether each SEARCH is replaced in every place."},
-        },
-        optional=("replace_all",),
-    ),
-    traits=ToolTraits(kind=ToolKind.EDIT, effect=ToolEffect.IDEMPOTENT),
-    risk=Risk.WRITE,
-)
 
 
 class ReplaceInFile(Struct, frozen=True):
@@ -37,7 +22,7 @@ class ReplaceInFile(Struct, frozen=True):
     @property
     def spec(self) -> ToolSpec:
         """The declaration."""
-        return _SPEC
+        return REPLACE_IN_FILE
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Apply the blocks to the text as it is now."""

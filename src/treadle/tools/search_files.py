@@ -17,13 +17,9 @@ from treadle.protocol.tools import (
     Origin,
     Outcome,
     Preview,
-    Risk,
-    ToolEffect,
-    ToolKind,
     ToolSpec,
-    ToolTraits,
 )
-from treadle.tools.declare import number, parameters, prompt, text
+from treadle.tools.declarations import SEARCH_FILES
 from treadle.tools.words import result_of
 from treadle.workspace.files import missing
 from treadle.workspace.judged import Judged, judge_path
@@ -34,22 +30,6 @@ from treadle.workspace.workspace import Workspace
 _MATCHES = 300
 _BYTES = 16_000
 
-_SPEC = ToolSpec(
-    name="search_files",
-    description=prompt(__file__),
-    parameters=parameters(
-        {
-            "path": text("The directory or file to search, relative to the workspace (`.` is its root) or absolute."),
-            "regex": text("The regular expression."),
-            "file_pattern": text("A glob such as `*.py` or `src/**/*.ts`, or several with commas: `*.ts,*.tsx`."),
-            "context_lines": number("Lines to show around each match; none if not given.", low=0, high=10),
-        },
-        optional=("file_pattern", "context_lines"),
-    ),
-    traits=ToolTraits(kind=ToolKind.SEARCH, effect=ToolEffect.PURE),
-    risk=Risk.READ,
-)
-
 
 class SearchFiles(Struct, frozen=True):
     """Searches files with ripgrep."""
@@ -59,7 +39,7 @@ class SearchFiles(Struct, frozen=True):
     @property
     def spec(self) -> ToolSpec:
         """The declaration."""
-        return _SPEC
+        return SEARCH_FILES
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Name what is searched; the run searches, after it was judged."""

@@ -17,33 +17,15 @@ from treadle.protocol.tools import (
     Origin,
     Outcome,
     Preview,
-    Risk,
-    ToolEffect,
-    ToolKind,
     ToolSpec,
-    ToolTraits,
 )
-from treadle.tools.declare import number, parameters, prompt, text
+from treadle.tools.declarations import WEB_FETCH
 from treadle.tools.words import origin_of_page, result_of
 from treadle.workspace.network import Resolver, resolve
 from treadle.workspace.text import visible
 from treadle.workspace.untrusted import wrap
 
 _PAGE = 30_000
-
-_SPEC = ToolSpec(
-    name="web_fetch",
-    description=prompt(__file__),
-    parameters=parameters(
-        {
-            "url": text("The URL, with http:// or https://."),
-            "start": number("The character of the page to start at; 0 if not given.", low=0),
-        },
-        optional=("start",),
-    ),
-    traits=ToolTraits(kind=ToolKind.FETCH, effect=ToolEffect.PURE),
-    risk=Risk.READ_OUTSIDE,
-)
 
 
 class WebFetch(Struct, frozen=True):
@@ -55,7 +37,7 @@ class WebFetch(Struct, frozen=True):
     @property
     def spec(self) -> ToolSpec:
         """The declaration."""
-        return _SPEC
+        return WEB_FETCH
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Name the URL; nothing is sent before it was judged."""

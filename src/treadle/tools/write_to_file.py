@@ -6,19 +6,11 @@ from typing import Any
 from msgspec import Struct
 
 from treadle.engine.ports import Prepared
-from treadle.protocol.tools import EditReport, Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
+from treadle.protocol.tools import EditReport, ToolSpec
 from treadle.tools.changes import Wanted, prepare_changes
-from treadle.tools.declare import PATH, parameters, prompt, text
+from treadle.tools.declarations import WRITE_TO_FILE
 from treadle.workspace.files import TextFile
 from treadle.workspace.workspace import Workspace
-
-_SPEC = ToolSpec(
-    name="write_to_file",
-    description=prompt(__file__),
-    parameters=parameters({"path": PATH, "content": text("The complete text of the file.")}),
-    traits=ToolTraits(kind=ToolKind.EDIT, effect=ToolEffect.IDEMPOTENT),
-    risk=Risk.WRITE,
-)
 
 
 class WriteToFile(Struct, frozen=True):
@@ -29,7 +21,7 @@ class WriteToFile(Struct, frozen=True):
     @property
     def spec(self) -> ToolSpec:
         """The declaration."""
-        return _SPEC
+        return WRITE_TO_FILE
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Compare the new text with what is there."""

@@ -25,13 +25,17 @@ from collections.abc import Callable
 if __name__ == "__main__":
     sys.path.append(__file__.removesuffix("/treadle/workspace/guard.py"))
 
-from treadle.workspace.meter import Meter, descendants, name_of
+from treadle.workspace.meter import Lid, Meter, descendants, name_of
+
+TYPE_CHECKING = False  # as `typing` has it, which takes longer to load than all the rest
+if TYPE_CHECKING:
+    from typing import Any
 
 Prctl = Callable[[int, int], int]
 
 _SUBREAPER, _DEATH_SIGNAL = 36, 1  # numbers of prctl(2)
 _SANDBOX = "bwrap"
-_COPY_FRAME = "/copies/overlay.py"
+_FRAME = f"{__file__.removesuffix('guard.py')}copies/overlay.py"
 _GRACE_AFTER_TREADLE = 0.5
 _GIVE_UP = 2.0
 _TICK = 10  # milliseconds
@@ -73,7 +77,6 @@ class _Guard:
         """Turn the forked child into the command. Never returns."""
         try:
             os.setsid()
-            self.meter.lid.enter()
             if self.prctl is not None:
                 self.prctl(_DEATH_SIGNAL, signal.SIGKILL)
                 if os.getppid() != guard:
@@ -171,14 +174,32 @@ class _Guard:
 
 def _run_here(argv: list[str]) -> None:
     """Be the frame of a throw-away copy in this interpreter, if that is wanted: starting another one takes longer."""
-    if argv[1:3] == ["-I", "-S"] and argv[3].endswith(_COPY_FRAME):
+    if argv[1:4] == ["-I", "-S", _FRAME]:
+        sys.argv = argv[3:]
+        _load_frame().main()
+
+
+def _load_frame() -> "Any":
+    """Load the frame of a throw-away copy; no package is, since importing one would load all of it."""
+    if not _frame:
         from _frozen_importlib_external import SourceFileLoader
 
-        sys.argv = argv[3:]
-        frame = type(sys)("overlay")
-        frame.__file__ = argv[3]
-        SourceFileLoader("overlay", argv[3]).exec_module(frame)
-        frame.main()
+        module: Any = type(sys)("overlay")
+        module.__file__ = _FRAME
+        SourceFileLoader("overlay", _FRAME).exec_module(module)
+        _frame.append(module)
+    return _frame[0]
+
+
+_frame: "list[Any]" = []
+
+
+def _make_use_of_the_wait() -> None:
+    """Load, as long as no order has come, what a command on a throw-away copy would wait for."""
+    poll = select.poll()
+    poll.register(0, select.POLLIN)
+    if sys.platform.startswith("linux") and not poll.poll(0):
+        _load_frame().load_reader()
 
 
 def _be_first_to_go() -> None:
@@ -270,7 +291,8 @@ def main() -> None:
     os.set_blocking(waker, False)
     signal.set_wakeup_fd(waker)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    prctl = _load_prctl()
+    prctl, lid, parent = _load_prctl(), Lid(), os.getppid()
+    _make_use_of_the_wait()
     order = _read_order()
     if order is not None:
         line, variables, bounds, words = order
@@ -279,11 +301,12 @@ def main() -> None:
             os.environb[name] = value
         directory, shell = sys.argv[1:]
         inner = [os.fsdecode(word) for word in words.split(b"\0")[:-1]]
-        meter = Meter(os.fsdecode(bounds).split("\0")[:-1])
+        meter = Meter(os.fsdecode(bounds).split("\0")[:-1], lid)
         text = os.fsdecode(line)
         pipes = _ask_for_pipes(text, shell)
         _Guard([*inner, shell, "-c", text], directory, prctl, meter=meter, pipes=pipes).watch(wakeup)
-        meter.lid.leave()
+    if os.getppid() != parent:  # else Treadle removes the group, and does not wait for this to leave it
+        lid.leave()
     os._exit(0)  # nothing to tidy up, and somebody waits
 
 

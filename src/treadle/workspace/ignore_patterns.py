@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from treadle.protocol.patterns import regex
+
 _CLASSES = {
     "alnum": "a-zA-Z0-9",
     "alpha": "a-zA-Z",
@@ -19,11 +21,11 @@ _CLASSES = {
     "upper": "A-Z",
     "xdigit": "0-9a-fA-F",
 }
-_NAMED = re.compile(r"\[:([^\]]*):\]")
-_ANY_DEPTH = re.compile(r"\*{2,}")
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_NAMED = regex(r"\[:([^\]]*):\]")
+_ANY_DEPTH = regex(r"\*{2,}")
+_ESCAPED = regex(r"\\(.)", re.DOTALL)
 _NOTHING = "(?!)"
-_END = re.compile(_NOTHING)
+_END = regex(_NOTHING)
 
 
 class _Pattern(Struct, frozen=True):

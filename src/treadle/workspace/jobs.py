@@ -2,19 +2,22 @@
 
 import contextlib
 import os
-import re
 import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from treadle.protocol.patterns import regex
 from treadle.workspace.meter import descendants, name_of
 from treadle.workspace.owners import Owner, lives, owner_of
-from treadle.workspace.process import Command
 
-_NAME = re.compile(r"job-(\d{1,9})\.json")
+if TYPE_CHECKING:
+    from treadle.workspace.process import Command
+
+_NAME = regex(r"job-(\d{1,9})\.json")
 _GUARD = "/workspace/guard.py"
 _SANDBOX = "bwrap"
 _TICK = 0.02
@@ -64,7 +67,7 @@ class JobBook:
         """The highest number that was given out before."""
         return max((int(found[1]) for found in map(_NAME.fullmatch, _names(self._folder)) if found), default=0)
 
-    def note(self, number: int, command: Command) -> None:
+    def note(self, number: int, command: "Command") -> None:
         """Write down a command that goes on, and once it has ended how. A full disk costs the note, not the command."""
         job = Job(
             number=number,

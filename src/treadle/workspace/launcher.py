@@ -1,20 +1,24 @@
-"""Starting commands, each under a guard. One guard is kept ready: a command should not wait for an interpreter."""
+"""Starting commands, each under a guard. One guard is kept ready: a command should not wait for an interpreter.
+
+What runs them is loaded with the first command: opening a session does not wait for that.
+"""
 
 import asyncio
 import contextlib
 import os
-import secrets
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace import guard
 from treadle.workspace.confinement import Setup
 from treadle.workspace.hiding import Hide, as_it_is
-from treadle.workspace.process import Bounds, Command, Guard
 from treadle.workspace.wrapping import PLAIN, Wrapping
+
+if TYPE_CHECKING:
+    from treadle.workspace.process import Bounds, Command, Guard
 
 _PAUSE = 0.05  # seconds after a command's start, so that it has the processor first
 _FREE = Setup()
@@ -35,11 +39,13 @@ class Launcher:
         self._ready: Guard | None = None
         self._later: asyncio.TimerHandle | None = None
 
-    def start(self, line: str, bounds: Bounds | None = None, setup: Setup = _FREE) -> Command:
+    def start(self, line: str, bounds: "Bounds | None" = None, setup: Setup = _FREE) -> "Command":
         """Start a line in its own session, without a terminal and with empty input; needs a running event loop.
 
         `setup` may put something around it and set variables. Raises `ToolError` when it cannot be started.
         """
+        from treadle.workspace.process import Bounds, Command
+
         raw, wrapping = _encoded(line), setup.wrapping
         if len(raw) > _LONGEST:
             raise ToolError(f"The command is longer than {_LONGEST:,} bytes. Write it to a file and run that.")
@@ -49,7 +55,7 @@ class Launcher:
             )
         order = _order(raw, setup.variables, wrapping)
         used = (None if wrapping.outer else self._take_ready(order)) or self._spawn_with(order, wrapping)
-        spool = self._spool / f"output-{secrets.token_hex(6)}.txt"
+        spool = self._spool / f"output-{os.urandom(6).hex()}.txt"
         command = Command(line, used, spool=spool, bounds=bounds or Bounds(), hidden=self._hide())
         command.settle_with(setup.settle)
         self._put_off()
@@ -73,7 +79,7 @@ class Launcher:
             _discard(self._ready)
             self._ready = None
 
-    def _take_ready(self, order: bytes) -> Guard | None:
+    def _take_ready(self, order: bytes) -> "Guard | None":
         ready, self._ready = self._ready, None
         if ready is None:
             return None
@@ -84,13 +90,16 @@ class Launcher:
             return None
         return ready
 
-    def _spawn_with(self, order: bytes, wrapping: Wrapping) -> Guard:
+    def _spawn_with(self, order: bytes, wrapping: Wrapping) -> "Guard":
         fresh = self._spawn(wrapping)
         with contextlib.suppress(BrokenPipeError):  # a sandbox that cannot be set up says so in its output
             _write(fresh, order)
         return fresh
 
-    def _spawn(self, wrapping: Wrapping = PLAIN) -> Guard:
+    def _spawn(self, wrapping: Wrapping = PLAIN) -> "Guard":
+        from treadle.workspace import guard
+        from treadle.workspace.process import Guard
+
         try:
             read_end, write_end = os.pipe()
         except OSError as error:
@@ -153,14 +162,17 @@ def _not_started(error: OSError) -> ToolError:
     )
 
 
-def _write(to: Guard, order: bytes) -> None:
+def _write(to: "Guard", order: bytes) -> None:
     rest = memoryview(order)
     while rest:
         rest = rest[to.orders.write(rest) :]
 
 
-def _discard(unused: Guard) -> None:
+def _discard(unused: "Guard") -> None:
+    from treadle.workspace.meter import remove_group
+
     unused.process.kill()
     unused.process.wait()
+    remove_group(unused.process.pid)
     for pipe in (unused.orders, unused.report, unused.output):
         pipe.close()

@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
+from treadle.protocol.patterns import regex
 
 _LINE = rb"(?P<path>[^\0]*)\0(?P<number>\d+)(?:(?P<mark>:)%s|-)(?P<text>.*)"
-_WITH_COLUMN = re.compile(_LINE % rb"(?P<column>\d+):", re.DOTALL)
-_WITHOUT_COLUMN = re.compile(_LINE % rb"(?P<column>)", re.DOTALL)
+_WITH_COLUMN = regex(_LINE % rb"(?P<column>\d+):", re.DOTALL)
+_WITHOUT_COLUMN = regex(_LINE % rb"(?P<column>)", re.DOTALL)
 _SEPARATOR = b"\0"
 """Between blocks: unlike a beginning of a name that goes on in the next line."""
-_BINARY = re.compile(rb'binary file (matches|after match) \(found "\\0" byte')
-_OVER_LINES = re.compile(r"(?<!\\)(?:\\\\)*\\n|\n|\(\?[a-zA-Z]*s[a-zA-Z]*[-:)]|\[\\s\\S\]|\[\\S\\s\]")
+_BINARY = regex(rb'binary file (matches|after match) \(found "\\0" byte')
+_OVER_LINES = regex(r"(?<!\\)(?:\\\\)*\\n|\n|\(\?[a-zA-Z]*s[a-zA-Z]*[-:)]|\[\\s\\S\]|\[\\S\\s\]")
 _WIDTH = 300
 _MOST_COUNTED = 10_000
 

@@ -51,7 +51,7 @@ def _stat(pid: int) -> tuple[str, int] | None:
 class Meter:
     """Looks from time to time at what a command and all that it started take; more often when they grow quickly."""
 
-    def __init__(self, bounds: list[str]) -> None:
+    def __init__(self, bounds: list[str], lid: "Lid") -> None:
         pairs = [text.partition("=")[::2] for text in bounds]
         self.folders = [value for name, value in pairs if name == "folder"]
         self.bounds = {name: int(value) for name, value in pairs if name != "folder" and int(value)}
@@ -59,7 +59,8 @@ class Meter:
         self.wait = _WATCH_FIRST
         self.taken = 0
         self.free = self.free_space() if "disk" in self.bounds else []
-        self.lid = _Lid(self.bounds.get("processes", 0))
+        if "processes" in self.bounds:
+            lid.put_on(self.bounds["processes"])
 
     @property
     def pause(self) -> int | None:
@@ -103,41 +104,56 @@ class Meter:
         return [_free(folder) for folder in self.folders]
 
 
-class _Lid:
+class Lid:
     """A control group that bounds the processes of root's commands, whom the kernel sets no other bound.
 
-    Without a controller that may be used, looking is all there is.
+    The guard enters it before it knows its command: to enter one can take 15 ms. Without a controller that may be used,
+    looking is all there is.
     """
 
-    def __init__(self, processes: int) -> None:
+    def __init__(self) -> None:
         self.folder = ""
-        if not processes or os.geteuid() != 0:
-            return
-        for parent in _pid_groups():
-            self.folder = f"{parent}/treadle-{os.getpid()}"
+        for folder in _groups_of(os.getpid()):
+            self.folder = folder
             try:
-                os.makedirs(self.folder, exist_ok=True)  # noqa: PTH103 - as above; a killed guard left one perhaps
-                _write_to(f"{self.folder}/pids.max", processes + _LID)
+                os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - as above; a killed guard left one perhaps
+                _write_to(f"{folder}/cgroup.procs", os.getpid())
             except OSError:
-                self.leave()
+                remove_group(os.getpid())
+                self.folder = ""
                 continue
             return
 
-    def enter(self) -> None:
-        """Put this process into the group, with all that it starts."""
+    def put_on(self, processes: int) -> None:
+        """Bound this process with all that it starts from here on."""
         if self.folder:
             try:
-                _write_to(f"{self.folder}/cgroup.procs", os.getpid())
+                _write_to(f"{self.folder}/pids.max", processes + _LID)
             except OSError:
                 return
 
     def leave(self) -> None:
-        """Remove the group; it is empty by now."""
-        folder, self.folder = self.folder, ""
+        """Leave the group and remove it; nothing else is in it by now."""
+        if self.folder:
+            try:
+                _write_to(f"{self.folder.rpartition('/')[0]}/cgroup.procs", os.getpid())
+            except OSError:
+                return
+            remove_group(os.getpid())
+
+
+def remove_group(guard: int) -> None:
+    """Remove the control group of a guard that is not in it any more, if it had one."""
+    for folder in _groups_of(guard):
         try:
             os.rmdir(folder)  # noqa: PTH106 - as above
         except OSError:
-            return
+            continue
+
+
+def _groups_of(guard: int) -> list[str]:
+    """Give the folders of which one may be a guard's group; none for whom the kernel bounds anyway."""
+    return [f"{parent}/treadle-{guard}" for parent in _pid_groups()] if os.geteuid() == 0 else []
 
 
 def _pid_groups() -> list[str]:

@@ -4,13 +4,15 @@ import os
 import re
 from pathlib import PurePosixPath
 
+from treadle.protocol.patterns import regex
+
 _NOT_SHOWN = (
     "\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f"
 )
-_SPECIAL = re.compile(rf"[{_NOT_SHOWN}]|\A | \Z|\A~\Z")
-_SPECIAL_OR_BACKSLASH = re.compile(rf"{_SPECIAL.pattern}|\\")
+_SPECIAL = regex(rf"[{_NOT_SHOWN}]|\A | \Z|\A~\Z")
+_SPECIAL_OR_BACKSLASH = regex(rf"{_SPECIAL.pattern}|\\")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
-_ESCAPE = re.compile(rb"\\(?:([\\nrt])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))")
+_ESCAPE = regex(rb"\\(?:([\\nrt])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))")
 _MEANT = {b"\\": b"\\", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 
 

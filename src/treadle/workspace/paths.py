@@ -1,17 +1,17 @@
 """Paths of the workspace: made absolute, resolved through links, and shown short."""
 
 import os
-import re
 import unicodedata
 from pathlib import Path
 
 from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
+from treadle.protocol.patterns import regex
 from treadle.workspace.names import existing_path, shown_name
 
 _LONGEST = 4095
-_CLOCK = re.compile(r" ([AP]M\b)")
+_CLOCK = regex(r" ([AP]M\b)")
 """Before it, the screenshots of macOS have a narrow blank."""
 
 

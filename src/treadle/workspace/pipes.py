@@ -1,16 +1,16 @@
 """How the parts of a command's last pipe ended: its own status is that of the last part alone."""
 
-import re
 import shlex
 from collections.abc import Sequence
 from itertools import dropwhile, islice, takewhile
 
+from treadle.protocol.patterns import regex
 from treadle.workspace.text import visible
 
 _READER_LEFT = 141
 """128 + SIGPIPE: the part after it had read enough, as `head` does."""
 _WORDS = 3
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_ASSIGNMENT = regex(r"[A-Za-z_]\w*\+?=")
 _ENDS = frozenset(";&()\n")
 _REDIRECTS = frozenset("<>")
 _KEYWORDS = frozenset(["if", "then", "else", "elif", "while", "until", "do", "!", "time", "{"])

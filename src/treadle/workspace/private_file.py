@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import secrets
 from pathlib import Path
 
 
@@ -13,7 +12,7 @@ def write_private(file: Path, data: bytes, *, mode: int = 0o600, follow: bool = 
     """
     target = file.resolve() if follow else file
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    draft = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(descriptor, "wb") as stream:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from treadle.workspace.confinement import Settle
 from treadle.workspace.hiding import Hidden
-from treadle.workspace.meter import descendants, name_of
+from treadle.workspace.meter import descendants, name_of, remove_group
 from treadle.workspace.pacing import Paced
 from treadle.workspace.pipes import describe_pipe
 from treadle.workspace.text import Decoder, HeadTail, ShortLines, erased, flowing
@@ -197,6 +197,7 @@ class Command:
 
     def _on_alone(self) -> None:
         self._guard.process.wait()
+        remove_group(self.pid)
         self._guard.orders.close()
         self._ended.set()
         self._alone.set()

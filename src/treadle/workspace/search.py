@@ -7,20 +7,22 @@ import re
 import shutil
 import signal
 import sys
-import sysconfig
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace import scan
+from treadle.protocol.patterns import regex
 from treadle.workspace.access_lists import AccessLists
 from treadle.workspace.ignoring import Ignoring, ignore_files
-from treadle.workspace.matches import Gathered, Matches, Query, globs_of, options_of, why_failed
 from treadle.workspace.programs import program, stream
+
+if TYPE_CHECKING:
+    from treadle.workspace.matches import Gathered, Matches, Query
 
 _MOST_PRUNED = 200
 _TIME_LIMIT = 30.0
@@ -39,10 +41,14 @@ def find_ripgrep(variables: Mapping[str, str]) -> str:
         return shutil.which(named) or ""
     if found := shutil.which("rg", path=variables.get("PATH")):
         return found
-    for directory in (Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))):
-        if found := shutil.which("rg", path=str(directory)):
-            return found
-    return ""
+    return shutil.which("rg", path=str(Path(sys.executable).parent)) or _find_among_scripts()
+
+
+def _find_among_scripts() -> str:
+    """Look where Python puts programs, which is most often beside it."""
+    import sysconfig
+
+    return shutil.which("rg", path=sysconfig.get_path("scripts")) or ""
 
 
 class Listing(Struct, frozen=True, kw_only=True):
@@ -73,7 +79,7 @@ class Search(Struct, frozen=True, kw_only=True):
     is_secret: Callable[[str], bool] = no_secrets
     roots: tuple[str, ...] = ()
 
-    async def lines(self, query: Query) -> Matches:
+    async def lines(self, query: "Query") -> "Matches":
         """Find matching lines.
 
         Raises `ToolError` for an invalid regular expression or glob, and for a path that cannot be read.
@@ -83,7 +89,9 @@ class Search(Struct, frozen=True, kw_only=True):
             status, found = await self._lines(replace(query, frugal=True))
         return found.matches(lambda path: self._absolute(path, query.path), unread=status in (_NOT_ALL, _OUT_OF_MEMORY))
 
-    async def _lines(self, query: Query) -> tuple[int, Gathered]:
+    async def _lines(self, query: "Query") -> "tuple[int, Gathered]":
+        from treadle.workspace.matches import Gathered, options_of
+
         ignoring = self._ignoring(query.path)
         is_listed = self._listed_below(query.path)
         gathered = Gathered(query, lambda path: self._is_closed(path, query.path, ignoring) or is_listed(path))
@@ -124,6 +132,8 @@ class Search(Struct, frozen=True, kw_only=True):
 
     async def any_file(self, path: str, pattern: str) -> bool:
         """Whether any file that is searched below a directory matches a glob. Raises `ToolError`."""
+        from treadle.workspace.matches import globs_of
+
         globs = [f"--glob={glob}" for glob in globs_of(pattern)]
         ignoring = self._ignoring(path)
         async with contextlib.aclosing(
@@ -185,6 +195,8 @@ class Search(Struct, frozen=True, kw_only=True):
         ended.unread = tuple(_UNREAD.findall(said))
         complaint = _UNREAD.sub("", said).strip()
         if complaint and ended.status != _OUT_OF_MEMORY:
+            from treadle.workspace.matches import why_failed
+
             raise ToolError(f"The search failed: {why_failed(complaint)}. Correct the expression or the pattern.")
 
 
@@ -196,8 +208,8 @@ class _Ended:
         self.unread: tuple[str, ...] = ()
 
 
-_UNREAD = re.compile(r"^rg: (.+): .+ \(os error \d+\)$", re.MULTILINE)
-_GLOB_SIGN = re.compile(r"[*?\[\]{}\\!]")
+_UNREAD = regex(r"^rg: (.+): .+ \(os error \d+\)$", re.MULTILINE)
+_GLOB_SIGN = regex(r"[*?\[\]{}\\!]")
 _ESCAPED = r"\\\g<0>"
 
 
@@ -213,7 +225,7 @@ def _has_other_names(path: str) -> bool:
         return True
 
 
-_FALLBACK = (sys.executable, "-I", "-S", scan.__file__)
+_FALLBACK = (sys.executable, "-I", "-S", str(Path(__file__).with_name("scan.py")))
 
 
 async def _items(pipe: asyncio.StreamReader, end: bytes) -> AsyncIterator[list[bytes]]:

@@ -5,8 +5,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from treadle.workspace.files import MAX_WHOLE, sha256
-
 _Stamp = tuple[int, int, int]
 
 
@@ -79,6 +77,8 @@ def _stamp(path: str) -> _Stamp | None:
 def _digest(path: str) -> str:
     try:
         file = Path(path)
+        from treadle.workspace.files import MAX_WHOLE, sha256
+
         return sha256(file.read_bytes()) if file.stat().st_size <= MAX_WHOLE else "too large"
     except OSError:
         return ""

@@ -2,23 +2,22 @@
 
 import contextlib
 import os
-import re
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
+from treadle.protocol.patterns import regex
 from treadle.workspace.owners import Owner, lives, owner_of
 
-_TEMPORARY = re.compile(r"\.treadle-[0-9a-f]{16}\.tmp")
-_NOTE = re.compile(r"(\d{1,10})-(\d{1,20})-[0-9a-f]{8}")
+_TEMPORARY = regex(r"\.treadle-[0-9a-f]{16}\.tmp")
+_NOTE = regex(r"(\d{1,10})-(\d{1,20})-[0-9a-f]{8}")
 
 
 def temporary_name() -> str:
     """Give the name that a new file has until it is complete."""
-    return f".treadle-{secrets.token_hex(8)}.tmp"
+    return f".treadle-{os.urandom(8).hex()}.tmp"
 
 
 def _ignore(path: str) -> None:  # noqa: ARG001 - nobody wants to know
@@ -45,7 +44,7 @@ class Strays(Struct, frozen=True):
 
     def _take(self, path: str) -> Path | None:
         me = owner_of(os.getpid())
-        note = Path(self.folder, f"{me.pid}-{me.started}-{secrets.token_hex(4)}")
+        note = Path(self.folder, f"{me.pid}-{me.started}-{os.urandom(4).hex()}")
         try:
             note.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             note.write_bytes(os.fsencode(path))

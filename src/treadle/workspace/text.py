@@ -1,26 +1,27 @@
 """Text from programs and files made harmless to show: no control byte reaches a surface or a model as itself."""
 
 import codecs
-import re
 from functools import cache
+
+from treadle.protocol.patterns import regex
 
 _CSI = r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}"
 _TITLE = r"\x1b\][^\x07\x1b\x9c]{0,4096}"
 _STRING = r"\x1b[PX^_][^\x1b\x9c]{0,4096}"
-_SEQUENCE = re.compile(
+_SEQUENCE = regex(
     rf"{_CSI}[@-~]|{_TITLE}(?:\x07|\x1b\\|\x9c)|{_STRING}(?:\x1b\\|\x9c)|\x1b[ -/]{{1,2}}[0-~]|\x1b[0-OQ-WYZ\\`-~]"
 )
 """What tells a terminal to do something and shows nothing: colours, moves of the cursor, titles, links, pictures."""
 
 _LONGEST = 4200
-_UNFINISHED = re.compile(rf"(?:{_CSI}|{_TITLE}\x1b?|{_STRING}\x1b?|\x1b[ -/]{{0,2}}|\r)\Z")
-_CONTROL = re.compile(
+_UNFINISHED = regex(rf"(?:{_CSI}|{_TITLE}\x1b?|{_STRING}\x1b?|\x1b[ -/]{{0,2}}|\r)\Z")
+_CONTROL = regex(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
 _OVERWRITING = ("\r", "\b")
-_OVERWRITES = re.compile("([\r\b])")
-_ERASING = re.compile("(\b)")
+_OVERWRITES = regex("([\r\b])")
+_ERASING = regex("(\b)")
 _PLAIN = bytes([*range(0x20, 0x7F), 0x09, 0x0A])
 
 

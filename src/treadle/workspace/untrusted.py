@@ -2,9 +2,10 @@
 
 import re
 
+from treadle.protocol.patterns import regex
 from treadle.workspace.text import visible
 
-_TAG = re.compile(r"<(/?\s*untrusted_content)", re.IGNORECASE)
+_TAG = regex(r"<(/?\s*untrusted_content)", re.IGNORECASE)
 
 
 def wrap(text: str, origin: str) -> str:

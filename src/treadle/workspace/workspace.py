@@ -2,11 +2,11 @@
 
 import asyncio
 import os
-import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -17,10 +17,12 @@ from treadle.workspace.hiding import Hide, as_it_is
 from treadle.workspace.jobs import JobBook
 from treadle.workspace.launcher import Launcher
 from treadle.workspace.paths import Paths
-from treadle.workspace.process import Command
 from treadle.workspace.search import Search, find_ripgrep, no_secrets
 from treadle.workspace.seen import Seen
 from treadle.workspace.variables import child_variables, path_outside
+
+if TYPE_CHECKING:
+    from treadle.workspace.process import Command
 
 
 class Commands:
@@ -30,7 +32,7 @@ class Commands:
         self._next = first
         self._commands: dict[int, Command] = {}
 
-    def add(self, command: Command) -> int:
+    def add(self, command: "Command") -> int:
         """Give a command its number."""
         number = self._next
         self._next += 1
@@ -41,7 +43,7 @@ class Commands:
         """Whether this number was given out."""
         return 0 < number < self._next
 
-    def get(self, number: int) -> Command | None:
+    def get(self, number: int) -> "Command | None":
         """Find a command."""
         return self._commands.get(number)
 
@@ -49,7 +51,7 @@ class Commands:
         """Forget a command that has ended."""
         self._commands.pop(number, None)
 
-    def all(self) -> tuple[tuple[int, Command], ...]:
+    def all(self) -> "tuple[tuple[int, Command], ...]":
         """Give the commands with their numbers, oldest first."""
         return tuple(self._commands.items())
 
@@ -131,6 +133,6 @@ def open_workspace(  # noqa: PLR0913 - what a workspace is opened with
             directory=resolved,
             variables=child_variables(variables, pass_on),
             hide=hide,
-            spool=spool or Path(tempfile.gettempdir()) / f"treadle-{os.getuid()}-{secrets.token_hex(6)}",
+            spool=spool or Path(tempfile.gettempdir()) / f"treadle-{os.getuid()}-{os.urandom(6).hex()}",
         ),
     )

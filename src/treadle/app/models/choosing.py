@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from treadle.app.ahead import load_ahead
 from treadle.app.config.addresses import bind_base_url, require_bound
 from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
 from treadle.app.models.cloud import address_variables, find_authorizer, proof_origin
-from treadle.app.models.embedded import PROVIDER as EMBEDDED
-from treadle.app.models.embedded import embedded_provider, embedded_spec
 from treadle.app.models.keys import Key, find_key
 from treadle.app.models.said import as_found, as_spoken_elsewhere, checked_url, limits_for, own_row, with_settings
 from treadle.app.models.windows import LearningProvider, learn_window, learned_windows
@@ -36,6 +35,9 @@ if TYPE_CHECKING:
 
 SCRIPTED = "scripted"
 """The provider whose models are scripts: `scripted/path/to/script.toml` plays that file in process."""
+
+EMBEDDED = "local"
+"""The provider of models that Treadle runs by itself: `local/smollm2`, or `local/` and the path of a GGUF file."""
 
 DEFAULTS = {
     "anthropic": "claude-sonnet-4-5",
@@ -176,7 +178,7 @@ class Models:
         provider, name = self._parse(ref)
         if provider is None:
             own = ModelSpec(provider=SCRIPTED, name=name, prices=Prices(input=0.0, output=0.0))
-            return with_settings(embedded_spec(name), self._override(ref)) if _is_embedded(ref) else own
+            return with_settings(_embedded_spec(name), self._override(ref)) if _is_embedded(ref) else own
         if name not in model_names(provider):
             self._refuse_unknown(ref, provider, name)
         spec = model_spec(provider, name)
@@ -198,7 +200,7 @@ class Models:
         row, name = self._parse(ref)
         key = ref if row is None else row.name
         if key not in self._open:
-            open_own = embedded_provider if _is_embedded(ref) else _open_script
+            open_own = _open_embedded if _is_embedded(ref) else _open_script
             self._open[key] = open_own(name) if row is None else self._open_row(row)
         return self._open[key]
 
@@ -290,7 +292,8 @@ class Models:
             proxy=said.proxy,
             ca_file=str(Path(said.ca_file).expanduser()) if said.ca_file else "",
         )
-        inner = provider_for(self._spoken(row), endpoint, None if authorizer is None else authorizer(endpoint))
+        proof = None if authorizer is None else authorizer(endpoint)
+        inner = provider_for(self._spoken(row), endpoint, proof, meanwhile=load_ahead)
         guarded = GuardedProvider(inner, self._circuits, name=row.name, place=base_url)
         return LearningProvider(guarded, lambda name, window: self._learn(f"{row.name}/{name}", window))
 
@@ -389,6 +392,18 @@ def _is_scripted(ref: str) -> bool:
 
 def _is_embedded(ref: str) -> bool:
     return ref.strip().startswith(f"{EMBEDDED}/")
+
+
+def _embedded_spec(name: str) -> ModelSpec:
+    from treadle.app.models.embedded import embedded_spec
+
+    return embedded_spec(name)
+
+
+def _open_embedded(name: str) -> Provider:
+    from treadle.app.models.embedded import embedded_provider
+
+    return embedded_provider(name)
 
 
 def _open_script(path: str) -> Provider:

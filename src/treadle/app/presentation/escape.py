@@ -1,9 +1,10 @@
 """Making text harmless for a terminal: what would steer it, or hide in it, is shown as an escape."""
 
-import re
 import unicodedata
 
-_COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
+from treadle.protocol.patterns import regex
+
+_COLOURS = regex(r"\x1b\[[0-9;:]*m")
 _DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _HARMFUL = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _HIDDEN = _HARMFUL | {"Cf", "Co", "Cn"}

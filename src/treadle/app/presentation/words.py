@@ -1,6 +1,5 @@
 """Numbers and calls in a few words."""
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import assert_never
@@ -13,15 +12,16 @@ from treadle.protocol.errors import ConfigError
 from treadle.protocol.messages import Document, Image, ResultContent, Text, UserContent, without_own_commands
 from treadle.protocol.models import ErrorKind, ModelError, dollars
 from treadle.protocol.notifications import CallChanged, TurnStop
+from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Allowance, OptionKind
 from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
 from treadle.providers.catalogue import parse_ref
 
 _SHOWN_TITLE = 160
 _SHOWN_REASON = 240
-_STATUS = re.compile(r"Exit status (\d+)(?: \([^)]*\))?\.$")
-_MATCH = re.compile(r"\d+: ")
-_FOUND_LINE = re.compile(r"\d+[:-] |\.\.\.$|\[|$")
+_STATUS = regex(r"Exit status (\d+)(?: \([^)]*\))?\.$")
+_MATCH = regex(r"\d+: ")
+_FOUND_LINE = regex(r"\d+[:-] |\.\.\.$|\[|$")
 
 
 ANSWERS: Mapping[OptionKind, str] = MappingProxyType(
@@ -100,7 +100,7 @@ _VERBS = {
 }
 _KNOWN = (*_VERBS.values(), "Delete", "Move", "Call", "Stop", "Look at", "Result", "Plan")
 _RENAMED = {"Browser": "Browse", "Question": "Ask"}
-_COUNTED = re.compile(r" \((\+\d+ -\d+)\)$")
+_COUNTED = regex(r" \((\+\d+ -\d+)\)$")
 
 
 class CallName(Struct, frozen=True):

@@ -1,11 +1,12 @@
 """The extras of the package: which are installed, and which one a missing module belongs to."""
 
-import re
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, distribution, requires
 from types import MappingProxyType
 
-_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*;.*extra == ['\"]([a-z-]+)['\"]")
+from treadle.protocol.patterns import regex
+
+_REQUIREMENT = regex(r"([A-Za-z0-9._-]+)[^;]*;.*extra == ['\"]([a-z-]+)['\"]")
 _OTHER_NAMES = MappingProxyType({"docx": "python-docx", "google": "google-auth"})
 """Modules whose package has another name."""
 _NOT_FOR_USERS = "dev"

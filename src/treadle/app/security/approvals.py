@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,10 +14,11 @@ from treadle.policy.rules import Rule, Scope
 from treadle.policy.ruletext import HEAD, render_rule, with_examples
 from treadle.policy.suggest import rule_id
 from treadle.protocol.errors import ConfigError, StoreError
+from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Allowance
 from treadle.workspace.private_file import write_private
 
-_HEADER = re.compile(r"\s*\[\[\s*rule\s*\]\]")
+_HEADER = regex(r"\s*\[\[\s*rule\s*\]\]")
 
 
 def remember(allowances: Sequence[Allowance], workspace: str) -> None:

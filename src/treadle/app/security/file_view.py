@@ -1,16 +1,16 @@
 """The policy's look at files: links, facts, names and repository settings, and nothing else."""
 
 import os
-import re
 import stat
 from dataclasses import dataclass
 
 from treadle.policy.context import MAX_NAMES, FileFacts, FileKind
+from treadle.protocol.patterns import regex
 
 _LARGEST_CONFIG = 64 * 1024
 _LARGEST_INDEX = 32 * 1024 * 1024
 _MOST_LINKS = 40
-_OF_PROCESS = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:cwd|root|exe|fd/[^/]+|map_files/[^/]+|ns/[^/]+)$")
+_OF_PROCESS = regex(r"/proc/[^/]+/(?:task/[^/]+/)?(?:cwd|root|exe|fd/[^/]+|map_files/[^/]+|ns/[^/]+)$")
 _KINDS = {stat.S_IFLNK: FileKind.LINK, stat.S_IFDIR: FileKind.DIRECTORY, stat.S_IFREG: FileKind.FILE}
 
 

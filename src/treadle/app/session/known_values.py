@@ -1,7 +1,6 @@
 """What is hidden wherever it turns up: the secrets of the environment, of credential files, and Treadle's own keys."""
 
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,10 +10,11 @@ from treadle.app.models.keys import stored_values
 from treadle.policy.credentials import IN_HOME, values_of
 from treadle.policy.names import secret_name
 from treadle.policy.secrets import Redactor, known_secrets
+from treadle.protocol.patterns import regex
 
 _LARGEST = 256 * 1024
 _MOST_FILES = 20
-_COULD_BE_CODE = re.compile(r"[\s;&|<>()$`]")
+_COULD_BE_CODE = regex(r"[\s;&|<>()$`]")
 """What a workspace calls a secret must not be able to hide a piece of a command from the person who is asked."""
 
 

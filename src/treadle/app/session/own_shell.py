@@ -5,17 +5,21 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import OWN_COMMAND, Text
+from treadle.protocol.patterns import regex
 from treadle.workspace.hiding import Hide, as_it_is
 from treadle.workspace.launcher import Launcher
-from treadle.workspace.process import Command
 from treadle.workspace.text import erased
 
-_FENCE = re.compile(r"^ {0,3}(`{3,})", re.MULTILINE)
+if TYPE_CHECKING:
+    from treadle.workspace.process import Command
+
+_FENCE = regex(r"^ {0,3}(`{3,})", re.MULTILINE)
 _BYTES = 16_000
 _FOREVER = 1e9
 _RUNNING_AT_MOST = 16
@@ -77,7 +81,7 @@ class OwnShell:
             await command.close()
         return ended
 
-    async def _wait(self, command: Command, stop: asyncio.Event) -> None:
+    async def _wait(self, command: "Command", stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as group:
             ends = group.create_task(command.finish(_FOREVER))
             asked = group.create_task(stop.wait())

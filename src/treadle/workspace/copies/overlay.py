@@ -148,12 +148,17 @@ def _wait(pid: int) -> int:
             status = os.waitstatus_to_exitcode(how)
 
 
-def _load(name: str) -> "Any":
-    """Load a module that lies beside this file."""
-    path = os.path.join(os.path.dirname(__file__), f"{name}.py")  # noqa: PTH118, PTH120 - as above
-    module: Any = type(sys)(name)
-    SourceFileLoader(name, path).exec_module(module)
-    return module
+def load_reader() -> "Any":
+    """Load what reads the changes; who has time before the command does it then."""
+    if not _reader:
+        path = os.path.join(os.path.dirname(__file__), "upper.py")  # noqa: PTH118, PTH120 - as above
+        module: Any = type(sys)("upper")
+        SourceFileLoader("upper", path).exec_module(module)
+        _reader.append(module)
+    return _reader[0]
+
+
+_reader: "list[Any]" = []
 
 
 def main() -> None:
@@ -174,7 +179,7 @@ def main() -> None:
         os.write(2, f"The sandbox could not be set up: {error}\n".encode())
         os._exit(REFUSED)
     status = _wait(pid)
-    _load("upper").keep(folder, job, start)
+    load_reader().keep(folder, job, start)
     os._exit(status if status >= 0 else 128 - status)
 
 

@@ -1,0 +1,132 @@
+"""Connections to a model's server: what sending needs of them, what can go wrong, and which library serves.
+
+A plain connection is one of the library below the HTTP library, which loads in half the time; what that does not know
+(proxies, user names and international names in addresses) goes through the HTTP library.
+"""
+
+import os
+import ssl
+import string
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from enum import Enum, auto
+from typing import Protocol
+
+from treadle.providers.endpoint import Endpoint, split_url
+
+KEPT_SECONDS = 60.0
+"""How long a connection that is not used stays open."""
+
+_IN_PLACE = frozenset(f"{string.ascii_letters}{string.digits}.-:[]")
+_IN_PATH = frozenset(f"{string.ascii_letters}{string.digits}._~%!$&'()*+,;=:@/-")
+_DOTS = ("/./", "/../")
+
+
+class Trouble(Enum):
+    """What went wrong between here and the server."""
+
+    CONNECT_TIMEOUT = auto()
+    STALLED = auto()
+    ADDRESS = auto()
+    HEADER = auto()
+    COMPRESSION = auto()
+    NETWORK = auto()
+
+
+class ConnectionFailedError(Exception):
+    """A request that did not arrive, or a reply that did not come whole; `from` what the library raised."""
+
+    def __init__(self, trouble: Trouble, cause: Exception) -> None:
+        super().__init__(str(cause) or type(cause).__name__)
+        self.trouble = trouble
+
+
+HTTP_ERRORS = (ConnectionFailedError, OSError)
+"""Everything a call or its body can raise; `TimeoutError` is an `OSError`."""
+
+
+class Response(Protocol):
+    """What came back: the names of its headers are in lower case."""
+
+    @property
+    def status(self) -> int:
+        """The status."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers; one that came several times has its values joined by commas."""
+        ...
+
+    def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Give the body as it arrives, unpacked. Raises `ConnectionFailedError`."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of it; what was not read of the body is lost."""
+        ...
+
+
+Sent = Callable[[], None]
+"""Is called when a request has left: from there until the response begins there is time for other things."""
+
+
+def nothing() -> None:
+    """Do nothing in that time."""
+
+
+class Connections(Protocol):
+    """Open connections, which are used again."""
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes, sent: Sent) -> Response:
+        """Send a request, and give the response as soon as it begins. Raises `ConnectionFailedError`."""
+        ...
+
+    async def close(self) -> None:
+        """Give them back."""
+        ...
+
+
+def open_connections(endpoint: Endpoint, certificates: ssl.SSLContext | None, *, here: bool) -> Connections:
+    """Make connections for an endpoint, `here` for a server of this machine, which no proxy of the environment serves.
+
+    Nothing is connected yet. Raises `ConnectionFailedError` for a proxy that cannot be used.
+    """
+    if is_plain(endpoint.base_url) and not endpoint.proxy and (here or not _proxies_are_set()):
+        from treadle.providers.plain_connections import PlainConnections
+
+        return PlainConnections(certificates, connect_seconds=endpoint.limits.connect)
+    from treadle.providers.library_connections import LibraryConnections
+
+    return LibraryConnections(endpoint, certificates, here=here)
+
+
+def is_plain(url: str) -> bool:
+    """Whether an address is one that every library reads the same way, as it is."""
+    parts = split_url(url)
+    try:
+        known = (
+            url.startswith(("http://", "https://"))
+            and bool(parts.hostname)
+            and parts.port != 0
+            and parts.netloc[-1] != ":"
+        )
+    except ValueError:
+        return False
+    places = _IN_PLACE.issuperset(parts.netloc) and _IN_PATH.issuperset(parts.path + parts.query)
+    return known and places and not parts.fragment and not any(dots in f"{parts.path}/" for dots in _DOTS)
+
+
+def trace_of(sent: Sent) -> Callable[[str, object], Awaitable[None]]:
+    """Give what both libraries tell of each thing that they do."""
+
+    async def trace(event: str, _: object) -> None:
+        if event.endswith("send_request_body.complete"):
+            sent()
+
+    return trace
+
+
+def _proxies_are_set() -> bool:
+    """Whether the environment names proxies; on a Mac the system may."""
+    return sys.platform == "darwin" or any(name.lower().endswith("_proxy") for name in os.environ)

@@ -1,0 +1,218 @@
+"""Reading replies over HTTP: the event stream, and what every failure means. Loaded when the first request has left."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, suppress
+
+import msgspec
+
+from treadle.protocol.messages import Message
+from treadle.protocol.models import ErrorKind, ModelError, ReplyStop, StreamEvent, StreamFailure, StreamStop
+from treadle.providers.connections import HTTP_ERRORS, Response
+from treadle.providers.endpoint import MEBIBYTE, Endpoint
+from treadle.providers.event_stream import DamagedFrameError
+from treadle.providers.failures import clean, failure, from_problem, from_response, is_html
+from treadle.providers.framing import SSE
+from treadle.providers.http_failures import from_exception
+from treadle.providers.pace import Pace
+from treadle.providers.pieces import Pieces, UsedIds
+from treadle.providers.problems import problem_in
+from treadle.providers.sse import EventTooLargeError, SseEvent
+from treadle.providers.wire import CallFailedError, HttpCall, ReplyPausedError, ReplyReader, WireApi
+
+DRAIN_SECONDS = 0.05
+"""How long to wait after the last event for the end of the body, so that the connection can be used again."""
+MOST_PARTS = 6
+"""Calls that one reply may take where the provider pauses it; then it ends as it is."""
+MAX_REFUSAL = 64 * 1024
+MAX_SHOWN = 300
+"""Bytes of an event that cannot be understood which are shown."""
+
+Begun = Response | Exception
+"""What became of a request: the response that begins, or what a call is known to raise."""
+Begin = Callable[[HttpCall], Awaitable[Begun]]
+
+
+class HttpReplies:
+    """Reads the replies of one endpoint; `begin` sends the further calls that a reply may take."""
+
+    def __init__(
+        self, endpoint: Endpoint, api: WireApi, begin: Begin, *, secrets: Callable[[], tuple[str, ...]]
+    ) -> None:
+        """`secrets` gives the texts, besides those of the endpoint, that no message may show."""
+        self._endpoint = endpoint
+        self._api = api
+        self._begin = begin
+        self._secrets = secrets
+        self._used_ids = UsedIds()
+
+    async def read(
+        self, messages: tuple[Message, ...], first: HttpCall, begun: Begun | None
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """Give the reply to `messages`: of the `first` call, which has begun, and of those that it goes on with."""
+        reader = self._api.reader()
+        pieces = Pieces(self._used_ids.of(messages))
+        pace = Pace(self._endpoint.limits, asyncio.get_running_loop().time)
+        try:
+            call = first
+            for _ in range(MOST_PARTS):
+                begun = begun or await self._begin(call)
+                try:
+                    async with aclosing(self._part(begun, reader, pieces, pace)) as items:
+                        async for item in items:
+                            yield item
+                    return
+                except ReplyPausedError as paused:
+                    reader, call, begun = paused.reader, paused.go_on(first), None
+            yield StreamStop(reason=ReplyStop.END_TURN, usage=reader.usage)
+            return
+        except CallFailedError as failed:
+            error = failed.error
+        except HTTP_ERRORS as broken:
+            error = from_exception(self._endpoint, broken)
+        yield StreamFailure(
+            error=msgspec.structs.replace(error, message=clean(error.message, self._secrets())), usage=reader.usage
+        )
+
+    async def _part(
+        self, begun: Begun, reader: ReplyReader, pieces: Pieces, pace: Pace
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """Give what one call brings: the reply up to its `StreamStop`.
+
+        Raises `CallFailedError`, an error of the HTTP client, or `ReplyPausedError` where it goes on with another call.
+        """
+        async with aclosing(self._events(begun, pace)) as events:
+            async for event in events:
+                for item in self._read(reader, event, pieces):
+                    if isinstance(item, StreamStop):
+                        await _drain(events)
+                        yield item
+                        return
+                    pace.add(item)
+                    yield item
+        for item in (mended for piece in reader.end() for mended in pieces.mend(piece)):
+            yield item
+            if isinstance(item, StreamStop):
+                return
+        why = "the reply ended before it was complete"
+        raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, why))
+
+    def _read(self, reader: ReplyReader, event: SseEvent, pieces: Pieces) -> Iterator[StreamEvent]:
+        """Give what an event says; raises `CallFailedError` with the words of one that cannot be understood."""
+        try:
+            for piece in reader.read(event):
+                yield from pieces.mend(piece)
+        except msgspec.MsgspecError as broken:
+            problem = problem_in(event.data)
+            if problem is not None and problem.message:
+                raise CallFailedError(from_problem(self._endpoint, problem)) from broken
+            why = f"{broken}: {event.data[:MAX_SHOWN].decode('utf-8', 'replace')}"
+            raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, why)) from broken
+
+    async def _events(self, response: Begun, pace: Pace) -> AsyncGenerator[SseEvent, None]:
+        """Give the events of a response, as long as `pace` is content with it."""
+        limits = self._endpoint.limits
+        if isinstance(response, Exception):
+            raise response
+        try:
+            if response.status != 200 or not self._may_be_events(response):
+                raise CallFailedError(await self._refusal(response, pace))
+            decoder = self._api.framing.decoder(limits.event)
+            start = bytearray()
+            empty = True
+            async with aclosing(self._chunks(response, pace)) as chunks:
+                async for chunk in chunks:
+                    start += chunk[: MAX_REFUSAL - len(start)] if empty else b""
+                    for event in decoder.feed(chunk):
+                        empty = False
+                        yield event
+            for event in decoder.end():
+                empty = False
+                yield event
+            if empty:
+                self._raise_if_told(response, bytes(start))
+        except EventTooLargeError as error:
+            raise CallFailedError(self._too_large("an event", limits.event)) from error
+        except DamagedFrameError as error:
+            raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, str(error))) from error
+        finally:
+            await response.close()
+
+    async def _chunks(self, response: Response, pace: Pace) -> AsyncGenerator[bytes, None]:
+        """Give the body as it arrives, within the limits of time and size."""
+        limits = self._endpoint.limits
+        async with aclosing(response.chunks()) as body:
+            async with asyncio.timeout(limits.first_byte):
+                first = await anext(body, b"")
+            if is_html("", first):
+                raise CallFailedError(self._map_refusal(response, first))
+            yield first
+            total = len(first)
+            while chunk := await self._next(body, pace):
+                total += len(chunk)
+                if total > limits.body:
+                    raise CallFailedError(self._too_large("the reply", limits.body))
+                yield chunk
+
+    async def _next(self, body: AsyncIterator[bytes], pace: Pace) -> bytes:
+        """Give the next bytes of a body, none at its end."""
+        idle = self._endpoint.limits.idle
+        silent = asyncio.get_running_loop().time() + idle
+        try:
+            async with asyncio.timeout_at(min(silent, pace.deadline)):
+                return await anext(body, b"")
+        except TimeoutError as late:
+            why = f"nothing arrived for {idle:g} s (idle_timeout)" if silent < pace.deadline else pace.complaint
+            raise CallFailedError(failure(self._endpoint, ErrorKind.TIMEOUT, why)) from late
+
+    async def _refusal(self, response: Response, pace: Pace) -> ModelError:
+        """Read the body of a response that is no stream, as far as it is worth reading."""
+        body = bytearray()
+        with suppress(*HTTP_ERRORS):
+            async with (
+                asyncio.timeout(self._endpoint.limits.first_byte),
+                aclosing(self._chunks(response, pace)) as chunks,
+            ):
+                async for chunk in chunks:
+                    body += chunk
+                    if len(body) > MAX_REFUSAL:
+                        break
+        return self._map_refusal(response, bytes(body))
+
+    def _raise_if_told(self, response: Response, start: bytes) -> None:
+        """Raise `CallFailedError` where a body without any event says itself what is wrong."""
+        start = start.strip()
+        problem = problem_in(start)
+        if (problem is not None and problem.message) or is_html("", start) or not self._is_named(response):
+            raise CallFailedError(self._map_refusal(response, start))
+        packed = response.headers.get("content-encoding", "identity")
+        if packed not in ("identity", "gzip", "deflate"):
+            why = f"its body is compressed ({packed}), which was not requested"
+            raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, why))
+
+    def _may_be_events(self, response: Response) -> bool:
+        """Whether the body can hold the events of this API: some servers call them JSON, which they contain."""
+        return self._is_named(response) or (self._api.framing is SSE and _type_of(response) == "application/json")
+
+    def _is_named(self, response: Response) -> bool:
+        """Whether the content type is one of the events of this API."""
+        return _type_of(response) in self._api.framing.types
+
+    def _map_refusal(self, response: Response, body: bytes) -> ModelError:
+        return from_response(self._endpoint, response.status, response.headers, body, now=time.time())
+
+    def _too_large(self, what: str, limit: int) -> ModelError:
+        return failure(self._endpoint, ErrorKind.MALFORMED_STREAM, f"{what} is larger than {limit / MEBIBYTE:g} MiB")
+
+
+def _type_of(response: Response) -> str:
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def _drain(events: AsyncGenerator[SseEvent, None]) -> None:
+    """Read the rest of a body whose reply is whole."""
+    with suppress(CallFailedError, *HTTP_ERRORS):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for _ in events:
+                pass

@@ -1,0 +1,241 @@
+"""What the built-in tools say of themselves: read for the first request, long before the tools themselves are."""
+
+from importlib.util import find_spec
+
+from treadle.protocol.tools import Flow, Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
+from treadle.tools.declare import PATH, number, parameters, prompt, text
+
+MOST_FILES = 20
+"""Files that one call of read_file reads."""
+
+MOST_SECONDS = 600
+"""How long a command may be waited for."""
+
+BROWSER_ACTIONS = ("launch", "click", "type", "press", "scroll_down", "scroll_up", "screenshot", "close")
+
+LANGUAGES = (
+    *("Python", "JavaScript", "TypeScript", "Go", "Rust", "Java", "C", "C++", "C#", "Ruby", "PHP", "Kotlin", "Swift"),
+)
+"""The languages of which there are outlines, Python first; the others come together, with an extra."""
+
+
+def languages() -> str:
+    """Say which languages can be outlined here, and what the others need."""
+    python, *others = LANGUAGES
+    if find_spec("tree_sitter_javascript") is not None:
+        return f"{', '.join(LANGUAGES)}."
+    return f"{python}. {', '.join(others)} need the extra `code`, which is not installed."
+
+
+READ_FILE = ToolSpec(
+    name="read_file",
+    description=prompt("read_file"),
+    parameters=parameters(
+        {
+            "path": PATH,
+            "start_line": number("The first line to read, from 1.", low=1),
+            "end_line": number("The last line to read.", low=1),
+            "other_paths": {
+                "type": "array",
+                "items": {"type": "string"},
+                "maxItems": MOST_FILES - 1,
+                "description": "More files to read with the same call, from their beginning.",
+            },
+        },
+        optional=("start_line", "end_line", "other_paths"),
+    ),
+    traits=ToolTraits(kind=ToolKind.READ, effect=ToolEffect.PURE),
+    risk=Risk.READ,
+)
+
+SEARCH_FILES = ToolSpec(
+    name="search_files",
+    description=prompt("search_files"),
+    parameters=parameters(
+        {
+            "path": text("The directory or file to search, relative to the workspace (`.` is its root) or absolute."),
+            "regex": text("The regular expression."),
+            "file_pattern": text("A glob such as `*.py` or `src/**/*.ts`, or several with commas: `*.ts,*.tsx`."),
+            "context_lines": number("Lines to show around each match; none if not given.", low=0, high=10),
+        },
+        optional=("file_pattern", "context_lines"),
+    ),
+    traits=ToolTraits(kind=ToolKind.SEARCH, effect=ToolEffect.PURE),
+    risk=Risk.READ,
+)
+
+LIST_FILES = ToolSpec(
+    name="list_files",
+    description=prompt("list_files"),
+    parameters=parameters(
+        {
+            "path": text("The directory, relative to the workspace (`.` is its root) or absolute."),
+            "recursive": {"type": "boolean", "description": "Whether to list the whole tree below it."},
+        },
+        optional=("recursive",),
+    ),
+    traits=ToolTraits(kind=ToolKind.SEARCH, effect=ToolEffect.PURE),
+    risk=Risk.READ,
+)
+
+LIST_CODE_DEFINITION_NAMES = ToolSpec(
+    name="list_code_definition_names",
+    description=f"{prompt('list_code_definition_names')}\n- Languages: {languages()}",
+    parameters=parameters({"path": text("The file or directory, relative to the workspace or absolute.")}),
+    traits=ToolTraits(kind=ToolKind.READ, effect=ToolEffect.PURE),
+    risk=Risk.READ,
+)
+
+REPLACE_IN_FILE = ToolSpec(
+    name="replace_in_file",
+    description=prompt("replace_in_file"),
+    parameters=parameters(
+        {
+            "path": PATH,
+            "diff": text("One or more SEARCH/REPLACE blocks."),
+            "replace_all": {"type": "boolean", "description": "Whether each SEARCH is replaced in every place."},
+        },
+        optional=("replace_all",),
+    ),
+    traits=ToolTraits(kind=ToolKind.EDIT, effect=ToolEffect.IDEMPOTENT),
+    risk=Risk.WRITE,
+)
+
+APPLY_PATCH = ToolSpec(
+    name="apply_patch",
+    description=prompt("apply_patch"),
+    parameters=parameters({"patch": text("The patch, from `*** Begin Patch` to `*** End Patch`.")}),
+    traits=ToolTraits(kind=ToolKind.EDIT, effect=ToolEffect.IDEMPOTENT),
+    risk=Risk.WRITE,
+)
+
+WRITE_TO_FILE = ToolSpec(
+    name="write_to_file",
+    description=prompt("write_to_file"),
+    parameters=parameters({"path": PATH, "content": text("The complete text of the file.")}),
+    traits=ToolTraits(kind=ToolKind.EDIT, effect=ToolEffect.IDEMPOTENT),
+    risk=Risk.WRITE,
+)
+
+EXECUTE_COMMAND = ToolSpec(
+    name="execute_command",
+    description=prompt("execute_command"),
+    parameters=parameters(
+        {
+            "command": text("The shell line."),
+            "timeout": number(
+                "Seconds after which it is stopped. If not given, it continues in the background after 120.",
+                low=1,
+                high=MOST_SECONDS,
+            ),
+            "background": {
+                "type": "boolean",
+                "description": (
+                    "For servers and watchers: returns the first output and a number for read_command_output."
+                ),
+            },
+        },
+        optional=("timeout", "background"),
+    ),
+    traits=ToolTraits(kind=ToolKind.EXECUTE, effect=ToolEffect.ONCE),
+    risk=Risk.EXECUTE,
+)
+
+READ_COMMAND_OUTPUT = ToolSpec(
+    name="read_command_output",
+    description=prompt("read_command_output"),
+    parameters=parameters(
+        {
+            "command_number": number("The number that execute_command gave.", low=1),
+            "wait": number(
+                "Seconds to wait for its end. If not given, you get the output so far.", low=0, high=MOST_SECONDS
+            ),
+            "stop": {
+                "type": "boolean",
+                "description": "Stop it and everything it started. Stop servers that you no longer need.",
+            },
+        },
+        optional=("wait", "stop"),
+    ),
+    # Output is given once, so a second call is not the same again.
+    traits=ToolTraits(kind=ToolKind.EXECUTE, effect=ToolEffect.ONCE),
+    risk=Risk.NONE,
+)
+
+WEB_FETCH = ToolSpec(
+    name="web_fetch",
+    description=prompt("web_fetch"),
+    parameters=parameters(
+        {
+            "url": text("The URL, with http:// or https://."),
+            "start": number("The character of the page to start at; 0 if not given.", low=0),
+        },
+        optional=("start",),
+    ),
+    traits=ToolTraits(kind=ToolKind.FETCH, effect=ToolEffect.PURE),
+    risk=Risk.READ_OUTSIDE,
+)
+
+BROWSER_ACTION = ToolSpec(
+    name="browser_action",
+    description=prompt("browser_action"),
+    parameters=parameters(
+        {
+            "action": {"type": "string", "enum": list(BROWSER_ACTIONS), "description": "What to do."},
+            "url": text("For launch: the URL, with http:// or https://."),
+            "coordinate": text("For click: the place, as `x,y` in pixels of the last screenshot."),
+            "selector": text("For type, and for click instead of `coordinate`: the element, as a CSS selector."),
+            "text": text("For type: the text."),
+            "key": text("For press: the key."),
+        },
+        optional=("url", "coordinate", "selector", "text", "key"),
+    ),
+    traits=ToolTraits(kind=ToolKind.FETCH, effect=ToolEffect.ONCE),
+    # Each action is judged by the address that it concerns; closing concerns none.
+    risk=Risk.NONE,
+)
+
+ASK_FOLLOWUP_QUESTION = ToolSpec(
+    name="ask_followup_question",
+    description=prompt("ask_followup_question"),
+    parameters=parameters(
+        {
+            "question": text("The question."),
+            "options": {
+                "type": "array",
+                "items": {"type": "string"},
+                "maxItems": 5,
+                "description": "2 to 5 possible answers; the user can always write another.",
+            },
+        },
+        optional=("options",),
+    ),
+    traits=ToolTraits(effect=ToolEffect.PURE, flow=Flow.ASK),
+    risk=Risk.NONE,
+)
+
+PLAN_MODE_RESPOND = ToolSpec(
+    name="plan_mode_respond",
+    description=prompt("plan_mode_respond"),
+    parameters=parameters({"response": text("The answer, in Markdown.")}),
+    traits=ToolTraits(effect=ToolEffect.PURE, flow=Flow.END_TURN),
+    risk=Risk.NONE,
+)
+
+ATTEMPT_COMPLETION = ToolSpec(
+    name="attempt_completion",
+    description=prompt("attempt_completion"),
+    parameters=parameters(
+        {
+            "result": text(
+                "What you did and found, short and final, in Markdown; no question and no offer at the end."
+            ),
+            "command": text(
+                "Only where it helps: a shell line that shows the outcome, such as running the new program."
+            ),
+        },
+        optional=("command",),
+    ),
+    traits=ToolTraits(effect=ToolEffect.ONCE, flow=Flow.END_TURN),
+    risk=Risk.NONE,
+)
