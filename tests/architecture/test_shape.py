@@ -31,6 +31,7 @@ IMPORTS_LATE = {
     "providers/model_data.py": "a name that there is not is rare",
     "providers/waits.py": "a date that says when to try again is rare",
     "store/opening.py": "a log that has to be recovered is rare",
+    "workspace/file_access.py": "what reads and saves files is loaded with the first call",
     "tools/browser_action.py": "Playwright is an extra, loaded with the first page",
     "tools/apply_patch.py": "the edit engine is loaded with the first edit",
     "tools/catalogue.py": "each tool is loaded with its first call",
