@@ -22,6 +22,8 @@ IMPORTS_LATE = {
     "engine/perform.py": "what reads replies is loaded when the request has left",
     "providers/anthropic_messages.py": "what reads replies is loaded when the request has left",
     "providers/catalogue.py": "a name that there is not is rare",
+    "protocol/codec.py": "events of older versions are rare",
+    "protocol/stored.py": "logs of older versions are rare",
     "providers/connect.py": "one wire API is loaded, not all",
     "providers/connections.py": "one of two libraries is loaded",
     "providers/event_json.py": "an event that is no strict JSON is rare",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engine.exploring import BOUNDED, World, walk
+from tests.engine.exploring import BOUNDED, World, decision, walk
 from tests.engine.world import check_messages
 from treadle.context.notified import notifications
 from treadle.context.reader import read_transcript
@@ -18,7 +18,8 @@ from treadle.engine.advance import fold
 from treadle.engine.history import last_state, read_past
 from treadle.protocol.codec import decode_data, encode
 from treadle.protocol.errors import DriftError
-from treadle.protocol.events import CallJudged, Event, Limits
+from treadle.protocol.events import Answer, CallFinished, CallJudged, CallStarted, Event, Limits, Prompt, SetPresence
+from treadle.protocol.messages import Text
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import (
     CallChanged,
@@ -33,7 +34,9 @@ from treadle.protocol.notifications import (
     TurnEnded,
     TurnStarted,
 )
+from treadle.protocol.permissions import OptionKind, Verdict
 from treadle.protocol.sealed import TurnSettled
+from treadle.protocol.tools import Outcome, Preview, result_text
 
 _SHOWN = (
     CallChanged,
@@ -135,3 +138,24 @@ def test_the_error_names_the_event_that_does_not_fit() -> None:
     with pytest.raises(DriftError, match=rf"Event {judged.seq} .*CallJudged") as raised:
         fold([*log[: log.index(judged) - 1], judged])
     assert (raised.value.code, raised.value.seq) == ("log-drift", judged.seq)
+
+
+def test_why_a_call_is_asked_about_all_the_same_is_in_the_log() -> None:
+    world = World(limits=Limits(max_unasked=0)).begin()
+    world.take(SetPresence(user_present=True))
+    world.take(Prompt(id="p", content=(Text(text="go"),)))
+    world.take(world.ready())
+    proposed = world.new_call("write")
+    assert proposed is not None
+    world.take(proposed)
+    world.take(world.reply(1, 1))
+    judged = CallJudged(call_id=proposed.call.id, decision=decision(Verdict.ALLOW), preview=Preview(title="t"))
+    world.take(judged)
+    world.take(Answer(question_id=world.state.questions[0].id, option=OptionKind.ALLOW_ONCE))
+    world.take(CallStarted(call_id=proposed.call.id))
+    world.take(CallFinished(call_id=proposed.call.id, result=result_text(Outcome.OK, "done")))
+    told = shown(world.told())
+    assert shown(list(notifications(stored(world.log)))) == told
+    (asked,) = [one for one in told if isinstance(one, QuestionAsked)]
+    assert asked.question.decision is not None
+    assert asked.question.decision.reasons[0].rule == "unasked-cap"

@@ -207,6 +207,8 @@ class NotificationReader:
         self._questions[put.id] = put.call_id
         call = self._calls.get(put.call_id)
         if call is not None:
+            if put.decision is not None:
+                call.changed = replace(call.changed, decision=put.decision)
             yield from self._moved(put.call_id, CallStatus.ASKING)
             put = _with_call(put, call)
         yield QuestionAsked(question=put)

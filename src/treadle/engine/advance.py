@@ -194,8 +194,7 @@ def _as_sealed(state: State, data: ResultMade | QuestionPut | ChecklistUpdated) 
     """Go by what the log says that was said, whatever this version of the machine would say."""
     match data:
         case ResultMade(call_id=call_id, result=result):
-            changed = (replace(one, result=result) if one.call.id == call_id else one for one in state.calls)
-            return replace(state, calls=tuple(changed))
+            return calls.made(state, call_id, result)
         case QuestionPut(question=put):
             asked = tuple(sealing.as_put(one, put) if one.id == put.id else one for one in state.questions)
             return replace(state, questions=asked)

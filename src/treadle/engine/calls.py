@@ -80,6 +80,15 @@ def finish(state: State, call: CallState, result: CallResult) -> Moved:
     return _count(state, call, result), effects + closed
 
 
+def made(state: State, call_id: str, result: CallResult) -> State:
+    """Take the result of a call as the log says that it was."""
+    call = find(state, call_id)
+    if call is None:
+        return state
+    state, _ = put(state, replace(call, result=result))
+    return replace(state, runs=_with_run(state, call, result)) if _ran_something(call, result) else state
+
+
 def close_questions(state: State, call_id: str, answer: Answer | None = None) -> Moved:
     """Close the questions about a call."""
     gone = [question for question in state.questions if question.call_id == call_id]

@@ -11,7 +11,7 @@ from treadle.engine.calls import find
 from treadle.engine.effects import Effect, Notify
 from treadle.engine.state import State, replace
 from treadle.protocol.errors import StoreError
-from treadle.protocol.events import CallFinished, Event
+from treadle.protocol.events import CallFinished, CallJudged, Event
 from treadle.protocol.notifications import (
     CallChanged,
     CallStatus,
@@ -24,7 +24,7 @@ from treadle.protocol.notifications import (
     TurnEnded,
     TurnStarted,
 )
-from treadle.protocol.permissions import Question
+from treadle.protocol.permissions import Decision, Question
 from treadle.protocol.sealed import (
     ChecklistUpdated,
     ModelReplaced,
@@ -52,7 +52,7 @@ def sealed(before: State, event: Event, after: State, effects: Sequence[Effect])
             case PromptDelivered(prompt_id=prompt_id):
                 yield PromptsDelivered(turn=turn, prompt_ids=(prompt_id,))
             case QuestionAsked(question=question) if question.id not in known:
-                yield QuestionPut(question=_without_call(question, after))
+                yield QuestionPut(question=_without_call(question, _judged(before, event, question.call_id)))
             case TurnEnded(outcome=outcome):
                 yield TurnSettled(turn=turn, outcome=outcome, state=written(after))
             case told:
@@ -73,16 +73,20 @@ def _of_call_or_model(told: Notification, brought: CallResult | None) -> Iterato
             return
 
 
-def _without_call(question: Question, state: State) -> Question:
+def _judged(before: State, event: Event, call_id: str) -> Decision | None:
+    """Give the decision about a call that the log has before the question about it."""
+    if isinstance(event.data, CallJudged):
+        return event.data.decision
+    call = find(before, call_id)
+    return None if call is None else call.decision
+
+
+def _without_call(question: Question, known: Decision | None) -> Question:
     """Leave out what the events of the question's call say already."""
-    call = find(state, question.call_id)
-    if call is None:
-        return question
-    same = question.decision == call.decision
     return replace(
         question,
         preview=None,
-        decision=None if same else question.decision,
+        decision=None if question.decision == known else question.decision,
         accesses=(),
         arguments={},
         copy=None,

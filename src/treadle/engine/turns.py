@@ -55,7 +55,9 @@ def settle(state: State) -> Moved:
 
 
 def _why_stopped(state: State) -> str:
-    return f"the turn's limit of {state.limits.max_seconds:g} s" if state.stopping is TurnStop.TIME else ""
+    if state.stopping is not TurnStop.TIME or state.limits.max_seconds is None:
+        return ""
+    return f"the turn's limit of {state.limits.max_seconds:g} s"
 
 
 def in_flight(state: State) -> bool:

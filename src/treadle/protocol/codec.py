@@ -1,6 +1,5 @@
-"""The one JSON codec, and the upgrade of old records."""
+"""The one JSON codec."""
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
 
@@ -12,11 +11,6 @@ from treadle.protocol.notifications import Notification
 from treadle.protocol.patterns import regex
 
 T = TypeVar("T")
-
-Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
-
-UPGRADES: dict[int, Upgrade] = {}
-"""From the version that is the key to the next one: takes and returns the decoded JSON of an event's data."""
 
 _HALF = regex("[\ud800-\udfff]")
 _HALF_OR_BACKSLASH = regex(rf"{_HALF.pattern}|\\")
@@ -85,7 +79,10 @@ def _escape(character: str) -> str:
 
 
 def decode_data(raw: bytes, version: int = SCHEMA_VERSION) -> EventData:
-    """Decode the data of an event that was written with schema `version`; raises `StoreError`."""
+    """Decode the data of one event; raises `StoreError`.
+
+    Of an older one this is what can be known without its log: a `LogReader` knows all of it.
+    """
     if version > SCHEMA_VERSION:
         raise StoreError(
             "log-newer",
@@ -93,14 +90,9 @@ def decode_data(raw: bytes, version: int = SCHEMA_VERSION) -> EventData:
             fix="Update Treadle to open it.",
         )
     try:
-        if version == SCHEMA_VERSION:
-            return _data_decoder().decode(raw)
-        record = msgspec.json.decode(raw)
-        for step in range(version, SCHEMA_VERSION):
-            record = UPGRADES[step](record)
-        return msgspec.convert(record, EventData)  # type: ignore[no-any-return]
+        return _data_decoder().decode(raw if version == SCHEMA_VERSION else _alone(raw, version))
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise _damaged("An event of the log cannot be read.", error) from error
+        raise damaged("An event of the log cannot be read.", str(error)) from error
 
 
 def decode_source(raw: bytes) -> Source:
@@ -108,11 +100,21 @@ def decode_source(raw: bytes) -> Source:
     try:
         return _source_decoder().decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise _damaged("The source of an event of the log cannot be read.", error) from error
+        raise damaged("The source of an event of the log cannot be read.", str(error)) from error
 
 
-def _damaged(what: str, error: msgspec.MsgspecError | UnicodeDecodeError) -> StoreError:
-    return StoreError("log-damaged", what, why=str(error), fix="Start a new session. Others may still be intact.")
+def _alone(raw: bytes, version: int) -> bytes:
+    from treadle.protocol.upgrades import RESHAPES
+
+    record = msgspec.json.decode(raw)
+    for step in range(version, SCHEMA_VERSION):
+        record = RESHAPES[step](record)
+    return msgspec.json.encode(record)
+
+
+def damaged(what: str, why: str) -> StoreError:
+    """Say that something in the log is not as it was written."""
+    return StoreError("log-damaged", what, why=why, fix="Start a new session. Others may still be intact.")
 
 
 def decode_notification(raw: bytes) -> Notification:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from treadle.protocol.codec import decode_source
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import SCHEMA_VERSION, Event, Source
+from treadle.protocol.stored import LogReader, StoredEvent
 from treadle.store.damage import event_data
 
 AT_ONCE = 256
@@ -49,6 +50,8 @@ class Damage(Struct, frozen=True, kw_only=True):
 class Reading:
     """The events of a session after one and before another, each decoded when it is asked for. Can be read once.
 
+    From the beginning, a log of an older Treadle is read with what that said, under the numbers of the causes.
+
     It ends at what is missing or damaged, or with `go_on` leaves it out; `damages` says, after the last event, what
     that was. Raises `StoreError` for a log of a newer Treadle, and when the file itself is broken.
     """
@@ -61,6 +64,7 @@ class Reading:
         self._last = last
         self._go_on = go_on
         self._sources: dict[bytes, Source] = {}
+        self._log = None if after else LogReader()
 
     @property
     def damage(self) -> Damage | None:
@@ -76,24 +80,26 @@ class Reading:
                 if row[0] != self._expected:
                     continue
             try:
-                event = self._decoded(row)
+                events = self._decoded(row)
             except _DamagedError as error:
                 self._note(self._expected, str(error))
                 if not self._go_on:
                     return
                 continue
-            yield event
+            yield from events
             self._expected += 1
         if self._expected <= self._last:
             self._note(self._last, "The log ends before it.")
 
-    def _decoded(self, row: Stored) -> Event:
+    def _decoded(self, row: Stored) -> list[Event]:
         seq, at, source, data, version = row
         if type(at) is not int or type(source) is not bytes:
             raise _DamagedError(_BAD_ROW)
         try:
+            if type(version) is int and version < SCHEMA_VERSION and self._log is not None:
+                return self._log.read(StoredEvent(seq=seq, at=at, source=source, version=version, data=data))
             origin = self._sources.get(source) or self._source(source)
-            return Event(seq=seq, at=at, source=origin, data=event_data(data, version))
+            return [Event(seq=seq, at=at, source=origin, data=event_data(data, version))]
         except StoreError as error:
             if isinstance(version, int) and version > SCHEMA_VERSION:
                 raise

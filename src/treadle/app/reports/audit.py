@@ -69,13 +69,22 @@ class Verified(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 def records(session_id: str, events: Iterable[Event], chains: Iterable[bytes]) -> Iterator[AuditRecord]:
-    """Give the records of a log; every event comes with its hash."""
-    for event, chain in zip(events, chains, strict=False):
+    """Give the records of a log; every row of it has its hash."""
+    for event, chain in _with_chain(events, chains):
         told = _tell(event)
         if told is not None:
             yield AuditRecord(
                 session=session_id, seq=event.seq, at=event.at, source=event.source.kind, chain=chain.hex(), **told
             )
+
+
+def _with_chain(events: Iterable[Event], chains: Iterable[bytes]) -> Iterator[tuple[Event, bytes]]:
+    """Pair events with the hashes of their rows; what an old log does not hold itself has none of its own."""
+    rows, seq, chain = iter(chains), 0, b""
+    for event in events:
+        if event.seq != seq:
+            seq, chain = event.seq, next(rows, b"")
+        yield event, chain
 
 
 def _tell(event: Event) -> dict[str, Any] | None:
