@@ -76,7 +76,7 @@ def _data(path: Path) -> list[tuple[bytes]]:
 
 def _read(folder: Path) -> dict[str, float]:
     """Open the log and read it, without and with what the engine makes of it."""
-    from treadle.engine.history import read_past
+    from treadle.engine.core.history import read_past
     from treadle.store.sqlite import Store
 
     gc.set_threshold(50_000, 50, 50)
@@ -97,7 +97,7 @@ def _read(folder: Path) -> dict[str, float]:
 
 def _hold(folder: Path) -> dict[str, float]:
     """Read the log once, and tell the peak of memory, and what the engine's own part of it is."""
-    from treadle.engine.history import read_past
+    from treadle.engine.core.history import read_past
     from treadle.store.sqlite import Store
 
     def peak() -> float:

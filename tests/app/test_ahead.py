@@ -19,4 +19,4 @@ def test_loading_ahead_keeps_nobody_waiting_and_the_policy_is_there_in_the_end()
         "thread.join(); print(*sys.modules)"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert {"treadle.engine.reader", "treadle.policy.allowances"} <= set(ended.stdout.split())
+    assert {"treadle.engine.runtime.reader", "treadle.policy.allowances"} <= set(ended.stdout.split())

@@ -12,8 +12,8 @@ from tests.fakes.engine import SPEC, STARTED, USAGE, FakeTool, calls, ports
 from treadle.app.session.remote import Line
 from treadle.app.session.sharing import Shared, share
 from treadle.app.session.wire import Address
-from treadle.engine.feeds import Feed
-from treadle.engine.session import Session
+from treadle.engine.runtime.feeds import Feed
+from treadle.engine.runtime.session import Session
 from treadle.protocol.attach import Cursor, Post, Refused, SessionStatus, Taken, Told
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import Answer, Prompt, SetPresence

@@ -11,7 +11,7 @@ import pytest
 
 from tests.app.rehearsal import Rehearsal, call, rehearse
 from treadle.app.session.offering import ANSWERED, left_out, left_out_now, offering
-from treadle.engine.texts import NO_USER_TO_ASK
+from treadle.engine.core.texts import NO_USER_TO_ASK
 from treadle.protocol.events import SetMode
 from treadle.protocol.models import ModelSpec, ToolProtocol
 from treadle.protocol.permissions import Mode, Situation

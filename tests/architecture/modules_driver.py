@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from treadle.__main__ import main
-from treadle.engine.perform import Performer
+from treadle.engine.runtime.perform import Performer
 
 call_model = Performer._call_model
 programs: list[str] = []

@@ -10,7 +10,7 @@ from tests.architecture.test_shape import source_modules
 from tests.next_step import says_what_to_do
 
 FOR_THE_MODEL = ("ToolError", "EditError", "_error")
-NOT_FOR_THE_MODEL = ("workspace/diagnostics/", "engine/explore.py")
+NOT_FOR_THE_MODEL = ("workspace/diagnostics/",)
 """What a checker that does not work says is told as a part of another text; the second is no tool."""
 
 

@@ -12,14 +12,14 @@ DATA = SOURCE / "app" / "demo" / "project"
 CATCHES_EVERYTHING = {
     "app/models/keys.py": "a keyring is other people's code, and a trace of it could show a key",
     "cli/main.py": "the end of the program: a person reads it",
-    "engine/perform.py": "the task owner",
-    "engine/tool_call.py": "the tool boundary",
+    "engine/runtime/perform.py": "the task owner",
+    "engine/runtime/tool_call.py": "the tool boundary",
     "policy/classify.py": "a line that trips the analysis is asked, not lost",
     "tools/plugins.py": "a package that cannot be loaded must not keep Treadle from starting",
 }
 IMPORTS_LATE = {
     "__main__.py": "--version loads nothing",
-    "engine/perform.py": "what reads replies is loaded when the request has left",
+    "engine/runtime/perform.py": "what reads replies is loaded when the request has left",
     "providers/anthropic_messages.py": "what reads replies is loaded when the request has left",
     "providers/catalogue.py": "a name that there is not is rare",
     "protocol/codec.py": "events of older versions are rare",

@@ -9,8 +9,8 @@ from tests.architecture.samples import members, samples
 from treadle import tools
 from treadle.app.reports import session_text
 from treadle.cli.main import COMMANDS
-from treadle.engine.advance import advance
-from treadle.engine.state import State
+from treadle.engine.core.advance import advance
+from treadle.engine.core.state import State
 from treadle.headless.progress import progress_lines
 from treadle.protocol.codec import decode_data, decode_notification, encode
 from treadle.protocol.errors import RefusedError

@@ -12,8 +12,8 @@ from tests.e2e.running import Running, left_of, log_of, model, running
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.settings import Settings
 from treadle.app.exits import Exit
-from treadle.engine.advance import advance
-from treadle.engine.state import State
+from treadle.engine.core.advance import advance
+from treadle.engine.core.state import State
 from treadle.protocol.events import Event, Interrupt, Prompt, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import QuestionAsked, QuestionClosed, TurnEnded, TurnStop

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.faults.driving import attended, make, run
-from treadle.engine.texts import SKIPPED, rejected
+from treadle.engine.core.texts import SKIPPED, rejected
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import CallChanged, CallStatus, TurnStop
 from treadle.protocol.permissions import OptionKind

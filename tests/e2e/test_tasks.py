@@ -12,8 +12,8 @@ from tests.e2e.running import log_of, model
 from tests.e2e.samples import NAMES, Sample, sample, tree
 from tests.pictures import png
 from treadle.app.exits import Exit
-from treadle.engine.advance import fold
-from treadle.engine.state import phase
+from treadle.engine.core.advance import fold
+from treadle.engine.core.state import phase
 from treadle.protocol.notifications import Phase
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer

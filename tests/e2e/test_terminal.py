@@ -11,8 +11,8 @@ from tests.e2e.running import log_of, model
 from tests.e2e.samples import NAMES, sample, tree
 from tests.person import CTRL_C, CTRL_D, ENTER
 from treadle.app.exits import Exit
-from treadle.engine.advance import fold
-from treadle.engine.state import phase
+from treadle.engine.core.advance import fold
+from treadle.engine.core.state import phase
 from treadle.protocol.notifications import Phase
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer

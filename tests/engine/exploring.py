@@ -10,8 +10,8 @@ from typing import Any, Protocol, TypeVar
 
 from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import Transcript
-from treadle.engine.advance import advance
-from treadle.engine.effects import (
+from treadle.engine.core.advance import advance
+from treadle.engine.core.effects import (
     Assemble,
     CallModel,
     Cancel,
@@ -27,8 +27,8 @@ from treadle.engine.effects import (
     step_work,
     timer_work,
 )
-from treadle.engine.state import AwaitingReply, State, phase, replace
-from treadle.engine.window import next_message
+from treadle.engine.core.state import AwaitingReply, State, phase, replace
+from treadle.engine.runtime.window import next_message
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
     ENGINE,

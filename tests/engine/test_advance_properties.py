@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from tests.engine.exploring import BOUNDED, TRAITS, World, answer_to, asked_by_user, decision
 from tests.engine.world import check_alive, check_messages
-from treadle.engine.advance import fold
-from treadle.engine.effects import CallModel, Effect
-from treadle.engine.state import phase, replace
+from treadle.engine.core.advance import fold
+from treadle.engine.core.effects import CallModel, Effect
+from treadle.engine.core.state import phase, replace
 from treadle.protocol.codec import decode_data, encode
 from treadle.protocol.events import (
     Answer,

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.exploring import World
-from treadle.engine.budgets import LEAST_REPLY, Ask, Send, Stop, room_for
-from treadle.engine.effects import CallModel, Cancel, StartTimer, timer_work
-from treadle.engine.state import Calling, Money, State, Turn, phase, replace, with_model
+from treadle.engine.core.budgets import LEAST_REPLY, Ask, Send, Stop, room_for
+from treadle.engine.core.effects import CallModel, Cancel, StartTimer, timer_work
+from treadle.engine.core.state import Calling, Money, State, Turn, phase, replace, with_model
 from treadle.protocol.events import (
     Answer,
     Budget,

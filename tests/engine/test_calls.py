@@ -4,11 +4,11 @@ import pytest
 
 from tests.engine.exploring import MADE, World, decision
 from tests.engine.world import check_messages
-from treadle.engine.effects import Notify, Remember, RunTool
-from treadle.engine.reader import Piece, ReplyReader
-from treadle.engine.requests import cost
-from treadle.engine.state import phase, replace, standing
-from treadle.engine.texts import RIGHT_REFUSED
+from treadle.engine.core.effects import Notify, Remember, RunTool
+from treadle.engine.core.state import phase, replace, standing
+from treadle.engine.core.texts import RIGHT_REFUSED
+from treadle.engine.runtime.reader import Piece, ReplyReader
+from treadle.engine.runtime.requests import cost
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
     Answer,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from treadle.context.focus import with_progress
 from treadle.context.xml import as_xml_message, render_call
-from treadle.engine.reader import ReplyReader
+from treadle.engine.runtime.reader import ReplyReader
 from treadle.parsing import validate_arguments
 from treadle.protocol.events import CallProposed
 from treadle.protocol.messages import Message, Text, ToolUse

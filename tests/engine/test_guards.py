@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.exploring import TRAITS, World, decision
-from treadle.engine import texts
-from treadle.engine.effects import Notify
-from treadle.engine.guards import repetitions
-from treadle.engine.state import AwaitingReply, replace
+from treadle.engine.core import texts
+from treadle.engine.core.effects import Notify
+from treadle.engine.core.guards import repetitions
+from treadle.engine.core.state import AwaitingReply, replace
 from treadle.protocol.events import (
     Answer,
     CallFinished,

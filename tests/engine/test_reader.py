@@ -6,8 +6,8 @@ from functools import cache
 import pytest
 
 from treadle.context.xml import as_xml_message
-from treadle.engine.model_call import ModelCall, call_model
-from treadle.engine.reader import Piece, ReplyReader
+from treadle.engine.runtime.model_call import ModelCall, call_model
+from treadle.engine.runtime.reader import Piece, ReplyReader
 from treadle.protocol.events import CallProposed, EventData, ReplyFinished
 from treadle.protocol.messages import Message, Role, Text, ToolUse
 from treadle.protocol.models import (

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from tests.fakes.engine import SPEC, STARTED, USAGE, FakeLog, FakeProvider, FakeTool, agree, calls, ports
-from treadle.engine import texts, tool_call
-from treadle.engine.feeds import Feed
-from treadle.engine.history import read_past
+from treadle.engine.core import texts
+from treadle.engine.core.history import read_past
+from treadle.engine.core.state import replace
 from treadle.engine.ports import Output, Ports, Prepared
-from treadle.engine.session import Session
-from treadle.engine.state import replace
-from treadle.engine.track import Track
+from treadle.engine.runtime import tool_call
+from treadle.engine.runtime.feeds import Feed
+from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.track import Track
 from treadle.policy.secrets import known_secrets
 from treadle.protocol.errors import RefusedError, StoreError, ToolError
 from treadle.protocol.events import (

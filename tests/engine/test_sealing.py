@@ -13,9 +13,10 @@ from tests.engine.exploring import BOUNDED, World, decision, walk
 from tests.engine.world import check_messages
 from treadle.context.notified import notifications
 from treadle.context.reader import read_transcript
-from treadle.engine import model_call, replies, texts, tool_call, turns
-from treadle.engine.advance import fold
-from treadle.engine.history import last_state, read_past
+from treadle.engine.core import replies, texts, turns
+from treadle.engine.core.advance import fold
+from treadle.engine.core.history import last_state, read_past
+from treadle.engine.runtime import model_call, tool_call
 from treadle.protocol.codec import decode_data, encode
 from treadle.protocol.errors import DriftError
 from treadle.protocol.events import Answer, CallFinished, CallJudged, CallStarted, Event, Limits, Prompt, SetPresence

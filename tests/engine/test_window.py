@@ -9,8 +9,8 @@ from tests.engine.world import check_messages
 from tests.fakes.messages import add_user
 from treadle.context.left_out import Ran, remember_run
 from treadle.context.shorten import LEAST_KEPT, fair_shares, shorten
-from treadle.engine.state import AwaitingReply, Retrying, replace
-from treadle.engine.window import (
+from treadle.engine.core.state import AwaitingReply, Retrying, replace
+from treadle.engine.runtime.window import (
     bytes_of,
     make_room,
     most_of_one_result,

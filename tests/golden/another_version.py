@@ -42,8 +42,9 @@ def write(folder: Path, *, rules: bool = False) -> Path:
             file.write_text("Quite other words.\n", encoding="utf-8")
     for name, classes in DEFAULTS.items():
         _rewrite(target / name, _Defaults(classes))
-    for name in RULES:
-        _rewrite(target / "engine" / f"{name}.py", _Constants(every=rules))
+    for file in sorted((target / "engine").rglob("*.py")):
+        if file.stem in RULES:
+            _rewrite(file, _Constants(every=rules))
     return target.parent
 
 

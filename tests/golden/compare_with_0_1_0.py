@@ -19,8 +19,8 @@ from tests.golden.logs import Row, read_rows
 from treadle.app.reports.session_text import _lines
 from treadle.context.notified import notifications
 from treadle.context.reader import read_transcript
-from treadle.engine.history import read_past
-from treadle.engine.window import next_message
+from treadle.engine.core.history import read_past
+from treadle.engine.runtime.window import next_message
 from treadle.protocol.events import Event
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import QuestionAsked, RetryScheduled, TurnEnded, TurnStarted

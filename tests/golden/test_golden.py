@@ -14,7 +14,7 @@ from tests.golden import another_version
 from tests.golden.config import ARGUMENTS, KEY, config
 from tests.golden.logs import Golden, golden_logs, restore
 from tests.golden.reading import read, read_state
-from treadle.engine.history import read_past
+from treadle.engine.core.history import read_past
 from treadle.protocol.events import Event
 from treadle.protocol.notifications import TurnStop
 from treadle.protocol.sealed import TurnSettled
@@ -77,7 +77,7 @@ def _read_by(other: Path, logs: list[Golden]) -> dict[str, Any]:
 def test_the_other_version_is_another_one(other: Path) -> None:
     """The test above can fail: that version says other words, and its limits are others."""
     code = (
-        "from treadle.engine import texts, replies; from treadle.protocol.events import Limits; import treadle;"
+        "from treadle.engine.core import texts, replies; from treadle.protocol.events import Limits; import treadle;"
         "print(treadle.__file__, texts.NOT_STARTED, texts.rejected(''), texts.guidance('x'), Limits(), sep='|')"
     )
     environment = {**os.environ, "PYTHONPATH": str(other)}

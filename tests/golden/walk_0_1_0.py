@@ -16,10 +16,11 @@ from treadle.engine.explore import Choose, World
 
 from treadle.app.reports.session_text import _lines
 from treadle.context.transcript import Transcript
-from treadle.engine import explore, window
-from treadle.engine.effects import CallModel, Compact, Effect, JudgeCall, RunTool
-from treadle.engine.history import read_past, sealed_message
-from treadle.engine.state import AwaitingReply, CallStatus, replace
+from treadle.engine import explore
+from treadle.engine.core.effects import CallModel, Compact, Effect, JudgeCall, RunTool
+from treadle.engine.core.history import read_past, sealed_message
+from treadle.engine.core.state import AwaitingReply, CallStatus, replace
+from treadle.engine.runtime import window
 from treadle.protocol.codec import decode_data, encode
 from treadle.protocol.events import (
     Budget,

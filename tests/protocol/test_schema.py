@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from treadle.engine.state import State
+from treadle.engine.core.state import State
 from treadle.protocol.codec import schemas
 from treadle.protocol.events import SCHEMA_VERSION
 from treadle.protocol.upgrades import UPGRADES

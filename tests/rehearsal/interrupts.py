@@ -9,10 +9,10 @@ from typing import Any
 from tests.engine.world import check_messages
 from tests.fakes.engine import SPEC, STARTED, ports
 from tests.fakes.slow import TRAITS, Delay, SlowEnvironment, SlowLog, SlowProvider, SlowPurse, SlowTool, judge_by
-from treadle.engine.advance import fold
-from treadle.engine.feeds import Feed
-from treadle.engine.session import Session
-from treadle.engine.state import replace
+from treadle.engine.core.advance import fold
+from treadle.engine.core.state import replace
+from treadle.engine.runtime.feeds import Feed
+from treadle.engine.runtime.session import Session
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
     Answer,

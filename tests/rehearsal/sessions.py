@@ -18,7 +18,7 @@ from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.live import LiveSession
 from treadle.app.session.recall import Recalled, recall
 from treadle.app.session.roots import further_roots
-from treadle.engine.history import read_past
+from treadle.engine.core.history import read_past
 from treadle.engine.ports import Provider
 from treadle.protocol.events import (
     Delivery,

@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.process import Program
 from tests.e2e.running import model
 from tests.e2e.samples import sample
-from treadle.engine.advance import fold
+from treadle.engine.core.advance import fold
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import Event
 from treadle.providers.scripted.server import ScriptedServer

@@ -11,10 +11,10 @@ from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.live import LiveSession, ModelFinder
 from treadle.app.session.own_shell import OwnShell
-from treadle.engine.history import read_past
+from treadle.engine.core.history import read_past
 from treadle.engine.ports import Output, Ports, Prepared
-from treadle.engine.session import Session
-from treadle.engine.track import Track
+from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.track import Track
 from treadle.policy.secrets import known_secrets
 from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.events import Event, EventData, Prompt, Resumed, SessionStarted, SetModel, SetPresence

@@ -4,7 +4,7 @@ import time
 from importlib import import_module
 from threading import Thread
 
-_FOR_REPLIES = ("treadle.providers.http_replies", "treadle.engine.reader")
+_FOR_REPLIES = ("treadle.providers.http_replies", "treadle.engine.runtime.reader")
 _FOR_CALLS = (
     "treadle.app.session.judging",
     "treadle.app.session.known_values",

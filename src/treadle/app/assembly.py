@@ -31,11 +31,11 @@ from treadle.app.session.recall import Recalled
 from treadle.app.session.roots import Roots
 from treadle.app.session.rules import load_rules
 from treadle.context.system import system_prompt
+from treadle.engine.core.state import standing
 from treadle.engine.ports import Judge, Ports, Tool
-from treadle.engine.session import Session
-from treadle.engine.state import standing
-from treadle.engine.track import Track
-from treadle.engine.window import in_force, most_of_one_result
+from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.track import Track
+from treadle.engine.runtime.window import in_force, most_of_one_result
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import (
     EventData,

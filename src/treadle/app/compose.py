@@ -20,8 +20,8 @@ from treadle.app.session.ledger import LedgerRow, ledger_rows, today
 from treadle.app.session.live import LiveSession
 from treadle.app.session.recall import recall
 from treadle.app.session.roots import further_roots, past_roots
+from treadle.engine.core.state import State
 from treadle.engine.ports import Tool
-from treadle.engine.state import State
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import (
     EventData,

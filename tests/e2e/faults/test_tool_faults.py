@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.faults.driving import attended, block, make, results, run, work
 from tests.e2e.running import log_of
 from treadle.app.exits import Exit
-from treadle.engine.texts import SKIPPED
+from treadle.engine.core.texts import SKIPPED
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import CallFinished

@@ -12,8 +12,8 @@ from treadle.app.compose import tool_specs
 from treadle.app.security.confining import confining_here
 from treadle.app.session.judging import policy_context
 from treadle.app.session.roots import Roots
-from treadle.engine.advance import advance
-from treadle.engine.state import State
+from treadle.engine.core.advance import advance
+from treadle.engine.core.state import State
 from treadle.policy.context import PolicyContext
 from treadle.policy.decide import decide
 from treadle.policy.rulefile import RuleFile, load_rules

@@ -9,8 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from treadle.app.compose import open_store
-from treadle.engine.history import last_state
-from treadle.engine.state import Turn
+from treadle.engine.core.history import last_state
+from treadle.engine.core.state import Turn
 from treadle.protocol.base import Record
 from treadle.protocol.errors import StoreError, TreadleError
 from treadle.protocol.events import Event, Prompt

@@ -13,8 +13,8 @@ from msgspec import Struct
 from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.own_shell import OwnShell
-from treadle.engine.session import Session
-from treadle.engine.state import phase
+from treadle.engine.core.state import phase
+from treadle.engine.runtime.session import Session
 from treadle.protocol.attach import SessionStatus
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError
 from treadle.protocol.events import EventData, Op, Resumed, SetMode, SetModel, Source

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from treadle.app.session.ledger import Ledger
-from treadle.engine.history import Past, read_past
+from treadle.engine.core.history import Past, read_past
 from treadle.protocol.events import CallFinished, CallJudged, Event
 from treadle.protocol.tools import Outcome, ReadPath
 from treadle.workspace.names import logged_path

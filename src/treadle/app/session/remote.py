@@ -16,7 +16,7 @@ from treadle.app.session.live import ModelFinder
 from treadle.app.session.own_shell import OwnShell
 from treadle.app.session.wire import VERSION, Address, receive, send
 from treadle.context.notified import notifications
-from treadle.engine.feeds import Feed
+from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.attach import (
     Attach,
     Attached,

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle.app.session.wire import LONGEST, VERSION, Address, receive, same_key, send
-from treadle.engine.session import Attachment
+from treadle.engine.runtime.session import Attachment
 from treadle.protocol.attach import (
     Attach,
     Attached,

@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from typing import assert_never
 
-from treadle.engine import answers, calls, checklist, interruptions, replies, sealing, turns
-from treadle.engine.calls import Moved
-from treadle.engine.effects import (
+from treadle.engine.core import answers, calls, checklist, interruptions, replies, sealing, turns
+from treadle.engine.core.effects import (
     Assemble,
     Cancel,
     Compact,
@@ -17,13 +16,13 @@ from treadle.engine.effects import (
     timer_work,
     turn_timer,
 )
-from treadle.engine.legal import refuse_illegal
-from treadle.engine.state import (
+from treadle.engine.core.legal import refuse_illegal
+from treadle.engine.core.state import (
     Assembling,
+    AwaitingBudget,
     AwaitingReply,
     Calling,
     Compacting,
-    Held,
     Idle,
     Retrying,
     State,
@@ -32,6 +31,7 @@ from treadle.engine.state import (
     replace,
     with_model,
 )
+from treadle.engine.core.transition import Transition
 from treadle.protocol.errors import DriftError, RefusedError, StoreError
 from treadle.protocol.events import (
     Answer,
@@ -130,7 +130,7 @@ def _refold(state: State, event: Event) -> State:
         raise DriftError(event.seq, type(event.data).__name__, str(error)) from error
 
 
-def _handle(state: State, event: Event) -> Moved:  # noqa: C901, PLR0911, PLR0912 - one line for each event
+def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, PLR0912 - one line for each event
     match event.data:
         case Prompt() as data:
             state = replace(state, queue=(*state.queue, Waiting(prompt=data, source=event.source)))
@@ -212,7 +212,7 @@ def _start_session(state: State, data: SessionStarted) -> State:
     )
 
 
-def _set_mode(state: State, data: SetMode) -> Moved:
+def _set_mode(state: State, data: SetMode) -> Transition:
     effects: list[Effect] = [Notify(notification=ModeChanged(mode=data.mode))]
     state = replace(state, mode=data.mode)
     if data.choice is None:
@@ -221,7 +221,7 @@ def _set_mode(state: State, data: SetMode) -> Moved:
     return state, effects + more
 
 
-def _choose(state: State, choice: ModelChoice) -> Moved:
+def _choose(state: State, choice: ModelChoice) -> Transition:
     state = with_model(state, choice)
     state = replace(state, model=replace(state.model, replaced=None))
     return state, [Notify(notification=ModelChanged(model=choice.model))]
@@ -231,11 +231,11 @@ def _bounds_turn(state: State, timer: str) -> bool:
     return state.turn is not None and timer == turn_timer(state.turn.number)
 
 
-def _time_is_up(state: State) -> Moved:
+def _time_is_up(state: State) -> Transition:
     return _interrupt(replace(state, stopping=TurnStop.TIME))
 
 
-def _edit_queue(state: State, data: EditQueued) -> Moved:
+def _edit_queue(state: State, data: EditQueued) -> Transition:
     queue = tuple(
         replace(waiting, prompt=replace(waiting.prompt, content=data.content or waiting.prompt.content))
         if waiting.prompt.id == data.prompt_id
@@ -247,13 +247,13 @@ def _edit_queue(state: State, data: EditQueued) -> Moved:
     return state, [turns.queue_changed(state)]
 
 
-def _answer(state: State, data: Answer) -> Moved:
+def _answer(state: State, data: Answer) -> Transition:
     question = next(question for question in state.questions if question.id == data.question_id)
     if question.kind in (QuestionKind.PERMISSION, QuestionKind.FOLLOWUP):
         return answers.answered(state, question, data)
     state = replace(state, questions=tuple(other for other in state.questions if other.id != question.id))
     match state.activity:
-        case Held() as held:
+        case AwaitingBudget() as held:
             state, effects = replies.budget_answered(state, held, data)
         case _ if question.kind is QuestionKind.BUDGET:
             state, effects = turns.steps_answered(state, data.option)
@@ -271,7 +271,7 @@ def _by(source: Source, effect: Effect) -> Effect:
             return effect
 
 
-def _interrupt(state: State) -> Moved:
+def _interrupt(state: State) -> Transition:
     effects: list[Effect] = []
     match state.activity:
         case AwaitingReply(step=step, attempt=attempt):
@@ -282,7 +282,7 @@ def _interrupt(state: State) -> Moved:
         case Retrying(timer=timer):
             effects.append(Cancel(work=timer_work(timer)))
             state = replace(state, activity=Idle())
-        case Held():
+        case AwaitingBudget():
             state = replace(state, activity=Idle())
         case Idle():
             pass
@@ -291,7 +291,7 @@ def _interrupt(state: State) -> Moved:
     return replace(state, cancelling=True, questions=()), [*effects, *more, *closed]
 
 
-def _finish_reply(state: State, data: ReplyFinished) -> Moved:
+def _finish_reply(state: State, data: ReplyFinished) -> Transition:
     state, effects = replies.reply_finished(state, data)
     if not state.cancelling:
         return state, effects
@@ -299,14 +299,14 @@ def _finish_reply(state: State, data: ReplyFinished) -> Moved:
     return state, effects + more
 
 
-def _set_presence(state: State, data: SetPresence) -> Moved:
+def _set_presence(state: State, data: SetPresence) -> Transition:
     state = replace(state, user_present=data.user_present)
     if data.user_present:
         return state, []
     return _withdraw_questions(state)
 
 
-def _withdraw_questions(state: State) -> Moved:
+def _withdraw_questions(state: State) -> Transition:
     effects: list[Effect] = []
     for call in state.calls:
         if call.status is CallStatus.ASKING:
@@ -315,7 +315,7 @@ def _withdraw_questions(state: State) -> Moved:
     if any(question.kind is QuestionKind.GUIDANCE for question in state.questions):
         state, more = turns.end_unguided(state)
         effects += more
-    if isinstance(state.activity, Held):
+    if isinstance(state.activity, AwaitingBudget):
         state, more = turns.end_turn(state, TurnStop.BUDGET, why="nobody is here to agree to what it costs")
         effects += more
     elif any(question.kind is QuestionKind.BUDGET for question in state.questions):
@@ -324,7 +324,7 @@ def _withdraw_questions(state: State) -> Moved:
     return state, effects
 
 
-def _resume(state: State, data: Resumed) -> Moved:
+def _resume(state: State, data: Resumed) -> Transition:
     state = replace(state, user_present=data.user_present)
     if state.cancelling:
         state, effects = interruptions.abandon(state)
@@ -333,7 +333,7 @@ def _resume(state: State, data: Resumed) -> Moved:
     return state, [*turns.bound_time(state), *effects]
 
 
-def _take_up(state: State, data: Resumed) -> Moved:
+def _take_up(state: State, data: Resumed) -> Transition:
     match state.activity:
         case Assembling(step=step):
             return state, [Assemble(step=step)]
@@ -345,9 +345,9 @@ def _take_up(state: State, data: Resumed) -> Moved:
             return replies.retry_now(state)
         case Compacting(step=step):
             return state, [Compact(step=step)]
-        case Held() if not data.user_present:
+        case AwaitingBudget() if not data.user_present:
             return _withdraw_questions(state)
-        case Held():
+        case AwaitingBudget():
             return state, _ask_again(state)
         case Idle():
             state, effects = interruptions.resume(state)

@@ -3,14 +3,13 @@
 from typing import Any
 
 from treadle.context import focus
-from treadle.engine.effects import Effect, Notify
-from treadle.engine.state import State, replace, with_note
+from treadle.engine.core.effects import Notify
+from treadle.engine.core.state import State, replace, with_note
+from treadle.engine.core.transition import Transition
 from treadle.protocol.notifications import ChecklistChanged
 
-Moved = tuple[State, list[Effect]]
 
-
-def from_model(state: State, markdown: str) -> Moved:
+def from_model(state: State, markdown: str) -> Transition:
     """Take the list that came with a call; what the user changed since the model last saw it stays."""
     wanted = focus.parse(markdown)
     if not wanted:
@@ -19,7 +18,7 @@ def from_model(state: State, markdown: str) -> Moved:
     return _changed(_with(state, age=0, read=focus.render(merged)), focus.render(merged))
 
 
-def from_user(state: State, markdown: str) -> Moved:
+def from_user(state: State, markdown: str) -> Transition:
     """Take the user's version, and tell the model of it with the next step."""
     before, now = focus.parse(state.checklist.text), focus.parse(markdown)
     note = focus.edited(before, now)
@@ -56,7 +55,7 @@ def _with(state: State, **changes: Any) -> State:
     return replace(state, checklist=replace(state.checklist, **changes))
 
 
-def _changed(state: State, text: str) -> Moved:
+def _changed(state: State, text: str) -> Transition:
     if text == state.checklist.text:
         return state, []
     return _with(state, text=text), [Notify(notification=ChecklistChanged(text=text))]

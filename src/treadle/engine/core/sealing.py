@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from treadle.engine.calls import find
-from treadle.engine.effects import Effect, Notify
-from treadle.engine.state import State, replace
+from treadle.engine.core.calls import find
+from treadle.engine.core.effects import Effect, Notify
+from treadle.engine.core.state import State, replace
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import CallFinished, CallJudged, Event
 from treadle.protocol.notifications import (

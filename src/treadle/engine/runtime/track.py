@@ -2,10 +2,10 @@
 
 from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import Transcript
-from treadle.engine.advance import advance
-from treadle.engine.effects import Effect
-from treadle.engine.history import Past
-from treadle.engine.state import State
+from treadle.engine.core.advance import advance
+from treadle.engine.core.effects import Effect
+from treadle.engine.core.history import Past
+from treadle.engine.core.state import State
 from treadle.protocol.events import Event
 
 

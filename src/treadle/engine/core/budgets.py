@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from treadle.engine.state import State, replace
+from treadle.engine.core.state import State, replace
 from treadle.protocol.events import Budget, Limits, Terms
 from treadle.protocol.models import Spent, Usage, dollars
 

@@ -1,8 +1,7 @@
 """What becomes of open calls when a reply breaks, the user interrupts, the program restarts or the user is gone."""
 
-from treadle.engine import texts
-from treadle.engine.calls import (
-    Moved,
+from treadle.engine.core import texts
+from treadle.engine.core.calls import (
     close_questions,
     deny_for_no_user,
     finish,
@@ -12,13 +11,14 @@ from treadle.engine.calls import (
     run_of,
     start,
 )
-from treadle.engine.effects import Cancel, Effect, JudgeCall, Notify, call_work
-from treadle.engine.state import CallState, State, replace
+from treadle.engine.core.effects import Cancel, Effect, JudgeCall, Notify, call_work
+from treadle.engine.core.state import CallState, State, replace
+from treadle.engine.core.transition import Transition
 from treadle.protocol.notifications import CallStatus, QuestionAsked
 from treadle.protocol.tools import CallResult, Flow, Outcome, ToolEffect, result_text
 
 
-def drop_unfinished_reply(state: State) -> Moved:
+def drop_unfinished_reply(state: State) -> Transition:
     """Forget the calls of a reply that broke: only readers can have run."""
     effects: list[Effect] = []
     for call in state.calls:
@@ -29,7 +29,7 @@ def drop_unfinished_reply(state: State) -> Moved:
     return replace(state, calls=()), effects
 
 
-def interrupt(state: State) -> Moved:
+def interrupt(state: State) -> Transition:
     """End every call that does not run yet, and stop those that do."""
     effects: list[Effect] = []
     for call in state.calls:
@@ -42,7 +42,7 @@ def interrupt(state: State) -> Moved:
     return state, effects
 
 
-def abandon(state: State) -> Moved:
+def abandon(state: State) -> Transition:
     """Give every open call its result after a restart in the middle of an interruption."""
     effects: list[Effect] = []
     for call in state.calls:
@@ -58,12 +58,12 @@ def abandon(state: State) -> Moved:
     return state, effects
 
 
-def _leave(state: State, call: CallState, otherwise: CallResult) -> Moved:
+def _leave(state: State, call: CallState, otherwise: CallResult) -> Transition:
     """End a call with what came of its first run, or else with this."""
     return finish(state, call, otherwise) if call.result is None else leave_first_run(state, call, call.result)
 
 
-def resume(state: State) -> Moved:
+def resume(state: State) -> Transition:
     """Take open calls up again after a restart; what ran once and only once is never run again by itself."""
     effects: list[Effect] = []
     for call in state.calls:
@@ -97,14 +97,14 @@ def asks(call: CallState) -> bool:
     return call.traits.flow is Flow.ASK
 
 
-def judge_again(state: State, call: CallState) -> Moved:
+def judge_again(state: State, call: CallState) -> Transition:
     """Have a call judged anew that waited for a yes: the mode may be another one now, and nobody is there to ask."""
     state, closed = close_questions(state, call.call.id)
     state, effects = put(state, replace(call, status=CallStatus.JUDGING))
     return state, [*closed, *effects, JudgeCall(call=call.call)]
 
 
-def ask_again(state: State, call: CallState) -> Moved:
+def ask_again(state: State, call: CallState) -> Transition:
     """Put an open question again, or give the answer that stands for nobody being there."""
     if state.user_present:
         asked = [question for question in state.questions if question.call_id == call.call.id]
@@ -116,7 +116,7 @@ def ask_again(state: State, call: CallState) -> Moved:
     return deny_for_no_user(state, call, call.decision)
 
 
-def _run_again(state: State, call: CallState) -> Moved:
+def _run_again(state: State, call: CallState) -> Transition:
     assert call.decision is not None  # noqa: S101 - nothing starts without one
     if call.status is CallStatus.STARTING or call.keep:
         return state, [run_of(call, call.decision)]

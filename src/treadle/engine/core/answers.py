@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from treadle.engine import texts
-from treadle.engine.calls import (
-    Moved,
+from treadle.engine.core import texts
+from treadle.engine.core.calls import (
     close_questions,
     discarded,
     find,
@@ -16,16 +15,17 @@ from treadle.engine.calls import (
     start,
     with_remark,
 )
-from treadle.engine.effects import Effect, JudgeCall, Notify, Remember
-from treadle.engine.interruptions import asks, judge_again
-from treadle.engine.state import CallState, State, guarded, replace, with_note
+from treadle.engine.core.effects import Effect, JudgeCall, Notify, Remember
+from treadle.engine.core.interruptions import asks, judge_again
+from treadle.engine.core.state import CallState, State, guarded, replace, with_note
+from treadle.engine.core.transition import Transition
 from treadle.protocol.events import Answer, RevokeAllowance
 from treadle.protocol.notifications import AllowancesChanged, CallStatus
 from treadle.protocol.permissions import Allowance, AllowScope, Decision, OptionKind, Question
 from treadle.protocol.tools import CallResult, Confinement, Outcome, Right, Rights, SandboxDenial, result_text
 
 
-def answered(state: State, question: Question, data: Answer) -> Moved:
+def answered(state: State, question: Question, data: Answer) -> Transition:
     """Act on the user's answer to a question about a call."""
     call = find(state, question.call_id)
     if call is None:
@@ -41,7 +41,7 @@ def answered(state: State, question: Question, data: Answer) -> Moved:
 
 def _answered_after_a_run(  # noqa: PLR0917 - a question, its call, and the answer
     state: State, question: Question, call: CallState, decision: Decision, result: CallResult, data: Answer
-) -> Moved:
+) -> Transition:
     """Run a call once more with what it lacked, keep what it changed in a copy, or leave it at what came of it."""
     if data.text and data.option is not OptionKind.REJECT_ONCE:
         state = with_note(state, texts.comment_on(call.call.name, data.text))
@@ -68,7 +68,7 @@ def _wider(decision: Decision, denial: SandboxDenial | None) -> Rights:
     return Rights(confinement=Confinement.WORK if in_look else before.confinement, granted=granted)
 
 
-def _act_on(state: State, call: CallState, data: Answer) -> Moved:
+def _act_on(state: State, call: CallState, data: Answer) -> Transition:
     match data.option:
         case OptionKind.ALLOW_ONCE | OptionKind.ALLOW_ALWAYS:
             return _approved(state, call, data)
@@ -78,7 +78,7 @@ def _act_on(state: State, call: CallState, data: Answer) -> Moved:
             return finish(state, call, result_text(Outcome.OK, data.text))
 
 
-def _approved(state: State, call: CallState, data: Answer) -> Moved:
+def _approved(state: State, call: CallState, data: Answer) -> Transition:
     assert call.decision is not None  # noqa: S101 - a permission is asked only after a decision
     if data.text:
         state = with_note(state, texts.comment_on(call.call.name, data.text))
@@ -92,7 +92,7 @@ def _approved(state: State, call: CallState, data: Answer) -> Moved:
     return state, [*effects, *more, *others]
 
 
-def _allow_always(state: State, offers: tuple[Allowance, ...], scope: AllowScope) -> Moved:
+def _allow_always(state: State, offers: tuple[Allowance, ...], scope: AllowScope) -> Transition:
     known = {allowance.id for allowance in state.allowances}
     new = tuple(offer for offer in offers if offer.id not in known)
     state = replace(state, allowances=(*state.allowances, *new))
@@ -102,7 +102,7 @@ def _allow_always(state: State, offers: tuple[Allowance, ...], scope: AllowScope
     return state, effects
 
 
-def _judge_waiting(state: State) -> Moved:
+def _judge_waiting(state: State) -> Transition:
     """Have the other calls that wait for a yes judged anew: what was just allowed may cover them."""
     effects: list[Effect] = []
     for call in state.calls:
@@ -112,20 +112,20 @@ def _judge_waiting(state: State) -> Moved:
     return state, effects
 
 
-def revoke(state: State, data: RevokeAllowance) -> Moved:
+def revoke(state: State, data: RevokeAllowance) -> Transition:
     """Take an allowance back."""
     kept = tuple(allowance for allowance in state.allowances if allowance.id != data.allowance_id)
     return replace(state, allowances=kept), [Notify(notification=AllowancesChanged(allowances=kept))]
 
 
-def _amended(state: State, call: CallState, arguments: dict[str, Any]) -> Moved:
+def _amended(state: State, call: CallState, arguments: dict[str, Any]) -> Transition:
     """Judge the call anew as the user wrote it; what a person typed needs no second yes, but a denial still counts."""
     amended = replace(call, call=replace(call.call, arguments=arguments), amended=True, status=CallStatus.JUDGING)
     state, effects = put(state, amended)
     return state, [*effects, JudgeCall(call=amended.call)]
 
 
-def _rejected(state: State, call: CallState, data: Answer) -> Moved:
+def _rejected(state: State, call: CallState, data: Answer) -> Transition:
     if presents(call) and not data.text:
         return finish_presented(state, call)
     state, effects = finish(state, call, result_text(Outcome.REJECTED, texts.rejected(data.text)))

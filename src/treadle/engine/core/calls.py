@@ -3,10 +3,11 @@
 from typing import Any
 
 from treadle.context.left_out import Ran, remember_run
-from treadle.engine import texts
-from treadle.engine.budgets import bill
-from treadle.engine.effects import Effect, JudgeCall, Notify, RunTool
-from treadle.engine.state import CallState, State, guarded, replace
+from treadle.engine.core import texts
+from treadle.engine.core.budgets import bill
+from treadle.engine.core.effects import Effect, JudgeCall, Notify, RunTool
+from treadle.engine.core.state import CallState, State, guarded, replace
+from treadle.engine.core.transition import Transition
 from treadle.protocol.events import Answer, CallFinished, CallJudged, CallProposed, CallStarted
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, QuestionClosed, ResultPresented
@@ -35,8 +36,6 @@ from treadle.protocol.tools import (
     result_text,
 )
 
-Moved = tuple[State, list[Effect]]
-
 _ONCE = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
 _KEEP = (OptionKind.ALLOW_ONCE, OptionKind.RUN_FOR_REAL, OptionKind.REJECT_ONCE)
 _ALWAYS = (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ONCE)
@@ -49,7 +48,7 @@ def find(state: State, call_id: str) -> CallState | None:
     return next((call for call in state.calls if call.call.id == call_id), None)
 
 
-def put(state: State, changed: CallState) -> Moved:
+def put(state: State, changed: CallState) -> Transition:
     """Replace a call by its next self and tell the surfaces."""
     calls = tuple(changed if call.call.id == changed.call.id else call for call in state.calls)
     return replace(state, calls=calls), [tell(changed)]
@@ -70,7 +69,7 @@ def tell(call: CallState) -> Notify:
     )
 
 
-def finish(state: State, call: CallState, result: CallResult) -> Moved:
+def finish(state: State, call: CallState, result: CallResult) -> Transition:
     """Give a call its result, and note what the turn learns from it."""
     if call.amended:
         told = Text(text=texts.amended(call.call.arguments))
@@ -89,7 +88,7 @@ def made(state: State, call_id: str, result: CallResult) -> State:
     return replace(state, runs=_with_run(state, call, result)) if _ran_something(call, result) else state
 
 
-def close_questions(state: State, call_id: str, answer: Answer | None = None) -> Moved:
+def close_questions(state: State, call_id: str, answer: Answer | None = None) -> Transition:
     """Close the questions about a call."""
     gone = [question for question in state.questions if question.call_id == call_id]
     kept = tuple(question for question in state.questions if question.call_id != call_id)
@@ -150,7 +149,7 @@ def _merge(known: tuple[FileChange, ...], new: tuple[FileChange, ...]) -> tuple[
     return tuple(merged.values())
 
 
-def propose(state: State, data: CallProposed) -> Moved:
+def propose(state: State, data: CallProposed) -> Transition:
     """Take a whole call from the reply."""
     call = CallState(call=data.call, traits=data.traits)
     state = replace(state, calls=(*state.calls, call))
@@ -167,7 +166,7 @@ def propose(state: State, data: CallProposed) -> Moved:
     return state, [tell(call)]
 
 
-def schedule(state: State) -> Moved:
+def schedule(state: State) -> Transition:
     """Judge every call whose turn it is.
 
     A call that only reads waits for no other reader; a call that changes something is a barrier: it waits for
@@ -189,14 +188,14 @@ def schedule(state: State) -> Moved:
     return state, effects
 
 
-def _begin(state: State, call: CallState, before: tuple[CallState, ...]) -> Moved:
+def _begin(state: State, call: CallState, before: tuple[CallState, ...]) -> Transition:
     if call.traits.flow is Flow.END_TURN and any(one.result is not None and one.result.is_error for one in before):
         return finish(state, call, result_text(Outcome.SKIPPED, texts.PRESENTED_TOO_EARLY))
     state, effects = put(state, replace(call, status=CallStatus.JUDGING))
     return state, [*effects, JudgeCall(call=call.call)]
 
 
-def judged(state: State, data: CallJudged) -> Moved:
+def judged(state: State, data: CallJudged) -> Transition:
     """Act on the security layer's answer."""
     call = find(state, data.call_id)
     assert call is not None  # noqa: S101 - `advance` has checked it
@@ -206,7 +205,7 @@ def judged(state: State, data: CallJudged) -> Moved:
     return state, effects + more
 
 
-def _decided(state: State, call: CallState, decision: Decision) -> Moved:
+def _decided(state: State, call: CallState, decision: Decision) -> Transition:
     match decision.verdict:
         case Verdict.DENY if presents(call):
             return finish_presented(state, call, texts.COMMAND_DENIED)
@@ -225,7 +224,7 @@ def presents(call: CallState) -> bool:
     return call.traits.flow is Flow.END_TURN and call.preview is not None and bool(call.preview.result)
 
 
-def _present(state: State, call: CallState) -> Moved:
+def _present(state: State, call: CallState) -> Transition:
     """Show the result before anything is asked about its command: neither a no nor an interrupt may lose it."""
     if not presents(call) or call.preview is None or state.turn is None:
         return state, []
@@ -234,13 +233,13 @@ def _present(state: State, call: CallState) -> Moved:
     return state, [Notify(notification=ResultPresented(text=text))]
 
 
-def finish_presented(state: State, call: CallState, why: str = "") -> Moved:
+def finish_presented(state: State, call: CallState, why: str = "") -> Transition:
     """End the task with the result that was shown, without the command that goes with it."""
     shown = call.preview.result if call.preview is not None else ""
     return finish(state, call, result_text(Outcome.OK, f"{shown}\n\n{why}" if why else shown))
 
 
-def _unasked(state: State, call: CallState, decision: Decision) -> Moved:
+def _unasked(state: State, call: CallState, decision: Decision) -> Transition:
     """Let a call run unasked, unless too many did so in a row."""
     if decision.risk in _HARMLESS:
         return _allowed(state, call, decision)
@@ -252,7 +251,7 @@ def _unasked(state: State, call: CallState, decision: Decision) -> Moved:
     return _allowed(guarded(state, unasked=state.guard.unasked + 1), call, decision)
 
 
-def _allowed(state: State, call: CallState, decision: Decision) -> Moved:
+def _allowed(state: State, call: CallState, decision: Decision) -> Transition:
     if call.traits.flow is not Flow.ASK:
         return start(state, call, decision)
     if not state.user_present:
@@ -268,7 +267,7 @@ def _allowed(state: State, call: CallState, decision: Decision) -> Moved:
     return _ask(state, call, question)
 
 
-def _needs_yes(state: State, call: CallState, decision: Decision) -> Moved:
+def _needs_yes(state: State, call: CallState, decision: Decision) -> Transition:
     if not state.user_present:
         return deny_for_no_user(state, call, decision)
     question = Question(
@@ -285,7 +284,7 @@ def _needs_yes(state: State, call: CallState, decision: Decision) -> Moved:
     return _ask(state, call, question)
 
 
-def deny_for_no_user(state: State, call: CallState, decision: Decision) -> Moved:
+def deny_for_no_user(state: State, call: CallState, decision: Decision) -> Transition:
     """Deny what needs a yes that nobody can give, and count it. The result of the task needs none."""
     if presents(call):
         return finish_presented(state, call, texts.COMMAND_NEEDS_A_YES)
@@ -294,13 +293,13 @@ def deny_for_no_user(state: State, call: CallState, decision: Decision) -> Moved
     return finish(state, call, result_text(Outcome.DENIED, texts.denied(decision, no_user=True)))
 
 
-def _ask(state: State, call: CallState, question: Question) -> Moved:
+def _ask(state: State, call: CallState, question: Question) -> Transition:
     state, effects = put(state, replace(call, status=CallStatus.ASKING))
     state = replace(state, questions=(*state.questions, question))
     return state, [*effects, Notify(notification=QuestionAsked(question=question))]
 
 
-def start(state: State, call: CallState, decision: Decision) -> Moved:
+def start(state: State, call: CallState, decision: Decision) -> Transition:
     """Let the call run; the intent is logged by the runtime before it does."""
     state, effects = put(state, replace(call, status=CallStatus.STARTING))
     return state, [*effects, run_of(call, decision)]
@@ -319,14 +318,14 @@ def rights_of(decision: Decision) -> Rights | None:
     return Rights(confinement=decision.confinement, granted=decision.grants)
 
 
-def started(state: State, data: CallStarted) -> Moved:
+def started(state: State, data: CallStarted) -> Transition:
     """The intent is in the log: it runs."""
     call = find(state, data.call_id)
     assert call is not None  # noqa: S101 - `advance` has checked it
     return put(state, replace(call, status=CallStatus.RUNNING))
 
 
-def finished(state: State, data: CallFinished) -> Moved:
+def finished(state: State, data: CallFinished) -> Transition:
     """The outcome is in the log; of what ran in a throw-away copy, or what the sandbox stopped, the user may want more.
 
     What is neither asked about nor kept is thrown away, and the model is told.
@@ -353,7 +352,7 @@ def real_changes(result: CallResult) -> CopyChanges | None:
     return result.copy if result.copy is not None and result.copy.changes else None
 
 
-def _discard(state: State, call: CallState, result: CallResult) -> Moved:
+def _discard(state: State, call: CallState, result: CallResult) -> Transition:
     """Throw away what nobody can decide about; outside plan mode that is work that was not done."""
     if state.mode is Mode.PLAN:
         return finish(state, call, discarded(result, texts.IN_PLAN_MODE))
@@ -362,7 +361,7 @@ def _discard(state: State, call: CallState, result: CallResult) -> Moved:
     return finish(state, call, discarded(result, texts.NOBODY_TO_KEEP))
 
 
-def leave_first_run(state: State, call: CallState, result: CallResult) -> Moved:
+def leave_first_run(state: State, call: CallState, result: CallResult) -> Transition:
     """Leave a call at what came of its first run, with no second one and nothing kept."""
     if state.user_present:
         return finish(state, call, discarded(result, texts.BEFORE_KEPT))
@@ -386,7 +385,7 @@ def kept(call: CallState, applied: CallResult) -> CallResult:
     return replace(applied, content=(*first, *applied.content))
 
 
-def _ask_about(state: State, call: CallState, result: CallResult, text: str, **about: Any) -> Moved:
+def _ask_about(state: State, call: CallState, result: CallResult, text: str, **about: Any) -> Transition:
     """Ask what is to become of a call that has run once."""
     question = Question(
         id=f"q{state.seq}",

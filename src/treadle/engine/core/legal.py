@@ -1,8 +1,8 @@
 """Which events are legal when. Everything else is refused with the reason, never ignored."""
 
-from treadle.engine.calls import find
-from treadle.engine.effects import turn_timer
-from treadle.engine.state import Assembling, AwaitingReply, Compacting, Retrying, State, phase
+from treadle.engine.core.calls import find
+from treadle.engine.core.effects import turn_timer
+from treadle.engine.core.state import Assembling, AwaitingReply, Compacting, Retrying, State, phase
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
     Answer,

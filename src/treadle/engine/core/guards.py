@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from treadle.engine import texts
-from treadle.engine.state import CallState, State, guarded, with_note
+from treadle.engine.core import texts
+from treadle.engine.core.state import CallState, State, guarded, with_note
 from treadle.protocol.tools import Outcome
 
 _LONGEST_PERIOD = 3

@@ -2,24 +2,24 @@
 
 from collections.abc import Mapping
 
-from treadle.engine import checklist, texts
-from treadle.engine.budgets import Ask, Send, Stop, bill, room_for
-from treadle.engine.calls import Moved
-from treadle.engine.effects import Assemble, CallModel, Compact, Effect, Notify, StartTimer
-from treadle.engine.interruptions import drop_unfinished_reply
-from treadle.engine.state import (
+from treadle.engine.core import checklist, texts
+from treadle.engine.core.budgets import Ask, Send, Stop, bill, room_for
+from treadle.engine.core.effects import Assemble, CallModel, Compact, Effect, Notify, StartTimer
+from treadle.engine.core.interruptions import drop_unfinished_reply
+from treadle.engine.core.state import (
     Assembling,
+    AwaitingBudget,
     AwaitingReply,
     CallState,
     Compacting,
-    Held,
     Idle,
     Retrying,
     State,
     replace,
     with_model,
 )
-from treadle.engine.turns import end_turn, mistaken
+from treadle.engine.core.transition import Transition
+from treadle.engine.core.turns import end_turn, mistaken
 from treadle.protocol.events import Answer, Compacted, ContextExceeded, ContextReady, ReplyFailed, ReplyFinished
 from treadle.protocol.messages import ResultContent, Thinking, text_of
 from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, Spent
@@ -47,14 +47,14 @@ _LONGEST_WAIT = 10.0
 """Seconds; a provider that wants a longer pause is replaced at once where there is a fallback."""
 
 
-def context_ready(state: State, data: ContextReady) -> Moved:
+def context_ready(state: State, data: ContextReady) -> Transition:
     """The user message is sealed: send the request."""
     state = replace(checklist.told(state), calls=(), unread=(), delivering=(), notes=())
     state = replace(state, money=replace(state.money, terms=data.terms))
     return send(state, data.step, attempt=1)
 
 
-def send(state: State, step: int, attempt: int, failures: int = 0) -> Moved:
+def send(state: State, step: int, attempt: int, failures: int = 0) -> Transition:
     """Send the request if what it can cost at worst fits into the budgets; else ask, or end the turn resumably."""
     room = Send(None, Spent()) if state.money.terms is None else room_for(state, state.money.terms)
     match room:
@@ -65,14 +65,14 @@ def send(state: State, step: int, attempt: int, failures: int = 0) -> Moved:
         case Ask(about=about, text=text, more=more) if state.user_present:
             options = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
             question = Question(id=f"q{state.seq}", kind=QuestionKind.BUDGET, text=text, options=options, more=more)
-            held = Held(step=step, attempt=attempt, failures=failures, about=about)
+            held = AwaitingBudget(step=step, attempt=attempt, failures=failures, about=about)
             state = replace(state, activity=held, questions=(*state.questions, question))
             return state, [Notify(notification=QuestionAsked(question=question))]
         case Ask(text=why) | Stop(why=why):
             return end_turn(replace(state, activity=Idle()), TurnStop.BUDGET, why=why)
 
 
-def budget_answered(state: State, held: Held, data: Answer) -> Moved:
+def budget_answered(state: State, held: AwaitingBudget, data: Answer) -> Transition:
     """Go on as the user says about money."""
     if data.option is not OptionKind.ALLOW_ONCE:
         return end_turn(state, TurnStop.BUDGET, why="the user did not want to spend more")
@@ -80,7 +80,7 @@ def budget_answered(state: State, held: Held, data: Answer) -> Moved:
     return send(state, held.step, held.attempt, held.failures)
 
 
-def context_exceeded(state: State, data: ContextExceeded) -> Moved:
+def context_exceeded(state: State, data: ContextExceeded) -> Transition:
     """The conversation does not fit: make room."""
     if state.space.compactions < MOST_COMPACTIONS:
         state = replace(state, space=replace(state.space, exceeded=data.tokens))
@@ -89,13 +89,13 @@ def context_exceeded(state: State, data: ContextExceeded) -> Moved:
     return end_turn(state, TurnStop.ERROR, error=_too_long(state, why))
 
 
-def _make_room(state: State, step: int, attempt: int) -> Moved:
+def _make_room(state: State, step: int, attempt: int) -> Transition:
     activity = Compacting(step=step, attempt=attempt)
     space = replace(state.space, compactions=state.space.compactions + 1)
     return replace(state, activity=activity, space=space), [Compact(step=step)]
 
 
-def compacted(state: State, data: Compacted) -> Moved:
+def compacted(state: State, data: Compacted) -> Transition:
     """Room was made, or there was none to make."""
     assert isinstance(state.activity, Compacting)  # noqa: S101 - `advance` has checked it
     attempt = state.activity.attempt
@@ -128,7 +128,7 @@ def _with_largest(state: State, why: str) -> str:
     return f"{why} The largest part of it is {state.space.largest}." if state.space.largest else why
 
 
-def reply_finished(state: State, data: ReplyFinished) -> Moved:
+def reply_finished(state: State, data: ReplyFinished) -> Transition:
     """The reply counts from here on."""
     state = bill(state, data.usage, data.cost, told=data.usage.context_tokens > 0)
     assert state.turn is not None  # noqa: S101 - a reply belongs to a turn
@@ -141,7 +141,7 @@ def reply_finished(state: State, data: ReplyFinished) -> Moved:
     return state, [Notify(notification=done)]
 
 
-def reply_failed(state: State, data: ReplyFailed) -> Moved:
+def reply_failed(state: State, data: ReplyFailed) -> Transition:
     """Nothing of the reply counts: try again, make room, or end the turn."""
     assert isinstance(state.activity, AwaitingReply)  # noqa: S101 - `advance` has checked it
     failures = state.activity.failures + 1
@@ -184,7 +184,7 @@ def _should_stand_in(state: State, error: ModelError, failures: int) -> bool:
     return error.retryable and (failures >= _BEFORE_FALLBACK or (error.retry_after or 0.0) > _LONGEST_WAIT)
 
 
-def _stand_in(state: State, fallback: ModelChoice, error: ModelError) -> Moved:
+def _stand_in(state: State, fallback: ModelChoice, error: ModelError) -> Transition:
     chosen = state.choice
     told = ModelChanged(
         model=fallback.model, why=f"{chosen.model} keeps failing ({error.message}); {fallback.model} takes over"
@@ -193,7 +193,7 @@ def _stand_in(state: State, fallback: ModelChoice, error: ModelError) -> Moved:
     return replace(state, model=replace(state.model, replaced=chosen)), [Notify(notification=told)]
 
 
-def _retry(state: State, data: ReplyFailed, failures: int, effects: list[Effect]) -> Moved:
+def _retry(state: State, data: ReplyFailed, failures: int, effects: list[Effect]) -> Transition:
     seconds = _delay(failures, data.error.retry_after, data.jitter)
     timer = f"retry-{data.step}-{data.attempt}"
     activity = Retrying(step=data.step, attempt=data.attempt + 1, failures=failures, timer=timer)
@@ -213,7 +213,7 @@ def _delay(failures: int, retry_after: float | None, jitter: float) -> float:
     return min(_LONGEST_DELAY, max(0.0, retry_after) + jitter * min(1.0, ceiling))
 
 
-def retry_now(state: State) -> Moved:
+def retry_now(state: State) -> Transition:
     """The wait is over."""
     assert isinstance(state.activity, Retrying)  # noqa: S101 - `advance` has checked it
     waiting = state.activity

@@ -56,7 +56,7 @@ class Compacting(Tagged, frozen=True, kw_only=True, tag="compacting"):
     attempt: int
 
 
-class Held(Tagged, frozen=True, kw_only=True, tag="held"):
+class AwaitingBudget(Tagged, frozen=True, kw_only=True, tag="awaiting_budget"):
     """The request waits for the user's yes to what it can cost."""
 
     step: int
@@ -65,7 +65,7 @@ class Held(Tagged, frozen=True, kw_only=True, tag="held"):
     about: str
 
 
-Activity: TypeAlias = Idle | Assembling | AwaitingReply | Retrying | Compacting | Held
+Activity: TypeAlias = Idle | Assembling | AwaitingReply | Retrying | Compacting | AwaitingBudget
 
 
 class CallState(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -268,7 +268,7 @@ def phase(state: State) -> Phase:
             return Phase.WAITING_TO_RETRY
         case Compacting():
             return Phase.COMPACTING
-        case Held():
+        case AwaitingBudget():
             return Phase.AWAITING_USER_CONFIRMATION
         case Idle():
             return _phase_of_calls(state)

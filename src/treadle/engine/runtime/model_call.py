@@ -23,7 +23,7 @@ from treadle.protocol.models import (
 from treadle.protocol.notifications import Notification
 
 if TYPE_CHECKING:
-    from treadle.engine.reader import ReplyReader
+    from treadle.engine.runtime.reader import ReplyReader
 
 
 class ModelCall(Struct, frozen=True, kw_only=True):

@@ -6,11 +6,9 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Protocol, assert_never
 
 from treadle.context.reader import TranscriptReader
-from treadle.engine import tool_call
-from treadle.engine.budgets import Send, bounded, room_for
-from treadle.engine.calls import find
-from treadle.engine.cancelling import end_in_time
-from treadle.engine.effects import (
+from treadle.engine.core.budgets import Send, bounded, room_for
+from treadle.engine.core.calls import find
+from treadle.engine.core.effects import (
     Assemble,
     CallModel,
     Cancel,
@@ -28,9 +26,13 @@ from treadle.engine.effects import (
     step_work,
     timer_work,
 )
-from treadle.engine.model_call import ModelCall, call_model, cancelled_reply
+from treadle.engine.core.state import State, replace, standing
+from treadle.engine.core.texts import INTERRUPTED
 from treadle.engine.ports import Ports, Prepared, RedactedOutput
-from treadle.engine.requests import (
+from treadle.engine.runtime import tool_call
+from treadle.engine.runtime.cancelling import end_in_time
+from treadle.engine.runtime.model_call import ModelCall, call_model, cancelled_reply
+from treadle.engine.runtime.requests import (
     Tools,
     build_request,
     cost,
@@ -41,9 +43,7 @@ from treadle.engine.requests import (
     situation_of,
     terms_of,
 )
-from treadle.engine.state import State, replace, standing
-from treadle.engine.texts import INTERRUPTED
-from treadle.engine.window import (
+from treadle.engine.runtime.window import (
     bounded_content,
     bytes_of,
     in_force,
@@ -75,7 +75,7 @@ from treadle.protocol.permissions import Allowance, Situation
 from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, ToolSpec, result_text
 
 if TYPE_CHECKING:
-    from treadle.engine.reader import ReplyReader
+    from treadle.engine.runtime.reader import ReplyReader
 
 _LONGEST_END = 3.0
 """Seconds that cancelled work has to end; then its outcome is posted without it."""
@@ -255,7 +255,7 @@ class Performer:
 
         @cache
         def reader() -> "ReplyReader":
-            from treadle.engine.reader import ReplyReader  # with all of the parsers: no request waits for that
+            from treadle.engine.runtime.reader import ReplyReader  # with all of the parsers: no request waits for that
 
             return ReplyReader(self._known, state.choice.tool_protocol, step=step, attempt=attempt, refused=refused)
 

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from treadle.engine.effects import RunTool
+from treadle.engine.core.effects import RunTool
+from treadle.engine.core.state import replace
+from treadle.engine.core.texts import INTERRUPTED
 from treadle.engine.ports import Ports, Prepared, Redactor
-from treadle.engine.state import replace
-from treadle.engine.texts import INTERRUPTED
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import CallFinished, CallJudged
 from treadle.protocol.messages import Text

@@ -1,9 +1,9 @@
 """What comes next: the settling of the state after each event, from the start of a turn to its end."""
 
-from treadle.engine import checklist, guards, texts
-from treadle.engine.calls import Moved, schedule
-from treadle.engine.effects import Assemble, Cancel, Effect, Notify, Respond, StartTimer, timer_work, turn_timer
-from treadle.engine.state import (
+from treadle.engine.core import checklist, guards, texts
+from treadle.engine.core.calls import schedule
+from treadle.engine.core.effects import Assemble, Cancel, Effect, Notify, Respond, StartTimer, timer_work, turn_timer
+from treadle.engine.core.state import (
     Assembling,
     AwaitingReply,
     Guard,
@@ -16,6 +16,7 @@ from treadle.engine.state import (
     with_model,
     with_note,
 )
+from treadle.engine.core.transition import Transition
 from treadle.protocol.events import Delivery
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ModelError, ReplyStop, ToolProtocol
@@ -38,7 +39,7 @@ _FEW_STEPS = 3
 """Steps before the limit at which the model is told."""
 
 
-def settle(state: State) -> Moved:
+def settle(state: State) -> Transition:
     """Go as far as the state allows without another event."""
     effects: list[Effect] = []
     if state.cancelling:
@@ -66,7 +67,7 @@ def in_flight(state: State) -> bool:
     return running or isinstance(state.activity, AwaitingReply)
 
 
-def _go_on(state: State) -> Moved:
+def _go_on(state: State) -> Transition:
     if not isinstance(state.activity, Idle | AwaitingReply):
         return state, []
     state, effects = schedule(state)
@@ -76,7 +77,7 @@ def _go_on(state: State) -> Moved:
     return state, effects + more
 
 
-def _after_step(state: State, reply: ReplyStop) -> Moved:
+def _after_step(state: State, reply: ReplyStop) -> Transition:
     ending = next(
         (
             call
@@ -93,7 +94,7 @@ def _after_step(state: State, reply: ReplyStop) -> Moved:
     return go_on(guards.after_reply(state))
 
 
-def _after_plain_reply(state: State, reply: ReplyStop) -> Moved:
+def _after_plain_reply(state: State, reply: ReplyStop) -> Transition:
     """Go on after a reply without a call: it is the answer, or the model has to be told how to go on."""
     turn = state.turn
     assert turn is not None  # noqa: S101 - a reply belongs to a turn
@@ -118,12 +119,12 @@ def _is_unfinished(state: State) -> bool:
     return state.mode is not Mode.PLAN and (worked or checklist.is_open(state))
 
 
-def mistaken(state: State, note: str) -> Moved:
+def mistaken(state: State, note: str) -> Transition:
     """Tell the model what was wrong with its reply, and count it."""
     return go_on(guarded(with_note(state, note), mistakes=state.guard.mistakes + 1))
 
 
-def go_on(state: State) -> Moved:
+def go_on(state: State) -> Transition:
     """Make the next step, unless the model does not get on by itself."""
     if state.turn is not None and state.turn.held_back:
         state = replace(state, turn=replace(state.turn, held_back=""))
@@ -138,7 +139,7 @@ def _last_name(state: State) -> str:
     return state.calls[-1].call.name if state.calls else "the same reply"
 
 
-def _ask_guidance(state: State, stop: TurnStop, text: str) -> Moved:
+def _ask_guidance(state: State, stop: TurnStop, text: str) -> Transition:
     if not state.user_present:
         return end_turn(state, stop)
     question = Question(id=f"q{state.seq}", kind=QuestionKind.GUIDANCE, text=text)
@@ -146,19 +147,19 @@ def _ask_guidance(state: State, stop: TurnStop, text: str) -> Moved:
     return state, [Notify(notification=QuestionAsked(question=question))]
 
 
-def end_unguided(state: State) -> Moved:
+def end_unguided(state: State) -> Transition:
     """End a turn that waits for guidance when nobody is there any more to give it."""
     return end_turn(state, TurnStop.LOOP if state.guard.looping else TurnStop.MISTAKES)
 
 
-def guided(state: State, text: str) -> Moved:
+def guided(state: State, text: str) -> Transition:
     """Take the user's guidance to the model and count anew."""
     note = texts.guidance(text)
     state = guarded(with_note(state, note), mistakes=0, recent=(), polls=0, looping=False)
     return begin_step(state)
 
 
-def _start_turn(state: State) -> Moved:
+def _start_turn(state: State) -> Transition:
     first = state.queue[0]
     turn = Turn(number=state.turns + 1, sources=(first.source,))
     state = replace(state, turn=turn, turns=turn.number, guard=Guard())
@@ -175,7 +176,7 @@ def bound_time(state: State) -> list[Effect]:
     return [StartTimer(timer=turn_timer(state.turn.number), seconds=seconds)]
 
 
-def deliver(state: State, taken: tuple[Waiting, ...]) -> Moved:
+def deliver(state: State, taken: tuple[Waiting, ...]) -> Transition:
     """Move prompts from the queue into the next user message; their sources get the turn's answer."""
     if not taken or state.turn is None:
         return state, []
@@ -201,7 +202,7 @@ def queue_changed(state: State) -> Notify:
     return Notify(notification=QueueChanged(prompts=waiting))
 
 
-def begin_step(state: State) -> Moved:
+def begin_step(state: State) -> Transition:
     """Start the next model call of the turn, unless the limit is reached."""
     assert state.turn is not None  # noqa: S101 - a step belongs to a turn
     left = _steps_left(state)
@@ -234,7 +235,7 @@ def _steps_left(state: State) -> int | None:
     return max(0, limit + state.turn.more - state.turn.steps)
 
 
-def _ask_for_steps(state: State) -> Moved:
+def _ask_for_steps(state: State) -> Transition:
     limit = state.limits.max_steps
     if not state.user_present or state.turn is None or limit is None:
         return end_turn(state, TurnStop.MAX_TURN_REQUESTS)
@@ -245,7 +246,7 @@ def _ask_for_steps(state: State) -> Moved:
     return state, [Notify(notification=QuestionAsked(question=question))]
 
 
-def steps_answered(state: State, option: OptionKind) -> Moved:
+def steps_answered(state: State, option: OptionKind) -> Transition:
     """Go on beyond the limit of steps, or end the turn."""
     if option is not OptionKind.ALLOW_ONCE or state.turn is None:
         return end_turn(state, TurnStop.MAX_TURN_REQUESTS)
@@ -261,7 +262,7 @@ def end_turn(
     completed: bool = False,
     error: ModelError | None = None,
     why: str = "",
-) -> Moved:
+) -> Transition:
     """End the turn and give its outcome to whoever asked. Results that the model has not read yet stay."""
     turn = state.turn
     assert turn is not None  # noqa: S101 - only a turn ends

@@ -9,8 +9,8 @@ from treadle.context.reader import TranscriptReader
 from treadle.context.shorten import fair_shares, length, shorten, shorten_result
 from treadle.context.transcript import BYTES_PER_TOKEN, Transcript, size_of_block
 from treadle.context.user_message import user_message
-from treadle.engine.state import State
-from treadle.engine.texts import NEVER_PRESENTED
+from treadle.engine.core.state import State
+from treadle.engine.core.texts import NEVER_PRESENTED
 from treadle.protocol.events import Compacted, ContextReady, Shortened
 from treadle.protocol.messages import ResultContent
 from treadle.protocol.models import ModelSpec

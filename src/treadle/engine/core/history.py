@@ -7,8 +7,8 @@ from msgspec import Struct
 from treadle.context.notified import NotificationReader
 from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import Transcript
-from treadle.engine.advance import fold
-from treadle.engine.state import State
+from treadle.engine.core.advance import fold
+from treadle.engine.core.state import State
 from treadle.protocol.events import Event
 from treadle.protocol.notifications import Notification
 from treadle.protocol.sealed import TurnSettled

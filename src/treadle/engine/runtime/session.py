@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import Transcript
-from treadle.engine.effects import Effect, Notify, Respond, Seal
-from treadle.engine.feeds import Feed, Feeds
-from treadle.engine.perform import Performer
+from treadle.engine.core.effects import Effect, Notify, Respond, Seal
+from treadle.engine.core.state import State
 from treadle.engine.ports import OutputHandler, Ports
-from treadle.engine.state import State
-from treadle.engine.track import Track
+from treadle.engine.runtime.feeds import Feed, Feeds
+from treadle.engine.runtime.perform import Performer
+from treadle.engine.runtime.track import Track
 from treadle.protocol.attach import Snapshot
 from treadle.protocol.codec import encodable
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError

@@ -7,9 +7,9 @@ import msgspec
 from treadle.context.focus import with_progress
 from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import LEAST_BYTES_PER_TOKEN, Transcript
+from treadle.engine.core.state import State
 from treadle.engine.ports import Ports
-from treadle.engine.state import State
-from treadle.engine.window import in_force, reply_limit
+from treadle.engine.runtime.window import in_force, reply_limit
 from treadle.protocol.events import OfferChanged, Terms
 from treadle.protocol.models import ModelRequest, ModelSpec, ToolProtocol, Usage
 from treadle.protocol.permissions import Situation

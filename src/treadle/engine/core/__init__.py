@@ -1,0 +1,1 @@
+"""The machine: pure, without clock, chance or I/O."""

@@ -1,0 +1,1 @@
+"""What runs the machine: the queue, the tasks, and who listens."""
