@@ -1,7 +1,7 @@
 """The runtime: what is sent, run, kept and said when work goes well, fails, is cut, or is taken up again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,10 @@ from treadle.protocol.permissions import (
 from treadle.protocol.sealed import ResultMade
 from treadle.protocol.tools import (
     CallResult,
+    ChangeKind,
     Confinement,
+    CopyChange,
+    CopyChanges,
     Origin,
     Outcome,
     Preview,
@@ -625,3 +628,78 @@ def test_a_feed_ends_with_what_waits() -> None:
     session.unfollow(feed)
     session.publish(Notice(text="b"))
     assert asyncio.run(read(feed)) == [Notice(text="a")]
+
+
+COPY = CopyChanges(digest="c", changes=(CopyChange(path="/made", kind=ChangeKind.ADDED),))
+
+
+async def in_a_copy(_: Output) -> CallResult:
+    return replace(result_text(Outcome.OK, "printed"), copy=COPY)
+
+
+@asynccontextmanager
+async def keeping(keep: Callable[[str], Awaitable[CallResult]]) -> AsyncIterator[tuple[Run, Replies]]:
+    """A session whose command has changed something in its copy, and whose user has just said to keep it."""
+    log, provider = FakeLog(), Replies(calls("run"), DONE)
+    made = ports(provider, FakeTool("run", in_a_copy), log=log, keep=keep)
+    async with working(made, log) as run:
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        async with asyncio.timeout(PATIENCE):
+            while not run.session.state.questions:
+                await asyncio.sleep(0.001)
+        question = run.session.state.questions[0]
+        assert question.copy == COPY
+        await run.session.post(Answer(question_id=question.id, option=OptionKind.ALLOW_ONCE))
+        yield run, provider
+
+
+async def test_changes_are_kept_once_the_log_says_that_it_begins() -> None:
+    began: list[str] = []
+
+    async def keep(digest: str, /) -> CallResult:
+        began.extend((digest, type(run.log.events[-1].data).__name__))
+        return result_text(Outcome.OK, " kept hunter22")
+
+    async with keeping(keep) as (run, provider):
+        await run.end()
+    assert began == ["c", "CallStarted"]
+    assert results(provider.requests[1]) == [("printed kept hunter22", False)]
+
+
+async def test_changes_that_cannot_be_kept_are_a_failure_that_the_model_reads() -> None:
+    async def keep(_: str, /) -> CallResult:
+        raise ToolError("The files were changed meanwhile.")
+
+    async with keeping(keep) as (run, provider):
+        await run.end()
+    assert results(provider.requests[1]) == [("printedThe files were changed meanwhile.", True)]
+
+
+async def test_an_interrupt_waits_for_changes_that_are_being_kept() -> None:
+    started, going_on = asyncio.Event(), asyncio.Event()
+
+    async def keep(_: str, /) -> CallResult:
+        started.set()
+        await going_on.wait()
+        return result_text(Outcome.OK, " kept")
+
+    async with keeping(keep) as (run, _):
+        await asyncio.wait_for(started.wait(), PATIENCE)
+        await run.session.post(Interrupt())
+        await asyncio.sleep(0.05)
+        assert run.session.state.turn is not None
+        going_on.set()
+        assert (await run.end()).stop is TurnStop.CANCELLED
+    last = run.of(CallFinished, ResultMade)[-1]
+    assert text_of(last.result.content) == "printed kept"
+
+
+async def test_before_a_provider_has_counted_prompt_and_tools_are_part_of_the_estimate() -> None:
+    log, provider = FakeLog(), Replies(DONE)
+    made = ports(provider, FakeTool("look", ok), log=log, system=lambda *_: "s" * 7_200)
+    async with working(made, log) as run:
+        await run.prompt()
+        await run.prompt()
+    first, second = run.of(ContextReady)
+    assert 2_020 < first.tokens < 2_200
+    assert second.tokens < 100, "the provider's count covers them"

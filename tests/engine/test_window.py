@@ -1,5 +1,6 @@
 """What leaves when a conversation does not fit: never the task, never the work, and never the end of it."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,9 +10,11 @@ from tests.engine.world import check_messages
 from tests.fakes.messages import add_user
 from treadle.context.left_out import Ran, remember_run
 from treadle.context.shorten import LEAST_KEPT, fair_shares, shorten
-from treadle.engine.core.state import AwaitingReply, Retrying, replace
+from treadle.engine.core.state import AwaitingReply, Calling, Retrying, replace
+from treadle.engine.runtime.requests import cost
 from treadle.engine.runtime.window import (
     bytes_of,
+    in_force,
     make_room,
     most_of_one_result,
     most_room,
@@ -31,7 +34,7 @@ from treadle.protocol.events import (
     ReplyFinished,
 )
 from treadle.protocol.messages import Message, Role, Text, ToolUse
-from treadle.protocol.models import ErrorKind, ModelSpec, ReplyStop, ToolProtocol, Usage
+from treadle.protocol.models import ErrorKind, ModelSpec, Prices, ReplyStop, Searches, ToolProtocol, Usage
 from treadle.protocol.permissions import Verdict
 from treadle.protocol.tools import FileChange, Outcome, Preview, RunCommand, ToolCall, result_text
 
@@ -200,3 +203,49 @@ def test_the_newest_check_is_remembered_whatever_ran_after_it() -> None:
         runs = remember_run(runs, Ran(command=f"ls {number}", said="a"))
     assert [run.command for run in runs] == ["npm test", "ls 5", "ls 6", "ls 7", "ls 8"]
     assert remember_run(runs, Ran(command="npm test", said="ok"))[-1].said == "ok"
+
+
+@pytest.mark.parametrize(
+    ("known", "named", "window"),
+    [(None, None, None), (100, None, 100), (None, 50, 50), (100, 50, 50), (50, 100, 50), (70, 70, 70)],
+)
+def test_the_window_that_the_provider_named_holds_where_it_is_the_smaller_one(
+    known: int | None, named: int | None, window: int | None
+) -> None:
+    state = replace(begin().state, model=Calling(window=named))
+    assert in_force(ModelSpec(provider="p", name="m", context_window=known), state).context_window == window
+
+
+@pytest.mark.parametrize(
+    ("window", "output", "usual", "most"),
+    [
+        (None, 500, None, None),
+        (100_000, 4_000, 96_000, 98_976),
+        (100_000, None, 91_808, 98_976),
+        (2_000, 4_000, 1_500, 1_500),
+    ],
+)
+def test_room_is_kept_for_the_reply(
+    window: int | None, output: int | None, usual: int | None, most: int | None
+) -> None:
+    spec = ModelSpec(provider="p", name="m", context_window=window, max_output=output)
+    assert (room(spec), most_room(spec)) == (usual, most)
+
+
+@pytest.mark.parametrize(
+    ("usage", "searches", "price"),
+    [
+        (Usage(input_tokens=1_000_000), None, 1.0),
+        (Usage(output_tokens=1_000_000), None, 2.0),
+        (Usage(cache_read_tokens=1_000_000), None, 0.25),
+        (Usage(cache_write_tokens=1_000_000), None, 1.0),
+        (Usage(searches=3, input_tokens=1_000_000), Searches(price=10.0), 1.03),
+        (Usage(searches=3), Searches(), None),
+        (Usage(searches=3), None, None),
+    ],
+)
+def test_a_model_call_costs_what_its_parts_cost(usage: Usage, searches: Searches | None, price: float | None) -> None:
+    prices = Prices(input=1.0, output=2.0, cache_read=0.25)
+    found = cost(ModelSpec(provider="p", name="m", prices=prices, searches=searches), usage)
+    assert found == (None if price is None else pytest.approx(price))
+    assert cost(ModelSpec(provider="p", name="m"), usage) is None
