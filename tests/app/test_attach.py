@@ -11,7 +11,7 @@ import pytest
 from tests.fakes.engine import SPEC, STARTED, USAGE, FakeTool, calls, ports
 from treadle.app.session.remote import Line
 from treadle.app.session.sharing import Shared, share
-from treadle.app.session.wire import Address
+from treadle.app.session.wire import Address, tidy
 from treadle.engine.runtime.feeds import Feed
 from treadle.engine.runtime.session import Session
 from treadle.protocol.attach import Cursor, Post, Refused, SessionStatus, Taken, Told
@@ -260,3 +260,12 @@ async def test_a_slow_reader_costs_bounded_memory_and_is_told_to_start_over() ->
     assert again.snapshot is None
     assert len(again.feed.taken()) == 2_000
     assert session.attach(-1).snapshot is not None
+
+
+async def test_what_killed_processes_left_is_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with shared(tmp_path, monkeypatch):
+        live = tmp_path / "home" / "live"
+        for name in ("gone.sock", "gone.key"):
+            (live / name).touch()
+        tidy({"s", "t"})
+        assert sorted(file.name for file in live.iterdir()) == ["s.key", "s.sock"]

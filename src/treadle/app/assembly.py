@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -187,7 +187,9 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         from treadle.workspace.retention import tidy_now
 
         with suppress(StoreError):
-            await asyncio.to_thread(tidy_now, outputs(), parts.store.leased())
+            leased = parts.store.leased()
+            await asyncio.to_thread(tidy_now, outputs(), leased)
+            _tidy_sockets(leased)
 
     live = LiveSession(
         session_id=parts.row.id,
@@ -212,6 +214,14 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     notices = (*parts.roots.notices, *parts.notices, *policy_files.notices(), *own.problems, *taken_back)
     live.notices = (*live.notices, *notices)
     return live
+
+
+def _tidy_sockets(leased: Collection[str]) -> None:
+    """Take away the sockets of sessions whose processes were killed."""
+    if (data_directory() / "live").is_dir():
+        from treadle.app.session.wire import tidy
+
+        tidy(leased)
 
 
 def _take_back() -> list[str]:

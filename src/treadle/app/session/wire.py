@@ -5,7 +5,7 @@ import hmac
 import os
 import secrets
 import socket
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -65,6 +65,14 @@ class Address:
         """Take socket and key away."""
         for file in (self._folder / self._socket, self._key):
             with suppress(OSError):
+                file.unlink()
+
+
+def tidy(open_sessions: Collection[str]) -> None:
+    """Take away what killed processes left: sockets and keys of sessions that are not open."""
+    with suppress(OSError):
+        for file in (data_directory() / "live").iterdir():
+            if file.stem not in open_sessions:
                 file.unlink()
 
 
