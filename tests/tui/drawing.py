@@ -177,7 +177,7 @@ WORKING = View(
     since=150.0,
     received=205,
     speed=31.2,
-    step=4,
+    step=5,
     spending=Spending(ended=0.02),
     queue=waiting("also update the changelog", "and the README"),
     calls=(OpenCall(changed=SLOW, running=152.0),),

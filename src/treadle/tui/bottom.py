@@ -32,6 +32,9 @@ _STOP = "esc to stop"
 def _as_sent(prompt_id: str, content: tuple[UserContent, ...]) -> str:  # noqa: ARG001 - every message alike
     return said_of(content)
 
+_WITH_CALLS = (Phase.JUDGING, Phase.AWAITING_USER_CONFIRMATION, Phase.EXECUTING_TOOL)
+"""Phases in which the reply of a step is there, and its calls are worked on."""
+
 
 class Around(Struct, frozen=True, kw_only=True):
     """What else the rows show.
@@ -119,7 +122,8 @@ def _facts(view: View, around: Around, seconds: float, *, wide: bool, signs: Sig
     if turn - seconds >= 2 and not asked:
         yield f"turn {span(turn)}"
     if wide:
-        yield f"step {view.step + 1}"
+        with_calls = view.phase in _WITH_CALLS and view.step > 0
+        yield f"step {view.step if with_calls else view.step + 1}"
     if received := view.received + view.reply.tokens:
         yield f"{signs.received}{tokens(received)} tokens"
     if wide and (speed := view.reply.speed(view.reply.tokens, now) or view.speed) >= 1:
