@@ -32,6 +32,7 @@ _STOP = "esc to stop"
 def _as_sent(prompt_id: str, content: tuple[UserContent, ...]) -> str:  # noqa: ARG001 - every message alike
     return said_of(content)
 
+
 _WITH_CALLS = (Phase.JUDGING, Phase.AWAITING_USER_CONFIRMATION, Phase.EXECUTING_TOOL)
 """Phases in which the reply of a step is there, and its calls are worked on."""
 
