@@ -18,6 +18,7 @@ from treadle.engine.runtime.feeds import Feed
 from treadle.engine.runtime.session import Session
 from treadle.engine.runtime.track import Track
 from treadle.policy.secrets import known_secrets
+from treadle.protocol.attach import Numbered
 from treadle.protocol.errors import RefusedError, StoreError, ToolError
 from treadle.protocol.events import (
     FILES,
@@ -54,7 +55,15 @@ from treadle.protocol.models import (
     ToolProtocol,
     Usage,
 )
-from treadle.protocol.notifications import CallOutput, Notice, Notification, TurnEnded, TurnOutcome, TurnStop
+from treadle.protocol.notifications import (
+    CallOutput,
+    Notice,
+    Notification,
+    QuestionClosed,
+    TurnEnded,
+    TurnOutcome,
+    TurnStop,
+)
 from treadle.protocol.permissions import (
     Allowance,
     AllowScope,
@@ -703,3 +712,21 @@ async def test_before_a_provider_has_counted_prompt_and_tools_are_part_of_the_es
     first, second = run.of(ContextReady)
     assert 2_020 < first.tokens < 2_200
     assert second.tokens < 100, "the provider's count covers them"
+
+
+async def test_only_what_waits_counts_for_a_feed_that_is_bounded() -> None:
+    feed = Feed(most=1_000)
+
+    def put(count: int) -> None:
+        for number in range(count):
+            feed.put(Numbered(number=number, told=QuestionClosed(question_id=str(number))))
+
+    put(4)
+    reader = feed.numbered()
+    for _ in range(3):
+        await anext(reader)
+    put(4)
+    states = [feed.behind]
+    put(1)
+    assert [*states, feed.behind] == [False, True]
+    assert [one async for one in reader] == []

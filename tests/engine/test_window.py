@@ -7,11 +7,14 @@ from hypothesis import strategies as st
 from tests.engine.exploring import TRAITS, World, decision
 from tests.engine.test_guards import begin, finished
 from tests.engine.world import check_messages
+from tests.fakes.engine import FakeProvider, ports
 from tests.fakes.messages import add_user
 from treadle.context.left_out import Ran, remember_run
+from treadle.context.reader import TranscriptReader
 from treadle.context.shorten import LEAST_KEPT, fair_shares, shorten
+from treadle.context.transcript import Transcript
 from treadle.engine.core.state import AwaitingReply, Calling, Retrying, replace
-from treadle.engine.runtime.requests import cost
+from treadle.engine.runtime.requests import build_request, cost, terms_of
 from treadle.engine.runtime.window import (
     bytes_of,
     in_force,
@@ -249,3 +252,40 @@ def test_a_model_call_costs_what_its_parts_cost(usage: Usage, searches: Searches
     found = cost(ModelSpec(provider="p", name="m", prices=prices, searches=searches), usage)
     assert found == (None if price is None else pytest.approx(price))
     assert cost(ModelSpec(provider="p", name="m"), usage) is None
+
+
+@pytest.mark.parametrize(
+    ("searches", "most"),
+    [
+        (None, 0.0),
+        (Searches(price=10.0, most=5), 0.05),
+        (Searches(price=10.0), None),
+        (Searches(most=5), None),
+    ],
+)
+def test_the_terms_of_a_call_bound_its_searches_where_that_is_known(
+    searches: Searches | None, most: float | None
+) -> None:
+    spec = ModelSpec(provider="p", name="m", prices=Prices(input=2.0, output=3.0), searches=searches)
+    terms = terms_of(ports(FakeProvider(), model=lambda _: spec), begin().state, Transcript(), 2_200)
+    assert (terms.input_price, terms.search_cost) == (2.0, most)
+    assert terms.input_tokens == pytest.approx(1_000, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "limit", "thinking"),
+    [
+        (None, 9_000, None),
+        (0, 9_000, None),
+        (4_000, None, 4_000),
+        (4_000, 9_000, 4_000),
+        (4_000, 3_000, 1_976),
+        (4_000, 2_048, 1_024),
+        (4_000, 2_047, None),
+    ],
+)
+def test_thinking_leaves_room_for_the_answer(wanted: int | None, limit: int | None, thinking: int | None) -> None:
+    state = begin().state
+    state = replace(state, model=Calling(choice=replace(state.choice, thinking_budget=wanted)))
+    made = ports(FakeProvider(), model=lambda _: ModelSpec(provider="p", name="m", max_output=limit))
+    assert build_request(made, state, TranscriptReader()).thinking_budget == thinking
