@@ -33,7 +33,6 @@ from treadle.protocol.models import (
     StreamStop,
     StreamText,
     ToolProtocol,
-    Usage,
 )
 from treadle.protocol.notifications import TurnEnded
 from treadle.protocol.permissions import Decision, Mode, Situation, Verdict
@@ -48,6 +47,7 @@ from treadle.protocol.tools import (
     ToolTraits,
     result_text,
 )
+from treadle.protocol.usage import Usage
 from treadle.providers.anthropic_messages import AnthropicMessages
 from treadle.providers.endpoint import Endpoint
 from treadle.store.sqlite import SessionLog, SessionRow, Store

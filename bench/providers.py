@@ -12,8 +12,8 @@ from treadle.protocol.models import (
     StreamEvent,
     StreamStop,
     StreamText,
-    Usage,
 )
+from treadle.protocol.usage import Usage
 from treadle.providers.anthropic_messages import AnthropicMessages
 from treadle.providers.bedrock_converse import BedrockConverse
 from treadle.providers.endpoint import Endpoint

@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.process import Ended, Program
 from treadle.app.exits import Exit
-from treadle.protocol.models import Usage
+from treadle.protocol.usage import Usage
 from treadle.providers.scripted.script import MakeCall, Match, Refuse, SayText, Script, Texts, Turn, Wait
 from treadle.providers.scripted.server import ScriptedServer
 

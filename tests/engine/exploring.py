@@ -64,7 +64,7 @@ from treadle.protocol.events import (
     TimerFired,
 )
 from treadle.protocol.messages import ContentBlock, Message, Role, Text, ToolUse
-from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, ReplyStop, ToolProtocol, Usage
+from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, ReplyStop, ToolProtocol
 from treadle.protocol.notifications import CallStatus, Notification, Phase
 from treadle.protocol.permissions import (
     Allowance,
@@ -97,6 +97,7 @@ from treadle.protocol.tools import (
     ToolTraits,
     result_text,
 )
+from treadle.protocol.usage import Usage
 
 T = TypeVar("T")
 

@@ -23,9 +23,10 @@ from treadle.protocol.events import (
     TimerFired,
 )
 from treadle.protocol.messages import Text
-from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, Spent, ToolProtocol, Usage
+from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, Spent, ToolProtocol
 from treadle.protocol.notifications import ModelChanged, Phase, TurnEnded, TurnOutcome, TurnStop
 from treadle.protocol.permissions import OptionKind, QuestionKind
+from treadle.protocol.usage import Usage
 
 TERMS = Terms(input_tokens=10_000, max_output=20_000, input_price=1.0, output_price=10.0)
 ME = Source(kind="tui", id="main")

@@ -40,7 +40,6 @@ from treadle.protocol.models import (
     StreamThinking,
     StreamThinkingDone,
     ToolProtocol,
-    Usage,
 )
 from treadle.protocol.notifications import CallStatus, Phase, TurnEnded
 from treadle.protocol.permissions import Allowance, AllowScope, Decision, Mode, OptionKind, Standing, Verdict
@@ -58,6 +57,7 @@ from treadle.protocol.tools import (
     SandboxDenial,
     result_text,
 )
+from treadle.protocol.usage import Usage
 
 OFFER = Allowance(id="always: make", tool="run", argv=("make",))
 

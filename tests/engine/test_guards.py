@@ -26,7 +26,7 @@ from treadle.protocol.events import (
     TimerFired,
 )
 from treadle.protocol.messages import Message, Role, Text
-from treadle.protocol.models import ErrorKind, ReplyStop, ToolProtocol, Usage
+from treadle.protocol.models import ErrorKind, ReplyStop, ToolProtocol
 from treadle.protocol.notifications import Notification, ResultPresented, TurnEnded, TurnOutcome, TurnStop
 from treadle.protocol.permissions import OptionKind, QuestionKind, Verdict
 from treadle.protocol.tools import (
@@ -38,6 +38,7 @@ from treadle.protocol.tools import (
     ToolCall,
     result_text,
 )
+from treadle.protocol.usage import Usage
 
 OK = result_text(Outcome.OK, "the same")
 INVALID = result_text(Outcome.INVALID, "start_line must be an integer")

@@ -21,9 +21,9 @@ from treadle.protocol.models import (
     StreamText,
     StreamThinking,
     ToolProtocol,
-    Usage,
 )
 from treadle.protocol.tools import Risk, ToolSpec, ToolTraits
+from treadle.protocol.usage import Usage
 
 
 def tool(name: str, parameter: str) -> ToolSpec:

@@ -53,7 +53,6 @@ from treadle.protocol.models import (
     StreamStop,
     StreamText,
     ToolProtocol,
-    Usage,
 )
 from treadle.protocol.notifications import (
     CallOutput,
@@ -91,6 +90,7 @@ from treadle.protocol.tools import (
     WritePath,
     result_text,
 )
+from treadle.protocol.usage import Usage
 from treadle.workspace.hashing import hash_of_file
 
 PATIENCE = 20.0

@@ -37,9 +37,10 @@ from treadle.protocol.events import (
     ReplyFinished,
 )
 from treadle.protocol.messages import Message, Role, Text, ToolUse
-from treadle.protocol.models import ErrorKind, ModelSpec, Prices, ReplyStop, Searches, ToolProtocol, Usage
+from treadle.protocol.models import ErrorKind, ModelSpec, Prices, ReplyStop, Searches, ToolProtocol
 from treadle.protocol.permissions import Verdict
 from treadle.protocol.tools import FileChange, Outcome, Preview, RunCommand, ToolCall, result_text
+from treadle.protocol.usage import Usage
 
 SMALL = ModelSpec(provider="p", name="m", context_window=8_192, max_output=8_192)
 

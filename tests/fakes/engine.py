@@ -19,10 +19,10 @@ from treadle.protocol.models import (
     StreamEvent,
     StreamStop,
     ToolProtocol,
-    Usage,
 )
 from treadle.protocol.permissions import Decision, Mode, Situation, Verdict
 from treadle.protocol.tools import CallResult, Preview, Risk, ToolSpec, ToolTraits
+from treadle.protocol.usage import Usage
 
 SPEC = ModelSpec(provider="fake", name="one", context_window=10_000)
 USAGE = Usage(input_tokens=10, output_tokens=2)

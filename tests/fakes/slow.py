@@ -23,7 +23,6 @@ from treadle.protocol.models import (
     StreamStop,
     StreamText,
     StreamThinking,
-    Usage,
 )
 from treadle.protocol.permissions import Decision, Situation, Verdict
 from treadle.protocol.tools import (
@@ -38,6 +37,7 @@ from treadle.protocol.tools import (
     ToolTraits,
     result_text,
 )
+from treadle.protocol.usage import Usage
 
 TRAITS = {
     "look": ToolTraits(kind=ToolKind.READ, effect=ToolEffect.PURE),

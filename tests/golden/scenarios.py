@@ -19,7 +19,7 @@ from treadle.protocol.events import (
     Source,
 )
 from treadle.protocol.messages import Image, Text
-from treadle.protocol.models import ReplyStop, ToolProtocol, Usage
+from treadle.protocol.models import ReplyStop, ToolProtocol
 from treadle.protocol.notifications import (
     CallChanged,
     CallOutput,
@@ -31,6 +31,7 @@ from treadle.protocol.notifications import (
     TurnEnded,
 )
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question
+from treadle.protocol.usage import Usage
 from treadle.providers.scripted.script import Item, MakeCall, Pace, Refuse, SayText, SayThinking, Turn
 
 USER = Source(kind="tui", id="main")

@@ -42,7 +42,7 @@ from treadle.protocol.events import (
     Terms,
 )
 from treadle.protocol.messages import Image, Message, Role, Text
-from treadle.protocol.models import ErrorKind, ModelSpec, Spent, ToolProtocol, Usage
+from treadle.protocol.models import ErrorKind, ModelSpec, Spent, ToolProtocol
 from treadle.protocol.notifications import Notification, QuestionAsked, RetryScheduled, TurnEnded, TurnStarted
 from treadle.protocol.permissions import Allowance, Decision, Part, Reason, Verdict
 from treadle.protocol.tools import (
@@ -57,6 +57,7 @@ from treadle.protocol.tools import (
     SandboxDenial,
     result_text,
 )
+from treadle.protocol.usage import Usage
 
 LISTS = (
     "- [ ] one\n- [x] two",

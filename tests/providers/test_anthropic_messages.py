@@ -29,8 +29,8 @@ from treadle.protocol.models import (
     StreamEvent,
     StreamStop,
     StreamThinkingDone,
-    Usage,
 )
+from treadle.protocol.usage import Usage
 from treadle.providers.anthropic_messages import AnthropicMessages
 from treadle.providers.endpoint import Endpoint, Quirks
 from treadle.providers.sse import SseEvent

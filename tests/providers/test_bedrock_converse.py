@@ -45,8 +45,8 @@ from treadle.protocol.models import (
     StreamStop,
     StreamText,
     StreamThinkingDone,
-    Usage,
 )
+from treadle.protocol.usage import Usage
 from treadle.providers.aws_signature import AwsCredentials, AwsSigner
 from treadle.providers.bedrock_converse import BedrockConverse
 from treadle.providers.endpoint import Endpoint

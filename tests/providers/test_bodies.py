@@ -18,8 +18,8 @@ from treadle.protocol.models import (
     StreamEvent,
     StreamStop,
     StreamText,
-    Usage,
 )
+from treadle.protocol.usage import Usage
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.server import FORMATS
 

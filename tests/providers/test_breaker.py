@@ -7,16 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.providers.support import collect, failure_of, fixed_server, provider_at, request
 
-from treadle.protocol.models import (
-    ErrorKind,
-    ModelError,
-    ReplyStop,
-    StreamEvent,
-    StreamFailure,
-    StreamStop,
-    StreamText,
-    Usage,
-)
+from treadle.protocol.models import ErrorKind, ModelError, ReplyStop, StreamEvent, StreamFailure, StreamStop, StreamText
+from treadle.protocol.usage import Usage
 from treadle.providers.breaker import FAILURES, PAUSE, PROBE_WAIT, WINDOW, Circuits, GuardedProvider
 from treadle.providers.scripted.provider import ScriptedProvider
 from treadle.providers.scripted.script import Refuse, SayText, Script, Turn, Wait

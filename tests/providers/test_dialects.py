@@ -21,9 +21,9 @@ from treadle.protocol.models import (
     StreamText,
     StreamThinkingDone,
     ToolProtocol,
-    Usage,
 )
 from treadle.protocol.tools import ToolSpec
+from treadle.protocol.usage import Usage
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.pieces import Pieces, UsedIds
 from treadle.providers.sse import SseEvent

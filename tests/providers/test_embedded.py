@@ -25,8 +25,8 @@ from treadle.protocol.models import (
     StreamEvent,
     StreamStop,
     StreamText,
-    Usage,
 )
+from treadle.protocol.usage import Usage
 from treadle.providers.embedded import EmbeddedProvider
 from treadle.providers.embedded_api import EmbeddedApi
 from treadle.providers.endpoint import Endpoint

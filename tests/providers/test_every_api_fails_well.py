@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from tests.providers.support import APIS, collect, failure_of, fixed_server, provider_at, raw_server, request, response
 
-from treadle.protocol.models import ErrorKind, StreamFailure, StreamText, Usage
+from treadle.protocol.models import ErrorKind, StreamFailure, StreamText
+from treadle.protocol.usage import Usage
 from treadle.providers.endpoint import Endpoint, StreamLimits
 from treadle.providers.event_stream import frame
 from treadle.providers.scripted.player import Performance

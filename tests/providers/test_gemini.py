@@ -21,8 +21,8 @@ from treadle.protocol.models import (
     StreamText,
     StreamThinking,
     StreamThinkingDone,
-    Usage,
 )
+from treadle.protocol.usage import Usage
 from treadle.providers.endpoint import Endpoint, Quirks
 from treadle.providers.gemini import UNSIGNED, Gemini
 from treadle.providers.gemini_arguments import PartialArgument, add_argument

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from tests.providers.support import KEY, collect, failure_of, fixed_server, provider_at, raw_server, request, response
 
-from treadle.protocol.models import ErrorKind, ModelError, StreamFailure, StreamStop, StreamText, Usage
+from treadle.protocol.models import ErrorKind, ModelError, StreamFailure, StreamStop, StreamText
+from treadle.protocol.usage import Usage
 from treadle.providers.certificates import system_certificates
 from treadle.providers.endpoint import StreamLimits
 

@@ -19,8 +19,8 @@ from treadle.protocol.models import (
     StreamText,
     StreamThinking,
     StreamThinkingDone,
-    Usage,
 )
+from treadle.protocol.usage import Usage
 from treadle.providers.endpoint import CallIds, Endpoint, Quirks, ThinkingField
 from treadle.providers.openai_chat import OpenAIChat
 from treadle.providers.sse import SseEvent

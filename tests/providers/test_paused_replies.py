@@ -14,8 +14,8 @@ from treadle.protocol.models import (
     StreamText,
     StreamThinking,
     StreamThinkingDone,
-    Usage,
 )
+from treadle.protocol.usage import Usage
 from treadle.providers.http_replies import MOST_PARTS
 
 USE = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}}

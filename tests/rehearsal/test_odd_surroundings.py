@@ -20,7 +20,8 @@ from tests.rehearsal.model import call, reply, run
 from tests.rehearsal.sessions import KEY, PATHS, WIRE_APIS
 from treadle.app.exits import Exit
 from treadle.protocol.models import ReplyStop as Stop
-from treadle.protocol.models import StreamCallArguments, StreamCallDone, StreamCallStart, StreamEvent, StreamStop, Usage
+from treadle.protocol.models import StreamCallArguments, StreamCallDone, StreamCallStart, StreamEvent, StreamStop
+from treadle.protocol.usage import Usage
 from treadle.providers.scripted.anthropic_format import AnthropicFormat
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.script import Script

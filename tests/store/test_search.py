@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.store.sessions import change, event, make_old
 from treadle.protocol.events import ENGINE, EditQueued, Event, EventData, Prompt, ReplyFinished
 from treadle.protocol.messages import OWN_COMMAND, Message, Role, Text, Thinking
-from treadle.protocol.models import ReplyStop, Usage
+from treadle.protocol.models import ReplyStop
+from treadle.protocol.usage import Usage
 from treadle.store.search import Found, search
 from treadle.store.sqlite import SessionRow, Store
 

@@ -7,10 +7,11 @@ from msgspec.structs import replace
 from tests.tui.asked import COMPOUND, DANGER, EDIT, GUIDANCE, RUN
 from treadle.app.presentation.words import CallName
 from treadle.protocol.messages import Text
-from treadle.protocol.models import ErrorKind, ModelError, Usage
+from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import CallChanged, CallStatus, Phase, QueuedPrompt, TurnOutcome, TurnStop
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import FileChange, Outcome, Preview, ToolCall, ToolKind
+from treadle.protocol.usage import Usage
 from treadle.tui.asking import Asking, ask, change, comment, confirm, keep_words, move
 from treadle.tui.bottom import Around, above_rule, placeholder, rule, status
 from treadle.tui.calls import OpenCall

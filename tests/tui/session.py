@@ -33,7 +33,6 @@ from treadle.protocol.models import (
     StreamStop,
     StreamText,
     ToolProtocol,
-    Usage,
 )
 from treadle.protocol.permissions import Allowance, Decision, Mode, Reason, Situation, Standing, Verdict
 from treadle.protocol.tools import (
@@ -49,6 +48,7 @@ from treadle.protocol.tools import (
     ToolTraits,
     result_text,
 )
+from treadle.protocol.usage import Usage
 from treadle.store.sqlite import SessionLog, SessionRow, Store
 from treadle.store.trust import Trust, TrustState
 

@@ -11,7 +11,7 @@ from prompt_toolkit.utils import get_cwidth
 from rich.cells import cell_len
 
 from treadle.protocol.messages import Message, Role, Text
-from treadle.protocol.models import ErrorKind, ModelError, Usage
+from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import (
     CallChanged,
     CallDelta,
@@ -38,6 +38,7 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.permissions import OptionKind, Question, QuestionKind
 from treadle.protocol.tools import CallResult, FileChange, Outcome, Preview, ToolCall, ToolKind, result_text
+from treadle.protocol.usage import Usage
 from treadle.tui.asking import ask
 from treadle.tui.bottom import Around, above_rule, rule, status
 from treadle.tui.dialog import Dialog

@@ -1,6 +1,6 @@
 from treadle.protocol.attach import SessionStatus
 from treadle.protocol.messages import Message, Role, Text
-from treadle.protocol.models import ToolProtocol, Usage
+from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import (
     MessageDone,
     ModeChanged,
@@ -14,6 +14,7 @@ from treadle.protocol.notifications import (
     TurnStop,
 )
 from treadle.protocol.permissions import Mode
+from treadle.protocol.usage import Usage
 from treadle.tui.items import Notice, Prose, Said, TurnDone
 from treadle.tui.past import first_view
 from treadle.tui.view import Spending, View

@@ -7,7 +7,7 @@ from tests.tui.asked import DIFF, EDIT, FOLLOWUP, RUN
 from treadle.app.presentation.words import CallName
 from treadle.protocol.events import Answer
 from treadle.protocol.messages import Message, Role, Text
-from treadle.protocol.models import ErrorKind, ModelError, Usage
+from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import (
     CallChanged,
     CallDelta,
@@ -34,6 +34,7 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import Flow, Outcome, Preview, ToolCall, ToolKind, result_text
+from treadle.protocol.usage import Usage
 from treadle.tui.items import CallDone, Diff, Item, Notice, Problem, Prose, Reads, Said, Thought, Todos, Tone, TurnDone
 from treadle.tui.reply import Reply, Writing
 from treadle.tui.view import Retry, Spending, View, answered, held_back, update

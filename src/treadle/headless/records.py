@@ -2,9 +2,10 @@
 
 from treadle.app.session.live import LiveSession
 from treadle.protocol.base import Tagged
-from treadle.protocol.models import ModelError, Usage
+from treadle.protocol.models import ModelError
 from treadle.protocol.notifications import TurnOutcome, TurnStop
 from treadle.protocol.tools import FileChange
+from treadle.protocol.usage import Usage
 
 
 class SessionRecord(Tagged, frozen=True, kw_only=True, tag="session"):

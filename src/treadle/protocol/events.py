@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.messages import Message, ResultContent, UserContent
-from treadle.protocol.models import ModelChoice, ModelError, ReplyStop, Spent, Usage
+from treadle.protocol.models import ModelChoice, ModelError, ReplyStop, Spent
 from treadle.protocol.permissions import AllowScope, Decision, Mode, OptionKind
 from treadle.protocol.sealed import (
     ChecklistUpdated,
@@ -25,6 +25,7 @@ from treadle.protocol.sealed import (
     TurnSettled,
 )
 from treadle.protocol.tools import Access, CallResult, Preview, ToolCall, ToolSpec, ToolTraits
+from treadle.protocol.usage import Usage
 
 SCHEMA_VERSION = 2
 

@@ -6,7 +6,7 @@ from typing import TypeAlias
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.messages import Message, WireData
 from treadle.protocol.tools import ToolSpec
-from treadle.protocol.usage import Usage as Usage  # noqa: PLC0414 - who reads replies finds it here
+from treadle.protocol.usage import Usage
 
 
 class ToolProtocol(StrEnum):

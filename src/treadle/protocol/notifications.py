@@ -5,9 +5,10 @@ from typing import TypeAlias
 
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.messages import Message, UserContent
-from treadle.protocol.models import ModelError, Usage
+from treadle.protocol.models import ModelError
 from treadle.protocol.permissions import Allowance, AllowScope, Decision, Mode, OptionKind, Question
 from treadle.protocol.tools import CallResult, FileChange, Flow, Preview, ToolCall, ToolKind
+from treadle.protocol.usage import Usage
 
 
 class Phase(StrEnum):

@@ -18,8 +18,8 @@ from treadle.protocol.models import (
     StreamText,
     StreamThinking,
     StreamThinkingDone,
-    Usage,
 )
+from treadle.protocol.usage import Usage
 from treadle.providers.anthropic_messages import API
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.event_json import JsonEvents

@@ -14,7 +14,8 @@ from treadle.protocol.messages import (
     ToolUse,
     text_of,
 )
-from treadle.protocol.models import ModelRequest, ReplyStop, StreamEvent, StreamStop, StreamText, Usage
+from treadle.protocol.models import ModelRequest, ReplyStop, StreamEvent, StreamStop, StreamText
+from treadle.protocol.usage import Usage
 from treadle.providers.constrained import ConstrainedReply, reply_schema, tool_text
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.framing import SSE

@@ -17,8 +17,8 @@ from treadle.protocol.models import (
     StreamText,
     StreamThinking,
     StreamThinkingDone,
-    Usage,
 )
+from treadle.protocol.usage import Usage
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.event_json import JsonEvents
 from treadle.providers.failures import failure, from_problem, started_over

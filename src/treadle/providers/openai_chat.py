@@ -19,17 +19,10 @@ from treadle.protocol.messages import (
     ToolUse,
     text_of,
 )
-from treadle.protocol.models import (
-    ErrorKind,
-    ModelRequest,
-    ReplyStop,
-    StreamEvent,
-    StreamStop,
-    StreamText,
-    Usage,
-)
+from treadle.protocol.models import ErrorKind, ModelRequest, ReplyStop, StreamEvent, StreamStop, StreamText
 from treadle.protocol.patterns import regex
 from treadle.protocol.tools import ToolSpec
+from treadle.protocol.usage import Usage
 from treadle.providers.chat_pieces import DETAILS, FIELD, CallReader, Delta, ReasoningReader, texts_of
 from treadle.providers.endpoint import CallIds, Endpoint, ThinkingField
 from treadle.providers.event_json import JsonEvents

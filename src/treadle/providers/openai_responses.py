@@ -31,9 +31,9 @@ from treadle.protocol.models import (
     StreamText,
     StreamThinking,
     StreamThinkingDone,
-    Usage,
 )
 from treadle.protocol.tools import ToolSpec
+from treadle.protocol.usage import Usage
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.event_json import JsonEvents
 from treadle.providers.failures import from_problem, started_over

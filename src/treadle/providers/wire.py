@@ -7,8 +7,9 @@ import msgspec
 from msgspec import Struct
 
 from treadle.protocol.messages import Message, WireData
-from treadle.protocol.models import ModelError, ModelRequest, StreamEvent, Usage
+from treadle.protocol.models import ModelError, ModelRequest, StreamEvent
 from treadle.protocol.tools import ToolSpec
+from treadle.protocol.usage import Usage
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.framing import Framing
 from treadle.providers.sse import SseEvent

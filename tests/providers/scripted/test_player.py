@@ -19,8 +19,8 @@ from treadle.protocol.models import (
     StreamText,
     StreamThinking,
     StreamThinkingDone,
-    Usage,
 )
+from treadle.protocol.usage import Usage
 from treadle.providers.scripted.provider import ScriptedProvider
 from treadle.providers.scripted.script import (
     BreakOff,

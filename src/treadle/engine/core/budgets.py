@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from treadle.engine.core.state import State, replace
 from treadle.protocol.events import Budget, Limits, Terms
-from treadle.protocol.models import Spent, Usage, dollars
+from treadle.protocol.models import Spent, dollars
+from treadle.protocol.usage import Usage
 
 LEAST_REPLY = 1_024
 """Tokens; where a budget leaves less than this for the reply, nothing is sent."""

@@ -7,7 +7,7 @@ import msgspec
 from treadle.context.left_out import Ran
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.events import Limits, Prompt, Source, Terms
-from treadle.protocol.models import ModelChoice, ReplyStop, Spent, ToolProtocol, Usage
+from treadle.protocol.models import ModelChoice, ReplyStop, Spent, ToolProtocol
 from treadle.protocol.notifications import CallStatus, Phase, TurnStop
 from treadle.protocol.permissions import Allowance, Decision, Mode, Question, Standing
 from treadle.protocol.tools import (
@@ -20,6 +20,7 @@ from treadle.protocol.tools import (
     ToolEffect,
     ToolTraits,
 )
+from treadle.protocol.usage import Usage
 
 
 class Idle(Tagged, frozen=True, kw_only=True, tag="idle"):

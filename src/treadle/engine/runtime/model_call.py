@@ -11,16 +11,9 @@ from msgspec import Struct
 from treadle.engine.ports import Provider
 from treadle.protocol.events import CallProposed, EventData, ReplyFailed, ReplyFinished
 from treadle.protocol.messages import Message, Text, ToolUse
-from treadle.protocol.models import (
-    ErrorKind,
-    ModelError,
-    ModelRequest,
-    ReplyStop,
-    StreamFailure,
-    StreamStop,
-    Usage,
-)
+from treadle.protocol.models import ErrorKind, ModelError, ModelRequest, ReplyStop, StreamFailure, StreamStop
 from treadle.protocol.notifications import Notification
+from treadle.protocol.usage import Usage
 
 if TYPE_CHECKING:
     from treadle.engine.runtime.reader import ReplyReader

@@ -11,9 +11,10 @@ from treadle.engine.core.state import State
 from treadle.engine.ports import Ports
 from treadle.engine.runtime.window import in_force, reply_limit
 from treadle.protocol.events import OfferChanged, Terms
-from treadle.protocol.models import ModelRequest, ModelSpec, ToolProtocol, Usage
+from treadle.protocol.models import ModelRequest, ModelSpec, ToolProtocol
 from treadle.protocol.permissions import Situation
 from treadle.protocol.tools import ToolSpec
+from treadle.protocol.usage import Usage
 
 _LEAST_THINKING = 1_024
 _LEAST_ANSWER = 1_024

@@ -15,8 +15,8 @@ from treadle.protocol.models import (
     StreamText,
     StreamThinking,
     StreamThinkingDone,
-    Usage,
 )
+from treadle.protocol.usage import Usage
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.script import Refuse
 from treadle.providers.scripted.seen import Seen, SeenMessage, see

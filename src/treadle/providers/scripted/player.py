@@ -18,8 +18,8 @@ from treadle.protocol.models import (
     StreamText,
     StreamThinking,
     StreamThinkingDone,
-    Usage,
 )
+from treadle.protocol.usage import Usage
 from treadle.providers.scripted.script import (
     BreakOff,
     Cut,

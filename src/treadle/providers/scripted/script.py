@@ -8,7 +8,8 @@ import msgspec
 
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.models import ErrorKind, ReplyStop, Usage
+from treadle.protocol.models import ErrorKind, ReplyStop
+from treadle.protocol.usage import Usage
 
 
 class SayText(Tagged, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="text"):
