@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 EVENTS = 10_000
 STEPS = 1_700
@@ -74,9 +75,18 @@ def _data(path: Path) -> list[tuple[bytes]]:
     return rows
 
 
+def _reader() -> Any:
+    """Find what reads a log in the Treadle that is measured, which may be an older one."""
+    try:
+        from treadle.engine.core.history import read_past
+    except ImportError:
+        from treadle.engine.history import read_past  # type: ignore[import-not-found,no-redef]
+    return read_past
+
+
 def _read(folder: Path) -> dict[str, float]:
     """Open the log and read it, without and with what the engine makes of it."""
-    from treadle.engine.core.history import read_past
+    read_past = _reader()
     from treadle.store.sqlite import Store
 
     gc.set_threshold(50_000, 50, 50)
@@ -97,7 +107,7 @@ def _read(folder: Path) -> dict[str, float]:
 
 def _hold(folder: Path) -> dict[str, float]:
     """Read the log once, and tell the peak of memory, and what the engine's own part of it is."""
-    from treadle.engine.core.history import read_past
+    read_past = _reader()
     from treadle.store.sqlite import Store
 
     def peak() -> float:

@@ -16,6 +16,7 @@ from treadle.context.reader import read_transcript
 from treadle.engine.core import replies, texts, turns
 from treadle.engine.core.advance import fold
 from treadle.engine.core.history import last_state, read_past
+from treadle.engine.core.sealing import STEPS_BETWEEN_STATES
 from treadle.engine.runtime import model_call, tool_call
 from treadle.protocol.codec import decode_data, encode
 from treadle.protocol.errors import DriftError
@@ -36,7 +37,7 @@ from treadle.protocol.notifications import (
     TurnStarted,
 )
 from treadle.protocol.permissions import OptionKind, Verdict
-from treadle.protocol.sealed import TurnSettled
+from treadle.protocol.sealed import StateSealed, TurnSettled
 from treadle.protocol.tools import Outcome, Preview, result_text
 
 _SHOWN = (
@@ -160,3 +161,26 @@ def test_why_a_call_is_asked_about_all_the_same_is_in_the_log() -> None:
     (asked,) = [one for one in told if isinstance(one, QuestionAsked)]
     assert asked.question.decision is not None
     assert asked.question.decision.reasons[0].rule == "unasked-cap"
+
+
+def test_a_long_turn_is_taken_up_from_the_last_state_that_the_log_holds() -> None:
+    world = World(limits=Limits(max_repeats=10**6)).begin()
+    world.take(Prompt(id="p", content=(Text(text="go"),)))
+    for step in range(1, 2 * STEPS_BETWEEN_STATES + 3):
+        world.take(world.ready())
+        proposed = world.new_call("look")
+        assert proposed is not None
+        world.take(proposed)
+        world.take(world.reply(step, 1))
+        world.take(CallJudged(call_id=proposed.call.id, decision=decision(Verdict.ALLOW), preview=Preview(title="t")))
+        world.take(CallStarted(call_id=proposed.call.id))
+        world.take(CallFinished(call_id=proposed.call.id, result=result_text(Outcome.OK, f"{step}")))
+    log = stored(world.log)
+    held = [index for index, event in enumerate(log) if isinstance(event.data, StateSealed)]
+    assert len(held) == 2
+    for index in held:
+        assert fold(log[index:]) == world.state
+    assert last_state(iter(log)) == fold(log) == world.state
+    assert max(len(encode(log[index].data)) for index in held) < 4_000
+    assert sent(log) == world.transcript.messages(ToolProtocol.NATIVE)
+    assert shown(list(notifications(log))) == shown(world.told())

@@ -22,6 +22,7 @@ from treadle.protocol.sealed import (
     ResultMade,
     RetryPlanned,
     SealedResult,
+    StateSealed,
     TurnSettled,
 )
 from treadle.protocol.tools import Access, CallResult, Preview, ToolCall, ToolSpec, ToolTraits
@@ -380,6 +381,7 @@ EventData: TypeAlias = (
     | ModelReplaced
     | ChecklistUpdated
     | TurnSettled
+    | StateSealed
 )
 
 

@@ -89,7 +89,20 @@ class TurnSettled(Tagged, frozen=True, kw_only=True, tag="turn_settled"):
     state: dict[str, Any]
 
 
+class StateSealed(Tagged, frozen=True, kw_only=True, tag="state_sealed"):
+    """The machine's whole state within a long turn: no event before it is folded again."""
+
+    state: dict[str, Any]
+
+
 Sealed: TypeAlias = (
-    PromptsDelivered | ResultMade | QuestionPut | RetryPlanned | ModelReplaced | ChecklistUpdated | TurnSettled
+    PromptsDelivered
+    | ResultMade
+    | QuestionPut
+    | RetryPlanned
+    | ModelReplaced
+    | ChecklistUpdated
+    | TurnSettled
+    | StateSealed
 )
 """What the machine said and decided; each follows on the event that was its cause."""

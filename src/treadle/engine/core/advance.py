@@ -79,6 +79,7 @@ from treadle.protocol.sealed import (
     QuestionPut,
     ResultMade,
     RetryPlanned,
+    StateSealed,
     TurnSettled,
 )
 
@@ -118,7 +119,7 @@ def fold(events: Iterable[Event], state: State | None = None) -> State:
 
 def _refold(state: State, event: Event) -> State:
     try:
-        if isinstance(event.data, TurnSettled):
+        if isinstance(event.data, TurnSettled | StateSealed):
             return replace(sealing.read(event.data.state), seq=event.seq)
         refuse_illegal(state, event)
         return _take(state, event)[0]
@@ -182,7 +183,7 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
             return calls.finished(state, data)
         case ResultMade() | QuestionPut() | ChecklistUpdated():
             return _as_sealed(state, event.data), []
-        case OfferChanged() | PromptsDelivered() | RetryPlanned() | ModelReplaced() | TurnSettled():
+        case OfferChanged() | PromptsDelivered() | RetryPlanned() | ModelReplaced() | TurnSettled() | StateSealed():
             return state, []
         case TimerFired(timer=timer):
             return _time_is_up(state) if _bounds_turn(state, timer) else replies.retry_now(state)

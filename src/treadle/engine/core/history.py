@@ -11,7 +11,7 @@ from treadle.engine.core.advance import fold
 from treadle.engine.core.state import State
 from treadle.protocol.events import Event
 from treadle.protocol.notifications import Notification
-from treadle.protocol.sealed import TurnSettled
+from treadle.protocol.sealed import StateSealed, TurnSettled
 
 
 class Past(Struct, frozen=True, kw_only=True):
@@ -42,10 +42,10 @@ def read_past(events: Iterable[Event]) -> Past:
 
 
 def last_state(events: Iterable[Event]) -> State:
-    """Give the state after a log: that at the end of the last turn, and what came since. Raises `DriftError`."""
+    """Give the state after a log: the last one that it holds, and what came since. Raises `DriftError`."""
     tail: list[Event] = []
     for event in events:
-        if isinstance(event.data, TurnSettled):
+        if isinstance(event.data, TurnSettled | StateSealed):
             tail.clear()
         tail.append(event)
     return fold(tail)

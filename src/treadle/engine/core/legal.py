@@ -42,6 +42,7 @@ from treadle.protocol.sealed import (
     ResultMade,
     RetryPlanned,
     Sealed,
+    StateSealed,
     TurnSettled,
 )
 
@@ -108,7 +109,7 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
         case QuestionPut(question=question):
             known = any(one.id == question.id for one in state.questions)
             return "" if known else "no such question is open"
-        case PromptsDelivered() | RetryPlanned() | ModelReplaced() | ChecklistUpdated() | TurnSettled():
+        case PromptsDelivered() | RetryPlanned() | ModelReplaced() | ChecklistUpdated() | TurnSettled() | StateSealed():
             return ""
         case SessionStarted():
             return "the session has already started"

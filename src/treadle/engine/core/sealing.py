@@ -11,7 +11,7 @@ from treadle.engine.core.calls import find
 from treadle.engine.core.effects import Effect, Notify
 from treadle.engine.core.state import State, replace
 from treadle.protocol.errors import StoreError
-from treadle.protocol.events import CallFinished, CallJudged, Event
+from treadle.protocol.events import CallFinished, CallJudged, ContextReady, Event
 from treadle.protocol.notifications import (
     CallChanged,
     CallStatus,
@@ -33,9 +33,12 @@ from treadle.protocol.sealed import (
     ResultMade,
     RetryPlanned,
     Sealed,
+    StateSealed,
     TurnSettled,
 )
 from treadle.protocol.tools import CallResult
+
+STEPS_BETWEEN_STATES = 50
 
 
 def sealed(before: State, event: Event, after: State, effects: Sequence[Effect]) -> Iterator[Sealed]:
@@ -57,6 +60,13 @@ def sealed(before: State, event: Event, after: State, effects: Sequence[Effect])
                 yield TurnSettled(turn=turn, outcome=outcome, state=written(after))
             case told:
                 yield from _of_call_or_model(told, brought)
+    yield from _state_within_turn(event, after)
+
+
+def _state_within_turn(event: Event, after: State) -> Iterator[Sealed]:
+    """Write the state of a long turn down now and then, so that taking it up again stays quick."""
+    if isinstance(event.data, ContextReady) and event.data.step % STEPS_BETWEEN_STATES == 0 and after.turn is not None:
+        yield StateSealed(state=written(after))
 
 
 def _of_call_or_model(told: Notification, brought: CallResult | None) -> Iterator[Sealed]:
