@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.engine import SPEC, STARTED, USAGE, FakeTool, calls, ports
+from treadle.app.session import remote
 from treadle.app.session.remote import Line
 from treadle.app.session.sharing import Shared, share
 from treadle.app.session.wire import Address, tidy
@@ -269,3 +270,18 @@ async def test_what_killed_processes_left_is_taken_away(tmp_path: Path, monkeypa
             (live / name).touch()
         tidy({"s", "t"})
         assert sorted(file.name for file in live.iterdir()) == ["s.key", "s.sock"]
+
+
+async def test_a_session_that_is_suspended_is_named_and_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(remote, "_ANSWERS_WITHIN", 0.2)
+    listening, _ = Address("s").listen()
+    listening.listen()
+    try:
+        with pytest.raises(SessionError) as raised:
+            await Line("s").open()
+    finally:
+        listening.close()
+    assert raised.value.code == "session-silent"

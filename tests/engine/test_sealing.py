@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.engine.exploring import BOUNDED, World, decision, walk
 from tests.engine.world import check_messages
+from tests.fakes.messages import read_transcript
 from treadle.context.notified import notifications
-from treadle.context.reader import read_transcript
 from treadle.engine.core import replies, texts, turns
 from treadle.engine.core.advance import fold
 from treadle.engine.core.history import last_state, read_past

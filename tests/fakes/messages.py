@@ -1,9 +1,11 @@
 """User messages as the log seals them, put together without a log."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import Transcript
 from treadle.context.user_message import user_message
+from treadle.protocol.events import Event
 from treadle.protocol.messages import ContentBlock, Text, ToolResult, UserContent
 from treadle.protocol.sealed import Passage
 
@@ -23,3 +25,11 @@ def add_user(
     for part in parts:
         blocks += [Text(text=part.text)] if isinstance(part, Passage) else contents[part.prompt_id]
     transcript.add_user(tuple(blocks), prompts)
+
+
+def read_transcript(events: Iterable[Event]) -> Transcript:
+    """Read the conversation off a whole log."""
+    reader = TranscriptReader()
+    for event in events:
+        reader.take(event)
+    return reader.transcript

@@ -15,10 +15,10 @@ from typing import Any
 
 import msgspec
 
+from tests.fakes.messages import read_transcript
 from tests.golden.logs import Row, read_rows
 from treadle.app.reports.session_text import _lines
 from treadle.context.notified import notifications
-from treadle.context.reader import read_transcript
 from treadle.engine.core.history import read_past
 from treadle.engine.runtime.window import next_message
 from treadle.protocol.events import Event

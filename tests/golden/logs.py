@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tests.golden.config import ROOT
 from treadle.protocol.events import Event
-from treadle.protocol.stored import StoredEvent, read_events
+from treadle.protocol.stored import LogReader, StoredEvent
 
 LOGS = Path(__file__).with_name("logs")
 VERSIONS = ("0.1.0", "2")
@@ -31,10 +31,11 @@ class Row(NamedTuple):
 
 def read_rows(rows: Iterable[Row]) -> Iterator[Event]:
     """Read the events of a log."""
-    return read_events(
-        StoredEvent(seq=row.seq, at=row.at, source=row.source.encode(), version=row.version, data=row.data.encode())
-        for row in rows
-    )
+    reader = LogReader()
+    for row in rows:
+        yield from reader.read(
+            StoredEvent(seq=row.seq, at=row.at, source=row.source.encode(), version=row.version, data=row.data.encode())
+        )
 
 
 @dataclass(frozen=True)

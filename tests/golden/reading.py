@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
+from tests.fakes.messages import read_transcript
 from tests.golden.logs import Golden, golden_logs, read_rows
 from treadle.app.reports.session_text import session_lines
-from treadle.context.reader import read_transcript
 from treadle.engine.core.history import read_past
 from treadle.protocol.models import ToolProtocol
 from treadle.store.sqlite import SessionRow

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fakes.messages import read_transcript
 from tests.golden.logs import Row, golden_logs, read_rows
 from treadle.context.notified import notifications
-from treadle.context.reader import read_transcript
 from treadle.engine.core.history import read_past
 from treadle.protocol.errors import DriftError, StoreError
 from treadle.protocol.events import Event

@@ -131,20 +131,6 @@ async def test_a_reader_sees_what_is_appended_while_it_reads_and_keeps_nobody_fr
     other.close()
 
 
-async def test_the_last_event_of_a_type_that_can_be_read(tmp_path: Path) -> None:
-    path = tmp_path / "db"
-    written = (await fill(path, sessions=1, events=6))["s0"]
-    store = Store(path)
-    assert (store.last("s0", "prompt"), store.last("s0", "session_started")) == (written[5], written[0])
-    assert (store.last("s0", "unheard_of"), store.last("s9", "prompt")) == (None, None)
-    change(path, "UPDATE events SET data = x'7b' WHERE seq = 6")
-    change(path, "UPDATE events SET type = 'prompt' WHERE seq = 1")
-    assert store.last("s0", "prompt") == written[4]
-    change(path, "DELETE FROM events WHERE seq BETWEEN 2 AND 5")
-    assert store.last("s0", "prompt") is None
-    store.close()
-
-
 async def test_an_event_of_a_newer_treadle_is_not_damage(tmp_path: Path) -> None:
     path = tmp_path / "db"
     await fill(path, sessions=1)

@@ -20,7 +20,7 @@ from treadle.app.prompts import load_parts
 from treadle.app.report import write_log
 from treadle.app.security.policy_files import PolicyFiles, usual_places
 from treadle.app.security.trusting import SessionTrust
-from treadle.app.session.checklist_file import ChecklistFile
+from treadle.app.session.checklist_file import ChecklistFile, checklist_file
 from treadle.app.session.confined_commands import ConfinedCommands
 from treadle.app.session.ledger import Ledger, LedgerObserver
 from treadle.app.session.live import LiveSession, ModelFinder
@@ -135,9 +135,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     if recalled is not None:
         recalled.files.note(workspace.seen)
         ledger = recalled.ledger
-    checklist = ChecklistFile(
-        file=data_directory() / "checklists" / f"{parts.row.id}.md", checklist=lambda: track.state.checklist.text
-    )
+    checklist = ChecklistFile(file=checklist_file(parts.row.id), checklist=lambda: track.state.checklist.text)
     browser = cache(open_browser)
     built_in = builtin_tools(workspace, browser)
     own = own_tools([tool.spec.name for tool in built_in], parts.tools)
@@ -198,12 +196,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         store=parts.store,
         first=first,
         trust=parts.trust,
-        models=ModelFinder(
-            spec=parts.models.spec,
-            choose=partial(set_model, parts.models),
-            for_mode=partial(model_for, parts.models, parts.settings),
-            offered=partial(offered, parts.models),
-        ),
+        models=model_finder(parts.models, parts.settings),
         checklist_file=checklist.file,
         own_shell=OwnShell(
             shell=workspace.shell, directory=workspace.root, spool=private, hide=lambda: redactor().stream()
@@ -234,7 +227,17 @@ def _take_back() -> list[str]:
     return [one.text for one in recover(data)]
 
 
-def offered(models: Models) -> Sequence[OfferedModel]:
+def model_finder(models: Models, settings: Settings) -> ModelFinder:
+    """Give a session what it asks about models."""
+    return ModelFinder(
+        spec=models.spec,
+        choose=partial(set_model, models),
+        for_mode=partial(model_for, models, settings),
+        offered=partial(_offered, models),
+    )
+
+
+def _offered(models: Models) -> Sequence[OfferedModel]:
     """List the models to choose from; what reads them is loaded when somebody wants to choose."""
     from treadle.app.models.listing import offered_models
 

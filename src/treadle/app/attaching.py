@@ -1,16 +1,15 @@
 """Joins a session that is open in another process: which one, and what this terminal needs of its own for it."""
 
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treadle.app.assembly import model_for, offered, set_model
+from treadle.app.assembly import model_finder
 from treadle.app.compose import open_store
 from treadle.app.config.settings import Settings
 from treadle.app.models.choosing import Models, process_circuits
 from treadle.app.places import outputs
 from treadle.app.security.trusting import session_trust
-from treadle.app.session.live import ModelFinder
 from treadle.app.session.own_shell import OwnShell
 from treadle.app.session.remote import Line, RemoteSession
 from treadle.protocol.errors import SessionError
@@ -35,7 +34,6 @@ async def attach_session(prefix: str, folder: Path, settings: Settings) -> Remot
         store.close()
         raise
     workspace = Path(attached.workspace)
-    models = Models(settings, circuits=process_circuits())
 
     @cache
     def redactor() -> "Redactor":
@@ -48,12 +46,7 @@ async def attach_session(prefix: str, folder: Path, settings: Settings) -> Remot
         attached=attached,
         trust=session_trust(workspace),
         store=store,
-        models=ModelFinder(
-            spec=models.spec,
-            choose=partial(set_model, models),
-            for_mode=partial(model_for, models, settings),
-            offered=partial(offered, models),
-        ),
+        models=model_finder(Models(settings, circuits=process_circuits()), settings),
         shell=OwnShell(
             shell=open_workspace(workspace).shell,
             directory=str(workspace),

@@ -234,6 +234,10 @@ _SESSIONS = {
         "Nothing answers where the session should be open: it was closed, or began a moment ago.",
         "Continue it with `treadle --resume ID`.",
     ),
+    "session-silent": Explanation(
+        "The process in which the session is open does not answer: it may be suspended, or very busy.",
+        "Resume it with `fg` or `kill -CONT`, or end it, and attach again.",
+    ),
     "session-unclear": Explanation(
         "Several sessions of this folder are open, and --attach joins one.", "Name it: `treadle --attach ID`."
     ),

@@ -111,11 +111,3 @@ class TranscriptReader:
         for call_id, content in contents.items():
             if call_id in self._results:
                 self._results[call_id] = replace(self._results[call_id], content=content)
-
-
-def read_transcript(events: Iterable[Event]) -> Transcript:
-    """Read the conversation off a whole log."""
-    reader = TranscriptReader()
-    for event in events:
-        reader.take(event)
-    return reader.transcript

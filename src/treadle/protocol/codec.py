@@ -29,11 +29,6 @@ def _source_decoder() -> "msgspec.json.Decoder[Source]":
     return msgspec.json.Decoder(Source)
 
 
-@cache
-def _notification_decoder() -> "msgspec.json.Decoder[Notification]":
-    return msgspec.json.Decoder(Notification)
-
-
 def encode(value: object) -> bytes:
     """Encode any record of the protocol; the same value gives the same bytes, and no text in it can stop that."""
     try:
@@ -91,7 +86,7 @@ def decode_data(raw: bytes, version: int = SCHEMA_VERSION) -> EventData:
         )
     try:
         return _data_decoder().decode(raw if version == SCHEMA_VERSION else _alone(raw, version))
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise damaged("An event of the log cannot be read.", str(error)) from error
 
 
@@ -115,11 +110,6 @@ def _alone(raw: bytes, version: int) -> bytes:
 def damaged(what: str, why: str) -> StoreError:
     """Say that something in the log is not as it was written."""
     return StoreError("log-damaged", what, why=why, fix="Start a new session. Others may still be intact.")
-
-
-def decode_notification(raw: bytes) -> Notification:
-    """Decode a notification, for surfaces in another process."""
-    return _notification_decoder().decode(raw)
 
 
 def schemas() -> dict[str, dict[str, Any]]:

@@ -1,6 +1,5 @@
 """A log as it is stored, row by row, and the events that it tells of, whatever version wrote them."""
 
-from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from msgspec import Struct
@@ -59,13 +58,3 @@ class LogReader:
                 raise damaged("An event of the log cannot be read.", f"There never was a schema {step}.")
             self._upgrades[step] = UPGRADES[step]()
         return self._upgrades[step]
-
-
-def read_events(rows: Iterable[StoredEvent]) -> Iterator[Event]:
-    """Read the events of one whole log, one at a time.
-
-    Raises `StoreError` at the first row that cannot be read; what came before it was given.
-    """
-    reader = LogReader()
-    for row in rows:
-        yield from reader.read(row)

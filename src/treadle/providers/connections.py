@@ -8,7 +8,8 @@ import os
 import ssl
 import string
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import Enum, auto
 from typing import Protocol
 
@@ -39,6 +40,20 @@ class ConnectionFailedError(Exception):
     def __init__(self, trouble: Trouble, cause: Exception) -> None:
         super().__init__(str(cause) or type(cause).__name__)
         self.trouble = trouble
+
+
+Troubles = tuple[tuple[type[Exception], Trouble], ...]
+"""What a library raises, the special before the general, and what is wrong then."""
+
+
+@contextmanager
+def named(troubles: Troubles) -> Iterator[None]:
+    """Raise `ConnectionFailedError` for what a library raises."""
+    try:
+        yield
+    except tuple(kind for kind, _ in troubles) as error:
+        trouble = next(trouble for kind, trouble in troubles if isinstance(error, kind))
+        raise ConnectionFailedError(trouble, error) from error
 
 
 HTTP_ERRORS = (ConnectionFailedError, OSError)

@@ -1,15 +1,15 @@
 """Connections of the HTTP library: through proxies, and to addresses that need its reading."""
 
 import ssl
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 
 import httpx2
 
-from treadle.providers.connections import KEPT_SECONDS, ConnectionFailedError, Sent, Trouble, trace_of
+from treadle.providers.connections import KEPT_SECONDS, Sent, Trouble, Troubles, named, trace_of
 from treadle.providers.endpoint import Endpoint
 
-_TROUBLES: tuple[tuple[type[Exception], Trouble], ...] = (
+_TROUBLES: Troubles = (
     (httpx2.ConnectTimeout, Trouble.CONNECT_TIMEOUT),
     (httpx2.TimeoutException, Trouble.STALLED),
     (httpx2.UnsupportedProtocol, Trouble.ADDRESS),
@@ -19,7 +19,6 @@ _TROUBLES: tuple[tuple[type[Exception], Trouble], ...] = (
     (httpx2.HTTPError, Trouble.NETWORK),
     (httpx2.StreamError, Trouble.NETWORK),
 )
-_RAISED = tuple(kind for kind, _ in _TROUBLES)
 
 
 class LibraryConnections:
@@ -27,7 +26,7 @@ class LibraryConnections:
 
     def __init__(self, endpoint: Endpoint, certificates: ssl.SSLContext | None, *, here: bool) -> None:
         """Raises `OSError`, `ValueError` or `ConnectionFailedError` for a proxy that cannot be used."""
-        with _mapped():
+        with named(_TROUBLES):
             self._client = httpx2.AsyncClient(
                 verify=certificates or not here,
                 proxy=endpoint.proxy or None,
@@ -39,14 +38,14 @@ class LibraryConnections:
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes, sent: Sent) -> "_Response":
         """Send a request; see the port."""
-        with _mapped():
+        with named(_TROUBLES):
             trace = {"trace": trace_of(sent)}
             request = self._client.build_request("POST", url, headers=headers, content=body, extensions=trace)
             return _Response(await self._client.send(request, stream=True))
 
     async def close(self) -> None:
         """Give them back."""
-        with _mapped():
+        with named(_TROUBLES):
             await self._client.aclose()
 
 
@@ -60,20 +59,11 @@ class _Response:
         return self._response.status_code
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        with _mapped():
+        with named(_TROUBLES):
             async with aclosing(self._response.aiter_bytes()) as body:
                 async for chunk in body:
                     yield chunk
 
     async def close(self) -> None:
-        with _mapped():
+        with named(_TROUBLES):
             await self._response.aclose()
-
-
-@contextmanager
-def _mapped() -> Iterator[None]:
-    try:
-        yield
-    except _RAISED as error:
-        trouble = next(trouble for kind, trouble in _TROUBLES if isinstance(error, kind))
-        raise ConnectionFailedError(trouble, error) from error

@@ -3,14 +3,14 @@
 import ssl
 import zlib
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing
 from urllib.parse import urlsplit
 
 import httpcore2
 
-from treadle.providers.connections import KEPT_SECONDS, ConnectionFailedError, Sent, Trouble, trace_of
+from treadle.providers.connections import KEPT_SECONDS, Sent, Trouble, Troubles, named, trace_of
 
-_TROUBLES: tuple[tuple[type[Exception], Trouble], ...] = (
+_TROUBLES: Troubles = (
     (httpcore2.ConnectTimeout, Trouble.CONNECT_TIMEOUT),
     (httpcore2.TimeoutException, Trouble.STALLED),
     (httpcore2.UnsupportedProtocol, Trouble.ADDRESS),
@@ -19,7 +19,6 @@ _TROUBLES: tuple[tuple[type[Exception], Trouble], ...] = (
     (httpcore2.NetworkError, Trouble.NETWORK),
     (zlib.error, Trouble.COMPRESSION),
 )
-_RAISED = tuple(kind for kind, _ in _TROUBLES)
 _MOST_AT_ONCE = 1024 * 1024
 """Bytes into which a piece of a packed body is unpacked at once."""
 
@@ -36,7 +35,7 @@ class PlainConnections:
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes, sent: Sent) -> "_Response":
         """Send a request; see the port."""
-        with _mapped():
+        with named(_TROUBLES):
             parts = urlsplit(url)
             fields = {
                 "host": parts.netloc,
@@ -60,7 +59,7 @@ class PlainConnections:
 
     async def close(self) -> None:
         """Give them back."""
-        with _mapped():
+        with named(_TROUBLES):
             await self._pool.aclose()
 
 
@@ -77,7 +76,7 @@ class _Response:
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         unpack = _Unpack() if self.headers.get("content-encoding", "").lower() in ("gzip", "deflate") else None
-        with _mapped():
+        with named(_TROUBLES):
             async with aclosing(self._response.aiter_stream()) as body:
                 async for chunk in body:
                     if unpack is None:
@@ -87,7 +86,7 @@ class _Response:
                             yield piece
 
     async def close(self) -> None:
-        with _mapped():
+        with named(_TROUBLES):
             await self._response.aclose()
 
 
@@ -112,12 +111,3 @@ class _Unpack:
         except zlib.error:
             self._any = zlib.decompressobj(-zlib.MAX_WBITS)
             return self._any.decompress(data, _MOST_AT_ONCE)
-
-
-@contextmanager
-def _mapped() -> Iterator[None]:
-    try:
-        yield
-    except _RAISED as error:
-        trouble = next(trouble for kind, trouble in _TROUBLES if isinstance(error, kind))
-        raise ConnectionFailedError(trouble, error) from error

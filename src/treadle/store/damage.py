@@ -63,7 +63,7 @@ def event_data(raw: bytes, version: int) -> EventData:
     """
     try:
         return decode_data(raw, version)
-    except (TypeError, LookupError, ValueError, AttributeError, RecursionError) as error:
+    except (TypeError, LookupError, ValueError, AttributeError) as error:
         raise StoreError("log-damaged", "An event of the log cannot be read.", why=f"{error!r:.200}") from error
 
 

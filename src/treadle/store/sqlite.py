@@ -145,19 +145,6 @@ class Store:
             (session_id, after, before, AT_ONCE),
         )
 
-    def last(self, session_id: str, tag: str) -> Event | None:
-        """Give the last event of a type, such as `prompt`, that can be read; None when there is none."""
-        before = _NO_END
-        while rows := self.query(
-            "SELECT seq FROM events WHERE session_id = ? AND type = ? AND seq < ? ORDER BY seq DESC LIMIT 1",
-            (session_id, tag, before),
-        ):
-            before = rows[0][0]
-            for event in self.read(session_id, after=before - 1, before=before + 1):
-                if tag_of(event.data) == tag:
-                    return event
-        return None
-
     async def set_aside(self, session_id: str, after: int) -> None:
         """Take what comes after an event out of a session's log, which goes on from there; the rows are kept apart.
 

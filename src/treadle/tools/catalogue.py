@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from treadle.engine.ports import Prepared, Tool
@@ -12,22 +13,25 @@ from treadle.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from treadle.tools.browser_action import BrowserSession
 
-_SPECS = (
-    declarations.READ_FILE,
-    declarations.SEARCH_FILES,
-    declarations.LIST_FILES,
-    declarations.LIST_CODE_DEFINITION_NAMES,
-    declarations.REPLACE_IN_FILE,
-    declarations.APPLY_PATCH,
-    declarations.WRITE_TO_FILE,
-    declarations.EXECUTE_COMMAND,
-    declarations.READ_COMMAND_OUTPUT,
-    declarations.WEB_FETCH,
-    declarations.BROWSER_ACTION,
-    declarations.ASK_FOLLOWUP_QUESTION,
-    declarations.PLAN_MODE_RESPOND,
-    declarations.ATTEMPT_COMPLETION,
+_TOOLS: tuple[tuple[ToolSpec, str], ...] = (
+    (declarations.READ_FILE, "ReadFile"),
+    (declarations.SEARCH_FILES, "SearchFiles"),
+    (declarations.LIST_FILES, "ListFiles"),
+    (declarations.LIST_CODE_DEFINITION_NAMES, "ListCodeDefinitionNames"),
+    (declarations.REPLACE_IN_FILE, "ReplaceInFile"),
+    (declarations.APPLY_PATCH, "ApplyPatch"),
+    (declarations.WRITE_TO_FILE, "WriteToFile"),
+    (declarations.EXECUTE_COMMAND, "ExecuteCommand"),
+    (declarations.READ_COMMAND_OUTPUT, "ReadCommandOutput"),
+    (declarations.WEB_FETCH, "WebFetch"),
+    (declarations.BROWSER_ACTION, "BrowserAction"),
+    (declarations.ASK_FOLLOWUP_QUESTION, "AskFollowupQuestion"),
+    (declarations.PLAN_MODE_RESPOND, "PlanModeRespond"),
+    (declarations.ATTEMPT_COMPLETION, "AttemptCompletion"),
 )
+"""Each tool is a class in the module of its own name."""
+
+_WITHOUT_WORKSPACE = (declarations.WEB_FETCH, declarations.ASK_FOLLOWUP_QUESTION, declarations.PLAN_MODE_RESPOND)
 
 
 class _LateTool:
@@ -45,11 +49,19 @@ class _LateTool:
 def builtin_tools(workspace: Workspace, browser: "Callable[[], BrowserSession] | None" = None) -> tuple[Tool, ...]:
     """Make every built-in tool for one workspace; who runs them gives a `browser`, and closes it at the end."""
 
-    @cache
-    def load(name: str) -> Tool:
-        return _tool(name, workspace, browser or open_browser)
+    def late(spec: ToolSpec, name: str) -> Tool:
+        @cache
+        def load() -> Tool:
+            made = getattr(import_module(f"treadle.tools.{spec.name}"), name)
+            if spec is declarations.BROWSER_ACTION:
+                tool: Tool = made((browser or open_browser)())
+            else:
+                tool = made() if spec in _WITHOUT_WORKSPACE else made(workspace)
+            return tool
 
-    return tuple(_LateTool(spec, lambda name=spec.name: load(name)) for spec in _SPECS)  # type: ignore[misc]
+        return _LateTool(spec, load)
+
+    return tuple(late(spec, name) for spec, name in _TOOLS)
 
 
 def open_browser() -> "BrowserSession":
@@ -57,67 +69,3 @@ def open_browser() -> "BrowserSession":
     from treadle.tools.browser_action import BrowserSession, open_chromium
 
     return BrowserSession(open_chromium)
-
-
-def _tool(  # noqa: C901, PLR0911, PLR0912 - one case for each tool
-    name: str, workspace: Workspace, browser: "Callable[[], BrowserSession]"
-) -> Tool:
-    match name:
-        case declarations.READ_FILE.name:
-            from treadle.tools.read_file import ReadFile
-
-            return ReadFile(workspace)
-        case declarations.SEARCH_FILES.name:
-            from treadle.tools.search_files import SearchFiles
-
-            return SearchFiles(workspace)
-        case declarations.LIST_FILES.name:
-            from treadle.tools.list_files import ListFiles
-
-            return ListFiles(workspace)
-        case declarations.LIST_CODE_DEFINITION_NAMES.name:
-            from treadle.tools.list_code_definition_names import ListCodeDefinitionNames
-
-            return ListCodeDefinitionNames(workspace)
-        case declarations.REPLACE_IN_FILE.name:
-            from treadle.tools.replace_in_file import ReplaceInFile
-
-            return ReplaceInFile(workspace)
-        case declarations.APPLY_PATCH.name:
-            from treadle.tools.apply_patch import ApplyPatch
-
-            return ApplyPatch(workspace)
-        case declarations.WRITE_TO_FILE.name:
-            from treadle.tools.write_to_file import WriteToFile
-
-            return WriteToFile(workspace)
-        case declarations.EXECUTE_COMMAND.name:
-            from treadle.tools.execute_command import ExecuteCommand
-
-            return ExecuteCommand(workspace)
-        case declarations.READ_COMMAND_OUTPUT.name:
-            from treadle.tools.read_command_output import ReadCommandOutput
-
-            return ReadCommandOutput(workspace)
-        case declarations.WEB_FETCH.name:
-            from treadle.tools.web_fetch import WebFetch
-
-            return WebFetch()
-        case declarations.BROWSER_ACTION.name:
-            from treadle.tools.browser_action import BrowserAction
-
-            return BrowserAction(browser())
-        case declarations.ASK_FOLLOWUP_QUESTION.name:
-            from treadle.tools.ask_followup_question import AskFollowupQuestion
-
-            return AskFollowupQuestion()
-        case declarations.PLAN_MODE_RESPOND.name:
-            from treadle.tools.plan_mode_respond import PlanModeRespond
-
-            return PlanModeRespond()
-        case declarations.ATTEMPT_COMPLETION.name:
-            from treadle.tools.attempt_completion import AttemptCompletion
-
-            return AttemptCompletion(workspace)
-        case _:
-            raise ValueError(f"there is no built-in tool {name!r}")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from treadle.app.places import data_directory
 from treadle.context.focus import parse, render, rewrite, summary
 from treadle.protocol.events import EditChecklist, Event
 from treadle.protocol.sealed import ChecklistUpdated
@@ -15,6 +16,11 @@ from treadle.workspace.private_file import write_private
 
 _LONGEST = 64 * 1024
 _TITLE = "# Checklist\n\n"
+
+
+def checklist_file(session_id: str) -> Path:
+    """Say where the checklist of a session is kept."""
+    return data_directory() / "checklists" / f"{session_id}.md"
 
 
 class ChecklistFile(Struct, frozen=True, kw_only=True):

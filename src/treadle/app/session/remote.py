@@ -12,6 +12,7 @@ import msgspec
 
 from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.checklist_file import checklist_file
 from treadle.app.session.live import ModelFinder
 from treadle.app.session.own_shell import OwnShell
 from treadle.app.session.wire import VERSION, Address, receive, send
@@ -48,6 +49,9 @@ from treadle.store.sqlite import Store
 
 _decoder: msgspec.json.Decoder[ToClient] = msgspec.json.Decoder(ToClient)
 
+_ANSWERS_WITHIN = 10.0
+"""Seconds."""
+
 _AGAIN = 5
 """Times that a lost connection is made anew before the session is taken for closed."""
 
@@ -67,9 +71,18 @@ class Line:
     async def open(self, cursor: Cursor | None = None) -> Attached:
         """Attach; raises `SessionError` where the session does not run, or does not let this client in."""
         try:
-            self._reader, self._writer, key = await self._address.connect()
-            await send(self._writer, Attach(key=key, version=VERSION, cursor=cursor))
-            answer = await receive(self._reader, _decoder)
+            async with asyncio.timeout(_ANSWERS_WITHIN):
+                self._reader, self._writer, key = await self._address.connect()
+                await send(self._writer, Attach(key=key, version=VERSION, cursor=cursor))
+                answer = await receive(self._reader, _decoder)
+        except TimeoutError as error:
+            await self.close()
+            raise SessionError(
+                "session-silent",
+                f"Session {self._session_id} does not answer.",
+                why=f"Its process took longer than {_ANSWERS_WITHIN:g} s: it may be suspended, or very busy.",
+                fix="Look for it with `ps`, resume it with `fg` or `kill -CONT`, or end it, and try again.",
+            ) from error
         except OSError as error:
             raise SessionError(
                 "session-not-live",
@@ -123,7 +136,7 @@ class RemoteSession:
         self.source = attached.source
         self.notices: Sequence[str] = (f"Attached as {attached.source.id}. The session continues when you leave.",)
         self.own_shell = shell
-        self.checklist_file = Path()
+        self.checklist_file = checklist_file(attached.session_id)
         self._line = line
         self._attached = attached
         self._status = attached.status
@@ -272,9 +285,7 @@ class RemoteSession:
         if refused is None:
             waiting.set_result(None)
         elif refused.kind == "refused":
-            error = RefusedError("", "", refused.why)
-            error.what = refused.what
-            waiting.set_exception(error)
+            waiting.set_exception(RefusedError("It", self._status.phase, refused.why))
         else:
             waiting.set_exception(ConfigError(refused.code, refused.what, why=refused.why, fix=refused.fix))
 

@@ -195,8 +195,14 @@ def weight(told: Notification) -> int:
             return _LEAST_WEIGHT
 
 
+_LONGEST_PIECE = 4_000
+"""Characters; joining ever longer texts would take time by the square of a reply's length."""
+
+
 def _joined(one: Notification, other: Notification) -> Notification | None:
-    """Put two pieces of the same text together; None where they are not."""
+    """Put two pieces of the same text together; None where they are not, or the first one is long already."""
+    if len(getattr(one, "text", "")) >= _LONGEST_PIECE:
+        return None
     match one, other:
         case TextDelta(text=text), TextDelta(text=more):
             return TextDelta(text=text + more)
