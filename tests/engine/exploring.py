@@ -48,6 +48,7 @@ from treadle.protocol.events import (
     EventData,
     Interrupt,
     Limits,
+    Noted,
     Prompt,
     ReplyFailed,
     ReplyFinished,
@@ -63,7 +64,7 @@ from treadle.protocol.events import (
     Terms,
     TimerFired,
 )
-from treadle.protocol.messages import ContentBlock, Message, Role, Text, ToolUse
+from treadle.protocol.messages import ContentBlock, Enclosure, EnclosureKind, Message, Role, Text, ToolUse
 from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, ReplyStop, ToolProtocol
 from treadle.protocol.notifications import CallStatus, Notification, Phase
 from treadle.protocol.permissions import (
@@ -76,7 +77,7 @@ from treadle.protocol.permissions import (
     QuestionKind,
     Verdict,
 )
-from treadle.protocol.sealed import ResultMade
+from treadle.protocol.sealed import Passage, PassageKind, ResultMade
 from treadle.protocol.tools import (
     CallResult,
     ChangeKind,
@@ -360,12 +361,16 @@ def answer_to(question: Question, choice: Choose) -> Answer:
     )
 
 
+ENCLOSED = Enclosure(kind=EnclosureKind.FILE, origin="a.py", content=(Text(text="<file>a</file>"),))
+"""What goes along with some prompts."""
+
+
 def asked_by_user(world: World, number: int) -> list[EventData]:
     """List what a user may want now, beside answers."""
     queued = [EditQueued(prompt_id=waiting.prompt.id) for waiting in world.state.queue]
     allowed = [RevokeAllowance(allowance_id=one.id) for one in world.state.allowances]
     return [
-        Prompt(id=f"p{number}", content=(Text(text="do it"),)),
+        Prompt(id=f"p{number}", content=(Text(text="do it"),), enclosed=(ENCLOSED,)),
         Prompt(id=f"s{number}", content=(Text(text="do it"),), delivery=Delivery.STEER),
         Interrupt(),
         SetMode(mode=Mode.PLAN),
@@ -373,6 +378,7 @@ def asked_by_user(world: World, number: int) -> list[EventData]:
         SetModel(choice=ModelChoice(model="p/other", tool_protocol=world.protocol)),
         SetFallback(choice=ModelChoice(model="q/spare", tool_protocol=world.protocol)),
         EditChecklist(text="- [ ] mine"),
+        Noted(notes=(Passage(kind=PassageKind.FILES, text="a.py was changed", origin="a.py"),)),
         SetLimits(limits=world.limits),
         SetPresence(user_present=True),
         *queued,

@@ -17,6 +17,7 @@ from treadle.engine.core import replies, texts, turns
 from treadle.engine.core.advance import fold
 from treadle.engine.core.history import last_state, read_past
 from treadle.engine.core.sealing import STEPS_BETWEEN_STATES
+from treadle.engine.core.state import State, guarded
 from treadle.engine.runtime import model_call, tool_call
 from treadle.protocol.codec import decode_data, encode
 from treadle.protocol.errors import DriftError
@@ -91,16 +92,21 @@ def sent(log: list[Event]) -> Any:
     return read_transcript(log).messages(ToolProtocol.NATIVE)
 
 
+def comparable(state: State) -> State:
+    """A state without the fingerprints of this turn's replies: of one that is not over they are of today's words."""
+    return guarded(state, recent=())
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_another_version_reads_the_same_session(seed: int) -> None:
     world = wander(seed)
     log = stored(world.log)
-    expected = (world.transcript.messages(ToolProtocol.NATIVE), shown(world.told()), world.state)
+    expected = (world.transcript.messages(ToolProtocol.NATIVE), shown(world.told()), comparable(world.state))
     with another_version():
         assert sent(log) == expected[0]
         assert shown(list(notifications(log))) == expected[1]
-        assert fold(log) == expected[2]
-        assert read_past(log).state == expected[2]
+        assert comparable(fold(log)) == expected[2]
+        assert comparable(read_past(log).state) == expected[2]
         check_messages(sent(log))
 
 

@@ -20,7 +20,7 @@ from treadle.protocol.events import (
     ReplyFinished,
     Shortened,
 )
-from treadle.protocol.messages import ContentBlock, ResultContent, Text, ToolResult, UserContent
+from treadle.protocol.messages import ContentBlock, ResultContent, Text, ToolResult
 from treadle.protocol.sealed import Passage, PromptContent, ResultMade, SealedResult
 from treadle.protocol.tools import CallResult
 
@@ -30,8 +30,8 @@ class TranscriptReader:
 
     def __init__(self) -> None:
         self.transcript = Transcript()
-        self.offer = OfferChanged(step=0, system="")
-        self._prompts: dict[str, tuple[UserContent, ...]] = {}
+        self.offer = OfferChanged(step=0, system=())
+        self._prompts: dict[str, Prompt | EditQueued] = {}
         self._names: dict[str, str] = {}
         self._results: dict[str, CallResult] = {}
 
@@ -48,10 +48,10 @@ class TranscriptReader:
                 self._seal(data, event.seq)
             case ReplyFinished(message=message, usage=usage):
                 self.transcript.add_assistant(message, usage.context_tokens, seq=event.seq)
-            case Prompt(id=prompt_id, content=content):
-                self._prompts[prompt_id] = content
-            case EditQueued(prompt_id=prompt_id, content=content) if content:
-                self._prompts[prompt_id] = content
+            case Prompt(id=prompt_id) as prompt:
+                self._prompts[prompt_id] = prompt
+            case EditQueued(prompt_id=prompt_id) as prompt if prompt.content:
+                self._prompts[prompt_id] = prompt
             case OfferChanged() as offer:
                 self.offer = offer
             case ReplyFailed(partial=partial):
@@ -75,11 +75,11 @@ class TranscriptReader:
         return (*map(self._result, results), *self._of_content(content))
 
     def _seal(self, data: ContextReady, seq: int) -> None:
-        prompts = [self._prompts.get(one.prompt_id, ()) for one in data.content if isinstance(one, PromptContent)]
+        delivered = [one.prompt_id for one in data.content if isinstance(one, PromptContent)]
+        prompts = [self._prompts[one].content for one in delivered if one in self._prompts]
         self.transcript.add_user(self.blocks(data.results, data.content), prompts, seq=seq)
-        for one in data.content:
-            if isinstance(one, PromptContent):
-                self._prompts.pop(one.prompt_id, None)
+        for prompt_id in delivered:
+            self._prompts.pop(prompt_id, None)
         self._forget_calls()
 
     def _forget_calls(self) -> None:
@@ -103,7 +103,14 @@ class TranscriptReader:
                 case Passage(text=text):
                     yield Text(text=text)
                 case PromptContent(prompt_id=prompt_id):
-                    yield from self._prompts.get(prompt_id, ())
+                    yield from self._of_prompt(prompt_id)
+
+    def _of_prompt(self, prompt_id: str) -> Iterator[ContentBlock]:
+        prompt = self._prompts.get(prompt_id)
+        if prompt is not None:
+            yield from prompt.content
+            for enclosure in prompt.enclosed:
+                yield from enclosure.content
 
     def _shorten(self, shortened: Iterable[Shortened]) -> None:
         contents = {one.call_id: one.content for one in shortened}

@@ -10,6 +10,7 @@ from treadle.protocol.events import Event, Op
 from treadle.protocol.models import ModelRequest, ModelSpec, Spent, StreamEvent, ToolProtocol
 from treadle.protocol.notifications import TurnOutcome
 from treadle.protocol.permissions import Allowance, Decision, Situation, Standing
+from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import Access, CallResult, Preview, Rights, ToolSpec
 
 Output = Callable[[str], None]
@@ -180,7 +181,7 @@ class Ports(Struct, frozen=True, kw_only=True):
     left_out: Callable[[str, Situation], Mapping[str, str]]
     provider: Callable[[str], Provider]
     model: Callable[[str], ModelSpec]
-    system: Callable[[str, ToolProtocol, Situation], str]
+    system: Callable[[str, ToolProtocol, Situation], tuple[PromptPart, ...]]
     purse: Purse
     remember: Callable[[Sequence[Allowance]], None]
     checklist: bool = True

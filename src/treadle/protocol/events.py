@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from treadle.protocol.base import Record, Tagged
-from treadle.protocol.messages import Message, ResultContent, UserContent
+from treadle.protocol.messages import Enclosure, Message, ResultContent, UserContent
 from treadle.protocol.models import ModelChoice, ModelError, ReplyStop, Spent
 from treadle.protocol.permissions import AllowScope, Decision, Mode, OptionKind
 from treadle.protocol.sealed import (
@@ -17,6 +17,7 @@ from treadle.protocol.sealed import (
     ModelReplaced,
     Passage,
     PromptContent,
+    PromptPart,
     PromptsDelivered,
     QuestionPut,
     ResultMade,
@@ -88,22 +89,24 @@ class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class Prompt(Tagged, frozen=True, kw_only=True, tag="prompt"):
-    """The user asks for something."""
+    """The user asks for something; `enclosed` goes along with their words."""
 
     id: str
     content: tuple[UserContent, ...]
     delivery: Delivery = Delivery.QUEUE
+    enclosed: tuple[Enclosure, ...] = ()
 
 
 class EditQueued(Tagged, frozen=True, kw_only=True, tag="edit_queued"):
-    """The user changes a prompt that still waits; no content drops it."""
+    """The user changes a prompt that still waits, and what goes along with it; no content drops it."""
 
     prompt_id: str
     content: tuple[UserContent, ...] = ()
+    enclosed: tuple[Enclosure, ...] = ()
 
 
 class Answer(Tagged, frozen=True, kw_only=True, tag="answer"):
-    """The user answers a question; `text` is the answer itself, or a comment on a permission.
+    """The user answers a question; `text` is the answer itself, or a comment on a permission, with what is `enclosed`.
 
     `arguments` amend a call that is allowed: it runs with these instead of its own. `scope` says for how long
     `allow_always` holds.
@@ -114,6 +117,7 @@ class Answer(Tagged, frozen=True, kw_only=True, tag="answer"):
     text: str = ""
     arguments: dict[str, Any] | None = None
     scope: AllowScope = AllowScope.SESSION
+    enclosed: tuple[Enclosure, ...] = ()
 
 
 class RevokeAllowance(Tagged, frozen=True, kw_only=True, tag="revoke_allowance"):
@@ -151,6 +155,12 @@ class EditChecklist(Tagged, frozen=True, kw_only=True, tag="edit_checklist"):
     text: str
 
 
+class Noted(Tagged, frozen=True, kw_only=True, tag="noted"):
+    """Something outside has a word for the model, such as a changed file; it is read with the next message."""
+
+    notes: tuple[Passage, ...]
+
+
 class SetLimits(Tagged, frozen=True, kw_only=True, tag="set_limits"):
     """The user changes the bounds of the session."""
 
@@ -175,6 +185,7 @@ Op: TypeAlias = (
     | SetLimits
     | SetPresence
     | EditChecklist
+    | Noted
 )
 
 
@@ -237,13 +248,13 @@ class ContextReady(Tagged, frozen=True, kw_only=True, tag="context_ready"):
 
 
 class OfferChanged(Tagged, frozen=True, kw_only=True, tag="offer_changed"):
-    """From this step on the model is sent this system prompt, and these tools in native calls.
+    """From this step on the model is sent this system prompt, part by part, and these tools in native calls.
 
     As long as they stay the same, so does the beginning of each request, which providers keep in a cache.
     """
 
     step: int
-    system: str
+    system: tuple[PromptPart, ...]
     tools: tuple[ToolSpec, ...] = ()
 
 
@@ -361,6 +372,7 @@ EventData: TypeAlias = (
     | SetLimits
     | SetPresence
     | EditChecklist
+    | Noted
     | SessionStarted
     | Resumed
     | OfferChanged

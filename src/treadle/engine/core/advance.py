@@ -30,6 +30,7 @@ from treadle.engine.core.state import (
     phase,
     replace,
     with_model,
+    with_notes,
 )
 from treadle.engine.core.transition import Transition
 from treadle.protocol.errors import DriftError, RefusedError, StoreError
@@ -46,6 +47,7 @@ from treadle.protocol.events import (
     EditQueued,
     Event,
     Interrupt,
+    Noted,
     OfferChanged,
     Prompt,
     ReplyFailed,
@@ -153,6 +155,8 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
             return replace(state, model=replace(state.model, fallback=fallback)), []
         case EditChecklist(text=text):
             return checklist.from_user(state, text)
+        case Noted(notes=notes):
+            return with_notes(state, notes), []
         case SetLimits(limits=limits):
             return replace(state, limits=limits), []
         case SetPresence() as data:
@@ -238,7 +242,7 @@ def _time_is_up(state: State) -> Transition:
 
 def _edit_queue(state: State, data: EditQueued) -> Transition:
     queue = tuple(
-        replace(waiting, prompt=replace(waiting.prompt, content=data.content or waiting.prompt.content))
+        replace(waiting, prompt=replace(waiting.prompt, content=data.content, enclosed=data.enclosed))
         if waiting.prompt.id == data.prompt_id
         else waiting
         for waiting in state.queue
@@ -259,7 +263,7 @@ def _answer(state: State, data: Answer) -> Transition:
         case _ if question.kind is QuestionKind.BUDGET:
             state, effects = turns.steps_answered(state, data.option)
         case _:
-            state, effects = turns.guided(state, data.text)
+            state, effects = turns.guided(state, data.text, data.enclosed)
     return state, [Notify(notification=QuestionClosed(question_id=question.id, option=data.option)), *effects]
 
 

@@ -18,6 +18,7 @@ from treadle.protocol.events import (
     Event,
     EventData,
     Interrupt,
+    Noted,
     OfferChanged,
     Prompt,
     ReplyFailed,
@@ -78,7 +79,9 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
             if state.turn is None:
                 return "nothing is running"
             return "it is being interrupted already" if state.cancelling else ""
-        case SetMode() | SetModel() | SetFallback() | SetLimits() | SetPresence() | EditChecklist() | Resumed():
+        case (
+            SetMode() | SetModel() | SetFallback() | SetLimits() | SetPresence() | EditChecklist() | Noted() | Resumed()
+        ):
             return ""
         case RevokeAllowance(allowance_id=allowance_id):
             known = any(allowance.id == allowance_id for allowance in state.allowances)

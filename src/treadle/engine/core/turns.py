@@ -1,5 +1,7 @@
 """What comes next: the settling of the state after each event, from the start of a turn to its end."""
 
+from collections.abc import Sequence
+
 from treadle.engine.core import checklist, guards, texts
 from treadle.engine.core.calls import schedule
 from treadle.engine.core.effects import Assemble, Cancel, Effect, Notify, Respond, StartTimer, timer_work, turn_timer
@@ -13,12 +15,13 @@ from treadle.engine.core.state import (
     Waiting,
     guarded,
     replace,
+    with_enclosed,
     with_model,
     with_note,
 )
 from treadle.engine.core.transition import Transition
 from treadle.protocol.events import Delivery
-from treadle.protocol.messages import Text
+from treadle.protocol.messages import Enclosure, Text, origins
 from treadle.protocol.models import ModelError, ReplyStop, ToolProtocol
 from treadle.protocol.notifications import (
     CallStatus,
@@ -152,10 +155,10 @@ def end_unguided(state: State) -> Transition:
     return end_turn(state, TurnStop.LOOP if state.guard.looping else TurnStop.MISTAKES)
 
 
-def guided(state: State, text: str) -> Transition:
+def guided(state: State, text: str, enclosed: Sequence[Enclosure] = ()) -> Transition:
     """Take the user's guidance to the model and count anew."""
-    note = texts.guidance(text)
-    state = guarded(with_note(state, note), mistakes=0, recent=(), polls=0, looping=False)
+    state = with_enclosed(with_note(state, texts.guidance(text)), enclosed)
+    state = guarded(state, mistakes=0, recent=(), polls=0, looping=False)
     return begin_step(state)
 
 
@@ -190,7 +193,13 @@ def deliver(state: State, taken: tuple[Waiting, ...]) -> Transition:
         delivering=(*state.delivering, *(waiting.prompt for waiting in taken)),
     )
     told: list[Effect] = [
-        Notify(notification=PromptDelivered(prompt_id=waiting.prompt.id, content=waiting.prompt.content))
+        Notify(
+            notification=PromptDelivered(
+                prompt_id=waiting.prompt.id,
+                content=waiting.prompt.content,
+                enclosed=origins(waiting.prompt.enclosed),
+            )
+        )
         for waiting in taken
     ]
     return state, [*told, queue_changed(state)]
@@ -198,8 +207,13 @@ def deliver(state: State, taken: tuple[Waiting, ...]) -> Transition:
 
 def queue_changed(state: State) -> Notify:
     """Tell what waits."""
-    waiting = tuple(QueuedPrompt(id=one.prompt.id, content=one.prompt.content) for one in state.queue)
-    return Notify(notification=QueueChanged(prompts=waiting))
+    return Notify(notification=QueueChanged(prompts=queued(state)))
+
+
+def queued(state: State) -> tuple[QueuedPrompt, ...]:
+    """Describe the prompts that wait."""
+    waiting = (one.prompt for one in state.queue)
+    return tuple(QueuedPrompt(id=one.id, content=one.content, enclosed=origins(one.enclosed)) for one in waiting)
 
 
 def begin_step(state: State) -> Transition:

@@ -13,6 +13,7 @@ from treadle.engine.runtime.window import in_force, reply_limit
 from treadle.protocol.events import OfferChanged, Terms
 from treadle.protocol.models import ModelRequest, ModelSpec, ToolProtocol
 from treadle.protocol.permissions import Situation
+from treadle.protocol.sealed import joined
 from treadle.protocol.tools import ToolSpec
 from treadle.protocol.usage import Usage
 
@@ -33,7 +34,7 @@ def build_request(ports: Ports, state: State, reader: TranscriptReader) -> Model
     return ModelRequest(
         id=f"{state.session_id}-{state.step}",
         model=spec.name,
-        system=reader.offer.system,
+        system=joined(reader.offer.system),
         messages=reader.transcript.messages(
             state.choice.tool_protocol, images=spec.images is not False, documents=spec.documents is not False
         ),
@@ -94,7 +95,7 @@ def same_offer(one: OfferChanged, other: OfferChanged) -> bool:
 
 def offer_bytes(offer: OfferChanged) -> int:
     """Count the bytes of the system prompt, and of the tools where they are no part of it."""
-    return len(offer.system.encode()) + (len(msgspec.json.encode(offer.tools)) if offer.tools else 0)
+    return len(joined(offer.system).encode()) + (len(msgspec.json.encode(offer.tools)) if offer.tools else 0)
 
 
 def known_tools(ports: Ports) -> Tools:
