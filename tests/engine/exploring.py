@@ -15,9 +15,9 @@ from treadle.engine.core.effects import (
     Assemble,
     CallModel,
     Cancel,
-    Compact,
     Effect,
     JudgeCall,
+    MakeRoom,
     Notify,
     RunTool,
     Seal,
@@ -39,6 +39,7 @@ from treadle.protocol.events import (
     CallProposed,
     CallStarted,
     Compacted,
+    CompactNow,
     ContextExceeded,
     ContextReady,
     Delivery,
@@ -49,6 +50,7 @@ from treadle.protocol.events import (
     Interrupt,
     Limits,
     Noted,
+    Pin,
     Prompt,
     ReplyFailed,
     ReplyFinished,
@@ -61,6 +63,7 @@ from treadle.protocol.events import (
     SetModel,
     SetPresence,
     Source,
+    SummaryWritten,
     Terms,
     TimerFired,
 )
@@ -119,7 +122,7 @@ MADE = CopyChanges(digest="c", changes=(CopyChange(path="/made", kind=ChangeKind
 
 def work_of(effect: Effect) -> str:
     match effect:
-        case Assemble(step=step) | Compact(step=step):
+        case Assemble(step=step) | MakeRoom(step=step):
             return step_work(step)
         case CallModel(step=step, attempt=attempt):
             return model_work(step, attempt)
@@ -273,7 +276,13 @@ class World:
                     return self.failure(step, attempt, kind)
                 stops: list[ReplyStop | None] = [None, None, None, *ReplyStop]
                 return self.reply(step, attempt, stop=choice(stops))
-            case Compact(step=step):
+            case MakeRoom(step=step, write=True):
+                written = SummaryWritten(
+                    step=step, text="what the model says of it", usage=Usage(input_tokens=10), cost=0.1
+                )
+                results: list[EventData] = [self.room_made(step), written, SummaryWritten(step=step, error="too much")]
+                return choice(results)
+            case MakeRoom(step=step):
                 return self.room_made(step)
             case JudgeCall(call=call):
                 verdicts: list[Verdict | None] = [*Verdict, None]
@@ -355,7 +364,7 @@ def answer_to(question: Question, choice: Choose) -> Answer:
     return Answer(
         question_id=question.id,
         option=option,
-        text=choice(["", "so"]),
+        text=choice([*question.options, "so"] if question.kind is QuestionKind.SUMMARY else ["", "so"]),
         arguments=amended,
         scope=choice(list(AllowScope)),
     )
@@ -379,6 +388,9 @@ def asked_by_user(world: World, number: int) -> list[EventData]:
         SetFallback(choice=ModelChoice(model="q/spare", tool_protocol=world.protocol)),
         EditChecklist(text="- [ ] mine"),
         Noted(notes=(Passage(kind=PassageKind.FILES, text="a.py was changed", origin="a.py"),)),
+        CompactNow(focus="names"),
+        Pin(id="a", text="keep this"),
+        Pin(id="a"),
         SetLimits(limits=world.limits),
         SetPresence(user_present=True),
         *queued,

@@ -353,7 +353,7 @@ def test_a_conversation_that_stays_too_long_whatever_left_says_what_fills_it() -
     (outcome,) = ended
     assert outcome.error is not None
     assert outcome.error.message == (
-        f"The model says: too long. Making room did not help. The largest part of it is {largest}."
+        f"The model says: too long. Making room did not help. The largest parts of it: {largest}."
     )
     assert phase(world.state) is Phase.WAITING_FOR_EVENT
 

@@ -66,12 +66,17 @@ def stored(log: list[Event]) -> list[Event]:
 
 
 def shown(told: list[Notification]) -> list[Notification]:
-    """What a person sees of a past session; in a call, what came of it."""
-    return [
-        one
-        for one in told
-        if isinstance(one, _SHOWN) and not (isinstance(one, CallChanged) and one.status is not CallStatus.FINISHED)
-    ]
+    """What a person sees of a past session; in a call, what came of it. A question that is put again is one."""
+    asked: set[str] = set()
+    seen: list[Notification] = []
+    for one in told:
+        if isinstance(one, QuestionAsked):
+            if one.question.id in asked:
+                continue
+            asked.add(one.question.id)
+        if isinstance(one, _SHOWN) and not (isinstance(one, CallChanged) and one.status is not CallStatus.FINISHED):
+            seen.append(one)
+    return seen
 
 
 @contextmanager

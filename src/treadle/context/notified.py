@@ -130,8 +130,8 @@ class NotificationReader:
             case ReplyFailed(error=error):
                 self._error = error
                 yield ReplyDropped()
-            case Compacted(dropped=dropped, shortened=shortened) if dropped or shortened:
-                yield ContextCompacted(dropped=dropped)
+            case Compacted() as made if made.dropped or made.shortened:
+                yield ContextCompacted(dropped=made.dropped, summary=made.summary, before=made.before, after=made.after)
             case SetMode(mode=mode, choice=choice):
                 yield ModeChanged(mode=mode)
                 if choice is not None:

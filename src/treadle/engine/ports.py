@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from treadle.context.compaction import CompactionSettings
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import Event, Op
 from treadle.protocol.models import ModelRequest, ModelSpec, Spent, StreamEvent, ToolProtocol
@@ -185,6 +186,7 @@ class Ports(Struct, frozen=True, kw_only=True):
     purse: Purse
     remember: Callable[[Sequence[Allowance]], None]
     checklist: bool = True
+    compaction: CompactionSettings = CompactionSettings()
     keep: KeepChanges = keep_nothing
     clock: Callable[[], int]
     chance: Callable[[], float]

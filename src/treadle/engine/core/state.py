@@ -7,7 +7,7 @@ import msgspec
 
 from treadle.context.left_out import Ran
 from treadle.protocol.base import Record, Tagged
-from treadle.protocol.events import Limits, Prompt, Source, Terms
+from treadle.protocol.events import Limits, Pin, Prompt, Source, Terms
 from treadle.protocol.messages import Enclosure, Text
 from treadle.protocol.models import ModelChoice, ReplyStop, Spent, ToolProtocol
 from treadle.protocol.notifications import CallStatus, Phase, TurnStop
@@ -54,10 +54,18 @@ class Retrying(Tagged, frozen=True, kw_only=True, tag="retrying"):
 
 
 class Compacting(Tagged, frozen=True, kw_only=True, tag="compacting"):
-    """Older messages leave the prompt; `attempt` is that of the request which was too long, 0 if none was sent."""
+    """Older messages leave the prompt; `attempt` is that of the request which was too long, 0 if none was sent.
+
+    `wanted`: the user asked for it, with this `focus` for the summary. `written`: the model wrote `summary`, or could
+    not.
+    """
 
     step: int
     attempt: int
+    wanted: bool = False
+    focus: str = ""
+    written: bool = False
+    summary: str = ""
 
 
 class AwaitingBudget(Tagged, frozen=True, kw_only=True, tag="awaiting_budget"):
@@ -181,11 +189,16 @@ class Checklist(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class Space(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """How often room was made for this step, which would have taken `exceeded` tokens, and what fills the window."""
+    """How often room was made for this step, which would have taken `exceeded` tokens, and what fills the window.
+
+    `wanted` is the focus of a compaction that the user asked for and that waits. `pins` never leave the prompt.
+    """
 
     compactions: int = 0
     exceeded: int = 0
     largest: str = ""
+    wanted: str | None = None
+    pins: tuple[Pin, ...] = ()
 
 
 class State(Record, frozen=True, kw_only=True, omit_defaults=False):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from treadle.engine.core import checklist, guards, texts
+from treadle.engine.core import checklist, guards, room, texts
 from treadle.engine.core.calls import schedule
 from treadle.engine.core.effects import Assemble, Cancel, Effect, Notify, Respond, StartTimer, timer_work, turn_timer
 from treadle.engine.core.state import (
@@ -52,7 +52,10 @@ def settle(state: State) -> Transition:
     if state.turn is not None:
         state, more = _go_on(state)
         effects += more
-    if state.turn is None and state.queue:
+    if state.turn is None and state.space.wanted is not None and isinstance(state.activity, Idle):
+        state, more = room.begin_wanted(state)
+        effects += more
+    if state.turn is None and state.queue and isinstance(state.activity, Idle):
         state, more = _start_turn(state)
         effects += more
     return state, effects
@@ -238,7 +241,10 @@ def begin_step(state: State) -> Transition:
     )
     if left is not None and left == min(_FEW_STEPS, state.limits.max_steps or left):
         state = with_note(state, texts.steps_left(left))
-    return state, [*effects, Assemble(step=step)]
+    if state.space.wanted is None:
+        return state, [*effects, Assemble(step=step)]
+    state, more = room.begin_wanted(state)
+    return state, effects + more
 
 
 def _steps_left(state: State) -> int | None:

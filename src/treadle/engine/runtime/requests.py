@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-import msgspec
-
 from treadle.context.focus import with_progress
 from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import LEAST_BYTES_PER_TOKEN, Transcript
@@ -91,11 +89,6 @@ def offer_now(ports: Ports, state: State, tools: Tools) -> OfferChanged:
 def same_offer(one: OfferChanged, other: OfferChanged) -> bool:
     """Whether two offers are the same to the model."""
     return (one.system, one.tools) == (other.system, other.tools)
-
-
-def offer_bytes(offer: OfferChanged) -> int:
-    """Count the bytes of the system prompt, and of the tools where they are no part of it."""
-    return len(joined(offer.system).encode()) + (len(msgspec.json.encode(offer.tools)) if offer.tools else 0)
 
 
 def known_tools(ports: Ports) -> Tools:
