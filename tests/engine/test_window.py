@@ -20,8 +20,8 @@ from treadle.engine.runtime.requests import build_request, cost, terms_of
 from treadle.engine.runtime.window import (
     bytes_of,
     in_force,
+    largest_conversation,
     most_of_one_result,
-    most_room,
     next_message,
     reply_limit,
     room_beside_reply,
@@ -84,7 +84,7 @@ def fit(world: World, spec: ModelSpec = SMALL) -> None:
     """Seal the step's message, with room made as often as it takes."""
     step = world.state.step
     for _ in range(5):
-        window = most_room(spec) if world.state.space.compactions else room_beside_reply(spec)
+        window = largest_conversation(spec) if world.state.space.compactions else room_beside_reply(spec)
         assert window is not None
         if tokens(world) <= window:
             break
@@ -241,7 +241,7 @@ def test_room_is_kept_for_the_reply(
     window: int | None, output: int | None, usual: int | None, most: int | None
 ) -> None:
     spec = ModelSpec(provider="p", name="m", context_window=window, max_output=output)
-    assert (room_beside_reply(spec), most_room(spec)) == (usual, most)
+    assert (room_beside_reply(spec), largest_conversation(spec)) == (usual, most)
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def _ends(before: Iterable[str], new: Iterable[str], most: int) -> tuple[str, ..
     return every if len(every) <= most else (*every[: most // 2], *every[most // 2 - most :])
 
 
-def summary(known: Known, written: str = "", most: int | None = None) -> str:
+def left_out_summary(known: Known, written: str = "", most: int | None = None) -> str:
     """Say what is known of the messages that left: what the model wrote about them, and what the log says.
 
     `most` bounds its characters; what the user pinned is in it whole, whatever it takes.

@@ -1,7 +1,7 @@
 """The model's side: context, request, reply, failure, retry, overflow."""
 
 from treadle.engine.core import checklist, room, texts
-from treadle.engine.core.budgets import Ask, Send, Stop, bill, room_for
+from treadle.engine.core.budgets import Ask, Send, Stop, bill, check_budgets
 from treadle.engine.core.effects import CallModel, Effect, Notify, StartTimer
 from treadle.engine.core.interruptions import drop_unfinished_reply
 from treadle.engine.core.state import (
@@ -40,14 +40,14 @@ _LONGEST_WAIT = 10.0
 
 def context_ready(state: State, data: ContextReady) -> Transition:
     """The user message is sealed: send the request."""
-    state = replace(checklist.told(state), calls=(), unread=(), delivering=(), notes=())
+    state = replace(checklist.mark_read(state), calls=(), unread=(), delivering=(), notes=())
     state = replace(state, money=replace(state.money, terms=data.terms))
     return send(state, data.step, attempt=1)
 
 
 def send(state: State, step: int, attempt: int, failures: int = 0) -> Transition:
     """Send the request if what it can cost at worst fits into the budgets; else ask, or end the turn resumably."""
-    fits = Send(None, Spent()) if state.money.terms is None else room_for(state, state.money.terms)
+    fits = Send(None, Spent()) if state.money.terms is None else check_budgets(state, state.money.terms)
     match fits:
         case Send(reply_tokens=reply_tokens):
             activity = AwaitingReply(step=step, attempt=attempt, failures=failures)
@@ -73,7 +73,7 @@ def budget_answered(state: State, held: AwaitingBudget, data: Answer) -> Transit
 
 def reply_finished(state: State, data: ReplyFinished) -> Transition:
     """The reply counts from here on."""
-    state = bill(state, data.usage, data.cost, told=data.usage.context_tokens > 0)
+    state = bill(state, data.usage, data.cost, known=data.usage.context_tokens > 0)
     assert state.turn is not None  # noqa: S101 - a reply belongs to a turn
     text = text_of(data.message.content)
     turn = replace(state.turn, text=text) if text.strip() else state.turn
@@ -103,8 +103,8 @@ def reply_failed(state: State, data: ReplyFailed) -> Transition:
         )
         state, more = room.begin(state, data.step, attempt=data.attempt)
         return state, effects + more
-    if state.model.fallback is not None and _should_stand_in(state, error, failures):
-        state, more = _stand_in(state, state.model.fallback, error)
+    if state.model.fallback is not None and _should_fall_back(state, error, failures):
+        state, more = _use_fallback(state, state.model.fallback, error)
         state, sent = send(state, data.step, data.attempt + 1)
         return state, [*effects, *more, *sent]
     if error.kind is ErrorKind.EMPTY_REPLY and failures > _EMPTY_RETRIES:
@@ -118,7 +118,7 @@ def reply_failed(state: State, data: ReplyFailed) -> Transition:
     return state, effects + more
 
 
-def _should_stand_in(state: State, error: ModelError, failures: int) -> bool:
+def _should_fall_back(state: State, error: ModelError, failures: int) -> bool:
     """Whether the chosen model's provider is to be left alone for the rest of the turn."""
     if state.model.replaced is not None:
         return False
@@ -127,23 +127,23 @@ def _should_stand_in(state: State, error: ModelError, failures: int) -> bool:
     return error.retryable and (failures >= _BEFORE_FALLBACK or (error.retry_after or 0.0) > _LONGEST_WAIT)
 
 
-def _stand_in(state: State, fallback: ModelChoice, error: ModelError) -> Transition:
+def _use_fallback(state: State, fallback: ModelChoice, error: ModelError) -> Transition:
     chosen = state.choice
-    told = ModelChanged(
+    notice = ModelChanged(
         model=fallback.model, why=f"{chosen.model} keeps failing ({error.message}); {fallback.model} takes over"
     )
     state = with_model(state, fallback)
-    return replace(state, model=replace(state.model, replaced=chosen)), [Notify(notification=told)]
+    return replace(state, model=replace(state.model, replaced=chosen)), [Notify(notification=notice)]
 
 
 def _retry(state: State, data: ReplyFailed, failures: int, effects: list[Effect]) -> Transition:
     seconds = _delay(failures, data.error.retry_after, data.jitter)
     timer = f"retry-{data.step}-{data.attempt}"
     activity = Retrying(step=data.step, attempt=data.attempt + 1, failures=failures, timer=timer)
-    told = RetryScheduled(attempt=failures, seconds=seconds, error=data.error, most=state.limits.max_retries)
+    notice = RetryScheduled(attempt=failures, seconds=seconds, error=data.error, most=state.limits.max_retries)
     return replace(state, activity=activity), [
         *effects,
-        Notify(notification=told),
+        Notify(notification=notice),
         StartTimer(timer=timer, seconds=seconds),
     ]
 

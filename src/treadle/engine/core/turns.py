@@ -11,7 +11,7 @@ from treadle.engine.core.state import (
     Guard,
     Idle,
     State,
-    Turn,
+    TurnState,
     Waiting,
     guarded,
     replace,
@@ -167,7 +167,7 @@ def guided(state: State, text: str, enclosed: Sequence[Enclosure] = ()) -> Trans
 
 def _start_turn(state: State) -> Transition:
     first = state.queue[0]
-    turn = Turn(number=state.turns + 1, sources=(first.source,))
+    turn = TurnState(number=state.turns + 1, sources=(first.source,))
     state = replace(state, turn=turn, turns=turn.number, guard=Guard())
     state, effects = deliver(state, (first,))
     state, more = begin_step(state)
@@ -195,7 +195,7 @@ def deliver(state: State, taken: tuple[Waiting, ...]) -> Transition:
         turn=replace(state.turn, sources=sources),
         delivering=(*state.delivering, *(waiting.prompt for waiting in taken)),
     )
-    told: list[Effect] = [
+    notices: list[Effect] = [
         Notify(
             notification=PromptDelivered(
                 prompt_id=waiting.prompt.id,
@@ -205,7 +205,7 @@ def deliver(state: State, taken: tuple[Waiting, ...]) -> Transition:
         )
         for waiting in taken
     ]
-    return state, [*told, queue_changed(state)]
+    return state, [*notices, queue_changed(state)]
 
 
 def queue_changed(state: State) -> Notify:
@@ -230,7 +230,7 @@ def begin_step(state: State) -> Transition:
     assert state.turn is not None  # noqa: S101
     step = state.step + 1
     state = replace(
-        checklist.begin_step(state),
+        checklist.count_step(state),
         step=step,
         reply=None,
         hint="",

@@ -5,16 +5,24 @@ from typing import Protocol
 
 from treadle.context.reader import TranscriptReader, offer_size
 from treadle.context.sizes import size
-from treadle.engine.core.budgets import Send, bounded, room_for
+from treadle.engine.core.budgets import Send, bounded, check_budgets
 from treadle.engine.core.effects import MakeRoom
 from treadle.engine.core.state import State, replace
 from treadle.engine.ports import Ports
-from treadle.engine.runtime.requests import Tools, build_request, cost, known_tools, offer_now, situation_of, terms_of
+from treadle.engine.runtime.requests import (
+    OfferedTools,
+    build_request,
+    cost,
+    known_tools,
+    offer_now,
+    situation_of,
+    terms_of,
+)
 from treadle.engine.runtime.window import (
     bytes_of,
     compact_at,
     in_force,
-    most_room,
+    largest_conversation,
     next_message,
     shorten_environment,
 )
@@ -74,8 +82,8 @@ class Assembler:
         self._ports = ports
         self._session = session
         self._specs: tuple[ToolSpec, ...] = ()
-        self._known: Tools = {}
-        self._offered: dict[tuple[str, ...], Tools] = {}
+        self._known: OfferedTools = {}
+        self._offered: dict[tuple[str, ...], OfferedTools] = {}
         self._told: Situation | None = None
 
     @property
@@ -114,7 +122,7 @@ class Assembler:
         request = build_request(ports, state, session.reader)
         request = ask_for_summary(request, pending.content, effect.focus, self.spec)
         terms = await self._terms(sum(map(size, request.messages[-1:])))
-        if terms is not None and not isinstance(room_for(state, terms), Send):
+        if terms is not None and not isinstance(check_budgets(state, terms), Send):
             return SummaryWritten(step=effect.step, error="the budget does not allow it")
         written = await written_summary(ports.provider(state.choice.model), request, effect.step)
         priced = cost(ports.model(state.choice.model), written.usage) if written.usage.context_tokens else 0.0
@@ -146,7 +154,7 @@ class Assembler:
 
     def _exceeded(self, state: State, spec: ModelSpec, tokens: int) -> int | None:
         """Give the bound that so many tokens are beyond; None where they fit, or where room would win too little."""
-        most = most_room(spec)
+        most = largest_conversation(spec)
         if most is None or tokens > most:
             return most
         bound = compact_at(spec, self._ports.compaction)
@@ -173,20 +181,20 @@ class Assembler:
         if not bounded(state.limits):
             return None
         terms = terms_of(self._ports, state, self._session.reader.transcript, new)
-        room = room_for(state, terms)
+        room = check_budgets(state, terms)
         if state.limits.day == Budget() or not isinstance(room, Send):
             return terms
-        return replace(terms, day=await self._ports.purse.reserve(room.worst))
+        return replace(terms, day=await self._ports.day_budget.reserve(room.worst))
 
     def _left_out(self) -> Mapping[str, str]:
         return self._ports.left_out(self._session.state.choice.model, situation_of(self._session.state))
 
     @property
-    def known(self) -> Tools:
+    def known(self) -> OfferedTools:
         """Every tool of the session."""
         return self._known
 
-    def tools(self) -> Tools:
+    def tools(self) -> OfferedTools:
         """Give the tools that the model is told of; the same names are the same object, whose wire bytes are kept."""
         specs = tuple(tool.spec for tool in self._ports.tools.values())
         if specs != self._specs:

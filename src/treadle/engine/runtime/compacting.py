@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from treadle.context.compaction import CompactionSettings, CompactionStrategy
-from treadle.context.left_out import Known, summary
+from treadle.context.left_out import Known, left_out_summary
 from treadle.context.reader import TranscriptReader
 from treadle.context.shorten import fair_shares, length, shorten_result
 from treadle.context.transcript import Transcript
@@ -74,7 +74,7 @@ def carried_out(
     """Say what a plan does to the conversation; the model's summary of what leaves is `written`, if there is one."""
     words = ""
     if plan.dropped:
-        words = summary(_known(state, transcript, plan.dropped), written, share_of(spec, 6))
+        words = left_out_summary(_known(state, transcript, plan.dropped), written, share_of(spec, 6))
     before = state.space.exceeded or transcript.tokens
     gone = plan.tokens - transcript.tokens_of(len(words.encode()))
     return Compacted(

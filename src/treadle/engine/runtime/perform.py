@@ -173,7 +173,7 @@ class Performer:
             request=build_request(ports, state, self._session.reader),
             reader=reader,
             price=lambda usage: cost(spec, usage),
-            chance=ports.chance,
+            jitter=ports.jitter,
             redact=lambda text: ports.redactor().redact(text),
         )
         await call_model(call, self._session.post_soon, self._session.publish)

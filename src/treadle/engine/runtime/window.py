@@ -17,7 +17,7 @@ from treadle.protocol.messages import ResultContent
 from treadle.protocol.models import ModelSpec
 from treadle.protocol.sealed import SealedResult
 
-_ROOM_FOR_REPLY = 8_192
+_REPLY_TOKENS = 8_192
 _LEAST_REPLY = 1_024
 _RESERVED = {64_000: 27_000, 128_000: 30_000, 200_000: 40_000}
 _LARGEST_RESERVED = 40_000
@@ -40,7 +40,7 @@ def room_beside_reply(spec: ModelSpec) -> int | None:
     """Say how many tokens of conversation fit beside a reply of usual length; None where the window is unknown."""
     if spec.context_window is None:
         return None
-    reply = min(spec.max_output or _ROOM_FOR_REPLY, spec.context_window // 4)
+    reply = min(spec.max_output or _REPLY_TOKENS, spec.context_window // 4)
     return spec.context_window - reply
 
 
@@ -59,7 +59,7 @@ def compact_at(spec: ModelSpec, settings: CompactionSettings) -> int | None:
     return min(most, wanted)
 
 
-def most_room(spec: ModelSpec) -> int | None:
+def largest_conversation(spec: ModelSpec) -> int | None:
     """Say how many tokens fit when the reply gets the least that is of use; None where the window is unknown."""
     if spec.context_window is None:
         return None
