@@ -10,12 +10,12 @@ import pytest
 
 from tests.fakes.engine import SPEC, STARTED, USAGE, FakeTool, calls, ports
 from treadle.app.session import remote
-from treadle.app.session.remote import Line
+from treadle.app.session.remote import SessionConnection
 from treadle.app.session.sharing import Shared, share
-from treadle.app.session.wire import Address, tidy
+from treadle.app.session.wire import Address, remove_stale_sockets
 from treadle.engine.runtime.feeds import Feed
 from treadle.engine.runtime.session import Session
-from treadle.protocol.attach import Cursor, Post, Refused, SessionStatus, Taken, Told
+from treadle.protocol.attach import FeedCursor, Post, Refused, SessionStatus, Taken, Told
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import Answer, Prompt, SetPresence
 from treadle.protocol.messages import Text
@@ -130,7 +130,7 @@ class Client:
         self._posted: dict[int, str] = {}
         self._chance = chance
         self._option = option
-        self._cursor: Cursor | None = None
+        self._cursor: FeedCursor | None = None
         self.ended = False
         self.attached = False
 
@@ -139,10 +139,10 @@ class Client:
             await self._attached()
 
     async def _attached(self) -> None:
-        line = Line("s")
+        line = SessionConnection("s")
         attached = await line.open(self._cursor)
         assert (attached.snapshot is None) is (self._cursor is not None), "what was missed is remembered"
-        self._cursor = Cursor(run=attached.run, number=attached.number)
+        self._cursor = FeedCursor(run=attached.run, number=attached.number)
         self.attached = True
         for question in attached.status.questions:
             await self._answer(line, question.id)
@@ -151,7 +151,7 @@ class Client:
             match message:
                 case Told(number=number, told=told):
                     assert number > self._cursor.number
-                    self._cursor = Cursor(run=attached.run, number=number)
+                    self._cursor = FeedCursor(run=attached.run, number=number)
                     self.heard.append(told)
                     if isinstance(told, QuestionAsked):
                         await self._answer(line, told.question.id)
@@ -164,7 +164,7 @@ class Client:
                     break
         await line.close()
 
-    async def _answer(self, line: Line, question_id: str) -> None:
+    async def _answer(self, line: SessionConnection, question_id: str) -> None:
         if self.answers.get(question_id) is not None:
             return
         number = len(self._posted) + 1
@@ -213,7 +213,7 @@ async def test_a_surface_that_comes_late_is_given_what_is_under_way(
         feed = session.follow()
         await session.post(Prompt(id="p", content=(Text(text="go"),)))
         question = await anext(told.question async for told in feed if isinstance(told, QuestionAsked))
-        line = Line("s")
+        line = SessionConnection("s")
         attached = await line.open()
         await line.close()
         assert attached.snapshot is not None
@@ -228,7 +228,7 @@ async def test_who_has_not_the_key_is_not_let_in(tmp_path: Path, monkeypatch: py
         assert (live.stat().st_mode & 0o777, (live / "s.sock").stat().st_mode & 0o777) == (0o700, 0o600)
         assert (live / "s.key").stat().st_mode & 0o777 == 0o600
         (live / "s.key").write_text("0" * 64)
-        line = Line("s")
+        line = SessionConnection("s")
         with pytest.raises(SessionError) as raised:
             await line.open()
         await line.close()
@@ -243,7 +243,7 @@ async def test_who_has_not_the_key_is_not_let_in(tmp_path: Path, monkeypatch: py
             await writer.wait_closed()
         assert session.state.turn is None
     with pytest.raises(SessionError) as raised:
-        await Line("s").open()
+        await SessionConnection("s").open()
     assert raised.value.code == "session-not-live"
     assert not (live / "s.sock").exists()
 
@@ -268,7 +268,7 @@ async def test_what_killed_processes_left_is_taken_away(tmp_path: Path, monkeypa
         live = tmp_path / "home" / "live"
         for name in ("gone.sock", "gone.key"):
             (live / name).touch()
-        tidy({"s", "t"})
+        remove_stale_sockets({"s", "t"})
         assert sorted(file.name for file in live.iterdir()) == ["s.key", "s.sock"]
 
 
@@ -281,7 +281,7 @@ async def test_a_session_that_is_suspended_is_named_and_not_waited_for(
     listening.listen()
     try:
         with pytest.raises(SessionError) as raised:
-            await Line("s").open()
+            await SessionConnection("s").open()
     finally:
         listening.close()
     assert raised.value.code == "session-silent"

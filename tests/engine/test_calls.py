@@ -7,7 +7,7 @@ from tests.engine.world import check_messages
 from treadle.engine.core.effects import Notify, Remember, RunTool
 from treadle.engine.core.state import phase, replace, standing
 from treadle.engine.core.texts import RIGHT_REFUSED
-from treadle.engine.runtime.reader import Piece, ReplyReader
+from treadle.engine.runtime.reader import ReplyPiece, ReplyReader
 from treadle.engine.runtime.requests import cost
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
@@ -218,7 +218,7 @@ def test_a_search_of_the_provider_taints_the_turn_too() -> None:
 
 def test_a_search_taints_the_calls_behind_it_before_the_reply_is_whole() -> None:
     reader = ReplyReader({}, ToolProtocol.NATIVE, step=1, attempt=1)
-    pieces: list[Piece] = [StreamCallStart(index=0, name="a"), StreamCallDone(index=0)]
+    pieces: list[ReplyPiece] = [StreamCallStart(index=0, name="a"), StreamCallDone(index=0)]
     pieces += [StreamThinking(text="Searched the web: x"), StreamThinkingDone(searched=True)]
     pieces += [StreamCallStart(index=1, name="b"), StreamCallDone(index=1)]
     found = [one for piece in pieces for one in reader.feed(piece) if isinstance(one, CallProposed)]

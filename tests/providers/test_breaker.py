@@ -9,7 +9,7 @@ from tests.providers.support import collect, failure_of, fixed_server, provider_
 
 from treadle.protocol.models import ErrorKind, ModelError, ReplyStop, StreamEvent, StreamFailure, StreamStop, StreamText
 from treadle.protocol.usage import Usage
-from treadle.providers.breaker import FAILURES, PAUSE, PROBE_WAIT, WINDOW, Circuits, GuardedProvider
+from treadle.providers.breaker import FAILURE_WINDOW, FAILURES, PAUSE, PROBE_WAIT, Circuits, GuardedProvider
 from treadle.providers.scripted.provider import ScriptedProvider
 from treadle.providers.scripted.script import Refuse, SayText, Script, Turn, Wait
 from treadle.providers.scripted.server import ScriptedServer
@@ -71,7 +71,7 @@ def test_failures_far_apart_do_not_count_together() -> None:
     circuits = Circuits(clock)
     for _ in range(3 * FAILURES):
         fail(circuits, 1)
-        clock.now += WINDOW / 2
+        clock.now += FAILURE_WINDOW / 2
     assert circuits.ask(PLACE) is None
 
 
@@ -87,7 +87,10 @@ def test_an_interrupted_probe_lets_another_one_through() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(
-    st.lists(st.sampled_from([STOP, DOWN, None, failure(ErrorKind.RATE_LIMIT), "ask", 1.0, PAUSE, WINDOW]), max_size=60)
+    st.lists(
+        st.sampled_from([STOP, DOWN, None, failure(ErrorKind.RATE_LIMIT), "ask", 1.0, PAUSE, FAILURE_WINDOW]),
+        max_size=60,
+    )
 )
 def test_however_calls_overlap_it_never_stays_shut(steps: list[StreamEvent | str | float | None]) -> None:
     clock = Clock()

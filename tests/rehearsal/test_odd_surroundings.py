@@ -25,7 +25,7 @@ from treadle.protocol.usage import Usage
 from treadle.providers.scripted.anthropic_format import AnthropicFormat
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.script import Script
-from treadle.providers.scripted.server import FORMATS, ScriptedServer
+from treadle.providers.scripted.server import WIRE_FORMATS, ScriptedServer
 
 SEED = 1
 PATIENCE = 60.0
@@ -164,7 +164,7 @@ async def test_a_call_of_a_stream_that_was_started_over_does_not_run(tmp_path: P
 
 def garbage(wire: str, chance: Random) -> tuple[str, bytes]:
     """A content type and a body that no client expects."""
-    form = dict(zip(WIRE_APIS, (form for _, form in FORMATS), strict=True))[wire]
+    form = dict(zip(WIRE_APIS, (form for _, form in WIRE_FORMATS), strict=True))[wire]
     writer = form.writer({"model": "m"}, Performance(number=0, usage=Usage(), steps=()))
     begin = writer.begin()
     events = b"".join(b"data: %s\n\n" % json.dumps(odd_value(chance, 3)).encode() for _ in range(20))

@@ -9,7 +9,7 @@ from tests.rehearsal import project
 from tests.rehearsal.model import Moves, UnexpectedError, call, know, need, reply, run
 from treadle.protocol.models import ErrorKind
 from treadle.providers.scripted.script import BreakOff, Cut, MakeCall, Refuse, SayThinking, Wait
-from treadle.providers.scripted.seen import Seen
+from treadle.providers.scripted.seen import SeenRequest
 
 EDITS = 8
 POLLS = 7
@@ -159,7 +159,7 @@ def poll(job: Job) -> Moves:
     need(seen, "ready")
 
 
-def _number(seen: Seen) -> int:
+def _number(seen: SeenRequest) -> int:
     """Find the number of a command in the background, which the result names first."""
     found = re.findall(r"[Cc]ommand (\d+)", seen.last_result)
     if not found:

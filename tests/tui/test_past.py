@@ -15,7 +15,7 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.permissions import Mode
 from treadle.protocol.usage import Usage
-from treadle.tui.items import Notice, Prose, Said, TurnDone
+from treadle.tui.items import NoticeItem, Prose, Said, TurnDone
 from treadle.tui.past import first_view
 from treadle.tui.view import Spending, View
 
@@ -66,7 +66,7 @@ def test_what_was_told_while_the_session_was_taken_up_is_shown_whole() -> None:
         View(roots=("/ws",)), [told for number in range(10) for told in turn(number)], opening, STATUS
     )
     assert items[-4:] == (
-        Notice("Model: p/m (the other is gone)"),
+        NoticeItem("Model: p/m (the other is gone)"),
         Said("prompt 2"),
         Prose("answer 2"),
         TurnDone(OUTCOME),
@@ -76,6 +76,6 @@ def test_what_was_told_while_the_session_was_taken_up_is_shown_whole() -> None:
 
 def test_only_the_end_of_a_long_story_is_shown() -> None:
     _, items = first_view(View(roots=("/ws",)), [told for number in range(10) for told in turn(number)], (), STATUS)
-    assert items[0] == Notice("… 18 earlier items of this session …")
+    assert items[0] == NoticeItem("… 18 earlier items of this session …")
     assert items[1] == Said("prompt 6")
     assert len(items) == 13

@@ -50,7 +50,7 @@ def four_lines(what: str, why: str, fix: str) -> str:
     return "\n".join(lines)
 
 
-def describe(error: TreadleError) -> str:
+def describe_error(error: TreadleError) -> str:
     """Format an error of Treadle, with the code that `treadle explain` takes."""
     return four_lines(f"{error.what} [{error.code}]", error.why, error.fix)
 
@@ -107,7 +107,7 @@ def resume_line(session_id: str) -> str:
     return f"Go on with: treadle --resume {session_id}"
 
 
-def tell(notice: str) -> None:
+def print_notice(notice: str) -> None:
     """Say something that a person should know but that stops nothing."""
     sys.stderr.write(f"treadle: {notice}\n")
     write_log(notice)

@@ -57,7 +57,7 @@ def remember_run(runs: Sequence[Ran], new: Ran) -> tuple[Ran, ...]:
     return tuple(kept) if check is None or check in kept else (check, *kept)
 
 
-def summary(known: Known) -> str:
+def left_out_summary(known: Known) -> str:
     """Say what is known of the messages that left."""
     return "\n".join(["[Earlier messages were left out to make room. This is known about them:", *_parts(known)]) + "]"
 

@@ -10,7 +10,7 @@ from rapidfuzz import fuzz, process
 from treadle.editing.keys import MAX_PLACES, TextViews, likeness
 from treadle.editing.locate import complete_blanks
 from treadle.editing.regions import Alignment
-from treadle.editing.results import Block, Tier
+from treadle.editing.results import EditBlock, Tier
 
 # Bounds on the work: a line seen more often tells nothing, and only the best windows are aligned.
 _MOST_WINDOWS = 4
@@ -26,7 +26,7 @@ _LEAD = 0.15
 _NEAR = 0.4
 
 
-def find_similar(block: Block, views: TextViews) -> list[Alignment]:
+def find_similar(block: EditBlock, views: TextViews) -> list[Alignment]:
     """The places that resemble SEARCH enough; more than one when no single one stands out."""
     keys = [line.strip() for line in block.search]
     if len(keys) > _MOST_SEARCH_LINES:

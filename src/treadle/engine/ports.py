@@ -84,7 +84,7 @@ class RedactedOutput(Protocol):
         ...
 
 
-class Redactor(Protocol):
+class TextRedactor(Protocol):
     """Hides secrets before anything is logged, shown or sent."""
 
     def redact(self, text: str) -> str:
@@ -175,7 +175,7 @@ class Ports(Struct, frozen=True, kw_only=True):
     log: EventLog
     environment: Environment
     judge: Judge
-    redactor: Callable[[], Redactor]
+    redactor: Callable[[], TextRedactor]
     tools: Mapping[str, Tool]
     left_out: Callable[[str, Situation], Mapping[str, str]]
     provider: Callable[[str], Provider]

@@ -9,7 +9,7 @@ from treadle.protocol.notifications import CallChanged, Notification, Phase, Que
 from treadle.protocol.permissions import Allowance, Mode, Question
 
 
-class Cursor(Record, frozen=True, kw_only=True):
+class FeedCursor(Record, frozen=True, kw_only=True):
     """How far a surface has listened: the number of a notification. `run` names the program that numbered it."""
 
     run: str
@@ -58,7 +58,7 @@ class Attach(Tagged, frozen=True, kw_only=True, tag="attach"):
 
     key: str
     version: int
-    cursor: Cursor | None = None
+    cursor: FeedCursor | None = None
 
 
 class Post(Tagged, frozen=True, kw_only=True, tag="post"):

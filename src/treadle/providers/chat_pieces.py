@@ -46,7 +46,7 @@ class TextPiece(msgspec.Struct):
     thinking: "str | list[TextPiece] | None" = None
 
 
-class Delta(msgspec.Struct):
+class ChatDelta(msgspec.Struct):
     """The next piece of a reply, with the fields of all dialects."""
 
     role: str | None = None
@@ -66,7 +66,7 @@ class Delta(msgspec.Struct):
         return self.tool_calls or old
 
 
-def texts_of(delta: Delta) -> Iterator[tuple[str, bool]]:
+def texts_of(delta: ChatDelta) -> Iterator[tuple[str, bool]]:
     """The non-empty texts of a delta, each with whether it is thinking."""
     content = delta.content or delta.refusal or ()
     for piece in [TextPiece(text=content)] if isinstance(content, str) else content:
@@ -87,7 +87,7 @@ class ReasoningReader:
         self._details: list[dict[str, Any]] = []
         self._open = False
 
-    def read(self, delta: Delta) -> Iterator[StreamEvent]:
+    def read(self, delta: ChatDelta) -> Iterator[StreamEvent]:
         """Take what a delta has of reasoning."""
         if delta.reasoning_details:
             self._open = True

@@ -16,10 +16,10 @@ from treadle.protocol.patterns import regex
 from treadle.providers.provider_rows import ProviderRow, Wire
 from treadle.providers.wire import own_data
 
-MOST = 5
+MOST_SEARCHES = 5
 """How many searches a request may make where the API lets us say so."""
 
-ANTHROPIC_TOOL = {"type": "web_search_20250305", "name": "web_search", "max_uses": MOST}
+ANTHROPIC_TOOL = {"type": "web_search_20250305", "name": "web_search", "max_uses": MOST_SEARCHES}
 RESPONSES_TOOL = {"type": "web_search"}
 GEMINI_TOOL: dict[str, Any] = {"googleSearch": {}}
 BLOCKS = frozenset({"server_tool_use", "web_search_tool_result"})
@@ -40,7 +40,9 @@ def searches_of(row: ProviderRow, model: str) -> Searches | None:
         return None
     if row.wire is Wire.OPENAI_CHAT and not row.quirks.search_tool:
         return None
-    return Searches(price=row.search_price, most=MOST if row.wire in _BOUNDED and row.quirks.search_bound else None)
+    return Searches(
+        price=row.search_price, most=MOST_SEARCHES if row.wire in _BOUNDED and row.quirks.search_bound else None
+    )
 
 
 def gemini_searches(model: str) -> bool:
@@ -112,7 +114,7 @@ def read_call(item: dict[str, Any], wire: WireData) -> Iterator[StreamEvent]:
     yield StreamThinkingDone(wire=wire, searched=True)
 
 
-class Found(Struct):
+class ReportedSearches(Struct):
     """What a reply that is told of its searches by the way says of them, gathered until they can be told."""
 
     queries: list[str] = field(default_factory=list)

@@ -16,7 +16,7 @@ from treadle.providers.sse import SseEvent
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
-EFFORTS = ((4096, "low"), (16384, "medium"))
+_EFFORTS = ((4096, "low"), (16384, "medium"))
 """Up to how many tokens of thinking which effort is asked for; above it is high."""
 
 _encoder = msgspec.json.Encoder()
@@ -57,13 +57,13 @@ class ReplyPausedError(Exception):
     `go_on` makes that call of the first one; `reader` reads what comes, with what was read before in mind.
     """
 
-    def __init__(self, reader: "ReplyReader", go_on: Callable[[HttpCall], HttpCall]) -> None:
+    def __init__(self, reader: "WireReader", go_on: Callable[[HttpCall], HttpCall]) -> None:
         super().__init__()
         self.reader = reader
         self.go_on = go_on
 
 
-class ReplyReader(Protocol):
+class WireReader(Protocol):
     """Turns the events of one reply into the neutral stream."""
 
     @property
@@ -98,7 +98,7 @@ class WireApi(Protocol):
         """Write the request."""
         ...
 
-    def reader(self) -> ReplyReader:
+    def reader(self) -> WireReader:
         """Begin to read a reply."""
         ...
 
@@ -146,18 +146,18 @@ def dump(value: object) -> bytes:
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:
-        return _encoder.encode(whole(value))
+        return _encoder.encode(join_surrogates(value))
 
 
-def whole(value: Any) -> Any:
+def join_surrogates(value: Any) -> Any:
     """Join the halves of characters in all texts of a value; a half alone becomes a replacement character."""
     match value:
         case str():
             return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case dict():
-            return {whole(key): whole(item) for key, item in value.items()}
+            return {join_surrogates(key): join_surrogates(item) for key, item in value.items()}
         case list() | tuple():
-            return [whole(item) for item in value]
+            return [join_surrogates(item) for item in value]
         case _:
             return value
 
@@ -174,10 +174,10 @@ def own_data(wire: WireData | None, source: str) -> dict[str, Any] | None:
 
 def effort(budget: int) -> str:
     """The name of a reasoning effort for a budget in tokens, for APIs that take no number."""
-    return next((name for most, name in EFFORTS if budget <= most), "high")
+    return next((name for most, name in _EFFORTS if budget <= most), "high")
 
 
-def newer(new: S | None, known: S) -> S:
+def update_usage(new: S | None, known: S) -> S:
     """Figures of usage: those that are given later are totals and count; those left out then stay."""
     if new is None:
         return known
@@ -209,6 +209,6 @@ def own_number(index: int, used: set[int]) -> int:
     return number
 
 
-def count(value: int | None) -> int:
+def token_count(value: int | None) -> int:
     """A number of tokens as a provider gave it; missing and negative ones count as none."""
     return max(0, value or 0)

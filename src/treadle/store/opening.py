@@ -31,11 +31,11 @@ class Mended(Struct, frozen=True, kw_only=True):
     shortened: tuple[str, ...]
 
 
-Notice = Callable[[str], None]
+NoticeSink = Callable[[str], None]
 """Takes what a person should know before it is done."""
 
 
-def open_database(path: Path, notice: Notice) -> tuple[sqlite3.Connection, Mended | None]:
+def open_database(path: Path, notice: NoticeSink) -> tuple[sqlite3.Connection, Mended | None]:
     """Open or make the database, mended if it has to be; `notice` takes what takes long. Raises `StoreError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -109,10 +109,10 @@ def _mend(path: Path) -> Mended | None:
             _side(path, "-wal").rename(_side(aside, "-wal"))
         path.rename(aside)
         suspicion(path).unlink(missing_ok=True)
-        from treadle.store.recovery import recover
+        from treadle.store.recovery import recover_database
 
         with closing(_connect(path, no_notice, alone=True)) as fresh:
-            recovered = recover(aside, fresh)
+            recovered = recover_database(aside, fresh)
         return Mended(why=why, aside=aside, whole=recovered.whole, shortened=recovered.shortened)
 
 
@@ -126,7 +126,7 @@ def _try_to_connect(path: Path) -> str:
     return ""
 
 
-def _connect(path: Path, notice: Notice, *, alone: bool = False) -> sqlite3.Connection:
+def _connect(path: Path, notice: NoticeSink, *, alone: bool = False) -> sqlite3.Connection:
     """Connect to the database; only one process converts an old one, `alone` or after waiting for the others."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
     try:

@@ -17,7 +17,7 @@ def day_of(at: int) -> str:
     return datetime.fromtimestamp(at / 1000, UTC).date().isoformat()
 
 
-def count(connection: sqlite3.Connection, session_id: str, events: Iterable[Event]) -> None:
+def count_spending(connection: sqlite3.Connection, session_id: str, events: Iterable[Event]) -> None:
     """Add the model calls among these events to their days; what was reserved for them is free again."""
     calls = list(_calls(events))
     if not calls:

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import name_of, note_of, plain
+from treadle.app.presentation.words import describe_call, note_of, plain
 from treadle.protocol.events import Answer
 from treadle.protocol.notifications import CallChanged, CallStatus
 from treadle.protocol.permissions import Decision, OptionKind
@@ -52,7 +52,7 @@ def moved_on(calls: Calls, told: CallChanged, at: float | None) -> Calls:
     return tuple(now if call is known else call for call in calls)
 
 
-def printed(calls: Calls, call_id: str, text: str) -> Calls:
+def add_output(calls: Calls, call_id: str, text: str) -> Calls:
     """Add what a call printed."""
     return tuple(_printed(call, text) if call.changed.call.id == call_id else call for call in calls)
 
@@ -65,7 +65,7 @@ def _printed(call: OpenCall, text: str) -> OpenCall:
     return replace(call, output=output[-_KEPT_OUTPUT:], above=call.above + dropped.count("\n"))
 
 
-def finished(
+def finish_call(
     known: OpenCall | None, told: CallChanged, result: CallResult, *, at: float | None, allowed: Collection[str]
 ) -> CallDone:
     """Say what is left of a call that has its result; `allowed` are the ids of what is allowed for this session."""
@@ -74,7 +74,7 @@ def finished(
     shows_diff = told.preview is not None and told.preview.is_diff and not (known is not None and known.asked)
     reads = told.kind is ToolKind.READ and result.outcome is Outcome.OK
     return CallDone(
-        name=name_of(told),
+        name=describe_call(told),
         kind=told.kind,
         outcome=result.outcome,
         note=_note(told.kind, result, known),

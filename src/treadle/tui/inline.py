@@ -26,7 +26,7 @@ from treadle.tui.dialog import Key, Press
 from treadle.tui.drawn import Anchored, erase, set_up
 from treadle.tui.ending import Left, ends_on_signals
 from treadle.tui.lent import Lent
-from treadle.tui.lines import Line, ansi, fragments, line, text_of, wrap
+from treadle.tui.lines import Line, ansi, fragments, line, line_text, wrap
 from treadle.tui.look import Look
 from treadle.tui.pager import Pager
 from treadle.tui.windows import text_window
@@ -167,9 +167,9 @@ def _forget_typed(application: "Application[T]") -> None:
 def leave_line(look: Look, row: Line) -> None:
     """Print a line into the scrollback, wrapped at the width of the terminal."""
     if look.plain:
-        from treadle.tui.reader.before import say
+        from treadle.tui.reader.before import write_lines
 
-        say(text_of(row).strip())
+        write_lines(line_text(row).strip())
         return
     columns = get_app_session().output.get_size().columns
     with suppress(OSError):

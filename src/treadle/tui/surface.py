@@ -20,13 +20,13 @@ from treadle.protocol.notifications import (
     TextDelta,
     TurnEnded,
 )
-from treadle.tui.bottom import FRAMES_PER_SECOND, Around, above_rule, clock_runs, placeholder, rule, status
+from treadle.tui.bottom import FRAMES_PER_SECOND, BottomState, above_rule, clock_runs, placeholder, rule, status
 from treadle.tui.commands import MODE_TEXTS, next_mode
 from treadle.tui.dialog import Key, Press
 from treadle.tui.greeting import branch_of, greeting, kept_line
 from treadle.tui.input_line import InputLine
 from treadle.tui.intents import Entered, Face, Intent, Pasted, Picked, Pressed, Tabbed, Wish
-from treadle.tui.items import Item, Notice, Problem, Tone
+from treadle.tui.items import NoticeItem, ProblemItem, ScreenItem, Tone
 from treadle.tui.lines import Line, fragments
 from treadle.tui.lists import Lists
 from treadle.tui.look import Look
@@ -39,9 +39,9 @@ from treadle.tui.question_lines import QuestionRows, question_lines, waiting_lin
 from treadle.tui.questions import Questions
 from treadle.tui.requests import Requests
 from treadle.tui.screen import Screen
-from treadle.tui.slash import Commands
+from treadle.tui.slash import SlashCommands
 from treadle.tui.view import View, held_back, shown_before, update
-from treadle.tui.whole import Seen
+from treadle.tui.whole import RecentWork
 
 if TYPE_CHECKING:
     from treadle.tui.paint import Painter
@@ -67,11 +67,11 @@ class Surface:
         self._view, past = first_view(new_view(live), live.past, live.opening, live.status)
         self._theme = look.theme
         self._branch = branch_of(live.workspace)
-        warnings = [Notice(notice, Tone.WARNING) for notice in live.notices]
-        self._unprinted: list[Item] = [greeting(live, self._view, self._branch), *warnings, *past]
-        self._last: Item | None = None
+        warnings = [NoticeItem(notice, Tone.WARNING) for notice in live.notices]
+        self._unprinted: list[ScreenItem] = [greeting(live, self._view, self._branch), *warnings, *past]
+        self._last: ScreenItem | None = None
         self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
-        self._seen = Seen((*live.past, *live.opening))
+        self._seen = RecentWork((*live.past, *live.opening))
         self._room = (80, 24)
         self._again: tuple[Wish | None, float] = (None, 0.0)
         self._flash = ("", 0.0)
@@ -112,7 +112,7 @@ class Surface:
             failed=self._failed,
             switch=switch,
         )
-        self._commands = Commands(
+        self._commands = SlashCommands(
             live,
             screen=self.screen,
             outbox=self.outbox,
@@ -178,7 +178,7 @@ class Surface:
         mark = "⚠ " if self._view.questions else ""
         self.screen.set_title(f"{mark}Treadle: {state or self._live.workspace.name}")
 
-    def show(self, *items: Item) -> None:
+    def show(self, *items: ScreenItem) -> None:
         """Print items into the scrollback, as soon as they can be painted."""
         self._unprinted += items
         self.screen.refresh_now()
@@ -187,7 +187,7 @@ class Surface:
         """Give what is printed last: what was held back, and what the session was where it is `kept`."""
         self._unprinted += held_back(self._view)
         if self._turns and kept:
-            self._unprinted.append(Notice(kept_line(self._live, self._view, self._turns)))
+            self._unprinted.append(NoticeItem(kept_line(self._live, self._view, self._turns)))
         return self._painted(self.screen.columns)
 
     def _painted(self, columns: int) -> str:
@@ -230,9 +230,9 @@ class Surface:
             toolbar=status(self._view, around, columns, signs),
         )
 
-    def _around(self, now: float) -> Around:
+    def _around(self, now: float) -> BottomState:
         moves = self._animated and clock_runs(self._view)
-        return Around(
+        return BottomState(
             now=now,
             branch=self._branch,
             shown=self.requests.shown,
@@ -401,10 +401,10 @@ class Surface:
     def _refused(self, op: Op, refusal: RefusedError) -> None:
         if self._live.closed or isinstance(op, Interrupt | Answer | EditQueued):
             return  # it came too late: what it was about is over, and that is shown
-        self.show(Notice(f"Not possible now: {refusal.why}.", Tone.WARNING))
+        self.show(NoticeItem(f"Not possible now: {refusal.why}.", Tone.WARNING))
         if isinstance(op, Prompt) and op.content:
             refused = self.requests.draft_of(op.id, op.content)
             self.screen.put(f"{refused}\n{self.screen.text}" if self.screen.text else refused)
 
     def _failed(self, error: TreadleError) -> None:
-        self.show(Problem(error.what, error.why, error.fix))
+        self.show(ProblemItem(error.what, error.why, error.fix))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from treadle.app.presentation.escape import output_of_command, printable
-from treadle.app.presentation.words import name_of, plain
+from treadle.app.presentation.words import describe_call, plain
 from treadle.protocol.messages import Text, Thinking
 from treadle.protocol.notifications import CallChanged, CallStatus, MessageDone, Notification, PromptDelivered
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
@@ -25,7 +25,7 @@ _MOST_OUTPUT = 1_000_000
 Kept: TypeAlias = PromptDelivered | MessageDone | CallChanged
 
 
-class Seen:
+class RecentWork:
     """What was said and done last in a session."""
 
     def __init__(self, past: Iterable[Notification] = ()) -> None:
@@ -86,7 +86,7 @@ def _done_rows(told: CallChanged, width: int, signs: Signs) -> Iterator[Line]:
 
 
 def _call_rows(told: CallChanged, width: int, signs: Signs, *, sign: Line) -> Iterator[Line]:
-    name = name_of(told)
+    name = describe_call(told)
     first, _, rest = name.about.strip().partition("\n")
     yield from wrap((*sign, *line(f" {name.verb} ", ("bold", first.expandtabs(4)))), width, indent=line("  "))
     yield from text_rows(rest, width, "bold")

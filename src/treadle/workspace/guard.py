@@ -25,7 +25,7 @@ from collections.abc import Callable
 if __name__ == "__main__":
     sys.path.append(__file__.removesuffix("/treadle/workspace/guard.py"))
 
-from treadle.workspace.meter import Lid, Meter, descendants, name_of
+from treadle.workspace.meter import Lid, Meter, descendants, process_name
 
 TYPE_CHECKING = False  # as `typing` has it, which takes longer to load than all the rest
 if TYPE_CHECKING:
@@ -127,12 +127,12 @@ class _Guard:
         for pid in descendants(os.getpid()) or [-self.shell]:
             if pid not in skip:
                 skip.add(pid)
-                if number != signal.SIGTERM or name_of(pid) != _SANDBOX:
+                if number != signal.SIGTERM or process_name(pid) != _SANDBOX:
                     _signal(pid, number)
 
     def kill_all(self) -> None:
         """Kill everything, a sandbox first: with it all that is in it ends at once, however quickly it forks."""
-        for pid in [pid for pid in descendants(os.getpid()) if name_of(pid) == _SANDBOX]:
+        for pid in [pid for pid in descendants(os.getpid()) if process_name(pid) == _SANDBOX]:
             _signal(pid, signal.SIGKILL)
         self.stop(0)
 

@@ -20,7 +20,7 @@ _WIDTH = 300
 _MOST_COUNTED = 10_000
 
 
-class Line(Struct, frozen=True):
+class MatchLine(Struct, frozen=True):
     """A line of a file, or its beginning; `matches` tells a match from its context, `column` where it begins.
 
     Columns are bytes, counted from 1, and 0 where the match is among what is shown.
@@ -36,7 +36,7 @@ class FoundIn(Struct, frozen=True):
     """What was found in one file, in blocks of consecutive lines; `path` is absolute."""
 
     path: str
-    blocks: tuple[tuple[Line, ...], ...]
+    blocks: tuple[tuple[MatchLine, ...], ...]
 
 
 class Query(Struct, frozen=True, kw_only=True):
@@ -118,7 +118,7 @@ class Gathered:
         self._limit = query.limit
         self._line = _WITHOUT_COLUMN if query.frugal else _WITH_COLUMN
         self._is_closed = is_closed
-        self._files: dict[bytes, list[list[Line]]] = {}
+        self._files: dict[bytes, list[list[MatchLine]]] = {}
         self._closed: dict[bytes, bool] = {}
         self._name = b""
         self._fresh = True
@@ -181,10 +181,10 @@ class Gathered:
         )
 
 
-def _line(found: re.Match[bytes]) -> Line:
+def _line(found: re.Match[bytes]) -> MatchLine:
     text = found["text"].decode("utf-8", errors="replace")
     column = int(found["column"] or 0)
-    return Line(int(found["number"]), text, found["mark"] is not None, column if column > _WIDTH else 0)
+    return MatchLine(int(found["number"]), text, found["mark"] is not None, column if column > _WIDTH else 0)
 
 
 def why_failed(complaint: str) -> str:

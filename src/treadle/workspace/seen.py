@@ -14,7 +14,7 @@ class _Known(Struct):
     told: str
 
 
-class Seen:
+class SeenFiles:
     """A record per file, by resolved path. A change by others is told once, and makes edits stale until a read."""
 
     def __init__(self) -> None:

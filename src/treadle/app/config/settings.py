@@ -221,11 +221,11 @@ def load_settings(
     the provider that the user's own model names; the model of a workspace does not say whose it is.
     """
     layers = read_layers(flags, file, workspace=workspace, trusted=trusted)
-    settings = merge(layers)
+    settings = merge_layers(layers)
     if settings.base_url:
         from treadle.app.config.addresses import bind_base_url, require_bound
 
-        own = merge([layer for layer in layers if not layer.of_workspace]).model
+        own = merge_layers([layer for layer in layers if not layer.of_workspace]).model
         settings = bind_base_url(settings, own)
         if settings.model:
             require_bound(settings)
@@ -239,14 +239,14 @@ def read_layers(
     user = _read_file(config_file() if file is None else file)
     layers = [user]
     if workspace is not None and trusted:
-        layers.append(_read_workspace(workspace / WORKSPACE_FILE, merge(layers)))
+        layers.append(_read_workspace(workspace / WORKSPACE_FILE, merge_layers(layers)))
     layers += [Layer(origin=name, values=_from_variable(name)) for name in VARIABLES if os.environ.get(name)]
     layers.append(Layer(origin="the command line", values=flags))
     check(flags, "the command line")
     return tuple(layers)
 
 
-def merge(layers: Sequence[Layer]) -> Settings:
+def merge_layers(layers: Sequence[Layer]) -> Settings:
     """Let the last layer that speaks win, value by value."""
     values: dict[str, Any] = {}
     for layer in layers:
@@ -293,9 +293,9 @@ def _first_mistake(values: Mapping[str, Any], origin: str, said: str) -> ConfigE
 
 def wrong_value(origin: str, path: Sequence[str], value: Any, said: str, *, way: str = "") -> ConfigError:
     """Make the error of a value that cannot be; `origin` names its place, and `way` says how it is corrected there."""
-    from treadle.app.config.mistakes import explain
+    from treadle.app.config.mistakes import explain_mistake
 
-    mistake = explain(path, value, Settings, said)
+    mistake = explain_mistake(path, value, Settings, said)
     what = f"A setting from {origin} is wrong."
     way = way or "docs/configuration.md lists the settings."
     return ConfigError("config-value", what, why=mistake.why, fix=f"{mistake.fix} {way}".strip())

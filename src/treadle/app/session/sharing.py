@@ -8,7 +8,7 @@ from itertools import count
 import msgspec
 from msgspec import Struct
 
-from treadle.app.session.wire import LONGEST, VERSION, Address, receive, same_key, send
+from treadle.app.session.wire import MOST_MESSAGE_BYTES, WIRE_VERSION, Address, receive, same_key, send_message
 from treadle.engine.runtime.session import Attachment
 from treadle.protocol.attach import (
     Attach,
@@ -69,7 +69,7 @@ async def share(session: Shared) -> None:
         clients.add(client)
         client.add_done_callback(clients.discard)
 
-    server = await asyncio.start_unix_server(welcome, sock=listening, limit=LONGEST)
+    server = await asyncio.start_unix_server(welcome, sock=listening, limit=MOST_MESSAGE_BYTES)
     try:
         await server.serve_forever()
     finally:
@@ -99,7 +99,7 @@ class _Client:
         if not isinstance(hello, Attach) or not same_key(hello.key, key):
             await self._send(_refusal("attach-key", "This is not the key of the session.", "Attach again."))
             return
-        if hello.version != VERSION:
+        if hello.version != WIRE_VERSION:
             await self._send(_refusal("attach-version", "The session runs in another version of Treadle.", ""))
             return
         source = Source(kind="tui", id=f"terminal {next(numbers)}")
@@ -159,7 +159,7 @@ class _Client:
 
     async def _send(self, message: object) -> None:
         async with self._sending:
-            await send(self._writer, message)
+            await send_message(self._writer, message)
 
 
 def _refusal(code: str, what: str, fix: str) -> Refused:

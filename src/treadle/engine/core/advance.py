@@ -251,7 +251,7 @@ def _edit_queue(state: State, data: EditQueued) -> Transition:
 def _answer(state: State, data: Answer) -> Transition:
     question = next(question for question in state.questions if question.id == data.question_id)
     if question.kind in (QuestionKind.PERMISSION, QuestionKind.FOLLOWUP):
-        return answers.answered(state, question, data)
+        return answers.call_answered(state, question, data)
     state = replace(state, questions=tuple(other for other in state.questions if other.id != question.id))
     match state.activity:
         case AwaitingBudget() as held:

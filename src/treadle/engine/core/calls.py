@@ -51,10 +51,10 @@ def find(state: State, call_id: str) -> CallState | None:
 def put(state: State, changed: CallState) -> Transition:
     """Replace a call by its next self and tell the surfaces."""
     calls = tuple(changed if call.call.id == changed.call.id else call for call in state.calls)
-    return replace(state, calls=calls), [tell(changed)]
+    return replace(state, calls=calls), [_call_notice(changed)]
 
 
-def tell(call: CallState) -> Notify:
+def _call_notice(call: CallState) -> Notify:
     """Say where a call is."""
     return Notify(
         notification=CallChanged(
@@ -163,7 +163,7 @@ def propose(state: State, data: CallProposed) -> Transition:
         return put(
             state, replace(call, status=CallStatus.FINISHED, result=result_text(Outcome.INVALID, data.call.problem))
         )
-    return state, [tell(call)]
+    return state, [_call_notice(call)]
 
 
 def schedule(state: State) -> Transition:
@@ -355,20 +355,20 @@ def real_changes(result: CallResult) -> CopyChanges | None:
 def _discard(state: State, call: CallState, result: CallResult) -> Transition:
     """Throw away what nobody can decide about; outside plan mode that is work that was not done."""
     if state.mode is Mode.PLAN:
-        return finish(state, call, discarded(result, texts.IN_PLAN_MODE))
+        return finish(state, call, mark_discarded(result, texts.IN_PLAN_MODE))
     if state.turn is not None:
         state = replace(state, turn=replace(state.turn, denied=state.turn.denied + 1))
-    return finish(state, call, discarded(result, texts.NOBODY_TO_KEEP))
+    return finish(state, call, mark_discarded(result, texts.NOBODY_TO_KEEP))
 
 
 def leave_first_run(state: State, call: CallState, result: CallResult) -> Transition:
     """Leave a call at what came of its first run, with no second one and nothing kept."""
     if state.user_present:
-        return finish(state, call, discarded(result, texts.BEFORE_KEPT))
+        return finish(state, call, mark_discarded(result, texts.BEFORE_KEPT))
     return _discard(state, call, result) if real_changes(result) else finish(state, call, result)
 
 
-def discarded(result: CallResult, why: str) -> CallResult:
+def mark_discarded(result: CallResult, why: str) -> CallResult:
     """Say in a result that what the command changed in its copy is gone; as it is where that is nothing."""
     copy = real_changes(result)
     return result if copy is None else with_remark(result, texts.discarded(why, copy))

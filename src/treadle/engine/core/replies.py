@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from treadle.engine.core import checklist, texts
-from treadle.engine.core.budgets import Ask, Send, Stop, bill, room_for
+from treadle.engine.core.budgets import Ask, Send, Stop, bill, check_budgets
 from treadle.engine.core.effects import Assemble, CallModel, Compact, Effect, Notify, StartTimer
 from treadle.engine.core.interruptions import drop_unfinished_reply
 from treadle.engine.core.state import (
@@ -56,7 +56,7 @@ def context_ready(state: State, data: ContextReady) -> Transition:
 
 def send(state: State, step: int, attempt: int, failures: int = 0) -> Transition:
     """Send the request if what it can cost at worst fits into the budgets; else ask, or end the turn resumably."""
-    room = Send(None, Spent()) if state.money.terms is None else room_for(state, state.money.terms)
+    room = Send(None, Spent()) if state.money.terms is None else check_budgets(state, state.money.terms)
     match room:
         case Send(reply_tokens=reply_tokens):
             activity = AwaitingReply(step=step, attempt=attempt, failures=failures)

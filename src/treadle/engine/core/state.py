@@ -99,7 +99,7 @@ class CallState(Record, frozen=True, kw_only=True, omit_defaults=False):
         return self.status is CallStatus.FINISHED
 
 
-class Turn(Record, frozen=True, kw_only=True, omit_defaults=False):
+class TurnState(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What is counted from a user's request to its end. `tainted`: it read text from outside; `fetched`: these URLs.
 
     `worked`: it changed a file or ran a command. `reminders` were given before its end, the last one after the answer
@@ -169,7 +169,7 @@ class Guard(Record, frozen=True, kw_only=True, omit_defaults=False):
     unasked: int = 0
 
 
-class Checklist(Record, frozen=True, kw_only=True, omit_defaults=False):
+class ChecklistState(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The task's checklist, as the model last `read` it, and the model calls since it last wrote it."""
 
     text: str = ""
@@ -203,7 +203,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     activity: Activity = Idle()
     step: int = 0
     turns: int = 0
-    turn: Turn | None = None
+    turn: TurnState | None = None
     reply: ReplyStop | None = None
     hint: str = ""
     calls: tuple[CallState, ...] = ()
@@ -215,7 +215,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     allowances: tuple[Allowance, ...] = ()
     money: Money = Money()
     guard: Guard = Guard()
-    checklist: Checklist = Checklist()
+    checklist: ChecklistState = ChecklistState()
     space: Space = Space()
     changed: tuple[FileChange, ...] = ()
     runs: tuple[Ran, ...] = ()

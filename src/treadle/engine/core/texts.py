@@ -14,7 +14,7 @@ INTERRUPTED = (
     "you continue."
 )
 NOT_STARTED = "Not run: it was interrupted before it started. Make the call again if it is still needed."
-UNKNOWN = (
+OUTCOME_UNKNOWN = (
     "Outcome unknown: this was running when the program stopped. It may have taken effect completely, partly or not at "
     "all. Check what it did before you run it again."
 )

@@ -9,7 +9,7 @@ from treadle.engine.core.state import (
     Guard,
     Idle,
     State,
-    Turn,
+    TurnState,
     Waiting,
     guarded,
     replace,
@@ -161,7 +161,7 @@ def guided(state: State, text: str) -> Transition:
 
 def _start_turn(state: State) -> Transition:
     first = state.queue[0]
-    turn = Turn(number=state.turns + 1, sources=(first.source,))
+    turn = TurnState(number=state.turns + 1, sources=(first.source,))
     state = replace(state, turn=turn, turns=turn.number, guard=Guard())
     state, effects = deliver(state, (first,))
     state, more = begin_step(state)
@@ -213,7 +213,7 @@ def begin_step(state: State) -> Transition:
     assert state.turn is not None  # noqa: S101
     step = state.step + 1
     state = replace(
-        checklist.begin_step(state),
+        checklist.count_step(state),
         step=step,
         reply=None,
         hint="",

@@ -6,7 +6,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Protocol, assert_never
 
 from treadle.context.reader import TranscriptReader
-from treadle.engine.core.budgets import Send, bounded, room_for
+from treadle.engine.core.budgets import Send, bounded, check_budgets
 from treadle.engine.core.calls import find
 from treadle.engine.core.effects import (
     Assemble,
@@ -33,7 +33,7 @@ from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.cancelling import end_in_time
 from treadle.engine.runtime.model_call import ModelCall, call_model, cancelled_reply
 from treadle.engine.runtime.requests import (
-    Tools,
+    OfferedTools,
     build_request,
     cost,
     known_tools,
@@ -117,8 +117,8 @@ class Performer:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._prepared: dict[str, Prepared] = {}
         self._specs: tuple[ToolSpec, ...] = ()
-        self._known: Tools = {}
-        self._offered: dict[tuple[str, ...], Tools] = {}
+        self._known: OfferedTools = {}
+        self._offered: dict[tuple[str, ...], OfferedTools] = {}
         self._told: Situation | None = None
 
     def perform(self, effect: Effect) -> None:  # noqa: C901 - one line for each effect
@@ -239,7 +239,7 @@ class Performer:
         if not bounded(state.limits):
             return None
         terms = terms_of(self._ports, state, self._session.reader.transcript, new)
-        room = room_for(state, terms)
+        room = check_budgets(state, terms)
         if state.limits.day == Budget() or not isinstance(room, Send):
             return terms
         return replace(terms, day=await self._ports.purse.reserve(room.worst))
@@ -274,7 +274,7 @@ class Performer:
     def _left_out(self) -> Mapping[str, str]:
         return self._ports.left_out(self._session.state.choice.model, situation_of(self._session.state))
 
-    def _tools(self) -> Tools:
+    def _tools(self) -> OfferedTools:
         """Give the tools that the model is told of; the same names are the same object, whose wire bytes are kept."""
         specs = tuple(tool.spec for tool in self._ports.tools.values())
         if specs != self._specs:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from treadle.context.left_out import Known, summary
+from treadle.context.left_out import Known, left_out_summary
 from treadle.context.reader import TranscriptReader
 from treadle.context.shorten import fair_shares, length, shorten, shorten_result
 from treadle.context.transcript import BYTES_PER_TOKEN, Transcript, size_of_block
@@ -116,7 +116,9 @@ def make_room(state: State, reader: TranscriptReader, spec: ModelSpec, step: int
     transcript = reader.transcript
     over = _over(state, transcript, room(spec))
     dropped = _how_many(state, transcript, over)
-    words = shorten(summary(_known(state, transcript, dropped)), _share(spec, 6), _WHY_SMALL) if dropped else ""
+    words = (
+        shorten(left_out_summary(_known(state, transcript, dropped)), _share(spec, 6), _WHY_SMALL) if dropped else ""
+    )
     results = _newest(state, reader)
     missing = 0
     if over is not None:

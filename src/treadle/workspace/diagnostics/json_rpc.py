@@ -16,7 +16,7 @@ import msgspec
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.diagnostics import leash
-from treadle.workspace.wrapping import PLAIN, Wrapping
+from treadle.workspace.wrapping import UNWRAPPED, Wrapping
 
 _Pipe = TypeVar("_Pipe")
 _MOST_BYTES = 64 * 1024 * 1024
@@ -27,14 +27,14 @@ _METHOD_NOT_FOUND = -32601
 _GRACE_SECONDS = 1.0
 _CHUNK = 1 << 16
 
-Handler = Callable[[str, Any], Any]
+RpcHandler = Callable[[str, Any], Any]
 """Takes the method and parameters of what the program sends; its value answers a request, `NotImplemented` refuses."""
 
 
 class JsonRpc:
     """A running program that is talked to. Made by `connect`."""
 
-    def __init__(self, name: str, process: Process, handler: Handler, on_end: Callable[[], None]) -> None:
+    def __init__(self, name: str, process: Process, handler: RpcHandler, on_end: Callable[[], None]) -> None:
         self._name = name
         self._process = process
         self._handler = handler
@@ -171,10 +171,10 @@ class Program:
     argv: Sequence[str]
     directory: str
     variables: Mapping[str, str]
-    wrapping: Wrapping = PLAIN
+    wrapping: Wrapping = UNWRAPPED
 
 
-async def connect(program: Program, handler: Handler, on_end: Callable[[], None]) -> JsonRpc:
+async def connect(program: Program, handler: RpcHandler, on_end: Callable[[], None]) -> JsonRpc:
     """Start a program; `on_end` is told when no answers can come any more. Raises `ToolError`."""
     found = shutil.which(program.argv[0], path=program.variables.get("PATH"))
     if found is None:

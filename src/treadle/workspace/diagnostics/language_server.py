@@ -10,11 +10,11 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.diagnostics.checks import SECONDS, NotReadyError, covered
+from treadle.workspace.diagnostics.checks import CHECK_SECONDS, NotReadyError, covered
 from treadle.workspace.diagnostics.json_rpc import JsonRpc, Program, connect
-from treadle.workspace.diagnostics.problems import Problem, Severity
+from treadle.workspace.diagnostics.problems import Diagnostic, Severity
 from treadle.workspace.files import read_text
-from treadle.workspace.wrapping import PLAIN, Wrapping
+from treadle.workspace.wrapping import UNWRAPPED, Wrapping
 
 _QUIET_SECONDS = 0.2
 _SHUTDOWN_SECONDS = 1.0
@@ -51,7 +51,7 @@ class ServerCommand:
     patterns: Sequence[str]
     root: str
     variables: Mapping[str, str]
-    seconds: float = SECONDS
+    seconds: float = CHECK_SECONDS
     language: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class ServerConfinement:
     wrap: Callable[[], Wrapping]
 
 
-UNCONFINED = ServerConfinement(state=lambda: None, wrap=lambda: PLAIN)
+UNCONFINED = ServerConfinement(state=lambda: None, wrap=lambda: UNWRAPPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class LanguageServer:
         """Whether it is meant for files of this kind."""
         return covered(path, self._command.patterns)
 
-    async def check(self, paths: Sequence[str]) -> list[Problem]:
+    async def check(self, paths: Sequence[str]) -> list[Diagnostic]:
         """Tell the server how the files are now, and take its answer. Raises `ToolError` when it does not work."""
         connection = await self._connected()
         texts = {path: await asyncio.to_thread(_text_of, path) for path in paths}
@@ -173,7 +173,7 @@ class LanguageServer:
         root = Path(command.root).as_uri()
         about = {
             # In a sandbox there is no process of this number, and a server ends when it finds none.
-            "processId": os.getpid() if wrapping == PLAIN else None,
+            "processId": os.getpid() if wrapping == UNWRAPPED else None,
             "clientInfo": {"name": "treadle"},
             "rootUri": root,
             "workspaceFolders": [{"uri": root, "name": Path(command.root).name}],
@@ -213,7 +213,7 @@ class LanguageServer:
             connection.notify("textDocument/didChange", {"textDocument": about, "contentChanges": [{"text": text}]})
             connection.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
 
-    async def _problems_of(self, connection: JsonRpc, path: str) -> list[Problem]:
+    async def _problems_of(self, connection: JsonRpc, path: str) -> list[Diagnostic]:
         if self._pulls:
             about = {"textDocument": {"uri": Path(path).as_uri()}}
             answer = await connection.request("textDocument/diagnostic", about)
@@ -280,7 +280,7 @@ class LanguageServer:
         news.set()
 
 
-def read_diagnostic(item: Any, path: str, server: str) -> Problem | None:
+def read_diagnostic(item: Any, path: str, server: str) -> Diagnostic | None:
     """Read one diagnostic of the protocol; None when it is none."""
     match item:
         case {"range": {"start": {"line": int(line), "character": int(column)}}, "message": str(message)}:
@@ -288,7 +288,7 @@ def read_diagnostic(item: Any, path: str, server: str) -> Problem | None:
             source = " ".join(map(str, filter(None, (item.get("source") or server, code))))
             level = item.get("severity")
             severity = Severity(level) if level in list(Severity) else Severity.ERROR
-            return Problem(
+            return Diagnostic(
                 path=path, line=line + 1, column=column + 1, severity=severity, message=message, source=source
             )
         case _:
