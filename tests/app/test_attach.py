@@ -15,7 +15,7 @@ from treadle.app.session.sharing import Shared, share
 from treadle.app.session.wire import Address, remove_stale_sockets
 from treadle.engine.runtime.feeds import Feed
 from treadle.engine.runtime.session import Session
-from treadle.protocol.attach import FeedCursor, Post, Refused, SessionStatus, Taken, Told
+from treadle.protocol.attach import FeedCursor, Notified, Post, Refused, SessionStatus, Taken
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import Answer, Prompt, SetPresence
 from treadle.protocol.messages import Text
@@ -110,10 +110,10 @@ def status(session: Session) -> SessionStatus:
     )
 
 
-def spelled(told: Sequence[Notification]) -> list[Notification]:
+def spelled(notification: Sequence[Notification]) -> list[Notification]:
     """Put the pieces of one text together, as they may come in other pieces to each."""
     joined: list[Notification] = []
-    for one in told:
+    for one in notification:
         if isinstance(one, TextDelta) and joined and isinstance(joined[-1], TextDelta):
             joined[-1] = TextDelta(text=joined[-1].text + one.text)
         else:
@@ -124,11 +124,11 @@ def spelled(told: Sequence[Notification]) -> list[Notification]:
 class Client:
     """Attaches, listens for a while, is cut off, and comes back; answers every question that it hears of."""
 
-    def __init__(self, chance: random.Random, option: OptionKind) -> None:
+    def __init__(self, jitter: random.Random, option: OptionKind) -> None:
         self.heard: list[Notification] = []
         self.answers: dict[str, Taken | Refused | None] = {}
         self._posted: dict[int, str] = {}
-        self._chance = chance
+        self._chance = jitter
         self._option = option
         self._cursor: FeedCursor | None = None
         self.ended = False
@@ -149,13 +149,13 @@ class Client:
         for _ in range(self._chance.randrange(40)):
             message = await line.hear()
             match message:
-                case Told(number=number, told=told):
+                case Notified(number=number, notification=notification):
                     assert number > self._cursor.number
                     self._cursor = FeedCursor(run=attached.run, number=number)
-                    self.heard.append(told)
-                    if isinstance(told, QuestionAsked):
-                        await self._answer(line, told.question.id)
-                    if isinstance(told, TurnEnded):
+                    self.heard.append(notification)
+                    if isinstance(notification, QuestionAsked):
+                        await self._answer(line, notification.question.id)
+                    if isinstance(notification, TurnEnded):
                         self.ended = True
                         break
                 case Taken(number=number) | Refused(number=number):
@@ -177,10 +177,10 @@ class Client:
 async def test_two_surfaces_that_come_and_go_miss_nothing_and_hear_nothing_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    chance = random.Random(seed)
+    jitter = random.Random(seed)
     async with shared(tmp_path, monkeypatch) as session, asyncio.timeout(PATIENCE):
         reference = session.follow()
-        clients = [Client(chance, OptionKind.ALLOW_ONCE), Client(chance, OptionKind.REJECT_ONCE)]
+        clients = [Client(jitter, OptionKind.ALLOW_ONCE), Client(jitter, OptionKind.REJECT_ONCE)]
         running = [asyncio.create_task(client.run()) for client in clients]
         while not all(client.attached for client in clients):
             await asyncio.sleep(0.01)
@@ -199,9 +199,9 @@ async def test_two_surfaces_that_come_and_go_miss_nothing_and_hear_nothing_twice
 
 async def all_of(feed: Feed) -> list[Notification]:
     heard: list[Notification] = []
-    async for told in feed:
-        heard.append(told)
-        if isinstance(told, TurnEnded):
+    async for notification in feed:
+        heard.append(notification)
+        if isinstance(notification, TurnEnded):
             break
     return heard
 
@@ -212,7 +212,9 @@ async def test_a_surface_that_comes_late_is_given_what_is_under_way(
     async with shared(tmp_path, monkeypatch) as session, asyncio.timeout(PATIENCE):
         feed = session.follow()
         await session.post(Prompt(id="p", content=(Text(text="go"),)))
-        question = await anext(told.question async for told in feed if isinstance(told, QuestionAsked))
+        question = await anext(
+            notification.question async for notification in feed if isinstance(notification, QuestionAsked)
+        )
         line = SessionConnection("s")
         attached = await line.open()
         await line.close()

@@ -161,7 +161,7 @@ def test_a_workspace_may_not_redirect_requests_widen_the_mode_or_hide_prices(
     [
         ("max_steps = {}\n", 1, 50),
         ("max_seconds = {}\n", 1, 600),
-        ("max_unasked = {}\n", 1, 20),
+        ("max_auto_approved = {}\n", 1, 20),
         ("max_retries = {}\n", 1, 3),
         ("[budget]\nsession_cost = {}\n", 1, 5),
         ("max_steps = 1\n[budget]\nday_tokens = {}\n", 2, 9000),

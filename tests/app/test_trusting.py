@@ -55,8 +55,8 @@ async def say(live: LiveSession, text: str) -> None:
     """Send a prompt and wait for the end of its turn."""
     feed = live.follow()
     await live.post(Prompt(id=text, content=(Text(text=text),)), SOURCE)
-    async for told in feed:
-        if isinstance(told, TurnEnded):
+    async for notification in feed:
+        if isinstance(notification, TurnEnded):
             return
 
 

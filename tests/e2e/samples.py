@@ -35,7 +35,7 @@ class Sample:
     removed: tuple[str, ...]
 
     @property
-    def mended(self) -> Tree:
+    def repaired(self) -> Tree:
         """The tree of a task that was done."""
         return {path: data for path, data in self.edited.items() if path not in self.removed}
 

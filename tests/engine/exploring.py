@@ -321,24 +321,24 @@ class World:
             self.settle(work_of(effect), data)
 
 
-def walk(chance: random.Random, limits: Limits, *, longest: int = 60) -> World:
+def walk(jitter: random.Random, limits: Limits, *, longest: int = 60) -> World:
     """Drive one session at random."""
     world = World(limits=limits).begin()
-    world.take(SetPresence(user_present=chance.random() < 0.8))
+    world.take(SetPresence(user_present=jitter.random() < 0.8))
     for number in range(longest):
-        _move(world, chance, number)
+        _move(world, jitter, number)
     return world
 
 
-def explore(chance: random.Random, walks: int, *, longest: int = 60) -> Iterator[tuple[Phase, str, Phase]]:
+def explore(jitter: random.Random, walks: int, *, longest: int = 60) -> Iterator[tuple[Phase, str, Phase]]:
     """Walk at random; yields the phase before, the event that was taken, and the phase after."""
     for _ in range(walks):
-        limits = BOUNDED if chance.random() < _OFTEN_BOUNDED else Limits(max_steps=8, max_retries=2)
+        limits = BOUNDED if jitter.random() < _OFTEN_BOUNDED else Limits(max_steps=8, max_retries=2)
         world = World(limits=limits).begin()
-        world.take(SetPresence(user_present=chance.random() < 0.8))
+        world.take(SetPresence(user_present=jitter.random() < 0.8))
         for number in range(longest):
             before, known = phase(world.state), len(world.log)
-            _move(world, chance, number)
+            _move(world, jitter, number)
             for event in world.log[known:]:
                 yield before, type(event.data).__name__, phase(world.state)
 
@@ -380,26 +380,26 @@ def asked_by_user(world: World, number: int) -> list[EventData]:
     ]
 
 
-BOUNDED = Limits(max_steps=8, max_retries=2, max_seconds=5.0, max_unasked=2, session=Budget(tokens=6_000))
+BOUNDED = Limits(max_steps=8, max_retries=2, max_seconds=5.0, max_auto_approved=2, session=Budget(tokens=6_000))
 """Limits that are all reached now and then."""
 
 
-def _move(world: World, chance: random.Random, number: int) -> None:
+def _move(world: World, jitter: random.Random, number: int) -> None:
     """Make one move, most often the next thing that outstanding work reports."""
-    kind = chance.choice(_MOVES)
+    kind = jitter.choice(_MOVES)
     if kind == "work" and world.outstanding:
-        world.work_on(chance.choice(list(world.outstanding.values())), chance.choice)
+        world.work_on(jitter.choice(list(world.outstanding.values())), jitter.choice)
     elif kind == "call":
-        data = world.new_call(chance.choice(list(TRAITS)), chance.choice(["", "", "", "not valid"]))
+        data = world.new_call(jitter.choice(list(TRAITS)), jitter.choice(["", "", "", "not valid"]))
         if data is not None and not world.try_take(data):
             world.proposed.pop()
     elif kind == "answer" and world.state.questions:
-        world.take(answer_to(chance.choice(world.state.questions), chance.choice))
+        world.take(answer_to(jitter.choice(world.state.questions), jitter.choice))
     elif kind == "user":
-        world.try_take(chance.choice(asked_by_user(world, number)))
+        world.try_take(jitter.choice(asked_by_user(world, number)))
     elif kind == "resume":
         world.outstanding.clear()
-        world.take(Resumed(user_present=chance.random() < 0.8))
+        world.take(Resumed(user_present=jitter.random() < 0.8))
 
 
 _OFTEN_BOUNDED = 0.3

@@ -175,7 +175,7 @@ def test_other_calls_that_wait_are_judged_anew_by_what_was_just_allowed() -> Non
 
 
 def test_after_so_many_unasked_calls_in_a_row_the_next_is_asked() -> None:
-    world = turn_with("write", "write", limits=Limits(max_unasked=1))
+    world = turn_with("write", "write", limits=Limits(max_auto_approved=1))
     first, second = (call.call.id for call in world.state.calls)
     world.take(judged(first, Verdict.ALLOW))
     world.take(CallStarted(call_id=first))
@@ -186,7 +186,7 @@ def test_after_so_many_unasked_calls_in_a_row_the_next_is_asked() -> None:
     assert decided is not None
     assert decided.reasons[0].rule == "unasked-cap"
     answer(world, OptionKind.ALLOW_ONCE)
-    assert world.state.guard.unasked == 0
+    assert world.state.guard.auto_approved == 0
 
 
 def test_text_from_outside_taints_the_rest_of_the_turn_and_only_that() -> None:

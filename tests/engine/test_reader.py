@@ -69,7 +69,7 @@ async def finished(pieces: Sequence[StreamEvent], protocol: ToolProtocol) -> tup
         request=ModelRequest(id="r", model="m", system="", messages=()),
         reader=cache(lambda: ReplyReader(TOOLS, protocol, step=1, attempt=1)),
         price=lambda _: None,
-        chance=lambda: 0.0,
+        jitter=lambda: 0.0,
         redact=str,
     )
     await call_model(call, posted.append, lambda _: None)

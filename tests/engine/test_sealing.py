@@ -55,8 +55,8 @@ _SHOWN = (
 
 def wander(seed: int, moves: int = 80) -> World:
     """Drive a session at random."""
-    chance = random.Random(seed)
-    return walk(chance, BOUNDED if chance.random() < 0.4 else Limits(max_steps=8, max_retries=2), longest=moves)
+    jitter = random.Random(seed)
+    return walk(jitter, BOUNDED if jitter.random() < 0.4 else Limits(max_steps=8, max_retries=2), longest=moves)
 
 
 def stored(log: list[Event]) -> list[Event]:
@@ -143,7 +143,7 @@ def test_the_error_names_the_event_that_does_not_fit() -> None:
 
 
 def test_why_a_call_is_asked_about_all_the_same_is_in_the_log() -> None:
-    world = World(limits=Limits(max_unasked=0)).begin()
+    world = World(limits=Limits(max_auto_approved=0)).begin()
     world.take(SetPresence(user_present=True))
     world.take(Prompt(id="p", content=(Text(text="go"),)))
     world.take(world.ready())

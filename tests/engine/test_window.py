@@ -17,13 +17,13 @@ from treadle.engine.core.state import AwaitingReply, Calling, Retrying, replace
 from treadle.engine.runtime.requests import build_request, cost, terms_of
 from treadle.engine.runtime.window import (
     bytes_of,
+    compact,
+    conversation_limit,
     in_force,
-    make_room,
+    largest_conversation,
     most_of_one_result,
-    most_room,
     next_message,
     reply_limit,
-    room,
     tokens_of,
 )
 from treadle.protocol.events import (
@@ -82,13 +82,13 @@ def fit(world: World, spec: ModelSpec = SMALL) -> None:
     """Seal the step's message, with room made as often as it takes."""
     step = world.state.step
     for _ in range(5):
-        window = most_room(spec) if world.state.space.compactions else room(spec)
+        window = largest_conversation(spec) if world.state.space.compactions else conversation_limit(spec)
         assert window is not None
         if tokens(world) <= window:
             break
         world.take(ContextExceeded(step=step, tokens=tokens(world), window=window))
         assert world.state.turn is not None, "the turn ended"
-        world.take(make_room(world.state, world.reader, spec, step))
+        world.take(compact(world.state, world.reader, spec, step))
         assert world.state.turn is not None, "the turn ended"
     world.take(world.ready("here"))
 
@@ -147,7 +147,7 @@ def test_a_request_that_the_provider_refuses_as_too_long_is_cut_where_nothing_ol
         activity = world.state.activity
         assert isinstance(activity, AwaitingReply)
         world.take(world.failure(activity.step, activity.attempt, ErrorKind.CONTEXT_TOO_LONG))
-        room_made = make_room(world.state, world.reader, spec, activity.step)
+        room_made = compact(world.state, world.reader, spec, activity.step)
         assert room_made.dropped == 0
         assert room_made.shortened
         world.take(room_made)
@@ -233,7 +233,7 @@ def test_room_is_kept_for_the_reply(
     window: int | None, output: int | None, usual: int | None, most: int | None
 ) -> None:
     spec = ModelSpec(provider="p", name="m", context_window=window, max_output=output)
-    assert (room(spec), most_room(spec)) == (usual, most)
+    assert (conversation_limit(spec), largest_conversation(spec)) == (usual, most)
 
 
 @pytest.mark.parametrize(

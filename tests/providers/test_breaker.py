@@ -38,7 +38,7 @@ DOWN = failure(ErrorKind.SERVER)
 def fail(circuits: Circuits, times: int) -> None:
     for _ in range(times):
         assert circuits.ask(PLACE) is None
-        circuits.tell(PLACE, DOWN)
+        circuits.record(PLACE, DOWN)
 
 
 def test_after_so_many_failures_in_a_row_nothing_goes_through_but_one_probe_after_the_pause() -> None:
@@ -49,11 +49,11 @@ def test_after_so_many_failures_in_a_row_nothing_goes_through_but_one_probe_afte
     assert circuits.ask("https://elsewhere") is None
     clock.now += PAUSE
     assert [circuits.ask(PLACE) for _ in range(3)] == [None, PROBE_WAIT, PROBE_WAIT]
-    circuits.tell(PLACE, DOWN)
+    circuits.record(PLACE, DOWN)
     assert circuits.ask(PLACE) == PAUSE
     clock.now += PAUSE
     assert circuits.ask(PLACE) is None
-    circuits.tell(PLACE, STOP)
+    circuits.record(PLACE, STOP)
     assert [circuits.ask(PLACE) for _ in range(3)] == [None] * 3
 
 
@@ -62,7 +62,7 @@ def test_any_answer_in_between_begins_the_count_anew(end: StreamEvent) -> None:
     circuits = Circuits(Clock())
     for _ in range(3):
         fail(circuits, FAILURES - 1)
-        circuits.tell(PLACE, end)
+        circuits.record(PLACE, end)
     assert circuits.ask(PLACE) is None
 
 
@@ -81,7 +81,7 @@ def test_an_interrupted_probe_lets_another_one_through() -> None:
     fail(circuits, FAILURES)
     clock.now += PAUSE
     assert circuits.ask(PLACE) is None
-    circuits.tell(PLACE, None)
+    circuits.record(PLACE, None)
     assert circuits.ask(PLACE) is None
 
 
@@ -106,12 +106,12 @@ def test_however_calls_overlap_it_never_stays_shut(steps: list[StreamEvent | str
         elif running:
             assert not isinstance(step, str)
             running -= 1
-            circuits.tell(PLACE, step)
+            circuits.record(PLACE, step)
     for _ in range(running):
-        circuits.tell(PLACE, None)
+        circuits.record(PLACE, None)
     clock.now += PAUSE
     assert circuits.ask(PLACE) is None
-    circuits.tell(PLACE, STOP)
+    circuits.record(PLACE, STOP)
     assert circuits.ask(PLACE) is None
 
 

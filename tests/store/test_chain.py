@@ -96,7 +96,7 @@ async def test_a_database_from_before_the_chain_gets_one(tmp_path: Path) -> None
     store = Store(tmp_path / "db")
     assert list(store.read("s1")) == written["s1"]
     await store.append("s1", [event("s1", 4)], durable=False)
-    assert (store.verify("s0"), store.verify("s1"), store.mended) == (None, None, None)
+    assert (store.verify("s0"), store.verify("s1"), store.repaired) == (None, None, None)
     store.close()
     change(tmp_path / "db", "UPDATE events SET at = 0 WHERE session_id = 's0' AND seq = 2")
     store = Store(tmp_path / "db")

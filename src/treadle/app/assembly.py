@@ -50,7 +50,7 @@ from treadle.workspace.conversation import Conversation
 from treadle.workspace.environment import EnvironmentBlock
 from treadle.workspace.file_access import DiskFiles
 from treadle.workspace.jobs import JobBook
-from treadle.workspace.strays import Strays
+from treadle.workspace.temporary_files import TemporaryFiles
 from treadle.workspace.workspace import open_workspace
 
 if TYPE_CHECKING:
@@ -116,8 +116,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
 
     redactor = _redactor(parts)
     conversation = Conversation(room=room, holds=lambda text: track.transcript.holds(redactor().redact(text)))
-    strays = Strays(str(data_directory() / "saving"), saved=_allow_saved)
-    strays.sweep()
+    temporary_files = TemporaryFiles(str(data_directory() / "saving"), saved=_allow_saved)
+    temporary_files.sweep()
     taken_back = _take_back()
     workspace = open_workspace(
         parts.trust.workspace,
@@ -125,7 +125,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         pass_on=parts.settings.pass_variables,
         spool=private,
         confine=commands.set_up,
-        files=DiskFiles(strays=strays),
+        files=DiskFiles(temporary_files=temporary_files),
         jobs=JobBook(private, lambda text: redactor().redact(text)),
         hide=lambda: redactor().stream(),
         is_secret=_is_secret,
@@ -167,8 +167,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         model=specs,
         system=_system(parts, tools, left_out),
         clock=clock,
-        chance=random.random,
-        purse=_Purse(parts.store, parts.row.id),
+        jitter=random.random,
+        day_budget=_DayBudget(parts.store, parts.row.id),
         remember=partial(_remember, workspace.root),
         checklist=parts.settings.checklist,
         keep=commands.keep,
@@ -192,7 +192,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     live = LiveSession(
         session_id=parts.row.id,
         engine=Session(ports, track),
-        past=() if recalled is None else recalled.past.told,
+        past=() if recalled is None else recalled.past.notifications,
         store=parts.store,
         first=first,
         trust=parts.trust,
@@ -253,7 +253,7 @@ def _repository(parts: Parts) -> str:
     return describe_repository(str(parts.trust.workspace))
 
 
-class _Purse(Struct, frozen=True):
+class _DayBudget(Struct, frozen=True):
     store: Store
     session_id: str
 

@@ -153,11 +153,11 @@ def _write(trust: "Trust") -> None:
     from treadle.app.security.trusted_rules import allow_rules
     from treadle.protocol.codec import encode
 
-    told = {
+    facts = {
         "workspace": str(trust.workspace),
         "state": trust.state,
         "items": [{"path": item.path, "kind": item.kind, "digest": item.digest} for item in trust.items],
         "changed": trust.changed,
         "allows": [{"id": rule.id, "matches": rule.matches, "source": rule.source} for rule in allow_rules(trust)],
     }
-    sys.stdout.write(f"{encode(told).decode(errors='replace')}\n")
+    sys.stdout.write(f"{encode(facts).decode(errors='replace')}\n")

@@ -66,8 +66,8 @@ def nearest_window(search: Sequence[str], views: TextViews) -> NearText | None:
         return None
     pairs, scores = _align(keys, views.stripped.keys, *windows[0])
     held = [pair for pair in pairs if pair is not None]
-    told = sum(_weight(key) * score for key, score in zip(keys, scores, strict=True))
-    if not held or told < _NEAR * sum(map(_weight, keys)):
+    common = sum(_weight(key) * score for key, score in zip(keys, scores, strict=True))
+    if not held or common < _NEAR * sum(map(_weight, keys)):
         return None
     return NearText(min(held), max(held) + 1, *_first_difference(keys, pairs, scores, min(held)))
 

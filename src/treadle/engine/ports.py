@@ -131,7 +131,7 @@ class Environment(Protocol):
         ...
 
 
-class Purse(Protocol):
+class DayBudget(Protocol):
     """Keeps the day's budget for all sessions of a user."""
 
     async def reserve(self, worst: Spent, /) -> Spent:
@@ -181,12 +181,12 @@ class Ports(Struct, frozen=True, kw_only=True):
     provider: Callable[[str], Provider]
     model: Callable[[str], ModelSpec]
     system: Callable[[str, ToolProtocol, Situation], str]
-    purse: Purse
+    day_budget: DayBudget
     remember: Callable[[Sequence[Allowance]], None]
     checklist: bool = True
     keep: KeepChanges = keep_nothing
     clock: Callable[[], int]
-    chance: Callable[[], float]
+    jitter: Callable[[], float]
     observers: Sequence[Observer] = ()
     before_step: Sequence[BeforeStep] = ()
     trace: Callable[[BaseException], None] = lambda _: None

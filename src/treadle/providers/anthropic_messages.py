@@ -201,10 +201,10 @@ class AnthropicMessages:
 
 
 def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
-    told: list[Mapping[str, Any]] = [
+    declared: list[Mapping[str, Any]] = [
         {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in tools
     ]
-    return [*told, search] if search else told
+    return [*declared, search] if search else declared
 
 
 def thinks_adaptively(model: str) -> bool:

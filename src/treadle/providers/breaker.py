@@ -84,7 +84,7 @@ class Circuits:
         self._known[place], wait = _ask(self._known.get(place, Working()), self._clock())
         return wait
 
-    def tell(self, place: str, end: StreamEvent | None) -> None:
+    def record(self, place: str, end: StreamEvent | None) -> None:
         """Take note of how a call that went through ended; None where it was interrupted."""
         circuit = self._known.get(place, Working())
         match end:
@@ -119,7 +119,7 @@ class GuardedProvider:
                         end = event
                     yield event
         finally:
-            self._circuits.tell(self._place, end)
+            self._circuits.record(self._place, end)
 
     async def close(self) -> None:
         """Give back connections."""

@@ -153,7 +153,7 @@ class GeminiReader:
         if self._finish is None:
             return
         yield from self._end_thinking()
-        yield from self._found.tell()
+        yield from self._found.report()
         if self._finish == "STOP":  # a call that is open at any other end was cut, and must not look whole
             yield from self._end_call()
         yield StreamStop(reason=self._reason(self._finish), usage=self.usage)

@@ -91,7 +91,7 @@ class HttpReplies:
                         return
                     pace.add(item)
                     yield item
-        for item in (mended for piece in reader.end() for mended in pieces.mend(piece)):
+        for item in (repaired for piece in reader.end() for repaired in pieces.repair(piece)):
             yield item
             if isinstance(item, StreamStop):
                 return
@@ -102,7 +102,7 @@ class HttpReplies:
         """Give what an event says; raises `CallFailedError` with the words of one that cannot be understood."""
         try:
             for piece in reader.read(event):
-                yield from pieces.mend(piece)
+                yield from pieces.repair(piece)
         except msgspec.MsgspecError as broken:
             problem = problem_in(event.data)
             if problem is not None and problem.message:
@@ -131,7 +131,7 @@ class HttpReplies:
                 empty = False
                 yield event
             if empty:
-                self._raise_if_told(response, bytes(start))
+                self._raise_if_reported(response, bytes(start))
         except EventTooLargeError as error:
             raise CallFailedError(self._too_large("an event", limits.event)) from error
         except DamagedFrameError as error:
@@ -180,7 +180,7 @@ class HttpReplies:
                         break
         return self._map_refusal(response, bytes(body))
 
-    def _raise_if_told(self, response: Response, start: bytes) -> None:
+    def _raise_if_reported(self, response: Response, start: bytes) -> None:
         """Raise `CallFailedError` where a body without any event says itself what is wrong."""
         start = start.strip()
         problem = problem_in(start)

@@ -177,14 +177,14 @@ class OpenAIChat:
 
 
 def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
-    told: list[Mapping[str, Any]] = [
+    declared: list[Mapping[str, Any]] = [
         {
             "type": "function",
             "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
         }
         for tool in tools
     ]
-    return [*told, search] if search else told
+    return [*declared, search] if search else declared
 
 
 def _thinking(field: ThinkingField, budget: int) -> dict[str, Any]:
@@ -347,7 +347,7 @@ class ChatReader:
             raise CallFailedError(failure(self._endpoint, ErrorKind.SERVER, "the reply ended with an error"))
         reason = _STOPS.get(self._finish, ReplyStop.END_TURN)
         yield from self._thinking.finish()
-        yield from self._found.tell(searched=self.usage.searches > 0)
+        yield from self._found.report(searched=self.usage.searches > 0)
         yield from self._calls.finish(cut=reason in (ReplyStop.MAX_TOKENS, ReplyStop.REFUSAL))
         if reason is ReplyStop.END_TURN and self._calls.seen:
             reason = ReplyStop.TOOL_USE
@@ -364,5 +364,5 @@ class ChatReader:
                 yield StreamText(text=text)
         for position, call in enumerate(delta.calls):
             yield from self._thinking.finish()
-            yield from self._found.tell()
+            yield from self._found.report()
             yield from self._calls.read(call, position)

@@ -123,7 +123,7 @@ class OpenAIResponses:
 
 
 def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
-    told: list[Mapping[str, Any]] = [
+    declared: list[Mapping[str, Any]] = [
         {
             "type": "function",
             "name": tool.name,
@@ -133,7 +133,7 @@ def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[
         }
         for tool in tools
     ]
-    return [*told, search] if search else told
+    return [*declared, search] if search else declared
 
 
 def _user(message: Message) -> list[dict[str, Any]]:

@@ -46,7 +46,7 @@ class StreamPieces:
         self._own: set[str] = set()
         self._half: _Fragment | None = None
 
-    def mend(self, piece: StreamEvent) -> Iterator[StreamEvent]:
+    def repair(self, piece: StreamEvent) -> Iterator[StreamEvent]:
         """Give a piece as it can be shown, stored and sent back.
 
         The first half of a character waits for its second one. An id that another call of the conversation has is

@@ -14,8 +14,8 @@ from treadle.providers.endpoint import Endpoint
 from treadle.providers.framing import Framing
 from treadle.providers.sse import SseEvent
 
-T = TypeVar("T")
-S = TypeVar("S", bound=Struct)
+_T = TypeVar("_T")
+_S = TypeVar("_S", bound=Struct)
 _EFFORTS = ((4096, "low"), (16384, "medium"))
 """Up to how many tokens of thinking which effort is asked for; above it is high."""
 
@@ -103,15 +103,15 @@ class WireApi(Protocol):
         ...
 
 
-class MessageCache(Generic[T]):
+class MessageCache(Generic[_T]):
     """Encodes each frozen message once, however often it is sent; messages are told apart by identity."""
 
-    def __init__(self, encode: Callable[[Message], T], *, room: int = 8192) -> None:
+    def __init__(self, encode: Callable[[Message], _T], *, room: int = 8192) -> None:
         self._encode = encode
         self._room = room
-        self._known: dict[int, tuple[Message, T]] = {}
+        self._known: dict[int, tuple[Message, _T]] = {}
 
-    def encode(self, messages: tuple[Message, ...]) -> list[T]:
+    def encode(self, messages: tuple[Message, ...]) -> list[_T]:
         """Give the encoded form of each message; what other requests left behind is dropped when it is too much."""
         known = self._known
         encoded = []
@@ -177,7 +177,7 @@ def effort(budget: int) -> str:
     return next((name for most, name in _EFFORTS if budget <= most), "high")
 
 
-def update_usage(new: S | None, known: S) -> S:
+def update_usage(new: _S | None, known: _S) -> _S:
     """Figures of usage: those that are given later are totals and count; those left out then stay."""
     if new is None:
         return known

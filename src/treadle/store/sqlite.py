@@ -22,12 +22,12 @@ from treadle.store.appending import Head, holds, insert, tag_of
 from treadle.store.chain import LogRow, first_break
 from treadle.store.damage import unread, unwritten
 from treadle.store.edits import EditCount
-from treadle.store.opening import Mended, NoticeSink, no_notice, open_database
+from treadle.store.opening import NoticeSink, Repaired, no_notice, open_database
 from treadle.store.reading import AT_ONCE, StoredEvents, rows_after
 from treadle.store.schema import STEPS, newer_schema, version_of
 from treadle.store.titles import give_title
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _NO_END = 2**63 - 1
 
@@ -50,14 +50,14 @@ class SessionRow(Struct, frozen=True, kw_only=True):
 class Store:
     """The database of one data directory. Reading is direct; writing goes through one thread.
 
-    `mended` tells of a broken file that was found and set aside.
+    `repaired` tells of a broken file that was found and set aside.
     """
 
-    mended: Mended | None
+    repaired: Repaired | None
 
     def __init__(self, path: Path, notice: NoticeSink = no_notice) -> None:
         self.path = path
-        self._connection, self.mended = open_database(path, notice)
+        self._connection, self.repaired = open_database(path, notice)
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treadle-log")
         self._owner = leases.new_owner()
         self._durable: bool | None = None
@@ -66,15 +66,15 @@ class Store:
         self._anchors = Anchors(path)
         self._anchored: dict[str, tuple[Anchor, ...]] = {}
 
-    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def write(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Run `work` in one transaction on the writer's thread; raises `StoreError`."""
         return await asyncio.get_running_loop().run_in_executor(self._writer, self._transact, work)
 
-    def write_now(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def write_now(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Run `work` as `write` does, and wait for it."""
         return self._writer.submit(self._transact, work).result()
 
-    def _transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _transact(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             try:

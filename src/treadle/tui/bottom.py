@@ -100,13 +100,13 @@ def _working(view: View, around: BottomState, width: int, signs: Signs) -> Line:
     moving = signs.spinner[around.frame % len(signs.spinner)] if around.frame >= 0 else signs.running
     begin = line(("dim" if asked else "accent", signs.running if asked else moving), " ")
     dot, room = f" {signs.dot} ", width - 1 - cells(begin)
-    told = clip(
+    state_line = clip(
         line(("warn" if retrying else "", about)), room - (len(dot) + len(_STOP) if width >= NARROW else 0), signs.more
     )
-    while facts and cells(told) + sum(len(dot) + len(fact) for fact in facts) > room:
+    while facts and cells(state_line) + sum(len(dot) + len(fact) for fact in facts) > room:
         facts.pop()
     stop = line(("dim", _STOP if _STOP in facts else ""))
-    shown = (*begin, *told, ("dim", "".join(f"{dot}{fact}" for fact in facts if fact != _STOP)))
+    shown = (*begin, *state_line, ("dim", "".join(f"{dot}{fact}" for fact in facts if fact != _STOP)))
     if width >= WIDE:
         return apart(shown, stop, width - 1) or shown
     return (*shown, ("dim", dot), *stop) if _STOP in facts else clip(shown, width - 1, signs.more)

@@ -86,8 +86,8 @@ async def _listen(
     live: SessionAccess, feed: AsyncIterator[Notification], surface: Surface, paint: asyncio.Task[None]
 ) -> None:
     """Hear what happens from the beginning: what a key means depends on it, long before anything is painted."""
-    async for told in feed:
-        surface.hear(told)
+    async for notification in feed:
+        surface.hear(notification)
     await paint
     surface.screen.leave(await _ended(live, surface))
 

@@ -26,12 +26,12 @@ def first_view(
     Gives the last items of the story; the question that is open is asked by whoever shows them.
     """
     items: list[ScreenItem] = []
-    for told in past:
-        view, shown = update(view, told)
+    for notification in past:
+        view, shown = update(view, notification)
         items += [item for item in shown if isinstance(item, Said | Prose | CallDone | Reads | TurnDone)]
     left_out = len(items) - _SHOWN
-    for told in opening:
-        view, shown = update(view, told)
+    for notification in opening:
+        view, shown = update(view, notification)
         items += [item for item in shown if not isinstance(item, DiffItem)]
     view = replace(
         view,

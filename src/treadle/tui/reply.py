@@ -83,18 +83,22 @@ def think(thinking: LiveThinking, text: str, at: float | None) -> LiveThinking:
     )
 
 
-def write(writing: LiveCall | None, told: CallDelta) -> LiveCall:
+def write(writing: LiveCall | None, notification: CallDelta) -> LiveCall:
     """Add to the call that the model writes."""
-    if writing is None or writing.index != told.index or (told.name and told.name != writing.name):
-        writing = LiveCall(index=told.index, name=told.name)
+    if (
+        writing is None
+        or writing.index != notification.index
+        or (notification.name and notification.name != writing.name)
+    ):
+        writing = LiveCall(index=notification.index, name=notification.name)
     argument = writing.argument
-    if told.parameter in (writing.parameter, "") or not writing.parameter:
-        argument = (argument + told.text)[:_KEPT_ARGUMENT]
-    body = (writing.body + told.text)[-_KEPT_BODY:] if told.parameter in LIVE else writing.body
+    if notification.parameter in (writing.parameter, "") or not writing.parameter:
+        argument = (argument + notification.text)[:_KEPT_ARGUMENT]
+    body = (writing.body + notification.text)[-_KEPT_BODY:] if notification.parameter in LIVE else writing.body
     return replace(
         writing,
-        parameter=writing.parameter or told.parameter,
+        parameter=writing.parameter or notification.parameter,
         argument=argument,
         body=body,
-        size=writing.size + len(told.text),
+        size=writing.size + len(notification.text),
     )

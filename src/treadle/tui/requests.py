@@ -51,11 +51,11 @@ class Requests:
         written = self._written.get(prompt_id)
         return prompt_text(content) if written is None else self._pieces.shown(written.draft)
 
-    def as_written(self, told: Notification, items: Sequence[ScreenItem]) -> Sequence[ScreenItem]:
+    def as_written(self, notification: Notification, items: Sequence[ScreenItem]) -> Sequence[ScreenItem]:
         """Show a message that goes to the model as it was written."""
-        if not isinstance(told, PromptDelivered) or told.prompt_id not in self._written:
+        if not isinstance(notification, PromptDelivered) or notification.prompt_id not in self._written:
             return items
-        said = Said(self._pieces.shown(self._written.pop(told.prompt_id).draft))
+        said = Said(self._pieces.shown(self._written.pop(notification.prompt_id).draft))
         return [said if isinstance(item, Said) else item for item in items]
 
     def say(self, draft: str, delivery: Delivery = Delivery.QUEUE) -> None:

@@ -96,7 +96,7 @@ class SlashCommands:
             case SendPrompt(text=said, delivery=delivery):
                 self._requests.say(said, delivery)
             case ListQueue() | ShowTrust() | ShowChecklist() | ListApprovals() | ShowHelp():
-                self._show(NoticeItem(self._told(command)))
+                self._show(NoticeItem(self._answer(command)))
             case DropPrompt(position=position) | EditPrompt(position=position):
                 self._take_back(position, edit=isinstance(command, EditPrompt))
             case UseMode(mode=mode):
@@ -120,7 +120,7 @@ class SlashCommands:
         else:
             self._pickers.choose_session(command.text)
 
-    def _told(self, command: ListQueue | ShowTrust | ShowChecklist | ListApprovals | ShowHelp) -> str:
+    def _answer(self, command: ListQueue | ShowTrust | ShowChecklist | ListApprovals | ShowHelp) -> str:
         match command:
             case ListQueue():
                 return queue_text(self._view().queue)

@@ -133,28 +133,28 @@ class Surface:
         self._questions.begin()
         self._set_title()
 
-    def hear(self, told: Notification) -> None:
+    def hear(self, notification: Notification) -> None:
         """Take a notification."""
         now = self._loop.time()
         before = self._view
-        self._seen.hear(told)
-        self._view, items = update(before, told, now)
-        if isinstance(told, _METERED):
+        self._seen.hear(notification)
+        self._view, items = update(before, notification, now)
+        if isinstance(notification, _METERED):
             status_now = self._live.status
             self._view = replace(self._view, tokens=status_now.tokens, window=status_now.window)
-        if isinstance(told, ModeChanged):
-            self._say_for_a_moment(f"Mode is now {told.mode}: {MODE_TEXTS[told.mode]}.")
+        if isinstance(notification, ModeChanged):
+            self._say_for_a_moment(f"Mode is now {notification.mode}: {MODE_TEXTS[notification.mode]}.")
         if self._view.checklist != before.checklist:
             self._unfolded_until = now + _UNFOLDED
             self._loop.call_later(_UNFOLDED, self.screen.refresh)
-        if isinstance(told, TurnEnded):
+        if isinstance(notification, TurnEnded):
             self._turns += 1
             self._lists.files.grow_old()
             self._branch = branch_of(self._live.workspace)
-        if isinstance(told, QuestionAsked | TurnEnded):
-            self._call_for_attention(told, before, now)
-        self._unprinted += self.requests.as_written(told, items)
-        if self._unprinted and not isinstance(told, TextDelta):
+        if isinstance(notification, QuestionAsked | TurnEnded):
+            self._call_for_attention(notification, before, now)
+        self._unprinted += self.requests.as_written(notification, items)
+        if self._unprinted and not isinstance(notification, TextDelta):
             self.screen.refresh_now()
         self._questions.follow()
         self._set_title()
@@ -167,11 +167,13 @@ class Surface:
             self.ticking.clear()
         self.screen.refresh()
 
-    def _call_for_attention(self, told: Notification, before: View, now: float) -> None:
+    def _call_for_attention(self, notification: Notification, before: View, now: float) -> None:
         """Ring, unless the person looks at this terminal; where that is not known, only after a long turn."""
         long = before.started is not None and now - before.started > _BELL_AFTER
         if self.screen.looked_at is False or (self.screen.looked_at is None and long):
-            self.screen.bell("Treadle needs an answer" if isinstance(told, QuestionAsked) else "Treadle is done")
+            self.screen.bell(
+                "Treadle needs an answer" if isinstance(notification, QuestionAsked) else "Treadle is done"
+            )
 
     def _set_title(self) -> None:
         state = "needs an answer" if self._view.questions else "" if self._view.busy or not self._turns else "done"

@@ -127,9 +127,9 @@ class View(Struct, frozen=True, kw_only=True):
 ViewUpdate = tuple[View, tuple[ScreenItem, ...]]
 
 
-def update(view: View, told: Notification, at: float | None = None) -> ViewUpdate:
+def update(view: View, notification: Notification, at: float | None = None) -> ViewUpdate:
     """Take one notification, heard `at` (seconds on any steady clock); gives what goes to the scrollback now."""
-    return _grouped(*_take(view, told, at))
+    return _grouped(*_take(view, notification, at))
 
 
 def held_back(view: View) -> tuple[ScreenItem, ...]:
@@ -151,8 +151,8 @@ def _grouped(view: View, items: tuple[ScreenItem, ...]) -> ViewUpdate:
     return replace(view, reads=reads), tuple(printed_now)
 
 
-def _take(view: View, told: Notification, at: float | None) -> ViewUpdate:  # noqa: C901, PLR0911, PLR0912 - one line for each notification
-    match told:
+def _take(view: View, notification: Notification, at: float | None) -> ViewUpdate:  # noqa: C901, PLR0911, PLR0912 - one line for each notification
+    match notification:
         case PhaseChanged(phase=phase):
             retry = view.retry if phase is Phase.WAITING_TO_RETRY else None
             return replace(view, phase=phase, since=at, retry=retry), ()
@@ -169,22 +169,22 @@ def _take(view: View, told: Notification, at: float | None) -> ViewUpdate:  # no
             return replace(view, reply=replace(reply, thinking=think(reply.thinking, text, at))), ()
         case CallDelta(text=text):
             reply = came(view.reply, text, at)
-            return replace(view, reply=replace(reply, writing=write(reply.writing, told))), ()
+            return replace(view, reply=replace(reply, writing=write(reply.writing, notification))), ()
         case ReplyDropped():
             return _drop_reply(view, at)
         case MessageDone():
-            return _message_done(view, told, at)
+            return _message_done(view, notification, at)
         case CallChanged(status=CallStatus.FINISHED, result=CallResult() as result):
-            return _call_done(view, told, result, at)
+            return _call_done(view, notification, result, at)
         case CallChanged():
             reply = replace(view.reply, writing=None)
-            return replace(view, reply=reply, calls=moved_on(view.calls, told, at)), ()
+            return replace(view, reply=reply, calls=moved_on(view.calls, notification, at)), ()
         case CallOutput(call_id=call_id, text=text):
             return replace(view, calls=add_output(view.calls, call_id, text)), ()
         case QuestionAsked(question=question):
             return _asked(view, question, at)
         case QuestionClosed():
-            return _closed(view, told, at)
+            return _closed(view, notification, at)
         case ResultPresented(text=text):
             return _with(flush(replace(view, presented=text), at), Prose(text))
         case RetryScheduled(attempt=attempt, seconds=seconds, error=error, most=most):
@@ -194,8 +194,8 @@ def _take(view: View, told: Notification, at: float | None) -> ViewUpdate:  # no
         case ModeChanged(mode=mode):
             return replace(view, mode=mode), ()
         case ModelChanged(model=model, why=why):
-            told_why = f" ({why})" if why else ""
-            return replace(view, model=model), (NoticeItem(f"Model: {model}{told_why}"),)
+            shown_why = f" ({why})" if why else ""
+            return replace(view, model=model), (NoticeItem(f"Model: {model}{shown_why}"),)
         case ChecklistChanged(text=text):
             return _checklist(view, text)
         case AllowancesChanged(allowances=allowances):
@@ -203,9 +203,9 @@ def _take(view: View, told: Notification, at: float | None) -> ViewUpdate:  # no
         case Told(text=text):
             return view, (NoticeItem(text, Tone.WARNING),)
         case TurnEnded():
-            return _turn_ended(view, told, at)
+            return _turn_ended(view, notification, at)
         case _:
-            assert_never(told)
+            assert_never(notification)
 
 
 def answered(view: View, question: Question, answer: Answer) -> View:
@@ -274,33 +274,33 @@ def _drop_reply(view: View, at: float | None) -> ViewUpdate:
     return replace(view, reply=Reply(), calls=()), items
 
 
-def _message_done(view: View, told: MessageDone, at: float | None) -> ViewUpdate:
+def _message_done(view: View, notification: MessageDone, at: float | None) -> ViewUpdate:
     streamed = view.reply.printed or view.reply.text or view.reply.thinking.size
-    speed = view.reply.speed(told.usage.output_tokens, at)
+    speed = view.reply.speed(notification.usage.output_tokens, at)
     view, items = flush(view, at)
-    text = text_of(told.message.content)
+    text = text_of(notification.message.content)
     if not streamed and text.strip():
         items = (*items, Prose(text))
     spending = replace(
         view.spending,
-        turn=view.spending.turn + (told.cost or 0.0),
-        unpriced=view.spending.unpriced or told.cost is None,
+        turn=view.spending.turn + (notification.cost or 0.0),
+        unpriced=view.spending.unpriced or notification.cost is None,
     )
-    received = view.received + told.usage.output_tokens
-    tokens = told.usage.context_tokens
+    received = view.received + notification.usage.output_tokens
+    tokens = notification.usage.context_tokens
     view = replace(view, reply=Reply(), spending=spending, tokens=tokens, received=received, speed=speed)
-    return replace(view, step=told.step), items
+    return replace(view, step=notification.step), items
 
 
-def _call_done(view: View, told: CallChanged, result: CallResult, at: float | None) -> ViewUpdate:
-    known = find_call(view.calls, told.call.id)
+def _call_done(view: View, notification: CallChanged, result: CallResult, at: float | None) -> ViewUpdate:
+    known = find_call(view.calls, notification.call.id)
     view = replace(view, calls=tuple(call for call in view.calls if call is not known))
     view = replace(view, reply=replace(view.reply, writing=None))
-    if told.flow is not Flow.RUN and result.outcome in (Outcome.OK, Outcome.INTERRUPTED):
+    if notification.flow is not Flow.RUN and result.outcome in (Outcome.OK, Outcome.INTERRUPTED):
         was_asked = known is not None and known.asked and result.outcome is Outcome.OK
         return view, (Said(plain(result.content)),) if was_asked else ()
     allowed = {allowance.id for allowance in view.allowances}
-    return _with(flush(view, at), finish_call(known, told, result, at=at, allowed=allowed))
+    return _with(flush(view, at), finish_call(known, notification, result, at=at, allowed=allowed))
 
 
 def _asked(view: View, question: Question, at: float | None) -> ViewUpdate:
@@ -319,22 +319,22 @@ def shown_before(question: Question) -> tuple[ScreenItem, ...]:
     return (DiffItem(preview.text),)
 
 
-def _closed(view: View, told: QuestionClosed, at: float | None) -> ViewUpdate:
+def _closed(view: View, notification: QuestionClosed, at: float | None) -> ViewUpdate:
     """Close a question; a lasting yes leaves a line. The next one is asked when it has become the first."""
-    gone = next((one for one in view.questions if one.id == told.question_id), None)
+    gone = next((one for one in view.questions if one.id == notification.question_id), None)
     if gone is None:
         return view, ()
     was_first = view.questions[0] is gone
     left = tuple(one for one in view.questions if one is not gone)
     items: list[ScreenItem] = []
     grants = grants_of(gone)
-    if told.option is OptionKind.ALLOW_ALWAYS and grants is not None:
-        saved = told.scope is AllowScope.USER
+    if notification.option is OptionKind.ALLOW_ALWAYS and grants is not None:
+        saved = notification.scope is AllowScope.USER
         text = f"Rule saved, {grants.where}: {grants.always} · treadle policy show"
         items.append(NoticeItem(text if saved else f"Allowed this session: {grants.session} · /approvals"))
-    if told.by and view.own and told.by != view.own and told.option is not None:
-        items.append(NoticeItem(f"Answered {elsewhere(told.by)}: {ANSWERS[told.option]}."))
-    if gone.kind is QuestionKind.FOLLOWUP and told.option is not None:
+    if notification.by and view.own and notification.by != view.own and notification.option is not None:
+        items.append(NoticeItem(f"Answered {elsewhere(notification.by)}: {ANSWERS[notification.option]}."))
+    if gone.kind is QuestionKind.FOLLOWUP and notification.option is not None:
         items.append(Prose(gone.text))
     if was_first and left:
         items += shown_before(left[0])
@@ -343,9 +343,9 @@ def _closed(view: View, told: QuestionClosed, at: float | None) -> ViewUpdate:
     return replace(view, questions=left), tuple(items)
 
 
-def _turn_ended(view: View, told: TurnEnded, at: float | None) -> ViewUpdate:
+def _turn_ended(view: View, notification: TurnEnded, at: float | None) -> ViewUpdate:
     view, items = flush(view, at)
-    outcome = told.outcome
+    outcome = notification.outcome
     answer = outcome.text.removeprefix(view.presented).strip() if view.presented else outcome.text
     if outcome.completed and answer.strip():
         items = (*items, Prose(answer))

@@ -56,8 +56,8 @@ class EnvironmentBlock(Struct, frozen=True, kw_only=True):
         if first:
             files, repository = await asyncio.gather(self._files(), asyncio.to_thread(self.repository))
             parts = [*self._system(), *parts, *filter(None, [repository]), *files]
-        told = [] if situation is None else situation_lines(situation, first=first, approved=self.approved)
-        return "\n".join([*told, *parts, *await self._changes(), *self._running()])
+        lines = [] if situation is None else situation_lines(situation, first=first, approved=self.approved)
+        return "\n".join([*lines, *parts, *await self._changes(), *self._running()])
 
     def _system(self) -> list[str]:
         return [

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from treadle.workspace.strays import Strays
+from treadle.workspace.temporary_files import TemporaryFiles
 
 if TYPE_CHECKING:
     from treadle.workspace.files import TextFile
@@ -46,12 +46,12 @@ class FileAccess(Protocol):
 
 
 class DiskFiles(Struct, frozen=True, kw_only=True):
-    """The files as they are on the disk; `strays` notes a file that is being written.
+    """The files as they are on the disk; `temporary_files` notes a file that is being written.
 
     What reads and saves is loaded with the first call that needs it.
     """
 
-    strays: Strays = Strays()
+    temporary_files: TemporaryFiles = TemporaryFiles()
 
     def exists(self, place: "JudgedPath") -> bool:
         """Whether anything is there, be it a broken link."""
@@ -79,7 +79,7 @@ class DiskFiles(Struct, frozen=True, kw_only=True):
         """Replace the file, or create it and its directories; a new one gets the `mode`."""
         from treadle.workspace.saving import save
 
-        save(target, data, expected=expected, name=name, strays=self.strays, mode=mode)
+        save(target, data, expected=expected, name=name, temporary_files=self.temporary_files, mode=mode)
 
     def remove(self, target: str, *, expected: str, name: str) -> None:
         """Remove the file."""

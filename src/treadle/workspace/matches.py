@@ -189,9 +189,9 @@ def _line(found: re.Match[bytes]) -> MatchLine:
 
 def why_failed(complaint: str) -> str:
     """Say in a sentence what a search program complains about."""
-    told = [line.removeprefix("error: ") for line in complaint.splitlines() if line.startswith("error: ")]
-    if "regex" not in complaint or not told:
+    complaints = [line.removeprefix("error: ") for line in complaint.splitlines() if line.startswith("error: ")]
+    if "regex" not in complaint or not complaints:
         return complaint.rstrip(".")
     second = re.search(r"PCRE2: error compiling pattern at offset (\d+): (.+)", complaint)
     where = f"; to PCRE2, which has look-around, at character {second[1]}: {second[2]}" if second else ""
-    return f"the expression is not valid: {told[0].rstrip('.')}{where}"
+    return f"the expression is not valid: {complaints[0].rstrip('.')}{where}"

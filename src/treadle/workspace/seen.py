@@ -11,7 +11,7 @@ _Stamp = tuple[int, int, int]
 class _Known(Struct):
     digest: str
     stamp: _Stamp | None
-    told: str
+    announced: str
 
 
 class SeenFiles:
@@ -61,8 +61,8 @@ def _news(path: str, known: _Known) -> bool:
         return False
     known.stamp = stamp
     digest = _digest(path) if stamp is not None else ""
-    news = digest not in (known.told, known.digest)
-    known.told = digest
+    news = digest not in (known.announced, known.digest)
+    known.announced = digest
     return news
 
 

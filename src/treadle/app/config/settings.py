@@ -85,7 +85,7 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything a user can set. An empty `model` means: take the first provider that has a key.
 
     `fallback` takes over for a turn when the model's provider keeps failing; `max_retries` bounds the failures in a row
-    before a turn ends without one (0: the first ends it). `max_unasked` bounds the calls that run in a row without
+    before a turn ends without one (0: the first ends it). `max_auto_approved` bounds the calls that run in a row without
     anybody being asked, `max_seconds` the time of a turn. With `checklist` the model keeps one. `approve` names
     classes of risk that run without asking in every mode but plan, beyond what the mode lets run. With `web_search` the
     provider may search the web by itself, where it can. `add_dirs` are further folders that belong to the workspace.
@@ -101,7 +101,7 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_retries: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
     max_steps: Tokens | None = None
     max_seconds: Seconds | None = None
-    max_unasked: Tokens | None = None
+    max_auto_approved: Tokens | None = None
     budget: BudgetSettings = BudgetSettings()
     approve: tuple[Risk, ...] = ()
     add_dirs: tuple[str, ...] = ()
@@ -155,7 +155,9 @@ def limits_of(settings: Settings, given: Collection[str] | None = None, base: Li
     """Put the bounds of a session together; with `given`, only those settings change the bounds `base`."""
     base = Limits(reminders=1, raisable=True) if base is None else base
     said = settings.budget
-    changed: dict[str, Any] = {name: getattr(settings, name) for name in ("max_steps", "max_seconds", "max_unasked")}
+    changed: dict[str, Any] = {
+        name: getattr(settings, name) for name in ("max_steps", "max_seconds", "max_auto_approved")
+    }
     if settings.max_retries is not None:
         changed["max_retries"] = settings.max_retries
     changed["budget"] = {
@@ -384,7 +386,7 @@ def _read_workspace(file: Path, users: Settings) -> Layer:
 
 def _limits(wanted: Settings, users: Settings) -> Iterator[tuple[str, float | None, float | None]]:
     """Give each limit's key, what the user allows, and what the workspace wants; None is not said."""
-    for name in ("max_steps", "max_seconds", "max_unasked", "max_retries"):
+    for name in ("max_steps", "max_seconds", "max_auto_approved", "max_retries"):
         yield name, getattr(users, name), getattr(wanted, name)
     for name in BudgetSettings.__struct_fields__:
         yield "budget", getattr(users.budget, name), getattr(wanted.budget, name)

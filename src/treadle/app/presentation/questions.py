@@ -203,14 +203,14 @@ def _short(access: Access, question: Question) -> str:
 def _stopped(question: Question, denial: SandboxDenial) -> Asked:
     base = _permission(question, ())
     target = exact_line(denial.target)
-    title, lacked = {
+    title, missing = {
         Right.NETWORK: ("Run it again with network access?", f"tried to reach {target or 'the network'}"),
         Right.WRITE: ("Run it again with the right to write?", f"tried to write {target or 'outside this project'}"),
         Right.READ: ("Run it again with the right to read a secret?", f"tried to read {target or 'a secret'}"),
         Right.UNSANDBOXED: ("Run it again without the sandbox?", "tried something that the sandbox does not allow"),
     }[denial.right]
     seen = f" {printable(denial.text)}" if denial.text else ""
-    why = f"The command {lacked}, and the sandbox stopped it.{seen}"
+    why = f"The command {missing}, and the sandbox stopped it.{seen}"
     return Asked(
         title=title, look=question_style(question), text=base.text, rights=base.rights, why=(why,), details=base.details
     )

@@ -102,7 +102,7 @@ async def _calls(settings: Settings) -> list[Check]:
         calls = await asyncio.gather(*(check_call(models, ref) for ref in refs))
     finally:
         await models.close()
-    return [_told(call, needed=_provider(call.ref) in chosen) for call in calls]
+    return [_check(call, needed=_provider(call.ref) in chosen) for call in calls]
 
 
 def _chosen(models: Models, settings: Settings) -> frozenset[str]:
@@ -132,7 +132,7 @@ def _refs(models: Models, settings: Settings) -> Iterator[str]:
                 yield ref
 
 
-def _told(call: CallCheck, *, needed: bool) -> Check:
+def _check(call: CallCheck, *, needed: bool) -> Check:
     name, broken = f"call {call.ref}", fail if needed else warn
     match call.outcome:
         case CheckOutcome.WORKS:

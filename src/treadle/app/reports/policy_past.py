@@ -228,18 +228,18 @@ def _with(record: _T, **values: str) -> _T:
 
 def what_of(past: PastCall) -> str:
     """Say in one line what a call was about."""
-    told = []
+    parts = []
     for access in past.accesses:
         match access:
             case RunCommand(command=command):
-                told.append(command)
+                parts.append(command)
             case WritePath(path=path):
-                told.append(f"write {path}")
+                parts.append(f"write {path}")
             case ReadPath(path=path):
-                told.append(f"read {path}")
+                parts.append(f"read {path}")
             case FetchUrl(url=url, method=method):
-                told.append(f"{method} {url}")
-    return "; ".join(told) or past.call.name
+                parts.append(f"{method} {url}")
+    return "; ".join(parts) or past.call.name
 
 
 def approved_calls(row: SessionRow, events: Sequence[Event]) -> Iterator[PastCall]:

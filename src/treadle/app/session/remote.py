@@ -24,6 +24,7 @@ from treadle.protocol.attach import (
     Behind,
     Closed,
     FeedCursor,
+    Notified,
     Numbered,
     Post,
     Refused,
@@ -31,7 +32,6 @@ from treadle.protocol.attach import (
     Snapshot,
     Taken,
     ToClient,
-    Told,
 )
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.protocol.events import Op, SetModel, Source
@@ -269,10 +269,10 @@ class RemoteSession:
         """Hear what comes; gives whether to attach again."""
         while True:
             match await self._line.hear():
-                case Told(number=number, told=told, status=status):
+                case Notified(number=number, notification=notification, status=status):
                     self._cursor = FeedCursor(run=self._cursor.run, number=number)
                     self._status = status or self._status
-                    self._feed.put(Numbered(number=number, told=told))
+                    self._feed.put(Numbered(number=number, notification=notification))
                 case Taken(number=number):
                     self._answer(number, None)
                 case Refused() as refused:
@@ -318,8 +318,8 @@ class RemoteSession:
         """Go on; where too much was missed for the session to remember it, from where it is now."""
         before, self._status, self.source = self._status, attached.status, attached.source
         if attached.snapshot is not None:
-            for told in _started_over(self.id, before, attached.status, attached.snapshot):
-                self._feed.put(Numbered(number=attached.number, told=told))
+            for notification in _started_over(self.id, before, attached.status, attached.snapshot):
+                self._feed.put(Numbered(number=attached.number, notification=notification))
         self._cursor = FeedCursor(run=attached.run, number=attached.number)
 
 

@@ -15,11 +15,11 @@ from treadle.protocol.attach import (
     Attached,
     Behind,
     Closed,
+    Notified,
     Post,
     Refused,
     SessionStatus,
     Taken,
-    Told,
     ToSession,
 )
 from treadle.protocol.errors import RefusedError, TreadleError
@@ -124,22 +124,22 @@ class _Client:
             self._session.leave(attachment)
 
     async def _talk(self, attachment: Attachment, source: Source) -> None:
-        telling = asyncio.create_task(self._tell(attachment))
+        delivering = asyncio.create_task(self._deliver(attachment))
         taking = asyncio.create_task(self._take(source))
         try:
-            done, _ = await asyncio.wait({telling, taking}, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait({delivering, taking}, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
         finally:
-            for task in (telling, taking):
+            for task in (delivering, taking):
                 task.cancel()
-            await asyncio.gather(telling, taking, return_exceptions=True)
+            await asyncio.gather(delivering, taking, return_exceptions=True)
 
-    async def _tell(self, attachment: Attachment) -> None:
+    async def _deliver(self, attachment: Attachment) -> None:
         feed = attachment.feed
         async for one in feed.numbered():
-            status = None if isinstance(one.told, _STATUS_STAYS) else self._session.status()
-            await self._send(Told(number=one.number, told=one.told, status=status))
+            status = None if isinstance(one.notification, _STATUS_STAYS) else self._session.status()
+            await self._send(Notified(number=one.number, notification=one.notification, status=status))
         await self._send(Behind() if feed.behind else Closed())
 
     async def _take(self, source: Source) -> None:

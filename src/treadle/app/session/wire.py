@@ -22,7 +22,7 @@ WIRE_VERSION = 1
 MOST_MESSAGE_BYTES = 256 * 1024 * 1024
 """Bytes of one message; an image in a prompt is the longest part of one."""
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class Address:
@@ -102,7 +102,7 @@ async def send_message(writer: asyncio.StreamWriter, message: object) -> None:
     await writer.drain()
 
 
-async def receive(reader: asyncio.StreamReader, decoder: msgspec.json.Decoder[T]) -> T | None:
+async def receive(reader: asyncio.StreamReader, decoder: msgspec.json.Decoder[_T]) -> _T | None:
     """Receive a message; None at the end. Raises `OSError` for what is no message."""
     try:
         line = await reader.readuntil(b"\n")

@@ -31,7 +31,7 @@ def call_answered(state: State, question: Question, data: Answer) -> Transition:
     if call is None:
         return close_questions(state, question.call_id, data)
     state, effects = close_questions(state, question.call_id, data)
-    state = guarded(state, unasked=0)
+    state = guarded(state, auto_approved=0)
     if call.result is not None and call.decision is not None:
         state, more = _answered_after_a_run(state, question, call, call.decision, call.result, data)
     else:

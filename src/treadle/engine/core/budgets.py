@@ -78,14 +78,14 @@ def spent_by(usage: Usage, cost: float | None) -> Spent:
     return Spent(cost=cost or 0.0, tokens=usage.context_tokens)
 
 
-def bill(state: State, usage: Usage, cost: float | None, *, told: bool = True) -> State:
+def bill(state: State, usage: Usage, cost: float | None, *, known: bool = True) -> State:
     """Count the use of a model; a call of which the provider did not tell what it used counts as its worst case."""
     turn = state.turn
     if turn is None:
         return state
     total = None if cost is None or turn.cost is None else turn.cost + cost
     terms = state.money.terms
-    used = spent_by(usage, cost) if told or terms is None else worst_of(terms, state.money.reply_tokens)
+    used = spent_by(usage, cost) if known or terms is None else worst_of(terms, state.money.reply_tokens)
     if terms is not None:
         terms = replace(terms, day=_add(terms.day, used))
     turn = replace(turn, usage=turn.usage + usage, cost=total)

@@ -43,7 +43,7 @@ def is_open(state: State) -> bool:
     return any(not item.done for item in focus.parse_checklist(state.checklist.text))
 
 
-def told(state: State) -> State:
+def mark_read(state: State) -> State:
     """What the model was told of the list is now all of it."""
     return _with(state, read=state.checklist.text) if state.checklist.read != state.checklist.text else state
 

@@ -49,7 +49,7 @@ _LONGEST_WAIT = 10.0
 
 def context_ready(state: State, data: ContextReady) -> Transition:
     """The user message is sealed: send the request."""
-    state = replace(checklist.told(state), calls=(), unread=(), delivering=(), notes=())
+    state = replace(checklist.mark_read(state), calls=(), unread=(), delivering=(), notes=())
     state = replace(state, money=replace(state.money, terms=data.terms))
     return send(state, data.step, attempt=1)
 
@@ -84,12 +84,12 @@ def context_exceeded(state: State, data: ContextExceeded) -> Transition:
     """The conversation does not fit: make room."""
     if state.space.compactions < MOST_COMPACTIONS:
         state = replace(state, space=replace(state.space, exceeded=data.tokens))
-        return _make_room(state, data.step, attempt=0)
+        return _compact(state, data.step, attempt=0)
     why = f"The conversation is too long for the model: {data.tokens:,} tokens for a window of {data.window:,}."
     return end_turn(state, TurnStop.ERROR, error=_too_long(state, why))
 
 
-def _make_room(state: State, step: int, attempt: int) -> Transition:
+def _compact(state: State, step: int, attempt: int) -> Transition:
     activity = Compacting(step=step, attempt=attempt)
     space = replace(state.space, compactions=state.space.compactions + 1)
     return replace(state, activity=activity, space=space), [Compact(step=step)]
@@ -106,11 +106,11 @@ def compacted(state: State, data: Compacted) -> Transition:
     if data.dropped == 0 and not shorter:
         why = "The conversation is too long for the model, and nothing more can be left out."
         return end_turn(state, TurnStop.ERROR, error=_too_long(state, why))
-    told: list[Effect] = [Notify(notification=ContextCompacted(dropped=data.dropped))]
+    notice: list[Effect] = [Notify(notification=ContextCompacted(dropped=data.dropped))]
     if attempt == 0:
-        return replace(state, activity=Assembling(step=data.step)), [*told, Assemble(step=data.step)]
+        return replace(state, activity=Assembling(step=data.step)), [*notice, Assemble(step=data.step)]
     state, effects = send(state, data.step, attempt + 1)
-    return state, told + effects
+    return state, notice + effects
 
 
 def _shortened(call: CallState, contents: Mapping[str, tuple[ResultContent, ...]]) -> CallState:
@@ -130,7 +130,7 @@ def _with_largest(state: State, why: str) -> str:
 
 def reply_finished(state: State, data: ReplyFinished) -> Transition:
     """The reply counts from here on."""
-    state = bill(state, data.usage, data.cost, told=data.usage.context_tokens > 0)
+    state = bill(state, data.usage, data.cost, known=data.usage.context_tokens > 0)
     assert state.turn is not None  # noqa: S101 - a reply belongs to a turn
     text = text_of(data.message.content)
     turn = replace(state.turn, text=text) if text.strip() else state.turn
@@ -158,10 +158,10 @@ def reply_failed(state: State, data: ReplyFailed) -> Transition:
             space=replace(state.space, exceeded=0),
             model=replace(state.model, window=error.window or state.model.window),
         )
-        state, more = _make_room(state, data.step, attempt=data.attempt)
+        state, more = _compact(state, data.step, attempt=data.attempt)
         return state, effects + more
-    if state.model.fallback is not None and _should_stand_in(state, error, failures):
-        state, more = _stand_in(state, state.model.fallback, error)
+    if state.model.fallback is not None and _should_fall_back(state, error, failures):
+        state, more = _use_fallback(state, state.model.fallback, error)
         state, sent = send(state, data.step, data.attempt + 1)
         return state, [*effects, *more, *sent]
     if error.kind is ErrorKind.EMPTY_REPLY and failures > _EMPTY_RETRIES:
@@ -175,7 +175,7 @@ def reply_failed(state: State, data: ReplyFailed) -> Transition:
     return state, effects + more
 
 
-def _should_stand_in(state: State, error: ModelError, failures: int) -> bool:
+def _should_fall_back(state: State, error: ModelError, failures: int) -> bool:
     """Whether the chosen model's provider is to be left alone for the rest of the turn."""
     if state.model.replaced is not None:
         return False
@@ -184,23 +184,23 @@ def _should_stand_in(state: State, error: ModelError, failures: int) -> bool:
     return error.retryable and (failures >= _BEFORE_FALLBACK or (error.retry_after or 0.0) > _LONGEST_WAIT)
 
 
-def _stand_in(state: State, fallback: ModelChoice, error: ModelError) -> Transition:
+def _use_fallback(state: State, fallback: ModelChoice, error: ModelError) -> Transition:
     chosen = state.choice
-    told = ModelChanged(
+    notice = ModelChanged(
         model=fallback.model, why=f"{chosen.model} keeps failing ({error.message}); {fallback.model} takes over"
     )
     state = with_model(state, fallback)
-    return replace(state, model=replace(state.model, replaced=chosen)), [Notify(notification=told)]
+    return replace(state, model=replace(state.model, replaced=chosen)), [Notify(notification=notice)]
 
 
 def _retry(state: State, data: ReplyFailed, failures: int, effects: list[Effect]) -> Transition:
     seconds = _delay(failures, data.error.retry_after, data.jitter)
     timer = f"retry-{data.step}-{data.attempt}"
     activity = Retrying(step=data.step, attempt=data.attempt + 1, failures=failures, timer=timer)
-    told = RetryScheduled(attempt=failures, seconds=seconds, error=data.error, most=state.limits.max_retries)
+    notice = RetryScheduled(attempt=failures, seconds=seconds, error=data.error, most=state.limits.max_retries)
     return replace(state, activity=activity), [
         *effects,
-        Notify(notification=told),
+        Notify(notification=notice),
         StartTimer(timer=timer, seconds=seconds),
     ]
 

@@ -166,7 +166,7 @@ class Guard(Record, frozen=True, kw_only=True, omit_defaults=False):
     recent: tuple[str, ...] = ()
     polls: int = 0
     looping: bool = False
-    unasked: int = 0
+    auto_approved: int = 0
 
 
 class ChecklistState(Record, frozen=True, kw_only=True, omit_defaults=False):

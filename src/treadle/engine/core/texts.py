@@ -119,12 +119,12 @@ def amended(arguments: dict[str, Any]) -> str:
 def stopped_by_sandbox(denial: SandboxDenial) -> str:
     """Ask whether a command may run once more with the right that it lacked."""
     seen = f" ({denial.text})" if denial.text else ""
-    stopped = f"The sandbox stopped this command. It needs {_lacked(denial)}{seen}."
+    stopped = f"The sandbox stopped this command. It needs {_missing_right(denial)}{seen}."
     opened = " The command can then read the secrets there." if denial.right is Right.READ else ""
     return f"{stopped} Run it once more with that access?{opened}"
 
 
-def _lacked(denial: SandboxDenial) -> str:
+def _missing_right(denial: SandboxDenial) -> str:
     match denial.right:
         case Right.READ:
             return f"to read {denial.target or 'something'}, which is kept secret from commands"

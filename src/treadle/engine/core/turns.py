@@ -189,11 +189,11 @@ def deliver(state: State, taken: tuple[Waiting, ...]) -> Transition:
         turn=replace(state.turn, sources=sources),
         delivering=(*state.delivering, *(waiting.prompt for waiting in taken)),
     )
-    told: list[Effect] = [
+    notices: list[Effect] = [
         Notify(notification=PromptDelivered(prompt_id=waiting.prompt.id, content=waiting.prompt.content))
         for waiting in taken
     ]
-    return state, [*told, queue_changed(state)]
+    return state, [*notices, queue_changed(state)]
 
 
 def queue_changed(state: State) -> Notify:

@@ -46,12 +46,12 @@ from treadle.engine.runtime.requests import (
 from treadle.engine.runtime.window import (
     bounded_content,
     bytes_of,
+    compact,
+    conversation_limit,
     in_force,
-    make_room,
+    largest_conversation,
     most_of_one_result,
-    most_room,
     next_message,
-    room,
     shorten_environment,
     tokens_of,
 )
@@ -119,7 +119,7 @@ class Performer:
         self._specs: tuple[ToolSpec, ...] = ()
         self._known: OfferedTools = {}
         self._offered: dict[tuple[str, ...], OfferedTools] = {}
-        self._told: Situation | None = None
+        self._sent_situation: Situation | None = None
 
     def perform(self, effect: Effect) -> None:  # noqa: C901 - one line for each effect
         """Start the work that an effect wants. Notifications and answers are the session's own."""
@@ -205,8 +205,8 @@ class Performer:
         return in_force(self._ports.model(self._session.state.choice.model), self._session.state)
 
     async def _compact(self, step: int) -> None:
-        self._told = None  # what leaves may be where it was said
-        await self._session.post(make_room(self._session.state, self._session.reader, self._spec, step))
+        self._sent_situation = None  # what leaves may be where it was said
+        await self._session.post(compact(self._session.state, self._session.reader, self._spec, step))
 
     async def _assemble(self, step: int) -> None:
         session = self._session
@@ -215,7 +215,7 @@ class Performer:
                 await session.post(op, FILES)
         situation = situation_of(session.state)
         described = await self._ports.environment.describe(
-            first=session.reader.transcript.is_empty, situation=None if situation == self._told else situation
+            first=session.reader.transcript.is_empty, situation=None if situation == self._sent_situation else situation
         )
         state, transcript = session.state, session.reader.transcript
         spec = self._spec
@@ -225,13 +225,13 @@ class Performer:
         if not transcript.is_measured:
             new += offer_bytes(offer_now(self._ports, state, self._tools()))
         tokens = transcript.tokens + tokens_of(new)
-        window = most_room(spec) if state.space.compactions else room(spec)
+        window = largest_conversation(spec) if state.space.compactions else conversation_limit(spec)
         if window is not None and tokens > window:
             await session.post(ContextExceeded(step=step, tokens=tokens, window=window))
         else:
             terms = await self._terms(new)
             await session.post(replace(message, tokens=tokens, terms=terms))
-            self._told = situation
+            self._sent_situation = situation
 
     async def _terms(self, new: int) -> Terms | None:
         """Say what the step's request can cost where a budget is set, and reserve it where one holds for the day."""
@@ -242,7 +242,7 @@ class Performer:
         room = check_budgets(state, terms)
         if state.limits.day == Budget() or not isinstance(room, Send):
             return terms
-        return replace(terms, day=await self._ports.purse.reserve(room.worst))
+        return replace(terms, day=await self._ports.day_budget.reserve(room.worst))
 
     async def _call_model(self, step: int, attempt: int) -> None:
         state, ports = self._session.state, self._ports
@@ -266,7 +266,7 @@ class Performer:
             request=build_request(ports, state, self._session.reader),
             reader=reader,
             price=lambda usage: cost(spec, usage),
-            chance=ports.chance,
+            jitter=ports.jitter,
             redact=lambda text: ports.redactor().redact(text),
         )
         await call_model(call, self._session.post_soon, self._session.publish)

@@ -16,7 +16,7 @@ from treadle.protocol.messages import ResultContent
 from treadle.protocol.models import ModelSpec
 from treadle.protocol.sealed import SealedResult
 
-_ROOM_FOR_REPLY = 8_192
+_REPLY_TOKENS = 8_192
 _LEAST_REPLY = 1_024
 _PARTS = (0.5, 0.75, 1.0)
 """How much of the old messages leaves the first, second and third time."""
@@ -25,7 +25,7 @@ _MOST_OF_ONE_RESULT = 64_000
 _LEAST_OF_ONE_RESULT = 2_000
 _WHY_ONE = "this result is too long; ask for a smaller part"
 _WHY_SMALL = "the model's window is small"
-_WHY_ROOM = "the model's window is too small for all of it; ask for a smaller part"
+_WHY_COMPACTED = "the model's window is too small for all of it; ask for a smaller part"
 
 
 def in_force(spec: ModelSpec, state: State) -> ModelSpec:
@@ -35,15 +35,15 @@ def in_force(spec: ModelSpec, state: State) -> ModelSpec:
     return replace(spec, context_window=state.model.window)
 
 
-def room(spec: ModelSpec) -> int | None:
+def conversation_limit(spec: ModelSpec) -> int | None:
     """Say how many tokens of conversation fit beside a reply of usual length; None where the window is unknown."""
     if spec.context_window is None:
         return None
-    reply = min(spec.max_output or _ROOM_FOR_REPLY, spec.context_window // 4)
+    reply = min(spec.max_output or _REPLY_TOKENS, spec.context_window // 4)
     return spec.context_window - reply
 
 
-def most_room(spec: ModelSpec) -> int | None:
+def largest_conversation(spec: ModelSpec) -> int | None:
     """Say how many tokens fit when the reply gets the least that is of use; None where the window is unknown."""
     if spec.context_window is None:
         return None
@@ -107,14 +107,14 @@ def tokens_of(count: int) -> int:
     return int(count / BYTES_PER_TOKEN)
 
 
-def make_room(state: State, reader: TranscriptReader, spec: ModelSpec, step: int) -> Compacted:
+def compact(state: State, reader: TranscriptReader, spec: ModelSpec, step: int) -> Compacted:
     """Choose what leaves: old messages first, then the longest of the newest results are cut.
 
     Nothing of it is asked of the model, so it is free and always possible. Where the provider refused what should have
     fitted, each time takes more away than the one before.
     """
     transcript = reader.transcript
-    over = _over(state, transcript, room(spec))
+    over = _over(state, transcript, conversation_limit(spec))
     dropped = _how_many(state, transcript, over)
     words = (
         shorten(left_out_summary(_known(state, transcript, dropped)), _share(spec, 6), _WHY_SMALL) if dropped else ""
@@ -170,7 +170,7 @@ def _shorten(results: Mapping[str, tuple[ResultContent, ...]], tokens: int) -> t
     most = max(0, sum(sizes.values()) - int(tokens * BYTES_PER_TOKEN))
     shares = fair_shares(sizes, most)
     return tuple(
-        Shortened(call_id=call_id, content=shorten_result(content, shares[call_id], _WHY_ROOM))
+        Shortened(call_id=call_id, content=shorten_result(content, shares[call_id], _WHY_COMPACTED))
         for call_id, content in results.items()
         if shares[call_id] < sizes[call_id]
     )

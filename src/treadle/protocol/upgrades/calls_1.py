@@ -19,8 +19,8 @@ def flow_1(call: JsonObject) -> str:
 def finish_1(old: OldSession, call: JsonObject, outcome: JsonObject, *, brought: bool = False) -> None:
     """Give a call its result; what the call itself `brought` is in the log already."""
     if call["amended"]:
-        told = {"type": "text", "text": words.amended_1(call["call"]["arguments"])}
-        outcome, brought = {**outcome, "content": [told, *outcome.get("content", ())]}, False
+        note = {"type": "text", "text": words.amended_1(call["call"]["arguments"])}
+        outcome, brought = {**outcome, "content": [note, *outcome.get("content", ())]}, False
     _end(old, call, outcome, brought=brought)
     old.close(call["call"]["id"])
     turn = old.state["turn"]
@@ -102,7 +102,7 @@ def judged_1(old: OldSession, data: JsonObject) -> None:
         case "DENY":
             finish_1(old, call, result("denied", words.denied_1(decision, no_user=False)))
         case "ALLOW":
-            _unasked(old, call, decision)
+            _auto_approve(old, call, decision)
         case _ if call["amended"]:
             _allowed(old, call)
         case _:
@@ -118,7 +118,7 @@ def _finish_presented(old: OldSession, call: JsonObject, why: str = "") -> None:
     finish_1(old, call, result("ok", f"{shown}\n\n{why}" if why else shown))
 
 
-def _unasked(old: OldSession, call: JsonObject, decision: JsonObject) -> None:
+def _auto_approve(old: OldSession, call: JsonObject, decision: JsonObject) -> None:
     guard, most = old.state["guard"], old.state["limits"]["max_unasked"]
     if decision["risk"] in ("none", "read"):
         _allowed(old, call)

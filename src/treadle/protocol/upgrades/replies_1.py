@@ -91,13 +91,13 @@ def context_exceeded_1(old: OldSession, data: JsonObject) -> None:
     old.working("assembling", data["step"])
     if old.state["space"]["compactions"] < 3:
         old.state["space"]["exceeded"] = data["tokens"]
-        _make_room(old, data["step"], attempt=0)
+        _compact(old, data["step"], attempt=0)
         return
     tokens, window = data["tokens"], data["window"]
     _too_long(old, f"The conversation is too long for the model: {tokens:,} tokens for a window of {window:,}.")
 
 
-def _make_room(old: OldSession, step: int, attempt: int) -> None:
+def _compact(old: OldSession, step: int, attempt: int) -> None:
     old.state["activity"] = {"type": "compacting", "step": step, "attempt": attempt}
     old.state["space"]["compactions"] += 1
 
@@ -127,7 +127,7 @@ def reply_finished_1(old: OldSession, data: JsonObject) -> None:
     """Take a whole reply."""
     old.working("awaiting_reply", data["step"], data["attempt"])
     state, text = old.state, joined_text(data["message"].get("content", []))
-    _bill(old, data["usage"], data.get("cost"), told=context_tokens_1(data["usage"]) > 0)
+    _bill(old, data["usage"], data.get("cost"), known=context_tokens_1(data["usage"]) > 0)
     if text.strip():
         state["turn"]["text"] = text
     state |= {"reply": data["stop"], "hint": data.get("hint", "")}
@@ -149,9 +149,9 @@ def reply_failed_1(old: OldSession, data: JsonObject) -> None:
     if too_long and state["space"]["compactions"] < 3:
         state["space"]["exceeded"] = 0
         state["model"]["window"] = error.get("window") or state["model"]["window"]
-        _make_room(old, data["step"], data["attempt"])
-    elif fallback is not None and _should_stand_in(old, error, failures):
-        _stand_in(old, fallback, error)
+        _compact(old, data["step"], data["attempt"])
+    elif fallback is not None and _should_fall_back(old, error, failures):
+        _use_fallback(old, fallback, error)
         send_1(old, data["step"], data["attempt"] + 1)
     elif error["kind"] == "empty_reply" and failures > 1:
         mistaken_1(old, words.EMPTY_REPLY_1)
@@ -163,7 +163,7 @@ def reply_failed_1(old: OldSession, data: JsonObject) -> None:
         end_turn_1(old, "error", error=error)
 
 
-def _should_stand_in(old: OldSession, error: JsonObject, failures: int) -> bool:
+def _should_fall_back(old: OldSession, error: JsonObject, failures: int) -> bool:
     if old.state["model"]["replaced"] is not None:
         return False
     if error["kind"] == "balance":
@@ -171,7 +171,7 @@ def _should_stand_in(old: OldSession, error: JsonObject, failures: int) -> bool:
     return error["kind"] in _RETRYABLE and (failures >= 2 or (error.get("retry_after") or 0.0) > 10.0)
 
 
-def _stand_in(old: OldSession, fallback: JsonObject, error: JsonObject) -> None:
+def _use_fallback(old: OldSession, fallback: JsonObject, error: JsonObject) -> None:
     chosen = old.state["model"]["choice"]
     why = f"{chosen['model']} keeps failing ({error['message']}); {fallback['model']} takes over"
     use_model_1(old, fallback)
@@ -196,11 +196,11 @@ def retry_now_1(old: OldSession) -> None:
     send_1(old, waiting["step"], waiting["attempt"], waiting["failures"])
 
 
-def _bill(old: OldSession, usage: JsonObject, cost: float | None, *, told: bool = True) -> None:
+def _bill(old: OldSession, usage: JsonObject, cost: float | None, *, known: bool = True) -> None:
     turn, money = old.state["turn"], old.state["money"]
     terms = money["terms"]
     used = {"cost": cost or 0.0, "tokens": context_tokens_1(usage)}
-    if not told and terms is not None:
+    if not known and terms is not None:
         used = worst_of_1(terms, money["reply_tokens"])
     if terms is not None:
         money["terms"] = {**terms, "day": _add({"cost": 0.0, "tokens": 0, **terms.get("day", {})}, used)}

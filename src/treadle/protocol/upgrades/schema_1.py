@@ -60,10 +60,10 @@ class UpgradeOf1:
         else:
             _TAKEN[data["type"]](old, data)
         turns.settle_1(old)
-        told = [(row.source, own), *((_ENGINE, said) for said in old.said)]
+        sealed = [(row.source, own), *((_ENGINE, said) for said in old.said)]
         return [
             StoredEvent(seq=row.seq, at=row.at, source=source, version=2, data=msgspec.json.encode(one))
-            for source, one in told
+            for source, one in sealed
         ]
 
 

@@ -17,7 +17,7 @@ from treadle.tui.reader.listing import ListWord, NumberedList, TakenRow, listing
 from treadle.tui.reader.numbered import QUIET, NotUnderstood
 from treadle.tui.reader.session_list import SessionList
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _FLAGS = 3
 _MOMENT = 2.0
@@ -72,7 +72,7 @@ async def read_hidden(*lines: str) -> str | Left | None:
     return ended
 
 
-async def skippable(text: str, work: Awaitable[T]) -> T | Left | None:
+async def skippable(text: str, work: Awaitable[_T]) -> _T | Left | None:
     """Say what is being done until it is; None where Ctrl-C skips it."""
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(work)
@@ -87,17 +87,17 @@ async def skippable(text: str, work: Awaitable[T]) -> T | Left | None:
     return left.result()
 
 
-class _Entry(Generic[T]):
+class _Entry(Generic[_T]):
     """Takes lines until there is a result."""
 
     def __init__(self) -> None:
-        self._result: asyncio.Future[T | Left] = asyncio.get_running_loop().create_future()
+        self._result: asyncio.Future[_T | Left] = asyncio.get_running_loop().create_future()
 
-    def end(self, result: T | Left) -> None:
+    def end(self, result: _T | Left) -> None:
         """End `run` with a result."""
         _settle(self._result, result)
 
-    async def run(self, lines: Sequence[str], take: Callable[[Sequence[str]], None]) -> T | Left:
+    async def run(self, lines: Sequence[str], take: Callable[[Sequence[str]], None]) -> _T | Left:
         """Say `lines`, and give lines that came together to `take`; Ctrl-C, Ctrl-D and signals end it."""
         keyboard = Keyboard(sys.stdin.fileno(), take=take, end=lambda: self.end(Left(Exit.DONE)))
         try:
@@ -108,7 +108,7 @@ class _Entry(Generic[T]):
             keyboard.close()
 
 
-def _settle(future: "asyncio.Future[T]", result: T) -> None:
+def _settle(future: "asyncio.Future[_T]", result: _T) -> None:
     if not future.done():
         future.set_result(result)
 

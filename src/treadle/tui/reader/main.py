@@ -59,8 +59,8 @@ async def run_reader(
 
 
 async def _listen(live: SessionAccess, feed: AsyncIterator[Notification], reader: Reader) -> None:
-    async for told in feed:
-        reader.hear(told)
+    async for notification in feed:
+        reader.hear(notification)
     try:
         await live.failure()
     except TreadleError as error:

@@ -135,13 +135,13 @@ class Reader:
 
     # What comes from the session
 
-    def hear(self, told: Notification) -> None:
+    def hear(self, notification: Notification) -> None:
         """Take a notification."""
         before = self._view
-        self._view, items = update(before, told, self._loop.time())
-        match told:
-            case CallChanged(status=CallStatus.RUNNING) if told.flow is Flow.RUN:
-                name = describe_call(told)
+        self._view, items = update(before, notification, self._loop.time())
+        match notification:
+            case CallChanged(status=CallStatus.RUNNING) if notification.flow is Flow.RUN:
+                name = describe_call(notification)
                 self._say(f"Running: {name.verb} {name.about}".rstrip())
             case ModeChanged(mode=mode):
                 self._say(f"Mode is now {mode}: {MODE_TEXTS[mode]}.")
@@ -154,10 +154,12 @@ class Reader:
                 self._turns += 1
             case _:
                 pass
-        if isinstance(told, PromptDelivered):
+        if isinstance(notification, PromptDelivered):
             # It was just typed, but for one that has waited.
-            items = tuple(item for item in items if told.prompt_id in self._waited or not isinstance(item, Said))
-        self.show(*self.requests.as_written(told, items))
+            items = tuple(
+                item for item in items if notification.prompt_id in self._waited or not isinstance(item, Said)
+            )
+        self.show(*self.requests.as_written(notification, items))
         self._follow()
 
     def _follow(self) -> None:

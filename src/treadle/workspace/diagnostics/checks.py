@@ -84,7 +84,7 @@ class Diagnostics:
         self._elsewhere = tuple(elsewhere)
         self._sources = tuple(sources)
         self._before = _NOTHING
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._failed: Counter[str] = Counter()
 
     def covers(self, path: str) -> bool:
@@ -105,10 +105,10 @@ class Diagnostics:
             problem for name, found in now.problems.items() for problem in new_problems(before.problems[name], found)
         ]
         faults = {**before.faults, **now.faults}
-        untold = tuple(fault for name, fault in faults.items() if name not in self._told)
-        self._told |= set(faults)
+        unreported = tuple(fault for name, fault in faults.items() if name not in self._reported)
+        self._reported |= set(faults)
         await asyncio.gather(*(source.close() for source in self._sources if self._given_up(source)))
-        return Findings(problems=tuple(problems), faults=untold)
+        return Findings(problems=tuple(problems), faults=unreported)
 
     async def close(self) -> None:
         """End every source."""

@@ -117,7 +117,7 @@ class LanguageServer:
         connection = await self._connected()
         texts = {path: await asyncio.to_thread(_text_of, path) for path in paths}
         for path, text in texts.items():
-            self._tell(connection, path, text)
+            self._synchronize(connection, path, text)
         there = [path for path, text in texts.items() if text is not None]
         answers = await asyncio.gather(*(self._problems_of(connection, path) for path in there))
         return [problem for problems in answers for problem in problems]
@@ -169,7 +169,7 @@ class LanguageServer:
             variables=command.variables,
             wrapping=wrapping,
         )
-        connection = await connect(program, self._on_message, self._tell_waiting)
+        connection = await connect(program, self._on_message, self._wake_waiting)
         root = Path(command.root).as_uri()
         about = {
             # In a sandbox there is no process of this number, and a server ends when it finds none.
@@ -192,7 +192,7 @@ class LanguageServer:
             connection.notify("workspace/didChangeConfiguration", {"settings": command.settings})
         return connection
 
-    def _tell(self, connection: JsonRpc, path: str, text: str | None) -> None:
+    def _synchronize(self, connection: JsonRpc, path: str, text: str | None) -> None:
         """Bring the server's idea of a file up to date; None says that there is no such file."""
         uri = Path(path).as_uri()
         known = self._documents.get(path)
@@ -272,9 +272,9 @@ class LanguageServer:
         path = unquote(urlsplit(uri).path) if isinstance(uri, str) else ""
         if path in self._documents and isinstance(items, list):
             self._published[path] = _Published(params.get("version"), items)
-            self._tell_waiting()
+            self._wake_waiting()
 
-    def _tell_waiting(self) -> None:
+    def _wake_waiting(self) -> None:
         """Wake who waits, and begin anew: each waits for the next news, not for what others have seen."""
         news, self._news = self._news, asyncio.Event()
         news.set()
