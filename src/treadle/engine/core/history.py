@@ -15,7 +15,7 @@ from treadle.protocol.sealed import StateSealed, TurnSettled
 
 
 class Past(Struct, frozen=True, kw_only=True):
-    """What a log says of a session, with the `notifications` that surfaces had. A resumed one continues the `reader`."""
+    """What a log says of a session, with the `notifications` that surfaces had. A resumed one goes on with `reader`."""
 
     state: State
     reader: TranscriptReader
