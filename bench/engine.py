@@ -36,6 +36,7 @@ from treadle.protocol.models import (
 )
 from treadle.protocol.notifications import TurnEnded
 from treadle.protocol.permissions import Decision, Mode, Situation, Verdict
+from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import (
     CallResult,
     Outcome,
@@ -138,7 +139,7 @@ def make_ports(store: Store, provider: Steady) -> Ports:
         left_out=lambda *_: {},
         provider=lambda _: provider,
         model=lambda _: ModelSpec(provider="bench", name="model"),
-        system=lambda *_: "You are a coding agent.",
+        system=lambda *_: (PromptPart(name="work", text="You are a coding agent."),),
         clock=lambda: time.time_ns() // 1_000_000,
         jitter=lambda: 0.5,
         day_budget=Purse(),

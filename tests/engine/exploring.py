@@ -15,9 +15,9 @@ from treadle.engine.core.effects import (
     Assemble,
     CallModel,
     Cancel,
-    Compact,
     Effect,
     JudgeCall,
+    MakeRoom,
     Notify,
     RunTool,
     Seal,
@@ -39,6 +39,7 @@ from treadle.protocol.events import (
     CallProposed,
     CallStarted,
     Compacted,
+    CompactNow,
     ContextExceeded,
     ContextReady,
     Delivery,
@@ -48,6 +49,8 @@ from treadle.protocol.events import (
     EventData,
     Interrupt,
     Limits,
+    Noted,
+    Pin,
     Prompt,
     ReplyFailed,
     ReplyFinished,
@@ -60,10 +63,11 @@ from treadle.protocol.events import (
     SetModel,
     SetPresence,
     Source,
+    SummaryWritten,
     Terms,
     TimerFired,
 )
-from treadle.protocol.messages import ContentBlock, Message, Role, Text, ToolUse
+from treadle.protocol.messages import ContentBlock, Enclosure, EnclosureKind, Message, Role, Text, ToolUse
 from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, ReplyStop, ToolProtocol
 from treadle.protocol.notifications import CallStatus, Notification, Phase
 from treadle.protocol.permissions import (
@@ -76,7 +80,7 @@ from treadle.protocol.permissions import (
     QuestionKind,
     Verdict,
 )
-from treadle.protocol.sealed import ResultMade
+from treadle.protocol.sealed import Passage, PassageKind, ResultMade
 from treadle.protocol.tools import (
     CallResult,
     ChangeKind,
@@ -118,7 +122,7 @@ MADE = CopyChanges(digest="c", changes=(CopyChange(path="/made", kind=ChangeKind
 
 def work_of(effect: Effect) -> str:
     match effect:
-        case Assemble(step=step) | Compact(step=step):
+        case Assemble(step=step) | MakeRoom(step=step):
             return step_work(step)
         case CallModel(step=step, attempt=attempt):
             return model_work(step, attempt)
@@ -272,7 +276,13 @@ class World:
                     return self.failure(step, attempt, kind)
                 stops: list[ReplyStop | None] = [None, None, None, *ReplyStop]
                 return self.reply(step, attempt, stop=choice(stops))
-            case Compact(step=step):
+            case MakeRoom(step=step, write=True):
+                written = SummaryWritten(
+                    step=step, text="what the model says of it", usage=Usage(input_tokens=10), cost=0.1
+                )
+                results: list[EventData] = [self.room_made(step), written, SummaryWritten(step=step, error="too much")]
+                return choice(results)
+            case MakeRoom(step=step):
                 return self.room_made(step)
             case JudgeCall(call=call):
                 verdicts: list[Verdict | None] = [*Verdict, None]
@@ -354,10 +364,14 @@ def answer_to(question: Question, choice: Choose) -> Answer:
     return Answer(
         question_id=question.id,
         option=option,
-        text=choice(["", "so"]),
+        text=choice([*question.options, "so"] if question.kind is QuestionKind.SUMMARY else ["", "so"]),
         arguments=amended,
         scope=choice(list(AllowScope)),
     )
+
+
+ENCLOSED = Enclosure(kind=EnclosureKind.FILE, origin="a.py", content=(Text(text="<file>a</file>"),))
+"""What goes along with some prompts."""
 
 
 def asked_by_user(world: World, number: int) -> list[EventData]:
@@ -365,7 +379,7 @@ def asked_by_user(world: World, number: int) -> list[EventData]:
     queued = [EditQueued(prompt_id=waiting.prompt.id) for waiting in world.state.queue]
     allowed = [RevokeAllowance(allowance_id=one.id) for one in world.state.allowances]
     return [
-        Prompt(id=f"p{number}", content=(Text(text="do it"),)),
+        Prompt(id=f"p{number}", content=(Text(text="do it"),), enclosed=(ENCLOSED,)),
         Prompt(id=f"s{number}", content=(Text(text="do it"),), delivery=Delivery.STEER),
         Interrupt(),
         SetMode(mode=Mode.PLAN),
@@ -373,6 +387,10 @@ def asked_by_user(world: World, number: int) -> list[EventData]:
         SetModel(choice=ModelChoice(model="p/other", tool_protocol=world.protocol)),
         SetFallback(choice=ModelChoice(model="q/spare", tool_protocol=world.protocol)),
         EditChecklist(text="- [ ] mine"),
+        Noted(notes=(Passage(kind=PassageKind.FILES, text="a.py was changed", origin="a.py"),)),
+        CompactNow(focus="names"),
+        Pin(id="a", text="keep this"),
+        Pin(id="a"),
         SetLimits(limits=world.limits),
         SetPresence(user_present=True),
         *queued,

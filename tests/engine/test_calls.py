@@ -3,7 +3,7 @@
 import pytest
 
 from tests.engine.exploring import MADE, World, decision
-from tests.engine.world import check_messages
+from tests.engine.world import check_messages, notes_of
 from treadle.engine.core.effects import Notify, Remember, RunTool
 from treadle.engine.core.state import phase, replace, standing
 from treadle.engine.core.texts import RIGHT_REFUSED
@@ -127,7 +127,7 @@ def test_an_amended_call_is_judged_anew_and_runs_without_a_second_question() -> 
 def test_a_comment_on_an_amended_call_is_passed_on() -> None:
     world, _ = asking_world()
     answer(world, OptionKind.ALLOW_ONCE, text="shorter", arguments={"n": "mine"})
-    assert world.state.notes == ("While approving run the user said: shorter",)
+    assert notes_of(world) == ("While approving run the user said: shorter",)
 
 
 def test_what_the_policy_denies_stays_denied_when_the_user_amends_a_call_into_it() -> None:
@@ -353,7 +353,7 @@ def test_a_conversation_that_stays_too_long_whatever_left_says_what_fills_it() -
     (outcome,) = ended
     assert outcome.error is not None
     assert outcome.error.message == (
-        f"The model says: too long. Making room did not help. The largest part of it is {largest}."
+        f"The model says: too long. Making room did not help. The largest parts of it: {largest}."
     )
     assert phase(world.state) is Phase.WAITING_FOR_EVENT
 

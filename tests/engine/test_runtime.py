@@ -34,6 +34,7 @@ from treadle.protocol.events import (
     Event,
     Interrupt,
     Limits,
+    Noted,
     OfferChanged,
     Op,
     Prompt,
@@ -43,7 +44,7 @@ from treadle.protocol.events import (
     SetPresence,
     Source,
 )
-from treadle.protocol.messages import Text, ToolResult, text_of
+from treadle.protocol.messages import Enclosure, EnclosureKind, Image, Text, ToolResult, text_of
 from treadle.protocol.models import (
     ModelRequest,
     Prices,
@@ -58,6 +59,7 @@ from treadle.protocol.notifications import (
     CallOutput,
     Notice,
     Notification,
+    PromptDelivered,
     QuestionClosed,
     TurnEnded,
     TurnOutcome,
@@ -73,7 +75,7 @@ from treadle.protocol.permissions import (
     Standing,
     Verdict,
 )
-from treadle.protocol.sealed import ResultMade
+from treadle.protocol.sealed import Passage, PassageKind, PromptPart, ResultMade, prompt_text
 from treadle.protocol.tools import (
     CallResult,
     ChangeKind,
@@ -181,7 +183,7 @@ async def test_the_offer_is_in_the_log_once_and_again_when_it_changes() -> None:
     log, provider = FakeLog(), Replies(calls("look"), DONE)
     tools = {"look": FakeTool("look", ok)}
     system = ["one"]
-    made = replace(ports(provider, log=log), tools=tools, system=lambda *_: system[0])
+    made = replace(ports(provider, log=log), tools=tools, system=lambda *_: (PromptPart(name="work", text=system[0]),))
     async with working(made, log) as run:
         await run.prompt()
         system[0] = "two"
@@ -189,7 +191,7 @@ async def test_the_offer_is_in_the_log_once_and_again_when_it_changes() -> None:
         tools["more"] = FakeTool("more", ok)
         await run.prompt()
     offers = run.of(OfferChanged)
-    assert [(offer.system, [tool.name for tool in offer.tools]) for offer in offers] == [
+    assert [(prompt_text(offer.system), [tool.name for tool in offer.tools]) for offer in offers] == [
         ("one", ["look"]),
         ("two", ["look"]),
         ("two", ["look", "more"]),
@@ -705,7 +707,9 @@ async def test_an_interrupt_waits_for_changes_that_are_being_kept() -> None:
 
 async def test_before_a_provider_has_counted_prompt_and_tools_are_part_of_the_estimate() -> None:
     log, provider = FakeLog(), Replies(DONE)
-    made = ports(provider, FakeTool("look", ok), log=log, system=lambda *_: "s" * 7_200)
+    made = ports(
+        provider, FakeTool("look", ok), log=log, system=lambda *_: (PromptPart(name="work", text="s" * 7_200),)
+    )
     async with working(made, log) as run:
         await run.prompt()
         await run.prompt()
@@ -730,3 +734,20 @@ async def test_only_what_waits_counts_for_a_feed_that_is_bounded() -> None:
     put(1)
     assert [*states, feed.behind] == [False, True]
     assert [one async for one in reader] == []
+
+
+PICTURE = Image(media_type="image/png", data="aGk=")
+
+
+async def test_what_goes_along_with_a_prompt_is_sent_behind_it_and_named_to_surfaces() -> None:
+    log, provider = FakeLog(), Replies(DONE)
+    enclosed = (Enclosure(kind=EnclosureKind.FILE, origin="a.py", content=(Text(text="[a.py]"), PICTURE)),)
+    async with working(ports(provider, FakeTool("look", ok), log=log), log) as run:
+        await run.session.post(Noted(notes=(Passage(kind=PassageKind.FILES, text="b.py is gone", origin="b.py"),)))
+        await run.session.post(Prompt(id="p", content=(Text(text="read @a.py"),), enclosed=enclosed))
+        await run.end()
+        delivered = [one for one in run.told if isinstance(one, PromptDelivered)]
+    texts = [block.text for block in provider.requests[0].messages[0].content if isinstance(block, Text)]
+    assert texts == ["b.py is gone", "<task>", "read @a.py", "[a.py]", "</task>", "<environment>\nhere\n</environment>"]
+    assert PICTURE in provider.requests[0].messages[0].content
+    assert [one.enclosed for one in delivered] == [("a.py",)]

@@ -17,6 +17,7 @@ from treadle.engine.core import replies, texts, turns
 from treadle.engine.core.advance import fold
 from treadle.engine.core.history import last_state, read_past
 from treadle.engine.core.sealing import STEPS_BETWEEN_STATES
+from treadle.engine.core.state import State, guarded
 from treadle.engine.runtime import model_call, tool_call
 from treadle.protocol.codec import decode_data, encode
 from treadle.protocol.errors import DriftError
@@ -65,12 +66,17 @@ def stored(log: list[Event]) -> list[Event]:
 
 
 def shown(told: list[Notification]) -> list[Notification]:
-    """What a person sees of a past session; in a call, what came of it."""
-    return [
-        one
-        for one in told
-        if isinstance(one, _SHOWN) and not (isinstance(one, CallChanged) and one.status is not CallStatus.FINISHED)
-    ]
+    """What a person sees of a past session; in a call, what came of it. A question that is put again is one."""
+    asked: set[str] = set()
+    seen: list[Notification] = []
+    for one in told:
+        if isinstance(one, QuestionAsked):
+            if one.question.id in asked:
+                continue
+            asked.add(one.question.id)
+        if isinstance(one, _SHOWN) and not (isinstance(one, CallChanged) and one.status is not CallStatus.FINISHED):
+            seen.append(one)
+    return seen
 
 
 @contextmanager
@@ -91,16 +97,21 @@ def sent(log: list[Event]) -> Any:
     return read_transcript(log).messages(ToolProtocol.NATIVE)
 
 
+def comparable(state: State) -> State:
+    """A state without the fingerprints of this turn's replies: of one that is not over they are of today's words."""
+    return guarded(state, recent=())
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_another_version_reads_the_same_session(seed: int) -> None:
     world = wander(seed)
     log = stored(world.log)
-    expected = (world.transcript.messages(ToolProtocol.NATIVE), shown(world.told()), world.state)
+    expected = (world.transcript.messages(ToolProtocol.NATIVE), shown(world.told()), comparable(world.state))
     with another_version():
         assert sent(log) == expected[0]
         assert shown(list(notifications(log))) == expected[1]
-        assert fold(log) == expected[2]
-        assert read_past(log).state == expected[2]
+        assert comparable(fold(log)) == expected[2]
+        assert comparable(read_past(log).state) == expected[2]
         check_messages(sent(log))
 
 

@@ -16,6 +16,11 @@ def check_alive(world: World) -> None:
         assert state.user_present
 
 
+def notes_of(world: World) -> tuple[str, ...]:
+    """Give what the model will be told with its next message."""
+    return tuple(note.text for note in world.state.notes)
+
+
 def check_messages(messages: Sequence[Message]) -> None:
     """Roles take turns, and each call has its result in the message behind it, in the order of the calls."""
     for first, second in itertools.pairwise(messages):

@@ -21,6 +21,7 @@ from treadle.protocol.models import (
     ToolProtocol,
 )
 from treadle.protocol.permissions import Decision, Mode, Situation, Verdict
+from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import CallResult, Preview, Risk, ToolSpec, ToolTraits
 from treadle.protocol.usage import Usage
 
@@ -138,7 +139,7 @@ def ports(provider: Any, *tools: Any, log: FakeLog | None = None, **others: Any)
         "left_out": lambda *_: {},
         "provider": lambda _: provider,
         "model": lambda _: SPEC,
-        "system": lambda *_: "system",
+        "system": lambda *_: (PromptPart(name="work", text="system"),),
         "clock": lambda: 0,
         "jitter": lambda: 0.0,
         "day_budget": FakeDayBudget(),

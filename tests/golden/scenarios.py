@@ -12,13 +12,14 @@ from treadle.protocol.events import (
     EditChecklist,
     EditQueued,
     Interrupt,
+    Noted,
     Op,
     Prompt,
     SetMode,
     SetPresence,
     Source,
 )
-from treadle.protocol.messages import Image, Text
+from treadle.protocol.messages import Enclosure, EnclosureKind, Image, Text
 from treadle.protocol.models import ReplyStop, ToolProtocol
 from treadle.protocol.notifications import (
     CallChanged,
@@ -31,6 +32,7 @@ from treadle.protocol.notifications import (
     TurnEnded,
 )
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question
+from treadle.protocol.sealed import Passage, PassageKind
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.script import MakeCall, Pace, Refuse, SayText, SayThinking, ScriptItem, Turn
 
@@ -178,6 +180,9 @@ NATIVE = [
 ]
 
 
+HELLO = Enclosure(kind=EnclosureKind.FILE, origin="hello.py", content=(Text(text="[File hello.py]\nprint()"),))
+
+
 async def xml(work: Work) -> None:
     """XML calls, a checklist that both write, prompts that wait, a picture, and a reply without a call."""
     work.answers = [("sleep", {"option": ONCE})]
@@ -188,7 +193,8 @@ async def xml(work: Work) -> None:
     changed = await work.ask("This is what is changed.")
     await work.ask("Look at hello.py, too.", delivery=Delivery.STEER)
     await work.post(EditQueued(prompt_id=dropped))
-    await work.post(EditQueued(prompt_id=changed, content=(Text(text="This is what it became."),)))
+    await work.post(EditQueued(prompt_id=changed, content=(Text(text="See @hello.py."),), enclosed=(HELLO,)))
+    await work.post(Noted(notes=(Passage(kind=PassageKind.FILES, text="hello.py was changed.", origin="hello.py"),)))
     await work.post(EditChecklist(text="- [x] look\n- [ ] say it\n- [ ] mine"))
     await work.ended(3)
 

@@ -35,6 +35,7 @@ from treadle.protocol.models import (
     ToolProtocol,
 )
 from treadle.protocol.permissions import Allowance, Decision, Mode, Reason, Situation, Standing, Verdict
+from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import (
     Access,
     CallResult,
@@ -259,7 +260,7 @@ async def session(
         left_out=lambda *_: {},
         provider=lambda _: provider,
         model=lambda _: MODEL,
-        system=lambda *_: "system",
+        system=lambda *_: (PromptPart(name="work", text="system"),),
         clock=lambda: 0,
         jitter=lambda: 0.0,
         day_budget=FakeDayBudget(),

@@ -43,6 +43,7 @@ from treadle.protocol.events import (
 )
 from treadle.protocol.models import ModelChoice, Spent, ToolProtocol
 from treadle.protocol.permissions import Allowance, Decision, Mode, Situation, Standing
+from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import Access, Confinement, ToolSpec
 from treadle.store.sqlite import SessionLog, SessionRow, Store
 from treadle.tools.catalogue import builtin_tools, open_browser
@@ -332,15 +333,15 @@ def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], SecretRedac
 
 def _system(
     session: Parts, tools: Mapping[str, Tool], left_out: Callable[[str, Situation], Mapping[str, str]]
-) -> Callable[[str, ToolProtocol, Situation], str]:
+) -> Callable[[str, ToolProtocol, Situation], tuple[PromptPart, ...]]:
     """Build the prompt once for each tool protocol and the tools in it, so that it stays the same byte for byte."""
     parts, rules = load_parts(checklist=session.settings.checklist), load_project_rules(session.trust)
 
     @cache
-    def built(protocol: ToolProtocol, names: tuple[str, ...]) -> str:
+    def built(protocol: ToolProtocol, names: tuple[str, ...]) -> tuple[PromptPart, ...]:
         return system_prompt(parts, protocol, tools=[tools[name].spec for name in names], rules=rules)
 
-    def system(model: str, protocol: ToolProtocol, situation: Situation) -> str:
+    def system(model: str, protocol: ToolProtocol, situation: Situation) -> tuple[PromptPart, ...]:
         if protocol is ToolProtocol.NATIVE:
             return built(protocol, ())
         gone = left_out(model, situation)

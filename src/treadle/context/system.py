@@ -1,14 +1,16 @@
 """The system prompt, put together from parts. It stays the same byte for byte as long as the session does."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.context.xml import render_call
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.patterns import regex
+from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import ToolSpec
 
 _RULES = """# Rules of the project
@@ -39,18 +41,28 @@ class SystemParts(Struct, frozen=True, kw_only=True):
 
 def system_prompt(
     parts: SystemParts, protocol: ToolProtocol, *, tools: Sequence[ToolSpec] = (), rules: Sequence[Rules] = ()
-) -> str:
+) -> tuple[PromptPart, ...]:
     """Build the prompt for a tool protocol; with XML the tools are described in it."""
-    sections = [parts.work, parts.checklist]
+    sections = _sections(parts, protocol, tools, rules)
+    return tuple(replace(section, text=section.text.strip()) for section in sections if section.text.strip())
+
+
+def _sections(
+    parts: SystemParts, protocol: ToolProtocol, tools: Sequence[ToolSpec], rules: Sequence[Rules]
+) -> Iterator[PromptPart]:
+    yield PromptPart(name="work", text=parts.work)
+    yield PromptPart(name="checklist", text=parts.checklist)
     match protocol:
         case ToolProtocol.NATIVE:
-            sections.append(parts.native)
+            yield PromptPart(name="native", text=parts.native)
         case ToolProtocol.XML:
-            sections.append(parts.xml)
-            sections += [describe_tool(tool) for tool in tools]
+            yield PromptPart(name="xml", text=parts.xml)
+            for tool in tools:
+                yield PromptPart(name=f"tool {tool.name}", text=describe_tool(tool))
     if rules:
-        sections += [_RULES, *map(_fenced, rules)]
-    return "\n\n".join(section.strip() for section in sections if section.strip())
+        yield PromptPart(name="rules", text=_RULES)
+        for one in rules:
+            yield PromptPart(name="rules", text=_fenced(one), origin=one.origin)
 
 
 def _fenced(rules: Rules) -> str:

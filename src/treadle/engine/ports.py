@@ -5,11 +5,13 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from treadle.context.compaction import CompactionSettings
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import Event, Op
 from treadle.protocol.models import ModelRequest, ModelSpec, Spent, StreamEvent, ToolProtocol
 from treadle.protocol.notifications import TurnOutcome
 from treadle.protocol.permissions import Allowance, Decision, Situation, Standing
+from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import Access, CallResult, Preview, Rights, ToolSpec
 
 Output = Callable[[str], None]
@@ -180,10 +182,11 @@ class Ports(Struct, frozen=True, kw_only=True):
     left_out: Callable[[str, Situation], Mapping[str, str]]
     provider: Callable[[str], Provider]
     model: Callable[[str], ModelSpec]
-    system: Callable[[str, ToolProtocol, Situation], str]
+    system: Callable[[str, ToolProtocol, Situation], tuple[PromptPart, ...]]
     day_budget: DayBudget
     remember: Callable[[Sequence[Allowance]], None]
     checklist: bool = True
+    compaction: CompactionSettings = CompactionSettings()
     keep: KeepChanges = keep_nothing
     clock: Callable[[], int]
     jitter: Callable[[], float]

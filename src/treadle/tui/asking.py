@@ -158,10 +158,10 @@ def _listed(asking: Asking) -> tuple[AnswerRow, ...]:
         case QuestionKind.BUDGET:
             yes = f"Yes, {question.more}" if question.more else "Yes"
             return (AnswerRow(Act.ALLOW, yes), AnswerRow(Act.REJECT, "No"))
-        case QuestionKind.FOLLOWUP if question.options:
+        case QuestionKind.FOLLOWUP | QuestionKind.SUMMARY if question.options:
             options = tuple(AnswerRow(Act.OPTION, option) for option in question.options)
             return (*options, AnswerRow(Act.WORDS, "Something else…")) if asking.words else options
-        case QuestionKind.FOLLOWUP | QuestionKind.GUIDANCE:
+        case QuestionKind.FOLLOWUP | QuestionKind.GUIDANCE | QuestionKind.SUMMARY:
             return (AnswerRow(Act.WORDS, "Answer in your own words"),)
 
 

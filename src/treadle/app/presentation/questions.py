@@ -172,6 +172,9 @@ def asked_in_words(question: Question, roots: Sequence[str]) -> Asked:
             return _keeping(question, question.copy, roots)
         case QuestionKind.PERMISSION:
             return _permission(question, roots)
+        case QuestionKind.SUMMARY:
+            text = "" if question.preview is None else question.preview.text
+            return Asked(title=printable(question.text), text=printable(text).strip("\n"))
         case QuestionKind.FOLLOWUP | QuestionKind.GUIDANCE | QuestionKind.BUDGET:
             title, _, rest = printable(question.text).strip().partition("\n")
             return Asked(title=title, text=rest.strip("\n"))

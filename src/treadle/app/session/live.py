@@ -14,12 +14,13 @@ from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.own_shell import OwnShell
 from treadle.engine.core.state import phase
+from treadle.engine.core.turns import queued
 from treadle.engine.runtime.session import Session
 from treadle.protocol.attach import SessionStatus
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError
 from treadle.protocol.events import EventData, Op, Resumed, SetMode, SetModel, Source
 from treadle.protocol.models import ModelChoice, ModelSpec
-from treadle.protocol.notifications import Notification, QueuedPrompt, TurnOutcome
+from treadle.protocol.notifications import Notification, TurnOutcome
 from treadle.protocol.permissions import Mode
 from treadle.store.leases import LEASE_SECONDS
 from treadle.store.sqlite import Store
@@ -137,7 +138,7 @@ class LiveSession:
             tool_protocol=state.choice.tool_protocol,
             turn_active=state.turn is not None,
             questions=state.questions,
-            queue=tuple(QueuedPrompt(id=one.prompt.id, content=one.prompt.content) for one in state.queue),
+            queue=queued(state),
             allowances=state.allowances,
             checklist=state.checklist.text,
             tokens=self._engine.transcript.tokens,

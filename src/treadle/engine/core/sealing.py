@@ -93,6 +93,8 @@ def _judged(before: State, event: Event, call_id: str) -> Decision | None:
 
 def _without_call(question: Question, known: Decision | None) -> Question:
     """Leave out what the events of the question's call say already."""
+    if not question.call_id:
+        return question
     return replace(
         question,
         preview=None,

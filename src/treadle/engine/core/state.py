@@ -1,15 +1,18 @@
 """The state of the machine: control only. The transcript is the log."""
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import msgspec
 
 from treadle.context.left_out import Ran
 from treadle.protocol.base import Record, Tagged
-from treadle.protocol.events import Limits, Prompt, Source, Terms
+from treadle.protocol.events import Limits, Pin, Prompt, Source, Terms
+from treadle.protocol.messages import Enclosure, Text
 from treadle.protocol.models import ModelChoice, ReplyStop, Spent, ToolProtocol
 from treadle.protocol.notifications import CallStatus, Phase, TurnStop
 from treadle.protocol.permissions import Allowance, Decision, Mode, Question, Standing
+from treadle.protocol.sealed import Passage, PassageKind
 from treadle.protocol.tools import (
     Access,
     CallResult,
@@ -51,10 +54,18 @@ class Retrying(Tagged, frozen=True, kw_only=True, tag="retrying"):
 
 
 class Compacting(Tagged, frozen=True, kw_only=True, tag="compacting"):
-    """Older messages leave the prompt; `attempt` is that of the request which was too long, 0 if none was sent."""
+    """Older messages leave the prompt; `attempt` is that of the request which was too long, 0 if none was sent.
+
+    `wanted`: the user asked for it, with this `focus` for the summary. `written`: the model wrote `summary`, or could
+    not.
+    """
 
     step: int
     attempt: int
+    wanted: bool = False
+    focus: str = ""
+    written: bool = False
+    summary: str = ""
 
 
 class AwaitingBudget(Tagged, frozen=True, kw_only=True, tag="awaiting_budget"):
@@ -178,11 +189,16 @@ class ChecklistState(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class Space(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """How often room was made for this step, which would have taken `exceeded` tokens, and what fills the window."""
+    """How often room was made for this step, which would have taken `exceeded` tokens, and what fills the window.
+
+    `wanted` is the focus of a compaction that the user asked for and that waits. `pins` never leave the prompt.
+    """
 
     compactions: int = 0
     exceeded: int = 0
     largest: str = ""
+    wanted: str | None = None
+    pins: tuple[Pin, ...] = ()
 
 
 class State(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -211,7 +227,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     questions: tuple[Question, ...] = ()
     queue: tuple[Waiting, ...] = ()
     delivering: tuple[Prompt, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Passage, ...] = ()
     allowances: tuple[Allowance, ...] = ()
     money: Money = Money()
     guard: Guard = Guard()
@@ -233,7 +249,18 @@ replace = msgspec.structs.replace
 
 def with_note(state: State, note: str) -> State:
     """Tell the model something with its next message."""
-    return replace(state, notes=(*state.notes, note))
+    return with_notes(state, (Passage(kind=PassageKind.NOTE, text=note),))
+
+
+def with_notes(state: State, notes: Iterable[Passage]) -> State:
+    """Give the model these passages with its next message."""
+    return replace(state, notes=(*state.notes, *notes))
+
+
+def with_enclosed(state: State, enclosed: Iterable[Enclosure]) -> State:
+    """Give the model what goes along with an answer of the user; of pictures there is no more than a name."""
+    texts = ((one.origin, block.text) for one in enclosed for block in one.content if isinstance(block, Text))
+    return with_notes(state, (Passage(kind=PassageKind.FILES, text=text, origin=origin) for origin, text in texts))
 
 
 def guarded(state: State, **changes: Any) -> State:

@@ -136,6 +136,12 @@ def _missing_right(denial: SandboxDenial) -> str:
             return "to run outside the sandbox"
 
 
+REVIEW_SUMMARY = "Older messages are about to leave the conversation. Use this summary of them?"
+USE_SUMMARY = "Use it"
+WITHOUT_SUMMARY = "Leave them out without it"
+SUMMARY_TITLE = "Summary"
+"""A summary that the model wrote is shown with these words; any other answer says what to change in it."""
+
 KEEP_CHANGES = "Keep these changes?"
 """Asked about what a command changed in its throw-away copy of the workspace."""
 

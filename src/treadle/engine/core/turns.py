@@ -1,6 +1,8 @@
 """What comes next: the settling of the state after each event, from the start of a turn to its end."""
 
-from treadle.engine.core import checklist, guards, texts
+from collections.abc import Sequence
+
+from treadle.engine.core import checklist, guards, room, texts
 from treadle.engine.core.calls import schedule
 from treadle.engine.core.effects import Assemble, Cancel, Effect, Notify, Respond, StartTimer, timer_work, turn_timer
 from treadle.engine.core.state import (
@@ -13,12 +15,13 @@ from treadle.engine.core.state import (
     Waiting,
     guarded,
     replace,
+    with_enclosed,
     with_model,
     with_note,
 )
 from treadle.engine.core.transition import Transition
 from treadle.protocol.events import Delivery
-from treadle.protocol.messages import Text
+from treadle.protocol.messages import Enclosure, Text, origins
 from treadle.protocol.models import ModelError, ReplyStop, ToolProtocol
 from treadle.protocol.notifications import (
     CallStatus,
@@ -49,7 +52,10 @@ def settle(state: State) -> Transition:
     if state.turn is not None:
         state, more = _go_on(state)
         effects += more
-    if state.turn is None and state.queue:
+    if state.turn is None and state.space.wanted is not None and isinstance(state.activity, Idle):
+        state, more = room.begin_wanted(state)
+        effects += more
+    if state.turn is None and state.queue and isinstance(state.activity, Idle):
         state, more = _start_turn(state)
         effects += more
     return state, effects
@@ -152,10 +158,10 @@ def end_unguided(state: State) -> Transition:
     return end_turn(state, TurnStop.LOOP if state.guard.looping else TurnStop.MISTAKES)
 
 
-def guided(state: State, text: str) -> Transition:
+def guided(state: State, text: str, enclosed: Sequence[Enclosure] = ()) -> Transition:
     """Take the user's guidance to the model and count anew."""
-    note = texts.guidance(text)
-    state = guarded(with_note(state, note), mistakes=0, recent=(), polls=0, looping=False)
+    state = with_enclosed(with_note(state, texts.guidance(text)), enclosed)
+    state = guarded(state, mistakes=0, recent=(), polls=0, looping=False)
     return begin_step(state)
 
 
@@ -190,7 +196,13 @@ def deliver(state: State, taken: tuple[Waiting, ...]) -> Transition:
         delivering=(*state.delivering, *(waiting.prompt for waiting in taken)),
     )
     notices: list[Effect] = [
-        Notify(notification=PromptDelivered(prompt_id=waiting.prompt.id, content=waiting.prompt.content))
+        Notify(
+            notification=PromptDelivered(
+                prompt_id=waiting.prompt.id,
+                content=waiting.prompt.content,
+                enclosed=origins(waiting.prompt.enclosed),
+            )
+        )
         for waiting in taken
     ]
     return state, [*notices, queue_changed(state)]
@@ -198,8 +210,13 @@ def deliver(state: State, taken: tuple[Waiting, ...]) -> Transition:
 
 def queue_changed(state: State) -> Notify:
     """Tell what waits."""
-    waiting = tuple(QueuedPrompt(id=one.prompt.id, content=one.prompt.content) for one in state.queue)
-    return Notify(notification=QueueChanged(prompts=waiting))
+    return Notify(notification=QueueChanged(prompts=queued(state)))
+
+
+def queued(state: State) -> tuple[QueuedPrompt, ...]:
+    """Describe the prompts that wait."""
+    waiting = (one.prompt for one in state.queue)
+    return tuple(QueuedPrompt(id=one.id, content=one.content, enclosed=origins(one.enclosed)) for one in waiting)
 
 
 def begin_step(state: State) -> Transition:
@@ -224,7 +241,10 @@ def begin_step(state: State) -> Transition:
     )
     if left is not None and left == min(_FEW_STEPS, state.limits.max_steps or left):
         state = with_note(state, texts.steps_left(left))
-    return state, [*effects, Assemble(step=step)]
+    if state.space.wanted is None:
+        return state, [*effects, Assemble(step=step)]
+    state, more = room.begin_wanted(state)
+    return state, effects + more
 
 
 def _steps_left(state: State) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 from msgspec.structs import replace
 
-from treadle.context.transcript import size_of_block
+from treadle.context.sizes import size_of_block
 from treadle.protocol.attach import Numbered
 from treadle.protocol.notifications import (
     CallChanged,

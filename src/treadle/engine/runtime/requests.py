@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-import msgspec
-
 from treadle.context.focus import with_progress
 from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import LEAST_BYTES_PER_TOKEN, Transcript
@@ -13,6 +11,7 @@ from treadle.engine.runtime.window import in_force, reply_limit
 from treadle.protocol.events import OfferChanged, Terms
 from treadle.protocol.models import ModelRequest, ModelSpec, ToolProtocol
 from treadle.protocol.permissions import Situation
+from treadle.protocol.sealed import prompt_text
 from treadle.protocol.tools import ToolSpec
 from treadle.protocol.usage import Usage
 
@@ -33,7 +32,7 @@ def build_request(ports: Ports, state: State, reader: TranscriptReader) -> Model
     return ModelRequest(
         id=f"{state.session_id}-{state.step}",
         model=spec.name,
-        system=reader.offer.system,
+        system=prompt_text(reader.offer.system),
         messages=reader.transcript.messages(
             state.choice.tool_protocol, images=spec.images is not False, documents=spec.documents is not False
         ),
@@ -90,11 +89,6 @@ def offer_now(ports: Ports, state: State, tools: OfferedTools) -> OfferChanged:
 def same_offer(one: OfferChanged, other: OfferChanged) -> bool:
     """Whether two offers are the same to the model."""
     return (one.system, one.tools) == (other.system, other.tools)
-
-
-def offer_bytes(offer: OfferChanged) -> int:
-    """Count the bytes of the system prompt, and of the tools where they are no part of it."""
-    return len(offer.system.encode()) + (len(msgspec.json.encode(offer.tools)) if offer.tools else 0)
 
 
 def known_tools(ports: Ports) -> OfferedTools:

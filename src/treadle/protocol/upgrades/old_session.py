@@ -54,7 +54,7 @@ class OldSession:
 
     def note(self, text: str) -> None:
         """Tell the model something with its next message."""
-        self.state["notes"].append(text)
+        self.state["notes"].append({"kind": "note", "text": text})
 
     def idle(self) -> None:
         """End the work on the model's side."""

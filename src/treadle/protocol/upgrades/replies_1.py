@@ -45,7 +45,7 @@ class Conversation1:
             {"call_id": call_id, "text": words.NEVER_PRESENTED_1 if call_id in old.empty else ""}
             for call_id in (*state["unread"], *(call["call"]["id"] for call in state["calls"]))
         ]
-        content = [passage_1("note", f"<note>\n{note}\n</note>") for note in state["notes"]]
+        content = [passage_1("note", f"<note>\n{note['text']}\n</note>") for note in state["notes"]]
         for prompt in state["delivering"]:
             place = {"type": "prompt_content", "prompt_id": prompt["id"]}
             content += [passage_1("task", "<task>"), place, passage_1("task", "</task>")] if first else [place]
