@@ -94,6 +94,11 @@ class Transcript:
         """Estimate the tokens of so many bytes."""
         return int(count / self._bytes_per_token)
 
+    @property
+    def bytes_per_token(self) -> float:
+        """How long this model's tokens are, as far as its provider's counts tell."""
+        return self._bytes_per_token
+
     def bytes_of(self, tokens: int) -> int:
         """Estimate the bytes of so many tokens."""
         return int(tokens * self._bytes_per_token)
