@@ -57,41 +57,6 @@ class Delivery(StrEnum):
     STEER = "steer"
 
 
-<<<<<<< HEAD
-=======
-class Budget(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """What may be spent: US dollars, and tokens of every kind; None is unbounded."""
-
-    cost: float | None = None
-    tokens: int | None = None
-
-
-class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """Bounds of a session; None is unbounded. Steps are model calls of one turn, seconds the wall time of one.
-
-    `soft` is the part of a budget after which the user is asked once whether to go on. `max_auto_approved` bounds the
-    calls that may run in a row without asking. `max_mistakes` bounds replies in a row of which no call could be
-    made, `max_repeats` the replies in a row with the same calls and results; at `warn_repeats` the model is warned.
-    `reminders` is how often in a turn the model is reminded to finish before a plain answer ends work in progress.
-    `raisable`: when the budget of a turn or the session is used up, the user is asked whether to raise it.
-    """
-
-    max_steps: int | None = None
-    max_seconds: float | None = None
-    turn: Budget = Budget()
-    session: Budget = Budget()
-    day: Budget = Budget()
-    soft: float = 0.8
-    max_auto_approved: int | None = None
-    max_mistakes: int = 3
-    max_retries: int = 6
-    warn_repeats: int = 3
-    max_repeats: int = 5
-    reminders: int = 0
-    raisable: bool = False
-
-
->>>>>>> names
 class Prompt(Tagged, frozen=True, kw_only=True, tag="prompt"):
     """The user asks for something; `enclosed` goes along with their words."""
 

@@ -42,13 +42,18 @@ class ContextReport(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class SentRequest(Record, frozen=True, kw_only=True):
-    """The request of a step as the log tells it, the model it went to, and what the provider counted."""
+    """The request of a step as the log tells it, the model it went to, and what the provider counted.
+
+    `counted` are the bytes of the request before and its reply with the provider's count of tokens; what came since is
+    estimated by `bytes_per_token`.
+    """
 
     model: str
     request: ModelRequest
     offer: OfferChanged
     entries: tuple[Entry, ...]
     bytes_per_token: float
+    counted: tuple[int, int]
     usage: Usage | None
 
 
@@ -83,6 +88,7 @@ def sent_request(events: Sequence[Event], step: int | None = None) -> SentReques
         offer=reader.offer,
         entries=tuple(reader.transcript.entries()),
         bytes_per_token=reader.transcript.bytes_per_token,
+        counted=reader.transcript.counted,
         usage=reply.usage if isinstance(reply, ReplyFinished) and reply.usage.context_tokens else None,
     )
 
@@ -96,9 +102,10 @@ def context_report(sent: SentRequest, prices: Prices | None) -> ContextReport:
     usage = sent.usage
     cached = None if usage is None else usage.cache_read_tokens
     priced: list[PricedBlock] = []
-    ends = 0
+    ends = size = 0
     for block in blocks_of(sent.offer, sent.entries):
-        tokens = round(block.size / sent.bytes_per_token)
+        size += block.size
+        tokens = max(0, round(_tokens_of(size, sent)) - ends)
         ends += tokens
         is_cached = None if cached is None else ends <= cached
         priced.append(_priced(block, tokens, prices, cached=is_cached))
@@ -109,6 +116,14 @@ def context_report(sent: SentRequest, prices: Prices | None) -> ContextReport:
         reported=reported,
         difference=None if reported is None else reported - ends,
     )
+
+
+def _tokens_of(size: int, sent: SentRequest) -> float:
+    """Estimate the tokens of so many bytes from the request's beginning."""
+    counted, tokens = sent.counted
+    if not counted:
+        return size / sent.bytes_per_token
+    return min(size, counted) * tokens / counted + max(0, size - counted) / sent.bytes_per_token
 
 
 def _priced(block: ContextBlock, tokens: int, prices: Prices | None, *, cached: bool | None) -> PricedBlock:
