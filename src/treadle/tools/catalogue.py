@@ -26,12 +26,20 @@ _TOOLS: tuple[tuple[ToolSpec, str], ...] = (
     (declarations.WEB_FETCH, "WebFetch"),
     (declarations.BROWSER_ACTION, "BrowserAction"),
     (declarations.ASK_FOLLOWUP_QUESTION, "AskFollowupQuestion"),
+    (declarations.CONDENSE, "Condense"),
+    (declarations.NEW_TASK, "NewTask"),
     (declarations.PLAN_MODE_RESPOND, "PlanModeRespond"),
     (declarations.ATTEMPT_COMPLETION, "AttemptCompletion"),
 )
 """Each tool is a class in the module of its own name."""
 
-_WITHOUT_WORKSPACE = (declarations.WEB_FETCH, declarations.ASK_FOLLOWUP_QUESTION, declarations.PLAN_MODE_RESPOND)
+_WITHOUT_WORKSPACE = (
+    declarations.WEB_FETCH,
+    declarations.ASK_FOLLOWUP_QUESTION,
+    declarations.CONDENSE,
+    declarations.NEW_TASK,
+    declarations.PLAN_MODE_RESPOND,
+)
 
 
 class _LateTool:

@@ -214,6 +214,22 @@ ASK_FOLLOWUP_QUESTION = ToolSpec(
     risk=Risk.NONE,
 )
 
+CONDENSE = ToolSpec(
+    name="condense",
+    description=prompt("condense"),
+    parameters=parameters({"context": text("The summary, in Markdown.")}),
+    traits=ToolTraits(effect=ToolEffect.PURE, flow=Flow.CONDENSE),
+    risk=Risk.NONE,
+)
+
+NEW_TASK = ToolSpec(
+    name="new_task",
+    description=prompt("new_task"),
+    parameters=parameters({"context": text("All that the new task needs, in Markdown.")}),
+    traits=ToolTraits(effect=ToolEffect.PURE, flow=Flow.NEW_TASK),
+    risk=Risk.WRITE,
+)
+
 PLAN_MODE_RESPOND = ToolSpec(
     name="plan_mode_respond",
     description=prompt("plan_mode_respond"),
