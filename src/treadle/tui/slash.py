@@ -24,6 +24,7 @@ from treadle.tui.commands import (
     Send,
     ShowChecklist,
     ShowHelp,
+    ShowList,
     ShowTrust,
     UseMode,
     UseModel,
@@ -95,7 +96,7 @@ class Commands:
         match command:
             case Send(text=said, delivery=delivery):
                 self._requests.say(said, delivery)
-            case ListQueue() | ShowTrust() | ShowChecklist() | ListApprovals() | ShowHelp():
+            case ListQueue() | ShowTrust() | ShowList() | ShowChecklist() | ListApprovals() | ShowHelp():
                 self._show(Notice(self._told(command)))
             case Drop(position=position) | Edit(position=position):
                 self._take_back(position, edit=isinstance(command, Edit))
@@ -120,12 +121,16 @@ class Commands:
         else:
             self._pickers.choose_session(command.text)
 
-    def _told(self, command: ListQueue | ShowTrust | ShowChecklist | ListApprovals | ShowHelp) -> str:
+    def _told(self, command: ListQueue | ShowTrust | ShowList | ShowChecklist | ListApprovals | ShowHelp) -> str:
         match command:
             case ListQueue():
                 return queue_text(self._view().queue)
             case ShowTrust():
                 return trust_report(self._live.trust)
+            case ShowList(command=name, argument=argument):
+                from treadle.app.reports.rule_list import listed_answer
+
+                return listed_answer(name, argument, self._live.trust)
             case ShowChecklist():
                 return _checklist(self._view().checklist, self._live.checklist_file)
             case ListApprovals():

@@ -111,6 +111,14 @@ def session_trust(workspace: Path, *, once: bool = False) -> SessionTrust:
         return SessionTrust(trust=unknown, problem=error.what)
 
 
+def whole_trust(workspace: Path) -> Trust:
+    """Find out how a folder stands with the rules in all folders below it, which takes a look at each of them."""
+    from treadle.store.nested_rules import nested_items
+
+    resolved = workspace.resolve()
+    return trust_store().read(resolved, nested_items(resolved))
+
+
 def trusted_by_variable() -> bool:
     """Whether the environment says yes for this run; raises `ConfigError` for what is neither yes nor no."""
     said = os.environ.get(VARIABLE, "")
@@ -158,13 +166,13 @@ def item_lines(trust: Trust) -> Iterator[str]:
 
     What is new or changed comes first, then the kinds that are few.
     """
-    width = max((len(item.kind) for item in trust.items), default=len("gone"))
-    present = {item.path for item in trust.items}
+    width = max((len(item.kind) for item in trust.listed), default=len("gone"))
+    present = {item.path for item in trust.listed}
 
     def many(item: Item) -> bool:
         return item.kind is ItemKind.SETTINGS
 
-    for item in sorted(trust.items, key=lambda item: (item.path not in trust.changed, many(item), item)):
+    for item in sorted(trust.listed, key=lambda item: (item.path not in trust.changed, many(item), item)):
         mark = "" if item.path not in trust.changed else "  (changed)" if item.path in trust.known else "  (new)"
         yield f"  {item.kind:<{width}}  {item.digest[:16]:<16}  {shown(item.path)}{_target(trust, item)}{mark}"
     for path in sorted(set(trust.changed) - present):
