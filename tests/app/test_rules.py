@@ -15,9 +15,9 @@ from treadle.app.session.rule_files import LONGEST_RULES, Rule, RuleUse, find_ru
 from treadle.context.system import Rules
 from treadle.protocol.events import CallJudged, Compacted, Event, Source
 from treadle.protocol.permissions import Decision, Verdict
-from treadle.protocol.sealed import PassageKind, joined
+from treadle.protocol.sealed import PassageKind, prompt_text
 from treadle.protocol.tools import Preview, ReadPath, Risk
-from treadle.store.activation import ItemKind
+from treadle.store.activation import ActiveKind
 
 CURSOR = "---\ndescription: {}\nglobs: {}\nalwaysApply: {}\n---\n{}"
 
@@ -274,15 +274,15 @@ def test_a_switch_takes_a_rule_out_and_in_again_also_from_another_process(folder
     )
     trust = granted(folder)
     book = RuleBook(trust)
-    before = joined(book.parts())
+    before = prompt_text(book.parts())
     assert "/rules lists" in rules_command(trust, "off 9")
     assert rules_command(trust, "off 3").startswith("off: .cursorrules. ")
-    assert "one" in joined(book.parts())
-    assert "two" not in joined(book.parts())
+    assert "one" in prompt_text(book.parts())
+    assert "two" not in prompt_text(book.parts())
     assert "  off  .cursorrules" in rules_command(trust)
     assert RuleSwitches(folder.parent).off() == frozenset(), "another folder has its own"
     rules_command(trust, "on 3")
-    assert joined(book.parts()) == before
+    assert prompt_text(book.parts()) == before
     manual = book.by_name("m")
     assert manual is not None
     assert manual.blocks == (Rules(origin=".cursor/rules/m.mdc", text="m"),)
@@ -319,7 +319,7 @@ def test_the_survey_knows_every_file_of_rules_and_skills(folder: Path) -> None:
     write(folder, dict.fromkeys((*names, *skills, ".github/copilot-instructions.md", "src/AGENTS.md"), "x"))
     kinds = {item.path: item.kind for item in session_trust(folder).items}
     assert kinds == {
-        **dict.fromkeys((*names, ".github/copilot-instructions.md"), ItemKind.RULES),
-        **dict.fromkeys(skills, ItemKind.SKILL),
+        **dict.fromkeys((*names, ".github/copilot-instructions.md"), ActiveKind.RULES),
+        **dict.fromkeys(skills, ActiveKind.SKILL),
     }
     assert {item.path for item in whole_trust(folder).nested} == {"src/AGENTS.md"}

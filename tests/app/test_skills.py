@@ -13,7 +13,7 @@ from treadle.app.security.trusting import session_trust
 from treadle.app.session.skills import Skill, SkillBook, find_skills
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import EnclosureKind, text_of
-from treadle.store.activation import Item, ItemKind
+from treadle.store.activation import ActiveFile, ActiveKind
 
 GOOD = "---\nname: {}\ndescription: {}\n---\nDo $ARGUMENTS with ${{CLAUDE_SKILL_DIR}}/run.sh.\n"
 
@@ -126,7 +126,7 @@ def test_a_skill_may_be_for_the_user_only(folder: Path) -> None:
 
 def skill(name: str, description: str) -> Skill:
     return Skill(
-        name=name, description=description, place=Path("/"), item=Item(f"{name}/SKILL.md", ItemKind.SKILL, "x")
+        name=name, description=description, place=Path("/"), item=ActiveFile(f"{name}/SKILL.md", ActiveKind.SKILL, "x")
     )
 
 

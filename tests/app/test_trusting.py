@@ -12,7 +12,7 @@ from treadle.app.config.settings import Settings
 from treadle.app.security.trusting import (
     SessionTrust,
     session_trust,
-    shown,
+    shown_path,
     trust_report,
     trust_store,
     trusted_by_variable,
@@ -61,8 +61,8 @@ async def say(live: LiveSession, text: str) -> None:
     """Send a prompt and wait for the end of its turn."""
     feed = live.follow()
     await live.post(Prompt(id=text, content=(Text(text=text),)), SOURCE)
-    async for told in feed:
-        if isinstance(told, TurnEnded):
+    async for notification in feed:
+        if isinstance(notification, TurnEnded):
             return
 
 
@@ -155,7 +155,7 @@ def test_a_variable_that_says_neither_is_told(monkeypatch: pytest.MonkeyPatch) -
 
 @given(st.text())
 def test_a_path_is_shown_in_one_short_line_without_control_characters(path: str) -> None:
-    line = shown(path)
+    line = shown_path(path)
     assert len(line) <= 120
     assert line.isprintable() or not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in line)
     line.encode()

@@ -15,7 +15,7 @@ from treadle.app.config.addresses import bind_base_url
 from treadle.app.config.settings import Settings
 from treadle.app.models.choosing import Models, process_circuits
 from treadle.app.places import database
-from treadle.app.report import damaged_events, describe_mended, missing_events, tell
+from treadle.app.report import damaged_events, describe_repaired, missing_events, print_notice
 from treadle.app.security.trusting import SessionTrust, session_trust
 from treadle.app.session.ledger import LedgerRow, ledger_rows, today
 from treadle.app.session.live import LiveSession
@@ -64,9 +64,9 @@ class Opening(Struct, frozen=True, kw_only=True):
 
 def open_store() -> Store:
     """Open the log; what had to be done about a damaged one is told on standard error and in the program's log."""
-    store = Store(database(), tell)
-    if store.mended is not None:
-        tell(describe_mended(store.mended))
+    store = Store(database(), print_notice)
+    if store.repaired is not None:
+        print_notice(describe_repaired(store.repaired))
     return store
 
 
@@ -258,7 +258,9 @@ def limits_of(settings: Settings, given: Collection[str] | None = None, base: Li
     """Put the bounds of a session together; with `given`, only those settings change the bounds `base`."""
     base = Limits(reminders=1, raisable=True) if base is None else base
     said = settings.budget
-    changed: dict[str, Any] = {name: getattr(settings, name) for name in ("max_steps", "max_seconds", "max_unasked")}
+    changed: dict[str, Any] = {
+        name: getattr(settings, name) for name in ("max_steps", "max_seconds", "max_auto_approved")
+    }
     if settings.max_retries is not None:
         changed["max_retries"] = settings.max_retries
     changed["budget"] = {

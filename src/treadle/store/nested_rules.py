@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from treadle.store.activation import NESTED_RULE_FILES, Item, ItemKind
+from treadle.store.activation import NESTED_RULE_FILES, ActiveFile, ActiveKind
 from treadle.store.trust import imported_items, listed_item
 
 _LEFT_OUT = frozenset({"node_modules", "venv", "target", "__pycache__"})
@@ -14,11 +14,11 @@ _MOST_FOLDERS = 20_000
 _MOST_RULES = 500
 
 
-def nested_items(workspace: Path) -> tuple[Item, ...]:
+def nested_items(workspace: Path) -> tuple[ActiveFile, ...]:
     """Find the rules in the folders below a resolved folder; of very many folders, those in the first ones."""
-    found: list[Item] = []
+    found: list[ActiveFile] = []
     for file in _files(workspace):
-        found.append(listed_item(workspace, file, ItemKind.RULES))
+        found.append(listed_item(workspace, file, ActiveKind.RULES))
         if len(found) >= _MOST_RULES:
             break
     return tuple(sorted({*found, *imported_items(workspace, found)}))

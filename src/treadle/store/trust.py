@@ -18,11 +18,11 @@ from treadle.protocol.errors import StoreError
 from treadle.store.activation import (
     RULE_FILES,
     RULE_FOLDERS,
-    Item,
-    ItemKind,
+    ActiveFile,
+    ActiveKind,
+    active_kind,
     changes,
     digest_of,
-    kind_of,
 )
 from treadle.workspace.private_file import write_private
 
@@ -56,14 +56,14 @@ class Trust(Struct, frozen=True, kw_only=True):
 
     workspace: Path
     state: TrustState
-    items: tuple[Item, ...]
+    items: tuple[ActiveFile, ...]
     changed: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
     refused: bool = False
-    nested: tuple[Item, ...] = ()
+    nested: tuple[ActiveFile, ...] = ()
 
     @property
-    def listed(self) -> tuple[Item, ...]:
+    def listed(self) -> tuple[ActiveFile, ...]:
         """Everything that a person is shown, and says yes or no to."""
         return (*self.items, *self.nested)
 
@@ -73,12 +73,12 @@ class _Answer(Record, frozen=True, kw_only=True):
 
     workspace: str
     at: int
-    items: tuple[tuple[str, ItemKind, str], ...]
+    items: tuple[tuple[str, ActiveKind, str], ...]
     refused: bool = False
-    nested: tuple[tuple[str, ItemKind, str], ...] = ()
+    nested: tuple[tuple[str, ActiveKind, str], ...] = ()
 
-    def listed(self, *, nested: bool = False) -> tuple[Item, ...]:
-        return tuple(Item(*item) for item in (self.nested if nested else self.items))
+    def listed(self, *, nested: bool = False) -> tuple[ActiveFile, ...]:
+        return tuple(ActiveFile(*item) for item in (self.nested if nested else self.items))
 
 
 class TrustStore:
@@ -87,7 +87,7 @@ class TrustStore:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def read(self, workspace: Path, nested: tuple[Item, ...] | None = None) -> Trust:
+    def read(self, workspace: Path, nested: tuple[ActiveFile, ...] | None = None) -> Trust:
         """Say how a folder stands. Only files are read; a decision that cannot be read is none.
 
         `nested` are the rules in folders below where somebody looked for them: then the word is about these too.
@@ -169,24 +169,24 @@ def _read_answer(file: Path) -> _Answer | None:
         return None
 
 
-def find_items(workspace: Path) -> tuple[Item, ...]:
+def find_items(workspace: Path) -> tuple[ActiveFile, ...]:
     """Find what would act in a resolved folder: in it, and the rules files above it up to the repository's top."""
-    found = [_item(workspace / name, name, kind) for name in _candidates(workspace) if (kind := kind_of(name))]
+    found = [_item(workspace / name, name, kind) for name in _candidates(workspace) if (kind := active_kind(name))]
     for folder in _above(workspace):
-        names = [name for name in _rule_candidates(folder, _names(folder)) if kind_of(name) is ItemKind.RULES]
-        found += [_item(folder / name, str(folder / name), ItemKind.RULES) for name in names]
+        names = [name for name in _rule_candidates(folder, _names(folder)) if active_kind(name) is ActiveKind.RULES]
+        found += [_item(folder / name, str(folder / name), ActiveKind.RULES) for name in names]
     found += imported_items(workspace, found)
     return tuple(sorted({item for item in found if item.digest}))
 
 
-def imported_items(workspace: Path, items: Iterable[Item]) -> list[Item]:
+def imported_items(workspace: Path, items: Iterable[ActiveFile]) -> list[ActiveFile]:
     """Find the files that rules name with `@path`, and those that these name: they are read along with them."""
-    importing = [item for item in items if item.kind is ItemKind.RULES and may_import(item.path)]
+    importing = [item for item in items if item.kind is ActiveKind.RULES and may_import(item.path)]
     if not importing:
         return []
     from treadle.context.imports import import_paths
 
-    found: dict[Path, Item] = {}
+    found: dict[Path, ActiveFile] = {}
     for _ in range(_DEEPEST_IMPORT):
         named = [
             file
@@ -195,7 +195,7 @@ def imported_items(workspace: Path, items: Iterable[Item]) -> list[Item]:
             if (file := import_target(workspace, item, path)) is not None and file not in found
         ]
         named = list(dict.fromkeys(named))[: _MOST_IMPORTS - len(found)]
-        importing = [_item(file, named_from(workspace, file), ItemKind.RULES) for file in named]
+        importing = [_item(file, named_from(workspace, file), ActiveKind.RULES) for file in named]
         found.update(zip(named, importing, strict=True))
     return list(found.values())
 
@@ -205,7 +205,7 @@ def may_import(path: str) -> bool:
     return path.casefold().rpartition("/")[2] in _IMPORTING
 
 
-def import_target(workspace: Path, item: Item, path: str) -> Path | None:
+def import_target(workspace: Path, item: ActiveFile, path: str) -> Path | None:
     """Find the file that a rules file imports as `path`; None where there is none that it may.
 
     It is in the repository, no secret, and no ignore file for agents lists it.
@@ -232,7 +232,7 @@ def named_from(workspace: Path, file: Path) -> str:
     return str(file.relative_to(workspace)) if file.is_relative_to(workspace) else str(file)
 
 
-def read_item(workspace: Path, item: Item) -> bytes | None:
+def read_item(workspace: Path, item: ActiveFile) -> bytes | None:
     """Read a file that was listed; None when it is not what was listed any more, or too large to be read."""
     file = workspace / item.path
     try:
@@ -313,14 +313,14 @@ def repository_of(workspace: Path) -> Path | None:
     return next((folder for folder in (workspace, *workspace.parents) if (folder / ".git").exists()), None)
 
 
-def listed_item(workspace: Path, name: str, kind: ItemKind) -> Item:
+def listed_item(workspace: Path, name: str, kind: ActiveKind) -> ActiveFile:
     """List a file by its path from the workspace, or its absolute one, with its digest now."""
     return _item(workspace / name, name, kind)
 
 
-def _item(file: Path, name: str, kind: ItemKind) -> Item:
+def _item(file: Path, name: str, kind: ActiveKind) -> ActiveFile:
     written = name.encode(errors="backslashreplace").decode()
-    return Item(written, kind, _digest(file, name))
+    return ActiveFile(written, kind, _digest(file, name))
 
 
 def _digest(file: Path, name: str) -> str:

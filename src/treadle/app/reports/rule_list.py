@@ -3,13 +3,13 @@
 import os
 from collections.abc import Iterator, Sequence
 
-from treadle.app.security.trusting import SessionTrust, shown, trust_command
+from treadle.app.security.trusting import SessionTrust, shown_path, trust_command
 from treadle.app.session.instructions import RuleSwitches
 from treadle.app.session.rule_files import Rule, RuleUse, find_rules, nested_rules
 from treadle.app.session.skills import Skill, find_skills
 from treadle.context.transcript import BYTES_PER_TOKEN
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text
-from treadle.store.activation import ItemKind
+from treadle.store.activation import ActiveKind
 from treadle.tools.declarations import RULE_FOLDER
 
 RULES_USAGE = "/rules lists the rules. `/rules off N` and `/rules on N` turn one off and on."
@@ -37,7 +37,8 @@ def rules_command(trust: SessionTrust, argument: str = "") -> str:
         RuleSwitches(trust.workspace).turn(rule.origin, on=word == "on")
     except OSError as error:
         return f"It could not be saved: {error.strerror}."
-    return f"{word}: {shown(rule.origin)}. This applies in {shown(str(trust.workspace))} from the next request on."
+    place = shown_path(str(trust.workspace))
+    return f"{word}: {shown_path(rule.origin)}. This applies in {place} from the next request on."
 
 
 def listed_answer(command: str, argument: str, trust: SessionTrust) -> str:
@@ -73,35 +74,35 @@ def _all_rules(trust: SessionTrust) -> tuple[Rule, ...]:
 
 def _listed(trust: SessionTrust, rules: Sequence[Rule]) -> Iterator[str]:
     off = RuleSwitches(trust.workspace).off()
-    if not trust.trusted and any(item.kind is ItemKind.RULES for item in trust.items):
+    if not trust.trusted and any(item.kind is ActiveKind.RULES for item in trust.items):
         yield f"The rules of this folder are not used: it is not trusted. To use them: {trust_command(trust.workspace)}"
     if not rules:
         yield "There are no rules. AGENTS.md in this folder is sent to the model with every request; /init writes one."
         return
     sent = [rule for rule in rules if rule.use is RuleUse.ALWAYS and not rule.unused and rule.origin not in off]
     yield f"Rules; about {sum(map(tokens_of_rule, sent)):,} tokens of them are in every request:"
-    width = max(len(shown(rule.origin)) for rule in rules)
+    width = max(len(shown_path(rule.origin)) for rule in rules)
     for number, rule in enumerate(rules, 1):
         state = "off" if rule.origin in off else "-" if rule.unused else "on"
         price = f"{tokens_of_rule(rule):>6,} tokens"
-        yield f"{number:>3}  {state:<3}  {shown(rule.origin):<{width}}  {price}  {_applies(rule, trust)}"
+        yield f"{number:>3}  {state:<3}  {shown_path(rule.origin):<{width}}  {price}  {_applies(rule, trust)}"
         if rule.problem:
-            yield f"          {shown(rule.problem)}"
+            yield f"          {shown_path(rule.problem)}"
     yield RULES_USAGE
 
 
 def _applies(rule: Rule, trust: SessionTrust) -> str:
     if rule.unused:
-        return f"not used: {shown(rule.unused)}"
+        return f"not used: {shown_path(rule.unused)}"
     if rule.use is RuleUse.TOUCHED:
         about = ", ".join(rule.paths) or f"{os.path.relpath(rule.folder, trust.workspace)}/"
-        return f"when the model works on {shown(about)}"
-    return _WHY[rule.use].format(description=shown(rule.description), name=shown(rule.names[0]))
+        return f"when the model works on {shown_path(about)}"
+    return _WHY[rule.use].format(description=shown_path(rule.description), name=shown_path(rule.names[0]))
 
 
 def _skill_lines(skill: Skill) -> Iterator[str]:
     state = f"not used: {skill.unused}" if skill.unused else skill.description
-    yield f"/{shown(skill.name)}  {shown(state)}"
-    yield f"    {shown(str(skill.folder))}"
+    yield f"/{shown_path(skill.name)}  {shown_path(state)}"
+    yield f"    {shown_path(str(skill.folder))}"
     if skill.problem:
-        yield f"    {shown(skill.problem)}"
+        yield f"    {shown_path(skill.problem)}"

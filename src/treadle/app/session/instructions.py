@@ -18,7 +18,7 @@ from treadle.protocol.events import CallJudged, Compacted, Event, Noted, Prompt
 from treadle.protocol.messages import EnclosureKind
 from treadle.protocol.sealed import Passage, PassageKind, PromptPart
 from treadle.protocol.tools import ReadPath, WritePath
-from treadle.store.activation import ItemKind
+from treadle.store.activation import ActiveKind
 from treadle.workspace.private_file import write_private
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _read(trust: SessionTrust) -> "list[Rule]":
     """Read the rules; what reads them is loaded only where there are any."""
     users = config_file().parent
     own = os.path.lexists(users / "AGENTS.md") or (users / "rules").is_dir()
-    if not own and not (trust.trusted and any(item.kind is ItemKind.RULES for item in trust.items)):
+    if not own and not (trust.trusted and any(item.kind is ActiveKind.RULES for item in trust.items)):
         return []
     from treadle.app.session.rule_files import find_rules
 

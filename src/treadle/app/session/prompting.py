@@ -17,7 +17,7 @@ from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Situation
 from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import ToolSpec
-from treadle.store.activation import ItemKind
+from treadle.store.activation import ActiveKind
 
 if TYPE_CHECKING:
     from treadle.app.session.skills import SkillBook
@@ -87,7 +87,7 @@ def session_prompt(
 
 def load_skills(trust: SessionTrust) -> "SkillBook | None":
     """Find the skills; None where there are none, and then what reads them is not loaded."""
-    if not (any(item.kind is ItemKind.SKILL for item in trust.items) and trust.trusted) and not _has_own_skills():
+    if not (any(item.kind is ActiveKind.SKILL for item in trust.items) and trust.trusted) and not _has_own_skills():
         return None
     from treadle.app.session.skills import SkillBook, find_skills
 

@@ -10,7 +10,7 @@ from treadle.engine.core.history import Past, read_past
 from treadle.protocol.events import CallFinished, CallJudged, Event
 from treadle.protocol.tools import Outcome, ReadPath
 from treadle.workspace.names import logged_path
-from treadle.workspace.seen import Seen
+from treadle.workspace.seen import SeenFiles
 
 
 class PastFiles:
@@ -35,7 +35,7 @@ class PastFiles:
             case _:
                 pass
 
-    def note(self, seen: Seen) -> None:
+    def note(self, seen: SeenFiles) -> None:
         """Tell which files were seen as they are; looks at the times of those that were read."""
         _note(self._known, seen)
 
@@ -61,7 +61,7 @@ def recall(events: Iterable[Event]) -> Recalled:
     return Recalled(past=read_past(noted()), files=files, ledger=ledger)
 
 
-def _note(known: Mapping[str, int | str], seen: Seen) -> None:
+def _note(known: Mapping[str, int | str], seen: SeenFiles) -> None:
     """Take for each file the time when it was read, or the hash that it was written with."""
     for path, last in known.items():
         if isinstance(last, str):

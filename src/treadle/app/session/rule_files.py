@@ -14,7 +14,7 @@ from treadle.app.security.trusting import SessionTrust
 from treadle.context.frontmatter import Header, braces, read_header
 from treadle.context.imports import import_paths
 from treadle.context.system import Rules
-from treadle.store.activation import Item, ItemKind, kind_of
+from treadle.store.activation import ActiveFile, ActiveKind, active_kind
 from treadle.store.trust import import_target, listed_item, may_import, named_from, read_item, repository_of
 from treadle.workspace.ignore_patterns import Patterns
 
@@ -83,7 +83,7 @@ def find_rules(trust: SessionTrust) -> tuple[Rule, ...]:
     """Read the user's own rules, and those of the folder if it is trusted: only what was trusted, byte for byte."""
     found = [*_users_rules(trust.workspace)]
     if trust.trusted:
-        items = [item for item in trust.items if item.kind is ItemKind.RULES]
+        items = [item for item in trust.items if item.kind is ActiveKind.RULES]
         found += _folder_rules(trust.workspace, items)
     return tuple(_bounded(_without_copies(found)))
 
@@ -95,7 +95,7 @@ def nested_rules(trust: SessionTrust, folder: Path) -> Iterator[Rule]:
     known = {item.path: item for item in trust.trust.nested}
     for path in _nested_names(folder):
         name = os.path.relpath(path, trust.workspace)
-        rule_item = listed_item(trust.workspace, name, ItemKind.RULES) if trust.once else known.get(name)
+        rule_item = listed_item(trust.workspace, name, ActiveKind.RULES) if trust.once else known.get(name)
         if rule_item is None:
             why = "It was not there when you trusted the folder."
             yield Rule(origin=name, use=RuleUse.TOUCHED, folder=str(folder), unused=why)
@@ -119,11 +119,11 @@ def _users_rules(workspace: Path) -> Iterator[Rule]:
     files = [folder / "AGENTS.md", *islice(sorted((folder / "rules").glob("**/*.md")), _MOST_FILES)]
     for file in files:
         if os.path.lexists(file):
-            item = listed_item(folder, str(file), ItemKind.RULES)
+            item = listed_item(folder, str(file), ActiveKind.RULES)
             yield read_rule(str(file), read_item(folder, item), folder=str(workspace))
 
 
-def _folder_rules(workspace: Path, items: Sequence[Item]) -> Iterator[Rule]:
+def _folder_rules(workspace: Path, items: Sequence[ActiveFile]) -> Iterator[Rule]:
     """Put the rules of a folder in order: the outermost folder first, in each the general files before the others."""
     reading = _Reading(workspace, items)
     own = [(place, item) for item in items if (place := _place(workspace, item.path)) is not None]
@@ -144,7 +144,7 @@ def _place(workspace: Path, path: str) -> Path | None:
     """Say in which folder a listed file gives rules, the workspace or one above it; None for one that is imported."""
     file = workspace / path
     for folder in (workspace, *workspace.parents):
-        if file.is_relative_to(folder) and kind_of(str(file.relative_to(folder))) is ItemKind.RULES:
+        if file.is_relative_to(folder) and active_kind(str(file.relative_to(folder))) is ActiveKind.RULES:
             return folder
     return None
 
@@ -160,13 +160,13 @@ def _better(name: str, beside: set[str]) -> str:
 class _Reading:
     """Reads rules of a folder; with `pinned`, only files with the digests of `items`."""
 
-    def __init__(self, workspace: Path, items: Iterable[Item], *, pinned: bool = True) -> None:
+    def __init__(self, workspace: Path, items: Iterable[ActiveFile], *, pinned: bool = True) -> None:
         self._workspace = workspace
-        self._items: Mapping[str, Item] = {item.path: item for item in items}
+        self._items: Mapping[str, ActiveFile] = {item.path: item for item in items}
         self._top = repository_of(workspace) or workspace
         self._pinned = pinned
 
-    def rule(self, item: Item) -> Rule:
+    def rule(self, item: ActiveFile) -> Rule:
         """Read a rule with what it imports."""
         place = _place(self._workspace, item.path) or (self._workspace / item.path).parent
         if not self._is_inside(item.path):
@@ -182,7 +182,7 @@ class _Reading:
         problems += [f"{path} is protected or outside, and not imported." for path in self._refused(item)]
         return replace(found, blocks=tuple(blocks), problem=" ".join(filter(None, problems)))
 
-    def imports(self, item: Item) -> list[str]:
+    def imports(self, item: ActiveFile) -> list[str]:
         """Name the files that a rule imports, and those that these import, each once."""
         found: list[str] = []
         waiting = [item.path] if may_import(item.path) else []
@@ -196,7 +196,7 @@ class _Reading:
             waiting += new
         return found[:_MOST_BLOCKS]
 
-    def _refused(self, item: Item) -> Iterator[str]:
+    def _refused(self, item: ActiveFile) -> Iterator[str]:
         """Name the files that a rule would import, and may not."""
         if not may_import(item.path):
             return
@@ -206,14 +206,14 @@ class _Reading:
             if file.is_file() and import_target(self._workspace, item, path) is None:
                 yield path
 
-    def _item(self, path: str) -> Item:
+    def _item(self, path: str) -> ActiveFile:
         known = self._items.get(path)
-        return listed_item(self._workspace, path, ItemKind.RULES) if known is None else known
+        return listed_item(self._workspace, path, ActiveKind.RULES) if known is None else known
 
     def _is_inside(self, path: str) -> bool:
         return Path(os.path.realpath(self._workspace / path)).is_relative_to(self._top)
 
-    def _read(self, item: Item) -> bytes | None:
+    def _read(self, item: ActiveFile) -> bytes | None:
         allowed = item.path in self._items or not self._pinned
         return read_item(self._workspace, item) if allowed and self._is_inside(item.path) else None
 

@@ -14,7 +14,7 @@ from treadle.context.system import Rules, fenced
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text
 from treadle.protocol.patterns import regex
-from treadle.store.activation import SKILL_FILE, Item, ItemKind
+from treadle.store.activation import SKILL_FILE, ActiveFile, ActiveKind
 from treadle.store.trust import listed_item, read_item
 
 LONGEST_DESCRIPTION = 1_536
@@ -35,7 +35,7 @@ class Skill(Struct, frozen=True, kw_only=True):
     name: str
     description: str
     place: Path
-    item: Item
+    item: ActiveFile
     problem: str = ""
     unused: str = ""
     for_model: bool = True
@@ -60,7 +60,7 @@ def skill_places() -> tuple[Path, ...]:
     return (config_file().parent / "skills", home / ".agents" / "skills", home / ".claude" / "skills")
 
 
-def _users_items() -> Iterator[tuple[Path, Item]]:
+def _users_items() -> Iterator[tuple[Path, ActiveFile]]:
     for place in skill_places():
         try:
             names = sorted(os.listdir(place))[:_MOST_SKILLS]  # noqa: PTH208 - names suffice
@@ -68,15 +68,15 @@ def _users_items() -> Iterator[tuple[Path, Item]]:
             continue
         for name in names:
             if os.path.lexists(place / name / SKILL_FILE):
-                yield place, listed_item(place, f"{name}/{SKILL_FILE}", ItemKind.SKILL)
+                yield place, listed_item(place, f"{name}/{SKILL_FILE}", ActiveKind.SKILL)
 
 
-def _folder_items(trust: SessionTrust) -> Iterator[tuple[Path, Item]]:
+def _folder_items(trust: SessionTrust) -> Iterator[tuple[Path, ActiveFile]]:
     if trust.trusted:
-        yield from ((trust.workspace, item) for item in trust.items if item.kind is ItemKind.SKILL)
+        yield from ((trust.workspace, item) for item in trust.items if item.kind is ActiveKind.SKILL)
 
 
-def _read_skill(place: Path, item: Item) -> Skill:
+def _read_skill(place: Path, item: ActiveFile) -> Skill:
     folder_name = Path(item.path).parent.name
     header, unused = _header(place, item)
     name = header.text("name") or folder_name
@@ -103,7 +103,7 @@ def _read_skill(place: Path, item: Item) -> Skill:
     )
 
 
-def _header(place: Path, item: Item) -> tuple[Header, str]:
+def _header(place: Path, item: ActiveFile) -> tuple[Header, str]:
     """Read a skill; gives also why it cannot be used."""
     content = _content(place, item)
     if content is None:
@@ -114,7 +114,7 @@ def _header(place: Path, item: Item) -> tuple[Header, str]:
     return header, "" if header.body.strip() else "It has no text."
 
 
-def _content(place: Path, item: Item) -> bytes | None:
+def _content(place: Path, item: ActiveFile) -> bytes | None:
     inside = Path(os.path.realpath(place / item.path)).is_relative_to(os.path.realpath(place))
     # A skill of the user's own may be linked from elsewhere; one of a project may not.
     if not inside and place not in skill_places():
