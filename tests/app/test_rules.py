@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from treadle.app.reports.rule_list import rules_command
 from treadle.app.security.trusting import SessionTrust, session_trust, trust_store, whole_trust
 from treadle.app.session.instructions import RuleBook, RuleSwitches
+from treadle.app.session.recall import PastRules
 from treadle.app.session.rule_files import LONGEST_RULES, Rule, RuleUse, find_rules, nested_rules
 from treadle.context.system import Rules
-from treadle.protocol.events import CallJudged, Compacted, Event, Source
+from treadle.protocol.events import CallJudged, Compacted, Event, Noted, Source
 from treadle.protocol.permissions import Decision, Verdict
 from treadle.protocol.sealed import PassageKind, prompt_text
 from treadle.protocol.tools import Preview, ReadPath, Risk
@@ -247,6 +248,22 @@ async def test_rules_for_what_is_touched_are_noted_once_and_again_after_messages
     book.switches.turn("a/AGENTS.md", on=False)
     assert await notes(book) == [".clinerules/p.md", "a/b/AGENTS.md"]
     assert await notes(book) == []
+
+
+async def test_a_session_that_is_taken_up_knows_what_its_conversation_holds(folder: Path) -> None:
+    write(folder, {"a/AGENTS.md": "a", "a/b/AGENTS.md": "b", "c/AGENTS.md": "c"})
+    trust, past = granted(folder), PastRules()
+    first = RuleBook(trust)
+    await first.observe([touch(folder / "a/b/x.py")])
+    noted = await first.before_step()
+    assert noted is not None
+    left = Compacted(step=1, through=1, dropped=1, largest="", summary="")
+    for data in (noted, left, Noted(notes=noted.notes[:1])):
+        past.take(Event(seq=1, at=1, source=Source(kind="engine", id="x"), data=data))
+    assert (list(past.read), list(past.left)) == (["a/AGENTS.md"], ["a/b/AGENTS.md"])
+    again = RuleBook(trust)
+    again.recall(past.read, past.left)
+    assert await notes(again, folder / "a/y", folder / "c/z") == ["a/b/AGENTS.md", "c/AGENTS.md"]
 
 
 async def test_many_long_rules_come_with_several_messages(folder: Path) -> None:

@@ -12,7 +12,7 @@ from tests.app.rehearsal import call, rehearse
 from tests.e2e.process import Program
 from tests.e2e.running import log_of, model
 from treadle.app.exits import Exit
-from treadle.protocol.events import Noted, OfferChanged
+from treadle.protocol.events import CallProposed, Compacted, ContextReady, Noted, OfferChanged
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode, OptionKind
 from treadle.protocol.tools import Outcome
@@ -52,13 +52,15 @@ def messages_of(body: Mapping[str, Any]) -> list[str]:
     return [json.dumps(message) for message in body["messages"]]
 
 
-async def work(folder: Path, protocol: str, *calls: MakeCall, words: tuple[str, ...] = ("--trust",)) -> list[Any]:
+async def work(
+    folder: Path, protocol: str, *calls: MakeCall, words: tuple[str, ...] = ("--trust",), code: int = Exit.DONE
+) -> list[Any]:
     """Make these calls one after the other; gives the bodies of the requests."""
     script = Script(turns=tuple(Turn(items=(one,)) for one in (*calls, END)))
     async with ScriptedServer(script) as server:
         flags = (*model(server), "--tool-protocol", protocol, "-C", str(folder), *words)
         ended = await Program(folder.parent / "home").run("-p", "Go.", *flags)
-    assert (ended.code, server.violations) == (Exit.DONE, []), ended.err
+    assert (ended.code, server.violations) == (code, []), ended.err
     return [request.body for request in server.requests]
 
 
@@ -116,15 +118,22 @@ async def test_rules_are_whole_again_when_messages_have_left(folder: Path, proto
     )
     reads = [call("read_file", path="src/a.py")]
     reads += [call("read_file", path="big.txt", start_line=n, end_line=n + 900) for n in range(1, 1_000, 100)]
-    bodies = await work(folder, protocol, *reads)
-    counts = [sum("RULE-SRC" in text for text in messages_of(body)) for body in bodies]
-    sizes = [len(body["messages"]) for body in bodies]
-    assert any(after < before for before, after in itertools.pairwise(sizes)), "messages left"
-    assert counts[0] == 0
-    assert counts[-1] >= 1
-    assert all("RULE-TOP" in system_of(body) for body in bodies)
-    gaps = [number for number, count in enumerate(counts) if number and not count]
-    assert all(counts[number + 1] for number in gaps[:-1]), "at most the request that messages left for is without them"
+    # The script begins again where messages have left, so the steps end it.
+    words = ("--trust", "--max-steps", "14")
+    bodies = await work(folder, protocol, *reads, words=words, code=Exit.STEPS)
+    events = [event.data for event in log_of(folder.parent / "home")]
+    left = [number for number, one in enumerate(events) if isinstance(one, Compacted)]
+    assert left, "messages left"
+    noted = [
+        number for number, one in enumerate(events)
+        if isinstance(one, Noted) and "src/AGENTS.md" in [note.origin for note in one.notes]
+    ]  # fmt: skip
+    for place in left:
+        assert any(isinstance(one, ContextReady) for one in events[place:])
+        following = next(number for number in noted if number > place)
+        assert not any(isinstance(one, CallProposed) for one in events[place:following]), "with the next message"
+    assert all("RULE-TOP" in system_of(body) for body in bodies if "RULE-SRC" in json.dumps(body))
+    assert "RULE-SRC" in json.dumps(bodies[-1])
 
 
 async def test_a_new_rule_needs_a_yes_in_every_mode_and_applies_from_the_next_session(folder: Path) -> None:

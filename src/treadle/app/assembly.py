@@ -130,13 +130,14 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         is_secret=_is_secret,
         conversation=conversation,
     )
+    rules, skills = RuleBook(parts.trust, hide=lambda text: redactor().redact(text)), load_skills(parts.trust)
     recalled, ledger = parts.recalled, Ledger()
     if recalled is not None:
         recalled.files.note(workspace.seen)
         ledger = recalled.ledger
+        rules.recall(recalled.rules.read, recalled.rules.left)
     checklist = ChecklistFile(file=checklist_file(parts.row.id), checklist=lambda: track.state.checklist.text)
     browser = cache(open_browser)
-    rules, skills = RuleBook(parts.trust, hide=lambda text: redactor().redact(text)), load_skills(parts.trust)
     built_in = builtin_tools(workspace, browser, None if skills is None else partial(skills.text, by_model=True))
     own = own_tools([tool.spec.name for tool in built_in], parts.tools)
     tools: Mapping[str, Tool] = {tool.spec.name: tool for tool in (*built_in, *own.tools)}

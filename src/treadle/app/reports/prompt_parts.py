@@ -7,12 +7,11 @@ from msgspec.structs import replace
 from treadle.app.config.settings import ModelSettings, Settings
 from treadle.app.models.choosing import Models
 from treadle.app.places import config_file, database
-from treadle.app.prompts import family_of
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.instructions import RuleBook
 from treadle.app.session.offering import ANSWERED, NO_SKILLS, offering
 from treadle.app.session.own_tools import own_tools
-from treadle.app.session.prompting import Prompting, load_skills, session_prompt
+from treadle.app.session.prompting import Prompting, family_of, load_skills, session_prompt
 from treadle.context.transcript import BYTES_PER_TOKEN
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError

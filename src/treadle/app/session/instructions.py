@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -80,7 +80,7 @@ class RuleBook:
         self._touched: list[str] = []
         self._looked: set[str] = {str(trust.workspace)}
         self._waiting: dict[str, Rule] = {}
-        self._told: dict[str, Rule] = {}
+        self._noted: dict[str, Rule] = {}
 
     def in_force(self) -> "Iterator[Rule]":
         """Give the rules that are turned on and can apply."""
@@ -103,6 +103,15 @@ class RuleBook:
         if described:
             yield PromptPart(name="further rules", text="\n".join((_DESCRIBED, *described)))
 
+    def recall(self, read: Iterable[str], left: Iterable[str]) -> None:
+        """Take up a session: which rules its conversation holds from notes, and which have left it."""
+        for origin in (*read, *left):
+            for folder in self._folders(str(self._trust.workspace / origin)):
+                self._look_into(folder)
+        known = {rule.origin: rule for rule in self._rules if not rule.unused}
+        self._noted = {origin: known[origin] for origin in read if origin in known}
+        self._waiting = {origin: known[origin] for origin in left if origin in known}
+
     async def observe(self, events: Sequence[Event], /) -> None:
         """Note what is touched; after messages left, what they said of rules is to be said again."""
         for event in events:
@@ -113,8 +122,8 @@ class RuleBook:
                     mentioned = (one for one in enclosed if one.kind in (EnclosureKind.FILE, EnclosureKind.FOLDER))
                     self._touched += [str(self._trust.workspace / one.origin) for one in mentioned]
                 case Compacted():
-                    self._waiting = {**self._told, **self._waiting}
-                    self._told = {}
+                    self._waiting = {**self._noted, **self._waiting}
+                    self._noted = {}
                 case _:
                     pass
 
@@ -133,7 +142,7 @@ class RuleBook:
             del self._waiting[origin]
             if origin not in off:
                 left -= rule.size
-                self._told[origin] = rule
+                self._noted[origin] = rule
                 notes.append(_note(rule, self._hide))
         return Noted(notes=tuple(notes)) if notes else None
 
@@ -146,7 +155,7 @@ class RuleBook:
                 if (
                     rule.use == "touched"
                     and not rule.unused
-                    and rule.origin not in self._told
+                    and rule.origin not in self._noted
                     and rule.applies_to(path)
                 ):
                     self._waiting.setdefault(rule.origin, rule)
