@@ -12,7 +12,7 @@ from treadle.app.reports.rule_list import rules_command
 from treadle.app.security.trusting import SessionTrust, session_trust, trust_store, whole_trust
 from treadle.app.session.instructions import RuleBook, RuleSwitches
 from treadle.app.session.recall import PastRules
-from treadle.app.session.rule_files import LONGEST_RULES, Rule, RuleUse, find_rules, nested_rules
+from treadle.app.session.rule_files import LONGEST_RULES, PromptRule, RuleUse, find_rules, nested_rules
 from treadle.context.system import Rules
 from treadle.protocol.events import CallJudged, Compacted, Event, Noted, Source
 from treadle.protocol.permissions import Decision, Verdict
@@ -37,11 +37,11 @@ def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-def rules(folder: Path) -> dict[str, Rule]:
+def rules(folder: Path) -> dict[str, PromptRule]:
     return {rule.origin: rule for rule in find_rules(session_trust(folder, once=True))}
 
 
-def text_of(rule: Rule) -> list[str]:
+def text_of(rule: PromptRule) -> list[str]:
     return [block.text for block in rule.blocks]
 
 
@@ -200,8 +200,8 @@ def test_nested_rules_are_those_that_were_trusted(folder: Path) -> None:
 
 
 def test_paths_are_matched_as_ignore_files_are(folder: Path) -> None:
-    def about(*paths: str) -> Rule:
-        return Rule(origin="x", use=RuleUse.TOUCHED, folder=str(folder), paths=paths)
+    def about(*paths: str) -> PromptRule:
+        return PromptRule(origin="x", use=RuleUse.TOUCHED, folder=str(folder), paths=paths)
 
     def applies(path: str, *paths: str) -> bool:
         return about(*paths).applies_to(str(folder / path))
@@ -217,7 +217,7 @@ def test_paths_are_matched_as_ignore_files_are(folder: Path) -> None:
 
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_any_pattern_can_be_matched(pattern: str, path: str) -> None:
-    rule = Rule(origin="x", use=RuleUse.TOUCHED, folder="/w", paths=(pattern,))
+    rule = PromptRule(origin="x", use=RuleUse.TOUCHED, folder="/w", paths=(pattern,))
     assert rule.applies_to(f"/w/{path}") in (True, False, None)
 
 

@@ -171,7 +171,7 @@ def test_why_a_call_is_asked_about_all_the_same_is_in_the_log() -> None:
     assert shown(list(notifications(stored(world.log)))) == told
     (asked,) = [one for one in told if isinstance(one, QuestionAsked)]
     assert asked.question.decision is not None
-    assert asked.question.decision.reasons[0].rule == "unasked-cap"
+    assert asked.question.decision.reasons[0].rule == "auto-approval-limit"
 
 
 def test_a_long_turn_is_taken_up_from_the_last_state_that_the_log_holds() -> None:

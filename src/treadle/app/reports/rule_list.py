@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from treadle.app.security.trusting import SessionTrust, shown_path, trust_command
 from treadle.app.session.instructions import RuleSwitches
-from treadle.app.session.rule_files import Rule, RuleUse, find_rules, nested_rules
+from treadle.app.session.rule_files import PromptRule, RuleUse, find_rules, nested_rules
 from treadle.app.session.skills import Skill, find_skills
 from treadle.context.transcript import BYTES_PER_TOKEN
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text
@@ -61,18 +61,18 @@ def new_rule_request() -> Enclosure:
     return Enclosure(kind=EnclosureKind.COMMAND, origin="/newrule", content=(Text(text=_NEW_RULE),))
 
 
-def tokens_of_rule(rule: Rule) -> int:
+def tokens_of_rule(rule: PromptRule) -> int:
     """Estimate what a rule costs wherever it is sent."""
     return round(sum(len(block.text.encode()) for block in rule.blocks) / BYTES_PER_TOKEN)
 
 
-def _all_rules(trust: SessionTrust) -> tuple[Rule, ...]:
+def _all_rules(trust: SessionTrust) -> tuple[PromptRule, ...]:
     """Give the rules of the folder and of the user, and those in folders below that were trusted."""
     folders = sorted({(trust.workspace / item.path).parent for item in trust.trust.nested})
     return (*find_rules(trust), *(rule for folder in folders for rule in nested_rules(trust, folder)))
 
 
-def _listed(trust: SessionTrust, rules: Sequence[Rule]) -> Iterator[str]:
+def _listed(trust: SessionTrust, rules: Sequence[PromptRule]) -> Iterator[str]:
     off = RuleSwitches(trust.workspace).off()
     if not trust.trusted and any(item.kind is ActiveKind.RULES for item in trust.items):
         yield f"The rules of this folder are not used: it is not trusted. To use them: {trust_command(trust.workspace)}"
@@ -91,7 +91,7 @@ def _listed(trust: SessionTrust, rules: Sequence[Rule]) -> Iterator[str]:
     yield RULES_USAGE
 
 
-def _applies(rule: Rule, trust: SessionTrust) -> str:
+def _applies(rule: PromptRule, trust: SessionTrust) -> str:
     if rule.unused:
         return f"not used: {shown_path(rule.unused)}"
     if rule.use is RuleUse.TOUCHED:

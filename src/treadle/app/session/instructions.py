@@ -22,7 +22,7 @@ from treadle.store.activation import ActiveKind
 from treadle.workspace.private_file import write_private
 
 if TYPE_CHECKING:
-    from treadle.app.session.rule_files import Rule
+    from treadle.app.session.rule_files import PromptRule
 
 _MOST_AT_ONCE = 65_536
 """Characters of rules that one message brings; the others come with the next one."""
@@ -76,18 +76,18 @@ class RuleBook:
         self._trust = trust
         self._hide = hide
         self.switches = RuleSwitches(trust.workspace)
-        self._rules: list[Rule] = _read(trust)
+        self._rules: list[PromptRule] = _read(trust)
         self._touched: list[str] = []
         self._looked: set[str] = {str(trust.workspace)}
-        self._waiting: dict[str, Rule] = {}
-        self._noted: dict[str, Rule] = {}
+        self._waiting: dict[str, PromptRule] = {}
+        self._noted: dict[str, PromptRule] = {}
 
-    def in_force(self) -> "Iterator[Rule]":
+    def in_force(self) -> "Iterator[PromptRule]":
         """Give the rules that are turned on and can apply."""
         off = self.switches.off()
         return (rule for rule in self._rules if not rule.unused and rule.origin not in off)
 
-    def by_name(self, name: str) -> "Rule | None":
+    def by_name(self, name: str) -> "PromptRule | None":
         """Find a rule that is turned on by the name of its file, with or without the ending, or by its path."""
         return next((rule for rule in self.in_force() if name in rule.names), None)
 
@@ -177,7 +177,7 @@ class RuleBook:
             self._rules += nested_rules(self._trust, folder)
 
 
-def _read(trust: SessionTrust) -> "list[Rule]":
+def _read(trust: SessionTrust) -> "list[PromptRule]":
     """Read the rules; what reads them is loaded only where there are any."""
     users = config_file().parent
     own = os.path.lexists(users / "AGENTS.md") or (users / "rules").is_dir()
@@ -188,6 +188,6 @@ def _read(trust: SessionTrust) -> "list[Rule]":
     return list(find_rules(trust))
 
 
-def _note(rule: "Rule", hide: Callable[[str], str]) -> Passage:
+def _note(rule: "PromptRule", hide: Callable[[str], str]) -> Passage:
     blocks = "\n\n".join(fenced(block) for block in rule.blocks)
     return Passage(kind=PassageKind.RULES, text=f"{_TOUCHED}{hide(blocks)}", origin=rule.origin)

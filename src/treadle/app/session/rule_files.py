@@ -42,7 +42,7 @@ class RuleUse(StrEnum):
     MENTIONED = "mentioned"
 
 
-class Rule(Struct, frozen=True, kw_only=True):
+class PromptRule(Struct, frozen=True, kw_only=True):
     """One rule, with the files that it imports. `folder` is what its `paths` and the rule itself are about.
 
     `problem` says what of it is not used, `unused` why it does not apply at all.
@@ -79,7 +79,7 @@ class Rule(Struct, frozen=True, kw_only=True):
         return any(patterns.hides(parts[:count], is_directory=count < len(parts)) for count in range(1, len(parts) + 1))
 
 
-def find_rules(trust: SessionTrust) -> tuple[Rule, ...]:
+def find_rules(trust: SessionTrust) -> tuple[PromptRule, ...]:
     """Read the user's own rules, and those of the folder if it is trusted: only what was trusted, byte for byte."""
     found = [*_users_rules(trust.workspace)]
     if trust.trusted:
@@ -88,7 +88,7 @@ def find_rules(trust: SessionTrust) -> tuple[Rule, ...]:
     return tuple(_bounded(_without_copies(found)))
 
 
-def nested_rules(trust: SessionTrust, folder: Path) -> Iterator[Rule]:
+def nested_rules(trust: SessionTrust, folder: Path) -> Iterator[PromptRule]:
     """Read the rules that are in a folder below the workspace, as they were trusted."""
     if not trust.trusted:
         return
@@ -98,7 +98,7 @@ def nested_rules(trust: SessionTrust, folder: Path) -> Iterator[Rule]:
         rule_item = listed_item(trust.workspace, name, ActiveKind.RULES) if trust.once else known.get(name)
         if rule_item is None:
             why = "It was not there when you trusted the folder."
-            yield Rule(origin=name, use=RuleUse.TOUCHED, folder=str(folder), unused=why)
+            yield PromptRule(origin=name, use=RuleUse.TOUCHED, folder=str(folder), unused=why)
         else:
             found = _Reading(trust.workspace, trust.trust.nested, pinned=not trust.once).rule(rule_item)
             yield replace(found, use=RuleUse.TOUCHED, folder=str(folder))
@@ -113,7 +113,7 @@ def _nested_names(folder: Path) -> Sequence[Path]:
     return [folder / names[name] for name in (*group, "gemini.md") if name in names]
 
 
-def _users_rules(workspace: Path) -> Iterator[Rule]:
+def _users_rules(workspace: Path) -> Iterator[PromptRule]:
     """Read the user's own rules, which need no trust; their `paths` are those of the workspace."""
     folder = config_file().parent
     files = [folder / "AGENTS.md", *islice(sorted((folder / "rules").glob("**/*.md")), _MOST_FILES)]
@@ -123,7 +123,7 @@ def _users_rules(workspace: Path) -> Iterator[Rule]:
             yield read_rule(str(file), read_item(folder, item), folder=str(workspace))
 
 
-def _folder_rules(workspace: Path, items: Sequence[ActiveFile]) -> Iterator[Rule]:
+def _folder_rules(workspace: Path, items: Sequence[ActiveFile]) -> Iterator[PromptRule]:
     """Put the rules of a folder in order: the outermost folder first, in each the general files before the others."""
     reading = _Reading(workspace, items)
     own = [(place, item) for item in items if (place := _place(workspace, item.path)) is not None]
@@ -166,11 +166,13 @@ class _Reading:
         self._top = repository_of(workspace) or workspace
         self._pinned = pinned
 
-    def rule(self, item: ActiveFile) -> Rule:
+    def rule(self, item: ActiveFile) -> PromptRule:
         """Read a rule with what it imports."""
         place = _place(self._workspace, item.path) or (self._workspace / item.path).parent
         if not self._is_inside(item.path):
-            return Rule(origin=item.path, use=RuleUse.ALWAYS, folder=str(place), unused="It leads out of the folder.")
+            return PromptRule(
+                origin=item.path, use=RuleUse.ALWAYS, folder=str(place), unused="It leads out of the folder."
+            )
         found = read_rule(item.path, self._read(item), folder=str(place))
         if not found.blocks:
             return found
@@ -218,15 +220,15 @@ class _Reading:
         return read_item(self._workspace, item) if allowed and self._is_inside(item.path) else None
 
 
-def read_rule(origin: str, content: bytes | None, *, folder: str) -> Rule:
+def read_rule(origin: str, content: bytes | None, *, folder: str) -> PromptRule:
     """Read a rule from the bytes of its file; its name says what the header means. None: it cannot be read."""
     text, problem = rule_text(content)
     if not text.strip():
         why = problem or "It is empty."
-        return Rule(origin=origin, use=RuleUse.ALWAYS, folder=folder, unused=why)
+        return PromptRule(origin=origin, use=RuleUse.ALWAYS, folder=folder, unused=why)
     header = read_header(text) if _has_header(origin) else Header(values={}, body=text)
     globs = header.listed("globs" if origin.endswith(".mdc") or "/.windsurf/" in f"/{origin}" else "paths")
-    return Rule(
+    return PromptRule(
         origin=origin,
         use=_use(origin, header, globs),
         folder=folder,
@@ -279,7 +281,7 @@ def rule_text(content: bytes | None) -> tuple[str, str]:
     return text, problem
 
 
-def _without_copies(rules: Iterable[Rule]) -> Iterator[Rule]:
+def _without_copies(rules: Iterable[PromptRule]) -> Iterator[PromptRule]:
     """Let of rules with the same text only the first one apply."""
     seen: dict[tuple[str, ...], str] = {}
     for rule in rules:
@@ -293,7 +295,7 @@ def _without_copies(rules: Iterable[Rule]) -> Iterator[Rule]:
             yield rule
 
 
-def _bounded(rules: Iterable[Rule]) -> Iterator[Rule]:
+def _bounded(rules: Iterable[PromptRule]) -> Iterator[PromptRule]:
     left = MOST_OF_ALL_RULES
     for rule in rules:
         if rule.use is not RuleUse.ALWAYS or rule.unused:

@@ -240,12 +240,14 @@ def finish_presented(state: State, call: CallState, why: str = "") -> Transition
 
 
 def _auto_approve(state: State, call: CallState, decision: Decision) -> Transition:
-    """Let a call run unasked, unless too many did so in a row."""
+    """Let a call run without asking, unless too many did so in a row."""
     if decision.risk in _HARMLESS:
         return _allowed(state, call, decision)
     most = state.limits.max_auto_approved
     if most is not None and state.guard.auto_approved >= most:
-        reason = Reason(rule="unasked-cap", text=f"{state.guard.auto_approved} calls in a row ran without asking")
+        reason = Reason(
+            rule="auto-approval-limit", text=f"{state.guard.auto_approved} calls in a row ran without asking"
+        )
         decision = replace(decision, reasons=(reason, *decision.reasons))
         return _needs_yes(state, replace(call, decision=decision), decision)
     return _allowed(guarded(state, auto_approved=state.guard.auto_approved + 1), call, decision)

@@ -168,8 +168,8 @@ class Money(Record, frozen=True, kw_only=True, omit_defaults=False):
 class Guard(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What tells that a turn does not get on.
 
-    `mistakes` counts replies in a row that could not be used, `unasked` the calls in a row that ran without anybody
-    being asked. `recent` are fingerprints of the last replies with their results, `polls` the looks in a row at a
+    `mistakes` counts replies in a row that could not be used, `auto_approved` the calls in a row that ran without
+    asking. `recent` are fingerprints of the last replies with their results, `polls` the looks in a row at a
     running command that showed nothing new.
     """
 
