@@ -158,4 +158,4 @@ async def test_prompt_show_prints_the_parts_of_a_model_without_a_key(folder: Pat
     assert plain.out.startswith("The system prompt of anthropic/claude-sonnet-4-5 (family next, native calls): about ")
     assert "--- work (about " in plain.out
     unknown = await program.run("prompt", "show", "--model", "anthropic/nonsense", "-C", str(folder))
-    assert (unknown.code, "The nearest names are: " in " ".join(unknown.err.split())) == (Exit.CONFIG, True)
+    assert (unknown.code, "[model-unknown]" in unknown.err) == (Exit.CONFIG, True)

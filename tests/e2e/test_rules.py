@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.app.rehearsal import call, rehearse
 from tests.e2e.process import Program
 from tests.e2e.running import log_of, model
 from treadle.app.exits import Exit
+from treadle.app.security.trusting import keep_trusted, session_trust, trust_store, whole_trust
 from treadle.protocol.events import CallProposed, Compacted, ContextReady, Noted, OfferChanged
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode, OptionKind
@@ -137,12 +139,29 @@ async def test_rules_are_whole_again_when_messages_have_left(folder: Path, proto
 
 
 async def test_a_new_rule_needs_a_yes_in_every_mode_and_applies_from_the_next_session(folder: Path) -> None:
+    trust_store().grant(whole_trust(folder))
     rule = call("new_rule", path="testing.md", content="RULE-NEW")
-    refused = await rehearse(folder, [rule], mode=Mode.FULL, present=True, option=OptionKind.REJECT_ONCE)
+    refused = await rehearse(folder, [rule], mode=Mode.FULL, present=True, option=OptionKind.REJECT_ONCE, trusted=False)
     assert (refused.results[0].outcome, (folder / ".clinerules/testing.md").exists()) == (Outcome.REJECTED, False)
-    made = await rehearse(folder, [rule], mode=Mode.FULL, present=True)
+    made = await rehearse(folder, [rule], mode=Mode.FULL, present=True, trusted=False)
     assert [len(one.asked) for one in (refused, made)] == [1, 1]
     assert (folder / ".clinerules/testing.md").read_text() == "RULE-NEW\n"
     assert len({system_of(body) for body in made.requests}) == 1
-    (body,) = await work(folder, ToolProtocol.NATIVE)
+    assert session_trust(folder).trusted, "what was approved stays trusted"
+    (body,) = await work(folder, ToolProtocol.NATIVE, words=())
     assert "RULE-NEW" in system_of(body)
+
+
+async def test_what_else_changed_meanwhile_asks_again(folder: Path) -> None:
+    trust_store().grant(whole_trust(folder))
+    trust = session_trust(folder)
+    file = folder / ".clinerules/new.md"
+    file.write_text("approved")
+    (folder / ".cursorrules").write_text("somebody else's")
+    keep_trusted(trust, str(file), sha256(b"approved").hexdigest())
+    assert session_trust(folder).trust.changed == (".clinerules/new.md", ".cursorrules")
+    (folder / ".cursorrules").unlink()
+    keep_trusted(trust, str(file), sha256(b"other bytes").hexdigest())
+    assert session_trust(folder).trust.changed == (".clinerules/new.md",)
+    keep_trusted(trust, str(file), sha256(b"approved").hexdigest())
+    assert session_trust(folder).trusted

@@ -12,7 +12,7 @@ from treadle.app.places import data_directory
 from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
-from treadle.store.activation import ActiveFile, ActiveKind, changes
+from treadle.store.activation import ActiveFile, ActiveKind, active_kind, changes
 from treadle.store.trust import Trust, TrustState, TrustStore, repository_of
 from treadle.workspace.names import shown_name
 from treadle.workspace.text import visible
@@ -109,6 +109,17 @@ def session_trust(workspace: Path, *, once: bool = False) -> SessionTrust:
     except StoreError as error:
         unknown = Trust(workspace=workspace, state=TrustState.UNTRUSTED, items=())
         return SessionTrust(trust=unknown, problem=error.what)
+
+
+def keep_trusted(trust: SessionTrust, path: str, digest: str) -> None:
+    """Let a rules file stay trusted that a person approved with exactly this content; nothing else may have changed."""
+    name = os.path.relpath(path, trust.workspace)
+    if trust.once or not trust.trusted or active_kind(name) is not ActiveKind.RULES:
+        return
+    now = session_trust(trust.workspace).trust
+    found = next((item.digest for item in now.items if item.path == name), "")
+    if now.changed == (name,) and found == digest:
+        trust_store().grant(now)
 
 
 def whole_trust(workspace: Path) -> Trust:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from treadle.app.places import config_file, data_directory
-from treadle.app.security.trusting import SessionTrust
+from treadle.app.security.trusting import SessionTrust, keep_trusted
 from treadle.context.system import RULES_HEADING, fenced
 from treadle.protocol.base import Record
-from treadle.protocol.events import CallJudged, Compacted, Event, Noted, Prompt
+from treadle.protocol.events import CallFinished, CallJudged, Compacted, Event, Noted, Prompt
 from treadle.protocol.messages import EnclosureKind
+from treadle.protocol.permissions import Verdict
 from treadle.protocol.sealed import Passage, PassageKind, PromptPart
 from treadle.protocol.tools import ReadPath, WritePath
 from treadle.store.activation import ActiveKind
@@ -78,6 +79,7 @@ class RuleBook:
         self.switches = RuleSwitches(trust.workspace)
         self._rules: list[PromptRule] = _read(trust)
         self._touched: list[str] = []
+        self._asked: set[str] = set()
         self._looked: set[str] = {str(trust.workspace)}
         self._waiting: dict[str, PromptRule] = {}
         self._noted: dict[str, PromptRule] = {}
@@ -116,8 +118,13 @@ class RuleBook:
         """Note what is touched; after messages left, what they said of rules is to be said again."""
         for event in events:
             match event.data:
-                case CallJudged(accesses=accesses):
+                case CallJudged(call_id=call_id, accesses=accesses, decision=decision):
                     self._touched += [one.path for one in accesses if isinstance(one, ReadPath | WritePath)]
+                    if decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION:
+                        self._asked.add(call_id)
+                case CallFinished(call_id=call_id, result=result) if call_id in self._asked:
+                    for change in result.changes:
+                        await asyncio.to_thread(keep_trusted, self._trust, change.path, change.after)
                 case Prompt(enclosed=enclosed):
                     mentioned = (one for one in enclosed if one.kind in (EnclosureKind.FILE, EnclosureKind.FOLDER))
                     self._touched += [str(self._trust.workspace / one.origin) for one in mentioned]
