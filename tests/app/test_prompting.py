@@ -17,7 +17,7 @@ from treadle.app.security.trusting import session_trust
 from treadle.app.session.prompting import FAMILIES, OwnTexts, family_of, prompt_parts
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode
-from treadle.protocol.sealed import prompt_text
+from treadle.protocol.sealed import system_text
 from treadle.providers.model_data import model_data
 
 SNAPSHOTS = Path(__file__).with_name("prompts")
@@ -49,7 +49,7 @@ def test_the_prompt_of_each_family_and_protocol_is_as_it_was_looked_at(family: s
 
 def test_a_strong_model_gets_little_and_a_small_one_an_example() -> None:
     sizes = {
-        case: len(prompt_text(prompt_parts(*case, OwnTexts())))
+        case: len(system_text(prompt_parts(*case, OwnTexts())))
         for case in [(family, ToolProtocol.NATIVE) for family in FAMILIES]
     }
     assert [family for family, _ in sorted(sizes, key=lambda case: sizes[case])] == ["next", "generic", "local"]

@@ -16,7 +16,7 @@ from treadle.app.session.rule_files import LONGEST_RULES, PromptRule, RuleUse, f
 from treadle.context.system import Rules
 from treadle.protocol.events import CallJudged, Compacted, Event, Noted, Source
 from treadle.protocol.permissions import Decision, Verdict
-from treadle.protocol.sealed import PassageKind, prompt_text
+from treadle.protocol.sealed import PassageKind, system_text
 from treadle.protocol.tools import Preview, ReadPath, Risk
 from treadle.store.activation import ActiveKind
 
@@ -291,15 +291,15 @@ def test_a_switch_takes_a_rule_out_and_in_again_also_from_another_process(folder
     )
     trust = granted(folder)
     book = RuleBook(trust)
-    before = prompt_text(book.parts())
+    before = system_text(book.parts())
     assert "/rules lists" in rules_command(trust, "off 9")
     assert rules_command(trust, "off 3").startswith("off: .cursorrules. ")
-    assert "one" in prompt_text(book.parts())
-    assert "two" not in prompt_text(book.parts())
+    assert "one" in system_text(book.parts())
+    assert "two" not in system_text(book.parts())
     assert "  off  .cursorrules" in rules_command(trust)
     assert RuleSwitches(folder.parent).off() == frozenset(), "another folder has its own"
     rules_command(trust, "on 3")
-    assert prompt_text(book.parts()) == before
+    assert system_text(book.parts()) == before
     manual = book.by_name("m")
     assert manual is not None
     assert manual.blocks == (Rules(origin=".cursor/rules/m.mdc", text="m"),)

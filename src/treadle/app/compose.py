@@ -25,9 +25,7 @@ from treadle.engine.core.state import State
 from treadle.engine.ports import Tool
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import (
-    Budget,
     EventData,
-    Limits,
     Resumed,
     SessionStarted,
     SetFallback,
@@ -36,6 +34,7 @@ from treadle.protocol.events import (
     SetModel,
     SetPresence,
 )
+from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import ToolSpec
 from treadle.store.reading import Damage
