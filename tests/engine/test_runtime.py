@@ -816,7 +816,13 @@ async def test_room_that_the_user_wants_in_a_turn_is_made_before_its_next_reques
         await going_on.wait()
         return result_text(Outcome.OK, "worked")
 
-    provider = Replies(says("one"), says("two"), calls("look"), says("What was said so far, and what was done, is summed up well here."), DONE)
+    provider = Replies(
+        says("one"),
+        says("two"),
+        calls("look"),
+        says("What was said so far, and what was done, is summed up well here."),
+        DONE,
+    )
     made = replace(ports(provider, FakeTool("look", waits), log=log))
     async with working(made, log, STARTED, SetPresence(user_present=False)) as run:
         await run.prompt("a question " * 40)
