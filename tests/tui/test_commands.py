@@ -13,6 +13,7 @@ from treadle.tui.commands import (
     Quit,
     SendPrompt,
     ShowHelp,
+    ShowList,
     ShowTrust,
     UseMode,
     UseModel,
@@ -39,6 +40,9 @@ from treadle.tui.commands import (
         ("/resume cart total", ChooseSession("cart total")),
         ("/help", ShowHelp()),
         ("/trust", ShowTrust()),
+        ("/rules", ShowList("rules")),
+        ("/rules off 2", ShowList("rules", "off 2")),
+        ("/skills", ShowList("skills")),
         ("/quit", Quit()),
     ],
 )

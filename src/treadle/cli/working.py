@@ -69,8 +69,16 @@ def _task(arguments: argparse.Namespace) -> str:
 
 async def _headless(arguments: argparse.Namespace, task: str) -> int:
     from treadle.app.compose import open_session
+    from treadle.app.slash_commands import LISTED_COMMANDS, slash_word
     from treadle.headless.main import OutputFormat, run_headless
 
+    name = slash_word(task)
+    if name in LISTED_COMMANDS:
+        from treadle.app.reports.rule_list import listed_answer
+
+        argument = task.partition(" ")[2]
+        sys.stdout.write(f"{listed_answer(name, argument, _session_trust(arguments))}\n")
+        return 0
     check_task(task, arguments.directory)
     content = _content(arguments, task)
     live = await open_session(_opening(arguments, _session_trust(arguments), user_present=False))

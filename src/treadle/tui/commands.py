@@ -78,6 +78,13 @@ class ShowTrust(Struct, frozen=True):
     """Show whether the folder is trusted, and what of it would act."""
 
 
+class ShowList(Struct, frozen=True):
+    """Show the rules or the skills, or turn a rule on or off: a `command` and what follows on it."""
+
+    command: str
+    argument: str = ""
+
+
 class ShowChecklist(Struct, frozen=True):
     """Show the task's checklist."""
 
@@ -116,6 +123,7 @@ InputCommand: TypeAlias = (
     | ChooseModel
     | ChooseSession
     | ShowTrust
+    | ShowList
     | ShowChecklist
     | ListApprovals
     | Revoke
@@ -154,6 +162,8 @@ def parse_input(line: str, *, steer: bool = False) -> InputCommand:
             return _mode(argument)
         case "model":
             return UseModel(argument) if argument else ChooseModel()
+        case "rules" | "skills" as listed:
+            return ShowList(listed, argument)
         case "resume":
             return ChooseSession(argument)
         case plain if plain in _PLAIN:

@@ -24,6 +24,7 @@ from treadle.tui.commands import (
     SendPrompt,
     ShowChecklist,
     ShowHelp,
+    ShowList,
     ShowTrust,
     UseMode,
     UseModel,
@@ -95,7 +96,7 @@ class SlashCommands:
         match command:
             case SendPrompt(text=said, delivery=delivery):
                 self._requests.say(said, delivery)
-            case ListQueue() | ShowTrust() | ShowChecklist() | ListApprovals() | ShowHelp():
+            case ListQueue() | ShowTrust() | ShowList() | ShowChecklist() | ListApprovals() | ShowHelp():
                 self._show(NoticeItem(self._answer(command)))
             case DropPrompt(position=position) | EditPrompt(position=position):
                 self._take_back(position, edit=isinstance(command, EditPrompt))
@@ -120,12 +121,16 @@ class SlashCommands:
         else:
             self._pickers.choose_session(command.text)
 
-    def _answer(self, command: ListQueue | ShowTrust | ShowChecklist | ListApprovals | ShowHelp) -> str:
+    def _answer(self, command: ListQueue | ShowTrust | ShowList | ShowChecklist | ListApprovals | ShowHelp) -> str:
         match command:
             case ListQueue():
                 return queue_text(self._view().queue)
             case ShowTrust():
                 return trust_report(self._live.trust)
+            case ShowList(command=name, argument=argument):
+                from treadle.app.reports.rule_list import listed_answer
+
+                return listed_answer(name, argument, self._live.trust)
             case ShowChecklist():
                 return _checklist(self._view().checklist, self._live.checklist_file)
             case ListApprovals():
