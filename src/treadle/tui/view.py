@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.presentation.questions import grants_of
-from treadle.app.presentation.words import ANSWERS, advice, describe_failure, elsewhere, plain, prompt_text, seen_from
+from treadle.app.presentation.words import ANSWERS, advice, describe_failure, elsewhere, plain, seen_from, written_text
 from treadle.app.report import facts_of
 from treadle.app.session.checklist_file import todo_of
 from treadle.protocol.events import Answer
@@ -159,7 +159,7 @@ def _take(view: View, notification: Notification, at: float | None) -> ViewUpdat
         case TurnStarted():
             return replace(view, started=at, since=at, waited=0.0, received=0, speed=0.0, step=0, busy=True), ()
         case PromptDelivered(content=content):
-            return _with(flush(view, at), Said(prompt_text(content)))
+            return _with(flush(view, at), Said(written_text(content)))
         case QueueChanged(prompts=prompts):
             return replace(view, queue=prompts), ()
         case TextDelta(text=text):
