@@ -5,7 +5,7 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.presentation.questions import grants_of
+from treadle.app.presentation.grants import grants_of
 from treadle.app.presentation.words import ANSWERS, advice, describe_failure, elsewhere, plain, seen_from, written_text
 from treadle.app.report import facts_of
 from treadle.app.session.checklist_file import todo_of
