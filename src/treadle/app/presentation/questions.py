@@ -49,7 +49,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     """
 
     title: str
-    look: QuestionStyle = QuestionStyle.USUAL
+    style: QuestionStyle = QuestionStyle.USUAL
     meaning: Meaning = Meaning("", "")
     text: str = ""
     parts: tuple[AskedPart, ...] = ()
@@ -134,7 +134,12 @@ def _stopped(question: Question, denial: SandboxDenial) -> Asked:
     seen = f" {printable(denial.text)}" if denial.text else ""
     why = f"The command {missing}, and the sandbox stopped it.{seen}"
     return Asked(
-        title=title, look=question_style(question), text=base.text, rights=base.rights, why=(why,), details=base.details
+        title=title,
+        style=question_style(question),
+        text=base.text,
+        rights=base.rights,
+        why=(why,),
+        details=base.details,
     )
 
 
@@ -152,19 +157,19 @@ def _keeping(question: Question, copy: CopyChanges, roots: Sequence[str]) -> Ask
 
 def _permission(question: Question, roots: Sequence[str]) -> Asked:
     decision = question.decision or Decision(verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=Risk.NONE)
-    look = question_style(question)
+    style = question_style(question)
     title, text = _title(question, roots)
     meaning = meaning_of_decision(decision)
     counted = _counted(question)
     parts = tuple(_part(part) for part in decision.parts if part.verdict is not Verdict.ALLOW)
     return Asked(
         title=title,
-        look=look,
+        style=style,
         meaning=Meaning(counted, "") if counted else meaning if meaning.note not in title.lower() else Meaning("", ""),
         text=text,
         parts=parts if len(decision.parts) > 1 else (),
         rights=_rights(decision),
-        why=(*_touched(question.accesses, roots, text), *(_dangers(decision) if look is QuestionStyle.DANGER else ())),
+        why=(*_touched(question.accesses, roots, text), *(_dangers(decision) if style is QuestionStyle.DANGER else ())),
         details=tuple(_details(question, decision)),
     )
 
