@@ -18,7 +18,6 @@ from treadle.protocol.events import (
     CallStarted,
     Compacted,
     Interrupt,
-    Limits,
     Prompt,
     ReplyFailed,
     Resumed,
@@ -27,6 +26,7 @@ from treadle.protocol.events import (
     SetPresence,
     Shortened,
 )
+from treadle.protocol.limits import Limits
 from treadle.protocol.messages import Text, Thinking
 from treadle.protocol.models import (
     ErrorKind,

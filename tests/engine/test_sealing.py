@@ -21,7 +21,8 @@ from treadle.engine.core.state import State, guarded
 from treadle.engine.runtime import model_call, tool_call
 from treadle.protocol.codec import decode_data, encode
 from treadle.protocol.errors import DriftError
-from treadle.protocol.events import Answer, CallFinished, CallJudged, CallStarted, Event, Limits, Prompt, SetPresence
+from treadle.protocol.events import Answer, CallFinished, CallJudged, CallStarted, Event, Prompt, SetPresence
+from treadle.protocol.limits import Limits
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import (

@@ -13,7 +13,7 @@ from treadle.app.config.terminal_settings import Colours, Editing
 from treadle.app.places import config_file
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.events import Budget, Limits
+from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk

@@ -7,7 +7,8 @@ import msgspec
 
 from treadle.context.left_out import Ran
 from treadle.protocol.base import Record, Tagged
-from treadle.protocol.events import Limits, Pin, Prompt, Source, Terms
+from treadle.protocol.events import Pin, Prompt, Source
+from treadle.protocol.limits import Limits, Terms
 from treadle.protocol.messages import Enclosure, Text
 from treadle.protocol.models import ModelChoice, ReplyStop, Spent, ToolProtocol
 from treadle.protocol.notifications import CallStatus, Phase, TurnStop
