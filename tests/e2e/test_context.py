@@ -10,9 +10,7 @@ from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
 MODEL = "anthropic-compatible/main"
-PRICED = (
-    f'[models."{MODEL}"]\ncontext_window = 200000\ninput_price = 3.0\noutput_price = 15.0\n'
-)
+PRICED = f'[models."{MODEL}"]\ncontext_window = 200000\ninput_price = 3.0\noutput_price = 15.0\n'
 
 
 def call(name: str, **arguments: Any) -> MakeCall:
