@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
+from treadle.app.config.context_settings import ContextSettings
 from treadle.app.config.diagnostic_settings import DiagnosticSettings
 from treadle.app.config.terminal_settings import Colours, Editing
 from treadle.app.places import config_file
@@ -105,6 +106,7 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_auto_approved: Tokens | None = None
     max_unasked: Tokens | None = None
     budget: BudgetSettings = BudgetSettings()
+    context: ContextSettings = ContextSettings()
     approve: tuple[Risk, ...] = ()
     add_dirs: tuple[str, ...] = ()
     pass_variables: tuple[str, ...] = ()
