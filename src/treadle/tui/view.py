@@ -32,6 +32,7 @@ from treadle.protocol.notifications import (
     MessageDone,
     ModeChanged,
     ModelChanged,
+    Notice,
     Notification,
     Phase,
     PhaseChanged,
@@ -48,7 +49,6 @@ from treadle.protocol.notifications import (
     TurnEnded,
     TurnStarted,
 )
-from treadle.protocol.notifications import Notice as Told
 from treadle.protocol.permissions import Allowance, AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import CallResult, Flow, Outcome
 from treadle.tui.calls import Calls, add_output, are_reads, find_call, finish_call, moved_on
@@ -209,7 +209,7 @@ def _take(view: View, notification: Notification, at: float | None) -> ViewUpdat
             return _checklist(view, text)
         case AllowancesChanged(allowances=allowances):
             return replace(view, allowances=allowances), ()
-        case Told(text=text):
+        case Notice(text=text):
             return view, (NoticeItem(text, Tone.WARNING),)
         case TurnEnded():
             return _turn_ended(view, notification, at)
