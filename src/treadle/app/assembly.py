@@ -3,7 +3,6 @@
 import asyncio
 import random
 import time
-import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
@@ -13,11 +12,9 @@ from msgspec import Struct
 
 from treadle.app.config.settings import SandboxUse, Settings
 from treadle.app.models.choosing import Models
-from treadle.app.models.offered import OfferedModel
-from treadle.app.models.searching import with_searches
+from treadle.app.models.said import with_searches
 from treadle.app.places import data_directory, outputs
 from treadle.app.prompts import load_parts
-from treadle.app.report import write_log
 from treadle.app.security.policy_files import PolicyFiles, usual_places
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.checklist_file import ChecklistFile, checklist_file
@@ -25,9 +22,7 @@ from treadle.app.session.confined_commands import ConfinedCommands
 from treadle.app.session.ledger import Ledger, LedgerObserver
 from treadle.app.session.live import LiveSession, ModelFinder
 from treadle.app.session.offering import offering
-from treadle.app.session.own_shell import OwnShell
 from treadle.app.session.own_tools import own_tools
-from treadle.app.session.recall import Recalled
 from treadle.app.session.roots import Roots
 from treadle.app.session.rules import load_rules
 from treadle.context.system import system_prompt
@@ -54,6 +49,9 @@ from treadle.workspace.strays import Strays
 from treadle.workspace.workspace import open_workspace
 
 if TYPE_CHECKING:
+    from treadle.app.models.offered import OfferedModel
+    from treadle.app.session.own_shell import OwnShell
+    from treadle.app.session.recall import Recalled
     from treadle.policy.secrets import Redactor as SecretRedactor
     from treadle.workspace.diagnostics.checks import Diagnostics
 
@@ -90,7 +88,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     store: Store
     tools: tuple[Tool, ...]
     roots: Roots
-    recalled: Recalled | None = None
+    recalled: "Recalled | None" = None
     notices: Sequence[str] = ()
 
 
@@ -174,6 +172,13 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         keep=commands.keep,
     )
 
+    def open_shell() -> "OwnShell":
+        from treadle.app.session.own_shell import OwnShell
+
+        return OwnShell(
+            shell=workspace.shell, directory=workspace.root, spool=private, hide=lambda: redactor().stream()
+        )
+
     async def clean_up() -> None:
         if browser.cache_info().currsize:
             await browser().close()
@@ -198,9 +203,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         trust=parts.trust,
         models=model_finder(parts.models, parts.settings),
         checklist_file=checklist.file,
-        own_shell=OwnShell(
-            shell=workspace.shell, directory=workspace.root, spool=private, hide=lambda: redactor().stream()
-        ),
+        open_shell=open_shell,
         roots=parts.roots.folders,
         clean_up=clean_up,
     )
@@ -237,7 +240,7 @@ def model_finder(models: Models, settings: Settings) -> ModelFinder:
     )
 
 
-def _offered(models: Models) -> Sequence[OfferedModel]:
+def _offered(models: Models) -> "Sequence[OfferedModel]":
     """List the models to choose from; what reads them is loaded when somebody wants to choose."""
     from treadle.app.models.listing import offered_models
 
@@ -270,6 +273,10 @@ def _remember(workspace: str, allowances: Sequence[Allowance]) -> None:
 
 def _trace(redactor: "Callable[[], SecretRedactor]", error: BaseException) -> None:
     """Write down what only a developer wants to read of a tool that failed; the model reads one line."""
+    import traceback
+
+    from treadle.app.report import write_log
+
     write_log(redactor().redact("".join(traceback.format_exception(error))))
 
 

@@ -16,7 +16,6 @@ from treadle.protocol.base import Record
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import StoreError
 from treadle.store.activation import Item, ItemKind, changes, digest_of, kind_of
-from treadle.workspace.private_file import write_private
 
 _MOST_FILES = 2000
 _LARGEST = 16 * 1024 * 1024
@@ -100,6 +99,8 @@ class TrustStore:
         at = time.time_ns() // 1_000_000
         record = _Answer(workspace=str(trust.workspace), at=at, items=items, refused=refused)
         file = self._file(trust.workspace)
+        from treadle.workspace.private_file import write_private
+
         try:
             write_private(file, encode(record), follow=False)
         except (OSError, UnicodeEncodeError) as error:

@@ -192,6 +192,8 @@ class Search(Struct, frozen=True, kw_only=True):
                 ended.status = await process.wait()
         except TimeoutError:
             raise ToolError(f"The search took longer than {_TIME_LIMIT:.0f} s. Narrow the path or pattern.") from None
+        if not said:
+            return
         ended.unread = tuple(_UNREAD.findall(said))
         complaint = _UNREAD.sub("", said).strip()
         if complaint and ended.status != _OUT_OF_MEMORY:

@@ -13,7 +13,6 @@ import msgspec
 from treadle.app.ahead import load_ahead
 from treadle.app.config.addresses import bind_base_url, require_bound
 from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
-from treadle.app.models.cloud import address_variables, find_authorizer, proof_origin
 from treadle.app.models.keys import Key, find_key
 from treadle.app.models.said import as_found, as_spoken_elsewhere, checked_url, limits_for, own_row, with_settings
 from treadle.app.models.windows import LearningProvider, learn_window, learned_windows
@@ -245,7 +244,11 @@ class Models:
 
     def base_url(self, row: ProviderRow) -> str:
         """Find the address of a provider; raises `ConfigError`."""
-        variables = address_variables(row, self._environment)
+        variables = self._environment
+        if "{" in row.base_url:
+            from treadle.app.models.cloud import address_variables
+
+            variables = address_variables(row, variables)
         return checked_url(self._said(row).base_url or fill_base_url(row, variables))
 
     def _parse(self, ref: str) -> tuple[ProviderRow | None, str]:
@@ -265,12 +268,21 @@ class Models:
         key = self.key(row)
         if key is not None:
             return key.origin
-        return proof_origin(row, self._environment, self._said(row).token_command)
+        command = self._said(row).token_command
+        if row.proof is Proof.KEY and not command:
+            return ""
+        from treadle.app.models.cloud import proof_origin
+
+        return proof_origin(row, self._environment, command)
 
     def _open_row(self, row: ProviderRow) -> Provider:
         said = self._said(row)
         key = self.key(row)
-        authorizer = None if key is not None else find_authorizer(row, self._environment, said.token_command)
+        authorizer = None
+        if key is None and (row.proof is not Proof.KEY or said.token_command):
+            from treadle.app.models.cloud import find_authorizer
+
+            authorizer = find_authorizer(row, self._environment, said.token_command)
         base_url = self.base_url(row)
         if key is None and authorizer is None and row.keys and not row.key_optional and not said.base_url:
             names = said.api_key_env or " or ".join(row.keys)

@@ -4,15 +4,14 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
 
-from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
-from treadle.app.session.own_shell import OwnShell
 from treadle.engine.core.state import phase
 from treadle.engine.runtime.session import Session
 from treadle.protocol.attach import SessionStatus
@@ -23,6 +22,10 @@ from treadle.protocol.notifications import Notification, QueuedPrompt, TurnOutco
 from treadle.protocol.permissions import Mode
 from treadle.store.leases import LEASE_SECONDS
 from treadle.store.sqlite import Store
+
+if TYPE_CHECKING:
+    from treadle.app.models.offered import OfferedModel
+    from treadle.app.session.own_shell import OwnShell
 
 
 class ModelFinder(Struct, frozen=True, kw_only=True):
@@ -35,7 +38,7 @@ class ModelFinder(Struct, frozen=True, kw_only=True):
     spec: Callable[[str], ModelSpec]
     choose: Callable[[str, int | None], SetModel]
     for_mode: Callable[[Mode], Awaitable[ModelChoice | None]]
-    offered: Callable[[], Sequence[OfferedModel]] = tuple
+    offered: "Callable[[], Sequence[OfferedModel]]" = tuple
 
 
 _SHARED_AFTER = 0.3
@@ -62,7 +65,7 @@ class LiveSession:
         first: Sequence[EventData],
         models: ModelFinder,
         checklist_file: Path,
-        own_shell: OwnShell,
+        open_shell: "Callable[[], OwnShell]",
         roots: Sequence[str] = (),
         past: Sequence[Notification] = (),
         clean_up: Callable[[], Awaitable[None]],
@@ -77,7 +80,7 @@ class LiveSession:
         self._first = first
         self._models = models
         self.checklist_file = checklist_file
-        self.own_shell = own_shell
+        self._open_shell = open_shell
         self._past = past
         self._clean_up = clean_up
         self._tasks: list[asyncio.Task[None]] = []
@@ -144,6 +147,11 @@ class LiveSession:
             window=self._models.spec(state.choice.model).context_window,
         )
 
+    @cached_property
+    def own_shell(self) -> "OwnShell":
+        """The person's own commands."""
+        return self._open_shell()
+
     @property
     def sees_images(self) -> bool:
         """Whether the model is shown images."""
@@ -156,7 +164,7 @@ class LiveSession:
         """
         return self._models.choose(ref, thinking)
 
-    def offered_models(self) -> Sequence[OfferedModel]:
+    def offered_models(self) -> "Sequence[OfferedModel]":
         """List the models to choose from. To be called in a thread; raises `ConfigError`."""
         return self._models.offered()
 
@@ -228,7 +236,8 @@ class LiveSession:
             if not self._failure_told and (error is None or isinstance(error, RefusedError)):
                 raise
         finally:
-            await self.own_shell.close()
+            if "own_shell" in self.__dict__:
+                await self.own_shell.close()
             await self._clean_up()
             if self._untouched:
                 with suppress(TreadleError):
