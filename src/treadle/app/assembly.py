@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -44,9 +45,7 @@ from treadle.tools.catalogue import builtin_tools, open_browser
 from treadle.workspace.conversation import Conversation
 from treadle.workspace.environment import Surroundings
 from treadle.workspace.file_access import DiskFiles
-from treadle.workspace.jobs import JobBook
-from treadle.workspace.strays import Strays
-from treadle.workspace.workspace import open_workspace
+from treadle.workspace.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
     from treadle.app.models.offered import OfferedModel
@@ -54,6 +53,8 @@ if TYPE_CHECKING:
     from treadle.app.session.recall import Recalled
     from treadle.policy.secrets import Redactor as SecretRedactor
     from treadle.workspace.diagnostics.checks import Diagnostics
+    from treadle.workspace.jobs import JobBook
+    from treadle.workspace.strays import Strays
 
 
 def require_sandbox(mode: Mode, settings: Settings) -> None:
@@ -114,8 +115,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
 
     redactor = _redactor(parts)
     conversation = Conversation(room=room, holds=lambda text: track.transcript.holds(redactor().redact(text)))
-    strays = Strays(str(data_directory() / "saving"), saved=_allow_saved)
-    strays.sweep()
+    if (data_directory() / "saving").is_dir():
+        _strays().sweep()
     taken_back = _take_back()
     workspace = open_workspace(
         parts.trust.workspace,
@@ -123,8 +124,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         pass_on=parts.settings.pass_variables,
         spool=private,
         confine=commands.set_up,
-        files=DiskFiles(strays=strays),
-        jobs=JobBook(private, lambda text: redactor().redact(text)),
+        files=DiskFiles(strays=_strays),
+        open_jobs=partial(_open_jobs, private, redactor),
         hide=lambda: redactor().stream(),
         is_secret=_is_secret,
         conversation=conversation,
@@ -172,13 +173,6 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         keep=commands.keep,
     )
 
-    def open_shell() -> "OwnShell":
-        from treadle.app.session.own_shell import OwnShell
-
-        return OwnShell(
-            shell=workspace.shell, directory=workspace.root, spool=private, hide=lambda: redactor().stream()
-        )
-
     async def clean_up() -> None:
         if browser.cache_info().currsize:
             await browser().close()
@@ -203,13 +197,32 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         trust=parts.trust,
         models=model_finder(parts.models, parts.settings),
         checklist_file=checklist.file,
-        open_shell=open_shell,
+        open_shell=partial(_open_shell, workspace, private, redactor),
         roots=parts.roots.folders,
         clean_up=clean_up,
     )
     notices = (*parts.roots.notices, *parts.notices, *policy_files.notices(), *own.problems, *taken_back)
     live.notices = (*live.notices, *notices)
     return live
+
+
+def _open_jobs(private: Path, redactor: "Callable[[], SecretRedactor]") -> "JobBook":
+    from treadle.workspace.jobs import JobBook
+
+    return JobBook(private, lambda text: redactor().redact(text))
+
+
+def _open_shell(workspace: Workspace, private: Path, redactor: "Callable[[], SecretRedactor]") -> "OwnShell":
+    from treadle.app.session.own_shell import OwnShell
+
+    return OwnShell(shell=workspace.shell, directory=workspace.root, spool=private, hide=lambda: redactor().stream())
+
+
+def _strays() -> "Strays":
+    """Give what notes the files that are being written."""
+    from treadle.workspace.strays import Strays
+
+    return Strays(str(data_directory() / "saving"), saved=_allow_saved)
 
 
 def _tidy_sockets(leased: Collection[str]) -> None:

@@ -1,25 +1,40 @@
-"""The certificates of the system, read beside everything else."""
+"""The HTTP library and the certificates of the system: loaded beside everything else, while the session opens."""
 
 import os
-import ssl
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-import httpcore2
+if TYPE_CHECKING:
+    import ssl
+    from types import ModuleType
+
+
+@cache
+def http_library() -> "Future[ModuleType]":
+    """Begin to load the library, once: that takes a third of the start, in which others wait for the disk."""
+    return _worker("library").submit(import_module, "httpcore2")
 
 
 @cache
 def system_certificates() -> "Future[ssl.SSLContext]":
-    """Begin to read them, once for all providers: that takes tens of milliseconds, in which the session opens.
+    """Begin to read the certificates, once for all providers: that takes tens of milliseconds.
 
     What is read is what the HTTP library finds by itself. The result is an `OSError` where the environment names a file
     that is not there.
     """
-    worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treadle-certificates")
-    try:
-        return worker.submit(httpcore2.default_ssl_context)
-    finally:
-        worker.shutdown(wait=False)
+    return _worker("certificates").submit(_read)
+
+
+def _worker(name: str) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"treadle-{name}")
+
+
+def _read() -> "ssl.SSLContext":
+    import httpcore2
+
+    return httpcore2.default_ssl_context()
 
 
 def named_certificates() -> str:

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.patterns import regex
-from treadle.workspace.access_lists import AccessLists
 from treadle.workspace.ignoring import Ignoring, ignore_files
 from treadle.workspace.programs import program, stream
 
@@ -106,6 +105,8 @@ class Search(Struct, frozen=True, kw_only=True):
 
     def _listed_below(self, searched: str) -> Callable[[str], bool]:
         """Tell which files an ignore file keeps from being read; what is searched by its name was judged itself."""
+        from treadle.workspace.access_lists import AccessLists
+
         lists = AccessLists(self.roots)
         if lists.reason(searched):
             return lambda _: False
