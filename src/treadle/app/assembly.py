@@ -25,7 +25,6 @@ from treadle.app.session.live import LiveSession, ModelFinder
 from treadle.app.session.offering import offering
 from treadle.app.session.own_tools import own_tools
 from treadle.app.session.roots import Roots
-from treadle.app.session.rules import load_rules
 from treadle.context.system import system_prompt
 from treadle.engine.core.state import standing
 from treadle.engine.ports import Judge, Ports, Tool
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from treadle.app.models.offered import OfferedModel
     from treadle.app.session.own_shell import OwnShell
     from treadle.app.session.recall import Recalled
+    from treadle.context.system import Rules
     from treadle.policy.secrets import Redactor as SecretRedactor
     from treadle.workspace.diagnostics.checks import Diagnostics
     from treadle.workspace.jobs import JobBook
@@ -354,7 +354,7 @@ def _system(
     session: Parts, tools: Mapping[str, Tool], left_out: Callable[[str, Situation], Mapping[str, str]]
 ) -> Callable[[str, ToolProtocol, Situation], str]:
     """Build the prompt once for each tool protocol and the tools in it, so that it stays the same byte for byte."""
-    parts, rules = load_parts(checklist=session.settings.checklist), load_rules(session.trust)
+    parts, rules = load_parts(checklist=session.settings.checklist), _rules(session.trust)
 
     @cache
     def built(protocol: ToolProtocol, names: tuple[str, ...]) -> str:
@@ -367,6 +367,14 @@ def _system(
         return built(protocol, tuple(name for name in tools if name not in gone))
 
     return system
+
+
+def _rules(trust: SessionTrust) -> "Sequence[Rules]":
+    if not trust.trusted:
+        return ()
+    from treadle.app.session.rules import load_rules
+
+    return load_rules(trust)
 
 
 def clock() -> int:

@@ -1,20 +1,23 @@
 """The HTTP library and the certificates of the system: loaded beside everything else, while the session opens."""
 
 import os
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     import ssl
     from types import ModuleType
 
+T = TypeVar("T")
+
 
 @cache
 def http_library() -> "Future[ModuleType]":
     """Begin to load the library, once: that takes a third of the start, in which others wait for the disk."""
-    return _worker("library").submit(import_module, "httpcore2")
+    return _beside("library", lambda: import_module("httpcore2"))
 
 
 @cache
@@ -24,11 +27,16 @@ def system_certificates() -> "Future[ssl.SSLContext]":
     What is read is what the HTTP library finds by itself. The result is an `OSError` where the environment names a file
     that is not there.
     """
-    return _worker("certificates").submit(_read)
+    return _beside("certificates", _read)
 
 
-def _worker(name: str) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"treadle-{name}")
+def _beside(name: str, work: Callable[[], T]) -> "Future[T]":
+    """Begin some work in a thread, which ends with it."""
+    worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"treadle-{name}")
+    try:
+        return worker.submit(work)
+    finally:
+        worker.shutdown(wait=False)
 
 
 def _read() -> "ssl.SSLContext":

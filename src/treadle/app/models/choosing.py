@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from treadle.app.ahead import load_ahead
 from treadle.app.config.addresses import bind_base_url, require_bound
 from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
 from treadle.app.models.keys import Key, find_key
@@ -25,7 +24,7 @@ from treadle.providers.breaker import Circuits, GuardedProvider
 from treadle.providers.catalogue import fill_base_url, resolve
 from treadle.providers.connect import provider_for
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.model_data import model_names, model_spec, nearest_models
+from treadle.providers.model_data import model_names, model_spec
 from treadle.providers.provider_rows import ROWS, Proof, ProviderRow
 from treadle.providers.web_search import searches_of
 
@@ -255,13 +254,17 @@ class Models:
         """Split a model's name; None stands for the models without a provider. Raises `ConfigError`."""
         provider, slash, name = ref.strip().partition("/")
         if not slash or not name:
-            raise _not_a_name(ref)
+            from treadle.app.models.names import not_a_name
+
+            raise not_a_name(ref)
         if provider in (SCRIPTED, EMBEDDED):
             return None, name
         try:
             return self.row(provider), name
         except ConfigError as error:
-            raise _placed(error, ref) from error
+            from treadle.app.models.names import with_place
+
+            raise with_place(error, ref) from error
 
     def proof(self, row: ProviderRow) -> str:
         """Name where the proof of who asks comes from: a key, or what the provider takes in its place; else empty."""
@@ -305,7 +308,7 @@ class Models:
             ca_file=str(Path(said.ca_file).expanduser()) if said.ca_file else "",
         )
         proof = None if authorizer is None else authorizer(endpoint)
-        inner = provider_for(self._spoken(row), endpoint, proof, meanwhile=load_ahead)
+        inner = provider_for(self._spoken(row), endpoint, proof, meanwhile=_load_ahead)
         guarded = GuardedProvider(inner, self._circuits, name=row.name, place=base_url)
         return LearningProvider(guarded, lambda name, window: self._learn(f"{row.name}/{name}", window))
 
@@ -347,15 +350,9 @@ class Models:
         """Refuse a name that is probably mistyped; where the user names an address or facts, they know."""
         if not model_names(row) or self._said(row).base_url or ref in self._settings.models:
             return
-        near = ", ".join(f"{row.name}/{one}" for one in nearest_models(row, name))
-        error = ConfigError(
-            "model-unknown",
-            f"The model {ref} is not known.",
-            why=f"The nearest names are: {near}." if near else "No known name is similar.",
-            fix="`treadle models` lists the known names. If this one is right, set its window in tokens: "
-            f"`treadle config set 'models.\"{ref}\".context_window' TOKENS`.",
-        )
-        raise _placed(error, ref)
+        from treadle.app.models.names import unknown_model
+
+        raise unknown_model(ref, row, name)
 
     def _clip(self, spec: ModelSpec, wanted: int | None) -> tuple[int | None, str]:
         """Bring a thinking budget to what the model can, and say so; a quarter of its output is left to the reply."""
@@ -378,24 +375,10 @@ class Models:
         return self._settings.models.get(ref, ModelSettings())
 
 
-def _not_a_name(ref: str) -> ConfigError:
-    from treadle.app.models.names import nearest_refs
+def _load_ahead() -> None:
+    from treadle.app.ahead import load_ahead
 
-    near = " or ".join(nearest_refs(ref)) or "anthropic/claude-sonnet-4-5, for example"
-    error = ConfigError(
-        "model-name",
-        f"{ref!r} is not a model name.",
-        why="A model is named by its provider, a slash and its own name.",
-        fix=f"Write {near}; `treadle models` lists them.",
-    )
-    return _placed(error, ref)
-
-
-def _placed(error: ConfigError, ref: str) -> ConfigError:
-    """Say where a name that cannot be is written, if that is the user's file."""
-    from treadle.app.models.names import with_place
-
-    return with_place(error, ref)
+    load_ahead()
 
 
 def _is_scripted(ref: str) -> bool:
