@@ -14,7 +14,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Print the session."""
     from treadle.app.compose import session_log
     from treadle.app.reports.session_text import session_lines
-    from treadle.app.wrapping import harmless, say
+    from treadle.app.wrapping import harmless, write_wrapped
     from treadle.protocol.codec import encode
 
     with session_log(arguments.id) as (row, store):
@@ -22,7 +22,7 @@ def execute(arguments: argparse.Namespace) -> int:
         if arguments.events:
             sys.stdout.writelines(f"{encode(event).decode()}\n" for event in log)
         else:
-            say(sys.stdout, harmless("\n".join(session_lines(row, log))))
+            write_wrapped(sys.stdout, harmless("\n".join(session_lines(row, log))))
     if log.damage is not None:
         raise log.damage.error()
     return 0

@@ -89,8 +89,10 @@ def progress_lines(notification: Notification) -> Iterator[str]:  # noqa: C901 -
             yield f"! {title(changed)}: {result.outcome}: {first_line(result)}"
         case RetryScheduled(attempt=attempt, seconds=seconds, error=error):
             yield f"~ {error.kind}: {error.message} (attempt {attempt + 1} in {seconds:.1f} s)"
-        case ContextCompacted(dropped=dropped):
-            yield f"~ {dropped} older messages removed to make room"
+        case ContextCompacted() as made:
+            from treadle.app.presentation.words import room_made
+
+            yield f"~ {room_made(made)}"
         case ModelChanged(model=model, why=why) if why:
             yield f"~ model: {model} ({why})"
         case ChecklistChanged(text=text):

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from treadle.protocol.errors import StoreError
-from treadle.store.chain import Row, beginning, link
+from treadle.store.chain import LogRow, beginning, link
 from treadle.store.leases import process_of, works_now
 from treadle.store.opening import SCHEMA, is_current, version_of
 from treadle.store.titles import give_titles
@@ -26,7 +26,7 @@ def _chain_rows(connection: sqlite3.Connection) -> None:
     ):
         if session_id != session:
             session, previous = session_id, beginning(session_id)
-        previous = link(previous, Row(seq, at, source, data))
+        previous = link(previous, LogRow(seq, at, source, data))
         chains.append((previous, session_id, seq))
     connection.executemany("UPDATE events SET chain = ? WHERE session_id = ? AND seq = ?", chains)
 

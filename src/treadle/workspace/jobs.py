@@ -14,7 +14,7 @@ from treadle.protocol.patterns import regex
 from treadle.workspace.owners import Owner, lives, owner_of
 
 if TYPE_CHECKING:
-    from treadle.workspace.process import Command
+    from treadle.workspace.process import CommandProcess
 
 _NAME = regex(r"job-(\d{1,9})\.json")
 _GUARD = "/workspace/guard.py"
@@ -67,7 +67,7 @@ class JobBook:
         found = (_NAME.fullmatch(name) for name in _names(self._folder))
         return max((int(one[1]) for one in found if one), default=0)
 
-    def note(self, number: int, command: "Command") -> None:
+    def note(self, number: int, command: "CommandProcess") -> None:
         """Write down a command that goes on, and once it has ended how. A full disk costs the note, not the command."""
         job = Job(
             number=number,
@@ -128,13 +128,13 @@ def end_job(job: Job) -> bool:
 
 def _is_frame(pid: int) -> bool:
     """Whether a process only stands around the command and ends with it."""
-    from treadle.workspace.meter import name_of
+    from treadle.workspace.meter import process_name
 
     try:
         line = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
     except OSError:
         return False
-    return name_of(pid) == _SANDBOX or _GUARD in line
+    return process_name(pid) == _SANDBOX or _GUARD in line
 
 
 def _names(folder: Path) -> list[str]:

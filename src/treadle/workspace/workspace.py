@@ -15,7 +15,7 @@ from treadle.workspace.conversation import Conversation
 from treadle.workspace.file_access import DiskFiles, FileAccess
 from treadle.workspace.paths import Paths
 from treadle.workspace.search import Search, find_ripgrep, no_secrets
-from treadle.workspace.seen import Seen
+from treadle.workspace.seen import SeenFiles
 from treadle.workspace.variables import child_variables, path_outside
 
 if TYPE_CHECKING:
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from treadle.workspace.hiding import Hide
     from treadle.workspace.jobs import JobBook
     from treadle.workspace.launcher import Launcher
-    from treadle.workspace.process import Command
+    from treadle.workspace.process import CommandProcess
 
 
-class Commands:
+class OpenCommands:
     """The commands of a session that still run, or whose output was not read to its end, by number."""
 
     def __init__(self, before: Callable[[], int] = lambda: 0) -> None:
         """`before` gives the highest number that was given out before."""
         self._before = before
-        self._commands: dict[int, Command] = {}
+        self._commands: dict[int, CommandProcess] = {}
 
     @cached_property
     def _next(self) -> int:
         return self._before() + 1
 
-    def add(self, command: "Command") -> int:
+    def add(self, command: "CommandProcess") -> int:
         """Give a command its number."""
         number = self._next
         self._next = number + 1
@@ -50,7 +50,7 @@ class Commands:
         """Whether this number was given out."""
         return 0 < number < self._next
 
-    def get(self, number: int) -> "Command | None":
+    def get(self, number: int) -> "CommandProcess | None":
         """Find a command."""
         return self._commands.get(number)
 
@@ -58,7 +58,7 @@ class Commands:
         """Forget a command that has ended."""
         self._commands.pop(number, None)
 
-    def all(self) -> "tuple[tuple[int, Command], ...]":
+    def all(self) -> "tuple[tuple[int, CommandProcess], ...]":
         """Give the commands with their numbers, oldest first."""
         return tuple(self._commands.items())
 
@@ -91,8 +91,8 @@ class Workspace(Struct, frozen=True, kw_only=True, dict=True):
     search: Search
     open_launcher: "Callable[[], Launcher]"
     confine: "Confine" = _unconfined
-    seen: Seen = field(default_factory=Seen)
-    commands: Commands = field(default_factory=Commands)
+    seen: SeenFiles = field(default_factory=SeenFiles)
+    commands: OpenCommands = field(default_factory=OpenCommands)
     files: FileAccess = _ON_DISK
     open_jobs: "Callable[[], JobBook] | None" = None
     conversation: Conversation = _NO_CONVERSATION
@@ -161,7 +161,7 @@ def open_workspace(  # noqa: PLR0913 - what a workspace is opened with
         files=files,
         open_jobs=open_jobs,
         conversation=conversation,
-        commands=Commands(lambda: 0 if open_jobs is None else open_jobs().highest),
+        commands=OpenCommands(lambda: 0 if open_jobs is None else open_jobs().highest),
         roots=roots,
         search=Search(
             ripgrep=find_ripgrep({**variables, "PATH": search_path}), is_secret=is_secret, roots=(resolved, *roots)

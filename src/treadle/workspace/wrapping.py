@@ -87,5 +87,5 @@ class Wrapping(Struct, frozen=True):
         return (*self.outer, *caps, *self.inner, *command)
 
 
-PLAIN = Wrapping()
+UNWRAPPED = Wrapping()
 """Nothing around."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import structs
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.copies.making import frame, write_job
+from treadle.workspace.copies.making import copy_command, write_job
 from treadle.workspace.copies.staging import Manifest, new_folder, read_manifest, remove_folder
 from treadle.workspace.sandbox import Backend, Profile, SandboxState, prepare
 from treadle.workspace.sandbox.profile import is_within
@@ -133,7 +133,7 @@ def _try_in(folder: Path, profile: Profile, state: SandboxState) -> str:
     masked = tuple(path for path in profile.masked if not profile.root_of(path))
     sandbox = prepare(replace(profile, contents=contents, change_root=True, protected=(), masked=masked), state)
     changing = ("/bin/sh", "-c", _TRIAL, f"{folder}/mount/0/all")
-    around = structs.replace(sandbox, inner=(*frame(folder), *changing, *sandbox.inner))
+    around = structs.replace(sandbox, inner=(*copy_command(folder), *changing, *sandbox.inner))
     done = subprocess.run(
         around.around(("/bin/sh", "-c", _MARK, f"{profile.root}/{_NEW}")),
         capture_output=True,

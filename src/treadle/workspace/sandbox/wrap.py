@@ -31,14 +31,14 @@ def prepare(profile: Profile, state: SandboxState) -> Wrapping:
     try:
         for folder in (profile.tmp, profile.private, *(source for _, source in profile.scratch)):
             os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - a third of its time with pathlib
-        return wrap(profile, look(profile), state, tasks=_tasks())
+        return wrap_command(profile, look(profile), state, tasks=_tasks())
     except OSError as error:
         raise ToolError(f"The command was not started: its sandbox cannot be set up ({error}). Tell the user.") from (
             error
         )
 
 
-def wrap(profile: Profile, present: Present, state: SandboxState, *, tasks: int) -> Wrapping:
+def wrap_command(profile: Profile, present: Present, state: SandboxState, *, tasks: int) -> Wrapping:
     """Wrap for what is there; `tasks` are the threads that run on this system now, on which the bound stands."""
     machine = platform.machine()
     limits = profile.limits
