@@ -3,20 +3,18 @@
 import asyncio
 import random
 import time
-import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from treadle.app.config.settings import SandboxUse, Settings
 from treadle.app.models.choosing import Models
-from treadle.app.models.offered import OfferedModel
-from treadle.app.models.searching import with_searches
+from treadle.app.models.said import with_searches
 from treadle.app.places import data_directory, outputs
-from treadle.app.report import write_log
 from treadle.app.security.policy_files import PolicyFiles, usual_places
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.checklist_file import ChecklistFile, checklist_file
@@ -25,10 +23,8 @@ from treadle.app.session.instructions import RuleBook
 from treadle.app.session.ledger import Ledger, LedgerObserver
 from treadle.app.session.live import LiveSession, ModelFinder
 from treadle.app.session.offering import NO_SKILLS, offering
-from treadle.app.session.own_shell import OwnShell
 from treadle.app.session.own_tools import own_tools
 from treadle.app.session.prompting import Prompting, load_skills, session_prompt
-from treadle.app.session.recall import Recalled
 from treadle.app.session.roots import Roots
 from treadle.engine.core.state import standing
 from treadle.engine.ports import Judge, Ports, Tool
@@ -48,13 +44,16 @@ from treadle.tools.catalogue import builtin_tools, open_browser
 from treadle.workspace.conversation import Conversation
 from treadle.workspace.environment import EnvironmentBlock
 from treadle.workspace.file_access import DiskFiles
-from treadle.workspace.jobs import JobBook
-from treadle.workspace.temporary_files import TemporaryFiles
-from treadle.workspace.workspace import open_workspace
+from treadle.workspace.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
+    from treadle.app.models.offered import OfferedModel
+    from treadle.app.session.own_shell import OwnShell
+    from treadle.app.session.recall import Recalled
     from treadle.policy.secrets import Redactor
     from treadle.workspace.diagnostics.checks import Diagnostics
+    from treadle.workspace.jobs import JobBook
+    from treadle.workspace.temporary_files import TemporaryFiles
 
 
 def require_sandbox(mode: Mode, settings: Settings) -> None:
@@ -89,7 +88,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     store: Store
     tools: tuple[Tool, ...]
     roots: Roots
-    recalled: Recalled | None = None
+    recalled: "Recalled | None" = None
     notices: Sequence[str] = ()
 
 
@@ -115,8 +114,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
 
     redactor = _redactor(parts)
     conversation = Conversation(room=room, holds=lambda text: track.transcript.holds(redactor().redact(text)))
-    temporary_files = TemporaryFiles(str(data_directory() / "saving"), saved=_allow_saved)
-    temporary_files.sweep()
+    if (data_directory() / "saving").is_dir():
+        _temporary_files().sweep()
     taken_back = _take_back()
     workspace = open_workspace(
         parts.trust.workspace,
@@ -124,8 +123,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         pass_on=parts.settings.pass_variables,
         spool=private,
         confine=commands.set_up,
-        files=DiskFiles(temporary_files=temporary_files),
-        jobs=JobBook(private, lambda text: redactor().redact(text)),
+        files=DiskFiles(temporary_files=_temporary_files),
+        open_jobs=partial(_open_jobs, private, redactor),
         hide=lambda: redactor().stream(),
         is_secret=_is_secret,
         conversation=conversation,
@@ -207,15 +206,32 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         trust=parts.trust,
         models=model_finder(parts.models, parts.settings),
         checklist_file=checklist.file,
-        own_shell=OwnShell(
-            shell=workspace.shell, directory=workspace.root, spool=private, hide=lambda: redactor().stream()
-        ),
+        open_shell=partial(_open_shell, workspace, private, redactor),
         roots=parts.roots.folders,
         clean_up=clean_up,
     )
     notices = (*parts.roots.notices, *parts.notices, *policy_files.notices(), *own.problems, *taken_back)
     live.notices = (*live.notices, *notices)
     return live
+
+
+def _open_jobs(private: Path, redactor: "Callable[[], Redactor]") -> "JobBook":
+    from treadle.workspace.jobs import JobBook
+
+    return JobBook(private, lambda text: redactor().redact(text))
+
+
+def _open_shell(workspace: Workspace, private: Path, redactor: "Callable[[], Redactor]") -> "OwnShell":
+    from treadle.app.session.own_shell import OwnShell
+
+    return OwnShell(shell=workspace.shell, directory=workspace.root, spool=private, hide=lambda: redactor().stream())
+
+
+def _temporary_files() -> "TemporaryFiles":
+    """Give what notes the files that are being written."""
+    from treadle.workspace.temporary_files import TemporaryFiles
+
+    return TemporaryFiles(str(data_directory() / "saving"), saved=_allow_saved)
 
 
 def _tidy_sockets(leased: Collection[str]) -> None:
@@ -246,7 +262,7 @@ def model_finder(models: Models, settings: Settings) -> ModelFinder:
     )
 
 
-def _offered(models: Models) -> Sequence[OfferedModel]:
+def _offered(models: Models) -> "Sequence[OfferedModel]":
     """List the models to choose from; what reads them is loaded when somebody wants to choose."""
     from treadle.app.models.listing import offered_models
 
@@ -279,6 +295,10 @@ def _remember(workspace: str, allowances: Sequence[Allowance]) -> None:
 
 def _trace(redactor: "Callable[[], Redactor]", error: BaseException) -> None:
     """Write down what only a developer wants to read of a tool that failed; the model reads one line."""
+    import traceback
+
+    from treadle.app.report import write_log
+
     write_log(redactor().redact("".join(traceback.format_exception(error))))
 
 

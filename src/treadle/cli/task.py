@@ -92,6 +92,8 @@ def _nearest(word: str, commands: Collection[str]) -> str:
 
 def check_task(text: str, folder: Path) -> None:
     """Raise `ConfigError` for a task that begins with what is no text: a slash command, `!command`, `@file`."""
+    if not text.lstrip().startswith(("/", "!", "@")):
+        return
     from treadle.app.slash_commands import is_shell_line, nearest_slash, slash_names, slash_word
 
     name = slash_word(text)

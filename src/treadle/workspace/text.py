@@ -30,6 +30,8 @@ def visible(text: str) -> str:
 
     So are halves of characters, which no encoding takes.
     """
+    if text.isprintable():  # most often, and none of these is
+        return text
     return _CONTROL.sub(lambda found: escaped(found[0]), text)
 
 

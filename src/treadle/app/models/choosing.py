@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from treadle.app.ahead import load_ahead
 from treadle.app.config.addresses import bind_base_url, require_bound
 from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
-from treadle.app.models.cloud import address_variables, find_authorizer, proof_origin
 from treadle.app.models.keys import ApiKey, find_key
 from treadle.app.models.said import as_found, as_spoken_elsewhere, checked_url, limits_for, own_row, with_settings
 from treadle.app.models.windows import LearningProvider, learn_window, learned_windows
@@ -26,8 +24,8 @@ from treadle.providers.breaker import Circuits, GuardedProvider
 from treadle.providers.catalogue import fill_base_url, find_provider
 from treadle.providers.connect import provider_for
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.model_data import model_names, model_spec, nearest_models
-from treadle.providers.provider_rows import ROWS, ProviderRow
+from treadle.providers.model_data import model_names, model_spec
+from treadle.providers.provider_rows import ROWS, Proof, ProviderRow
 from treadle.providers.web_search import searches_of
 
 if TYPE_CHECKING:
@@ -232,7 +230,11 @@ class Models:
 
     def base_url(self, row: ProviderRow) -> str:
         """Find the address of a provider; raises `ConfigError`."""
-        variables = address_variables(row, self._environment)
+        variables = self._environment
+        if "{" in row.base_url:
+            from treadle.app.models.cloud import address_variables
+
+            variables = address_variables(row, variables)
         return checked_url(self._said(row).base_url or fill_base_url(row, variables))
 
     def _parse(self, ref: str) -> tuple[ProviderRow | None, str]:
@@ -256,12 +258,21 @@ class Models:
         key = self.key(row)
         if key is not None:
             return key.origin
-        return proof_origin(row, self._environment, self._said(row).token_command)
+        command = self._said(row).token_command
+        if row.proof is Proof.KEY and not command:
+            return ""
+        from treadle.app.models.cloud import proof_origin
+
+        return proof_origin(row, self._environment, command)
 
     def _open_row(self, row: ProviderRow) -> Provider:
         said = self._said(row)
         key = self.key(row)
-        authorizer = None if key is not None else find_authorizer(row, self._environment, said.token_command)
+        authorizer = None
+        if key is None and (row.proof is not Proof.KEY or said.token_command):
+            from treadle.app.models.cloud import find_authorizer
+
+            authorizer = find_authorizer(row, self._environment, said.token_command)
         base_url = self.base_url(row)
         if key is None and authorizer is None and row.keys and not row.key_optional and not said.base_url:
             from treadle.app.models.refusals import key_missing
@@ -280,7 +291,7 @@ class Models:
             ca_file=str(Path(said.ca_file).expanduser()) if said.ca_file else "",
         )
         proof = None if authorizer is None else authorizer(endpoint)
-        inner = provider_for(self._spoken(row), endpoint, proof, meanwhile=load_ahead)
+        inner = provider_for(self._spoken(row), endpoint, proof, meanwhile=_load_ahead)
         guarded = GuardedProvider(inner, self._circuits, name=row.name, place=base_url)
         return LearningProvider(guarded, lambda name, window: self._learn(f"{row.name}/{name}", window))
 
@@ -321,7 +332,7 @@ class Models:
             return
         from treadle.app.models.refusals import unknown_model
 
-        raise unknown_model(ref, [f"{row.name}/{one}" for one in nearest_models(row, name)])
+        raise unknown_model(ref, row, name)
 
     def _clip(self, spec: ModelSpec, wanted: int | None) -> tuple[int | None, str]:
         """Bring a thinking budget to what the model can, and say so; a quarter of its output is left to the reply."""
@@ -342,6 +353,12 @@ class Models:
 
     def _override(self, ref: str) -> ModelSettings:
         return self._settings.models.get(ref, ModelSettings())
+
+
+def _load_ahead() -> None:
+    from treadle.app.ahead import load_ahead
+
+    load_ahead()
 
 
 def _is_scripted(ref: str) -> bool:

@@ -1,9 +1,8 @@
 """Why no model can be called with what is set, and what to do about it."""
 
-from collections.abc import Sequence
-
 from treadle.app.models.names import nearest_refs, with_place
 from treadle.protocol.errors import ConfigError
+from treadle.providers.model_data import nearest_models
 from treadle.providers.provider_rows import Proof, ProviderRow
 
 _KEY_HELP = (
@@ -39,12 +38,13 @@ def no_provider() -> ConfigError:
     )
 
 
-def unknown_model(ref: str, nearest: Sequence[str]) -> ConfigError:
-    """Say that no model has this name, with those that do and are spelled most like it."""
+def unknown_model(ref: str, row: ProviderRow, name: str) -> ConfigError:
+    """Say that a provider has no such model as far as is known, which are like it, and what to do if it is right."""
+    near = ", ".join(f"{row.name}/{one}" for one in nearest_models(row, name))
     error = ConfigError(
         "model-unknown",
         f"The model {ref} is not known.",
-        why=f"The nearest names are: {', '.join(nearest)}." if nearest else "No known name is similar.",
+        why=f"The nearest names are: {near}." if near else "No known name is similar.",
         fix="`treadle models` lists the known names. If this one is right, set its window in tokens: "
         f"`treadle config set 'models.\"{ref}\".context_window' TOKENS`.",
     )

@@ -4,15 +4,14 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
 
-from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
-from treadle.app.session.own_shell import OwnShell
 from treadle.engine.core.state import phase
 from treadle.engine.core.turns import queued
 from treadle.engine.runtime.session import Session
@@ -25,6 +24,10 @@ from treadle.protocol.permissions import Mode
 from treadle.store.leases import LEASE_SECONDS
 from treadle.store.sqlite import Store
 
+if TYPE_CHECKING:
+    from treadle.app.models.offered import OfferedModel
+    from treadle.app.session.own_shell import OwnShell
+
 
 class ModelFinder(Struct, frozen=True, kw_only=True):
     """What is known of a model, and how to change to it; all raise `ConfigError` for one that cannot be called.
@@ -36,7 +39,7 @@ class ModelFinder(Struct, frozen=True, kw_only=True):
     spec: Callable[[str], ModelSpec]
     choose: Callable[[str, int | None], SetModel]
     for_mode: Callable[[Mode], Awaitable[ModelChoice | None]]
-    offered: Callable[[], Sequence[OfferedModel]] = tuple
+    offered: "Callable[[], Sequence[OfferedModel]]" = tuple
 
 
 _SHARED_AFTER = 0.3
@@ -63,7 +66,7 @@ class LiveSession:
         first: Sequence[EventData],
         models: ModelFinder,
         checklist_file: Path,
-        own_shell: OwnShell,
+        open_shell: "Callable[[], OwnShell]",
         roots: Sequence[str] = (),
         past: Sequence[Notification] = (),
         clean_up: Callable[[], Awaitable[None]],
@@ -78,7 +81,7 @@ class LiveSession:
         self._first = first
         self._models = models
         self.checklist_file = checklist_file
-        self.own_shell = own_shell
+        self._open_shell = open_shell
         self._past = past
         self._clean_up = clean_up
         self._tasks: list[asyncio.Task[None]] = []
@@ -145,6 +148,11 @@ class LiveSession:
             window=self._models.spec(state.choice.model).context_window,
         )
 
+    @cached_property
+    def own_shell(self) -> "OwnShell":
+        """The person's own commands."""
+        return self._open_shell()
+
     @property
     def sees_images(self) -> bool:
         """Whether the model is shown images."""
@@ -157,7 +165,7 @@ class LiveSession:
         """
         return self._models.choose(ref, thinking)
 
-    def offered_models(self) -> Sequence[OfferedModel]:
+    def offered_models(self) -> "Sequence[OfferedModel]":
         """List the models to choose from. To be called in a thread; raises `ConfigError`."""
         return self._models.offered()
 
@@ -229,7 +237,8 @@ class LiveSession:
             if not self._failure_shown and (error is None or isinstance(error, RefusedError)):
                 raise
         finally:
-            await self.own_shell.close()
+            if "own_shell" in self.__dict__:
+                await self.own_shell.close()
             await self._clean_up()
             if self._untouched:
                 with suppress(TreadleError):
