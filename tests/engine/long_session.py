@@ -117,6 +117,7 @@ class Worker:
         self.broken: list[str] = []
         self.prefix_lost = 0
         self.uncached: list[int] = []
+        self.sizes: list[int] = []
         self._steps = steps
         self._before: list[str] = []
         self._compactions = 0
@@ -131,6 +132,7 @@ class Worker:
         new = len(parts) if parts[: len(self._before)] == self._before else 0
         self.prefix_lost += bool(self._before) and not new
         self.uncached.append(sum(map(len, parts[len(self._before) if new else 0 :])))
+        self.sizes.append(sum(map(len, parts)))
         self._before = parts
         self._look_back(parts)
         usage = Usage(input_tokens=tokens, output_tokens=30)
