@@ -68,9 +68,9 @@ def _surprising(repository: _Repository, files: FileView) -> Iterator[str]:
             yield _UNREADABLE
     directories = dict.fromkeys((repository.git, repository.common))
     kept = any(files.names(posixpath.join(each, "modules")) for each in directories)
-    if kept or _may_hold_others(files.read_index(posixpath.join(repository.git, "index"))):
-        yield _UNSEEN
-    elif any(_may_hold_others(index) for each in directories for index in _shared_indexes(each, files)):
+    indexes = [files.read_index(posixpath.join(repository.git, "index"))]
+    indexes.extend(index for each in directories for index in _shared_indexes(each, files))
+    if kept or any(map(_may_hold_others, indexes)):
         yield _UNSEEN
 
 

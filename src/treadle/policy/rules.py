@@ -164,29 +164,16 @@ def _path_matches(rule: Rule, op: PathOp, path: str, places: Places) -> bool:
 
 
 _WILDCARD = re.compile(r"(\*\*/|\*\*|\*|\?)")
-_MOST_BACKTRACKING = 2
-"""How many wildcards of any length an expression may hold: each one more multiplies the time that it may take."""
-
-
-def fits_glob(pattern: str, text: str) -> bool:
-    """Whether a text fits a pattern: `*` and `?` stay in a directory, `**` crosses them; takes bounded time."""
-    literal = _WILDCARD.split(pattern, maxsplit=1)[0]
-    if not text.startswith(literal):
-        return False
-    if pattern.count("*") <= _MOST_BACKTRACKING:
-        return _glob(pattern).fullmatch(text) is not None
-    return _fits_step_by_step(pattern, text)
-
-
-@lru_cache(maxsize=512)
-def _glob(pattern: str) -> re.Pattern[str]:
-    known = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(known.get(part, re.escape(part)) for part in _WILDCARD.split(pattern)), re.DOTALL)
 
 
 @lru_cache(maxsize=1024)
-def _fits_step_by_step(pattern: str, text: str) -> bool:
-    """Keep all the places in the text that may have been reached; takes time in proportion to both lengths."""
+def fits_glob(pattern: str, text: str) -> bool:
+    """Whether a text fits a pattern: `*` and `?` stay in a directory, `**` crosses them.
+
+    Keeps all the places in the text that may have been reached; takes time in proportion to both lengths.
+    """
+    if not text.startswith(_WILDCARD.split(pattern, maxsplit=1)[0]):
+        return False
     places = {0}
     for part in _WILDCARD.split(pattern):
         match part:
