@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from treadle.policy.context import MAX_NAMES, FileKind, FileView
 
-_COMMIT = re.compile(rb"(?=\0\0\xe0\0)")
+_COMMIT = (0o160000).to_bytes(4, "big")
 """What the index calls a commit of another repository; it always stands there in plain."""
 
 _VERSION = slice(4, 8)
@@ -88,7 +88,10 @@ def _may_hold_others(index: bytes | None) -> bool:
     if index is None or _LEFT_OUT in index:
         return True
     packed = int.from_bytes(index[_VERSION], "big") >= _PACKED
-    return any(packed or found.start() % 8 == 4 for found in _COMMIT.finditer(index))
+    at = index.find(_COMMIT)
+    while at >= 0 and not packed and at % 8 != 4:
+        at = index.find(_COMMIT, at + 1)
+    return at >= 0
 
 
 def _around(cwd: str, files: FileView) -> Iterator[_Repository]:

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import assert_never
+
+from msgspec import Struct, field
 
 from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_static
 from treadle.policy.shell.grammar.syntax import (
@@ -39,8 +40,7 @@ class ExpansionBudgetError(Exception):
     """A word stands for more words than can be looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Variables:
+class Variables(Struct, frozen=True):
     """What is known of the shell's variables; a name that is missing is unknown."""
 
     home: str

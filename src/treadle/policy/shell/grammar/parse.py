@@ -1,7 +1,8 @@
 """Parses a shell line into its tree; whatever is not understood is a `ShellSyntaxError`."""
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from treadle.policy.shell.grammar.cursor import Cursor
 from treadle.policy.shell.grammar.syntax import (

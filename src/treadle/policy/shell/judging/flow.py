@@ -3,7 +3,8 @@
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from treadle.policy.marks import UNKNOWN, is_glob, is_static
 from treadle.policy.shell.grammar.expand import Variables, expand_text, expand_word

@@ -3,7 +3,8 @@
 import posixpath
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, split_words

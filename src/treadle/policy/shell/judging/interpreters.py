@@ -3,8 +3,9 @@
 import posixpath
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
+
+from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, dangerous
 from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_static, split_words

@@ -3,8 +3,9 @@
 import posixpath
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
+
+from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, dangerous
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, split_words

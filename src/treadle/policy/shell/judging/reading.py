@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_glob, is_static, shown

@@ -3,9 +3,11 @@
 import posixpath
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import islice
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from treadle.policy.context import MAX_NAMES, PolicyContext
 from treadle.policy.findings import Finding, dangerous, unclear
@@ -42,8 +44,7 @@ class Breadth(StrEnum):
     WHOLE = "whole"
 
 
-@dataclass(frozen=True, slots=True)
-class Feed:
+class Feed(Struct, frozen=True):
     """What a command reads from its standard input: `upstream` are the commands that a pipe comes from."""
 
     upstream: tuple[tuple[str, ...], ...] = ()
@@ -55,18 +56,17 @@ class Feed:
         return bool(self.upstream)
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """What was met while judging one command, for the user's rules: commands, files with what is done, and hosts.
 
     `places` are the directories that it may run in, `outside` the programs that bring text from outside.
     """
 
-    commands: list[tuple[str, ...]] = field(default_factory=list)
-    paths: list[tuple[PathOp, str]] = field(default_factory=list)
-    hosts: list[str] = field(default_factory=list)
-    outside: list[str] = field(default_factory=list)
-    places: list[str] = field(default_factory=list)
+    commands: list[tuple[str, ...]] = []
+    paths: list[tuple[PathOp, str]] = []
+    hosts: list[str] = []
+    outside: list[str] = []
+    places: list[str] = []
 
     def add(self, other: "Trace") -> None:
         """Take over what was met in a script that the command runs."""
@@ -81,8 +81,7 @@ class EffortError(Exception):
     """Judging a line took as many steps as it may."""
 
 
-@dataclass(slots=True)
-class Effort:
+class Effort(Struct):
     """How many more steps judging may take, so that no line takes long; a step is one command, path or short text."""
 
     left: int = MAX_EFFORT
@@ -94,8 +93,7 @@ class Effort:
             raise EffortError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class Scene(Struct, frozen=True, kw_only=True):
     """The surroundings of one command.
 
     `cwds` are all the directories it may run in, `is_search` marks a guess at a command, `is_guess` text of

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, split_words

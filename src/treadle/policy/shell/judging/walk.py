@@ -1,9 +1,11 @@
 """Walks the tree of a shell line and judges every command in it, wherever it stands."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import assert_never
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_static
@@ -53,8 +55,7 @@ _TAKES_ANY_WORDS = frozenset({"echo", ":", "true", "false"})
 _NUMBERS = frozenset({"?", "#", "$", "!", "LINENO", "RANDOM", "SECONDS", "UID", "EUID", "PPID"})
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedCommand:
+class JudgedCommand(Struct, frozen=True):
     """One command of a line with everything that was found about it.
 
     `around` is what its variables, redirections and expansions do, `own` what its program does; `argv` are its words
