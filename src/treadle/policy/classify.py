@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from treadle.policy.context import PolicyContext, RememberedFiles
 from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, unfollowed
 from treadle.policy.marks import UNKNOWN
@@ -63,9 +65,10 @@ def _scene(cwd: str, context: PolicyContext) -> Scene:
     files = RememberedFiles(context.files)
     return Scene(
         context=replace(context, files=files, usable=usable_roots(context, files)),
-        cwds=(cwd,),
+        cwd=cwd,
         variables=Variables(context.home, {"PWD": cwd}),
         judge_script=_judge_script,
+        judge_tree=Walk().script,
         judge_argv=judge_command,
     )
 
@@ -158,7 +161,7 @@ def _walk(command: str, scene: Scene) -> tuple[list[JudgedCommand], list[Finding
     except TooLongError:
         return walk.parts, [_TOO_LONG, *sweep(_ends(command), scene)]
     try:
-        walk.script(script, scene)
+        walk.script(script, (structs.replace(scene, judge_tree=walk.script),))
         together = judge_sequence(walk.parts, scene)
     except (PartsBudgetError, ExpansionBudgetError, EffortError) as error:
         if scene.depth and isinstance(error, EffortError):

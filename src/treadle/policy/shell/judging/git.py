@@ -95,8 +95,8 @@ def judge_git(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     outer = read_arguments(_GLOBAL, words, permute=False)
     findings = _judge_global(outer, scene)
     for place in outer.values("-C"):
-        scene = replace(scene, cwds=tuple(posixpath.join(cwd, place) for cwd in scene.cwds))
-        scene.trace.places.extend(scene.cwds)
+        scene = replace(scene, cwd=posixpath.join(scene.cwd, place))
+        scene.trace.places.append(scene.cwd)
     if any(re.match(r"(ext|fd)::", word) for word in words):
         findings.append(dangerous("git-transport", "the address runs a command"))
     if not outer.operands:
@@ -129,7 +129,7 @@ def _judge_global(outer: Arguments, scene: Scene) -> list[Finding]:
 def _judge_place(place: str, outer: Arguments, scene: Scene) -> list[Finding]:
     found = scene.path(place, PathOp.LIST)
     is_known = is_static(place) and len(outer.values("-C")) == 1
-    trusted = scene.is_trusted and all(scene.context.trusts(posixpath.join(cwd, place)) for cwd in scene.cwds)
+    trusted = scene.is_trusted and scene.context.trusts(posixpath.join(scene.cwd, place))
     if trusted and is_known and all(one.risk is Risk.READ for one in found):
         return found
     elsewhere = "git -C works in another directory"
@@ -206,8 +206,7 @@ def _repository(command: str, scene: Scene) -> list[Finding]:
         return _untrusted(scene) or hardened
     return [
         Finding(Risk.EXECUTE, OF_THE_REPOSITORY, f"the repository sets {setting}")
-        for cwd in scene.cwds
-        for setting in surprising_settings(cwd, scene.context.files)
+        for setting in surprising_settings(scene.cwd, scene.context.files)
     ]
 
 
@@ -216,8 +215,8 @@ def _untrusted(scene: Scene) -> list[Finding]:
     if scene.is_trusted:
         return []
     files = scene.context.files
-    settings = [f"the setting {name}" for cwd in scene.cwds for name in surprising_settings(cwd, files)]
-    named = [*settings, *(f"the hook {name}" for cwd in scene.cwds for name in hooks(cwd, files))]
+    settings = [f"the setting {name}" for name in surprising_settings(scene.cwd, files)]
+    named = [*settings, *(f"the hook {name}" for name in hooks(scene.cwd, files))]
     return [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED}: {named[0]}", always_asks=True)] if named else []
 
 
@@ -250,8 +249,8 @@ def _is_there(word: str, scene: Scene) -> bool:
     """Whether a word names files that are there; a pattern may always do."""
     if is_glob(word) or "*" in word:
         return True
-    files, known = scene.context.files, [cwd for cwd in scene.cwds if cwd != UNKNOWN]
-    return is_static(word) and any(files.facts(posixpath.join(cwd, word)) is not None for cwd in known)
+    is_known = is_static(word) and scene.cwd != UNKNOWN
+    return is_known and scene.context.files.facts(posixpath.join(scene.cwd, word)) is not None
 
 
 def _restore(words: Sequence[str], _scene: Scene) -> list[Finding]:

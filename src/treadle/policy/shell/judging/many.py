@@ -47,8 +47,8 @@ def is_whole(operand: str, scene: Scene) -> bool:
         return False
     place = scene.context.home if operand == "~" else operand
     tops = [scene.context.files.resolve(root) + "/" for root in scene.context.roots]
-    found = [scene.context.files.resolve(posixpath.join(cwd, place)).rstrip("/") + "/" for cwd in scene.cwds]
-    return any(top.startswith(one) for top in tops for one in found)
+    found = scene.context.files.resolve(posixpath.join(scene.cwd, place)).rstrip("/") + "/"
+    return any(top.startswith(found) for top in tops)
 
 
 def judge_whole(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:

@@ -100,24 +100,18 @@ def _place(word: str, scene: Scene) -> str | None:
     return None
 
 
-def _places(word: str, scene: Scene) -> list[str]:
+def _resolved(word: str, scene: Scene) -> str:
     home = scene.context.home
     spelled = posixpath.join(home, word[2:]) if word.startswith("~/") and home else word
-    return [scene.context.files.resolve(posixpath.join(cwd, spelled)).rstrip("/") or "/" for cwd in scene.cwds]
+    return scene.context.files.resolve(posixpath.join(scene.cwd, spelled)).rstrip("/") or "/"
 
 
 def _is_home(word: str, scene: Scene) -> bool:
     home = scene.context.home
-    return bool(home) and any((home + "/").startswith(place.rstrip("/") + "/") for place in _places(word, scene))
+    return bool(home) and (home + "/").startswith(_resolved(word, scene).rstrip("/") + "/")
 
 
 def _is_other_repository(word: str, scene: Scene) -> bool:
-    files, roots = scene.context.files, [scene.context.files.resolve(root) for root in scene.context.roots]
-    return any(
-        files.facts(posixpath.join(place, ".git")) is not None and not _is_below(place, roots)
-        for place in _places(word, scene)
-    )
-
-
-def _is_below(place: str, roots: Sequence[str]) -> bool:
-    return any((place + "/").startswith(root.rstrip("/") + "/") for root in roots)
+    files, place = scene.context.files, _resolved(word, scene)
+    roots = [files.resolve(root).rstrip("/") + "/" for root in scene.context.roots]
+    return files.facts(posixpath.join(place, ".git")) is not None and not f"{place}/".startswith(tuple(roots))

@@ -96,15 +96,16 @@ class Effort(Struct):
 class Scene(Struct, frozen=True, kw_only=True):
     """The surroundings of one command.
 
-    `cwds` are all the directories it may run in, `is_search` marks a guess at a command, `is_guess` text of
-    which only the danger counts, as it may never be run; `depth` counts nesting. `each` are the variables that a loop
-    sets to each file of a list.
+    `cwd` is `UNKNOWN` where it may be anything. `judge_tree` judges a script of the same text. `is_search` marks a
+    guess at a command, `is_guess` text of which only the danger counts, as it may never be run; `depth` counts nesting.
+    `each` are the variables that a loop sets to each file of a list.
     """
 
     context: PolicyContext
-    cwds: tuple[str, ...]
+    cwd: str
     variables: Variables
     judge_script: "Callable[[str, Scene], list[Finding]]"
+    judge_tree: "Callable[[Script, Worlds], Worlds]"
     judge_argv: "Callable[[tuple[str, ...], Scene], list[Finding]]"
     feed: Feed = Feed()
     depth: int = 0
@@ -115,19 +116,18 @@ class Scene(Struct, frozen=True, kw_only=True):
     effort: Effort = field(default_factory=Effort)
 
     @property
-    def cwd(self) -> str:
-        """The directory, or `UNKNOWN` when there may be several."""
-        return self.cwds[0] if len(self.cwds) == 1 else UNKNOWN
-
-    @property
     def is_trusted(self) -> bool:
         """Whether the user trusts the folder, wherever the command may run."""
-        return all(self.context.trusts(cwd) for cwd in self.cwds)
+        return self.context.trusts(self.cwd)
 
     def script(self, text: str, *, feed: Feed | None = None) -> list[Finding]:
         """Judge a string that a shell would run."""
         self.effort.spend(len(text) // CHARACTERS_A_STEP)
         return self.judge_script(text, replace(self, depth=self.depth + 1, feed=feed or Feed(), is_search=False))
+
+    def follow(self, script: Script) -> None:
+        """Judge a script that runs in a shell of its own."""
+        self.judge_tree(script, (self,))
 
     def command(self, argv: tuple[str, ...]) -> list[Finding]:
         """Judge a command that another one would run."""
@@ -140,8 +140,8 @@ class Scene(Struct, frozen=True, kw_only=True):
 
     def path(self, text: str, op: PathOp) -> list[Finding]:
         """Judge an operand that names a file, from every directory the command may run in."""
-        self.effort.spend(len(self.cwds) + len(text) // CHARACTERS_A_STEP)
-        return [finding for cwd in self.cwds for finding in _judge_path(text, op, cwd, self)]
+        self.effort.spend(1 + len(text) // CHARACTERS_A_STEP)
+        return _judge_path(text, op, self.cwd, self)
 
     def expands_plainly(self, text: str) -> bool:
         """Whether a leading glob stands for files that are there, none of which looks like an option."""
@@ -189,8 +189,8 @@ class Scene(Struct, frozen=True, kw_only=True):
         return here and self.context.files.facts(place) is None and not self.context.listed(place)
 
 
-Follow = Callable[[Script, Scene], Scene]
-"""Judges a script and gives the scene as it is afterwards."""
+Worlds = tuple[Scene, ...]
+"""All that may be the case where a command runs."""
 
 
 def _pieces(text: str) -> list[str]:

@@ -20,7 +20,7 @@ from treadle.policy.shell.grammar.syntax import (
     Substitution,
 )
 from treadle.policy.shell.judging.lists import fed_by
-from treadle.policy.shell.judging.scene import FREE_TARGETS, Feed, Follow, Scene
+from treadle.policy.shell.judging.scene import FREE_TARGETS, Feed, Scene
 from treadle.policy.shell.tables.dangers import (
     VARIABLES_DANGEROUS,
     VARIABLES_HARMLESS,
@@ -89,7 +89,7 @@ _OFFSETS = re.compile(r"[\d\s:-]*")
 _NUMBERED = re.compile(r"\[(\d{1,2}|[@*])\]")
 
 
-def judge_segments(segments: Iterable[Segment], scene: Scene, follow: Follow, *, gentle: bool = False) -> list[Finding]:
+def judge_segments(segments: Iterable[Segment], scene: Scene, *, gentle: bool = False) -> list[Finding]:
     """Judge what the expansions of a word run and show."""
     findings: list[Finding] = []
     for segment in segments:
@@ -97,21 +97,21 @@ def judge_segments(segments: Iterable[Segment], scene: Scene, follow: Follow, *,
             case Literal():
                 continue
             case Parameter():
-                findings.extend(_parameter(segment, scene, follow, gentle=gentle))
+                findings.extend(_parameter(segment, scene, gentle=gentle))
             case Substitution() | ProcessSubstitution():
                 is_output = isinstance(segment, ProcessSubstitution) and segment.is_output
-                follow(segment.script, replace(scene, feed=Feed(upstream=((UNKNOWN,),) if is_output else ())))
+                replace(scene, feed=Feed(upstream=((UNKNOWN,),) if is_output else ())).follow(segment.script)
                 if isinstance(segment, ProcessSubstitution):
                     findings.append(unclear("syntax", "a process substitution"))
             case Arithmetic():
-                findings.extend(judge_arithmetic(segment, scene, follow))
+                findings.extend(judge_arithmetic(segment, scene))
             case _:
                 assert_never(segment)
     return findings
 
 
-def _parameter(parameter: Parameter, scene: Scene, follow: Follow, *, gentle: bool) -> list[Finding]:
-    findings = judge_segments(parameter.operand, scene, follow, gentle=gentle)
+def _parameter(parameter: Parameter, scene: Scene, *, gentle: bool) -> list[Finding]:
+    findings = judge_segments(parameter.operand, scene, gentle=gentle)
     name = parameter.name
     if name in _ARRAYS_OF_NUMBERS and _NUMBERED.fullmatch(parameter.operator):
         pass
@@ -133,13 +133,13 @@ def _parameter(parameter: Parameter, scene: Scene, follow: Follow, *, gentle: bo
     return findings
 
 
-def judge_arithmetic(expression: Arithmetic, scene: Scene, follow: Follow) -> list[Finding]:
+def judge_arithmetic(expression: Arithmetic, scene: Scene) -> list[Finding]:
     """Judge what a calculation runs; the values that it holds are evaluated in turn, and it may set variables."""
     text = f"{expression.text.strip()!r}: arithmetic evaluates values and may set variables"
-    return [*judge_segments(expression.inner, scene, follow), unclear("evaluated-text", text)]
+    return [*judge_segments(expression.inner, scene), unclear("evaluated-text", text)]
 
 
-def judge_redirects(redirects: Iterable[Redirect], scene: Scene, follow: Follow) -> tuple[list[Finding], Feed | None]:
+def judge_redirects(redirects: Iterable[Redirect], scene: Scene) -> tuple[list[Finding], Feed | None]:
     """Judge redirections; gives the new input, if any."""
     findings: list[Finding] = []
     feed: Feed | None = None
@@ -147,15 +147,15 @@ def judge_redirects(redirects: Iterable[Redirect], scene: Scene, follow: Follow)
         scene.effort.spend()
         match redirect.target.segments:
             case (ProcessSubstitution(script=script, is_output=False),) if redirect.operator == "<":
-                follow(script, replace(scene, feed=Feed()))
+                replace(scene, feed=Feed()).follow(script)
                 feed = fed_by(script, scene)
                 findings.append(unclear("redirect", "the input is another command"))
                 continue
             case _:
                 pass
-        findings.extend(judge_segments(redirect.target.segments, scene, follow) if redirect.here is None else [])
+        findings.extend(judge_segments(redirect.target.segments, scene) if redirect.here is None else [])
         if redirect.here is not None:
-            findings.extend(judge_segments(redirect.here.body, scene, follow))
+            findings.extend(judge_segments(redirect.here.body, scene))
             feed = Feed(text=expand_text(redirect.here.body, scene.variables))
         elif redirect.operator == "<<<":
             feed = Feed(text=expand_text(redirect.target.segments, scene.variables, scene.cwd, tilde=True))

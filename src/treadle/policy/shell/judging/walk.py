@@ -8,9 +8,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, is_static
+from treadle.policy.marks import UNKNOWN, is_glob, is_static
 from treadle.policy.operations import PathOp
-from treadle.policy.shell.grammar.expand import Variables, expand_text, expand_word, expand_words
+from treadle.policy.shell.grammar.expand import expand_text, expand_word, expand_words
 from treadle.policy.shell.grammar.syntax import (
     Block,
     Calculation,
@@ -25,18 +25,10 @@ from treadle.policy.shell.grammar.syntax import (
     Word,
 )
 from treadle.policy.shell.judging.builtins import FILE_TESTS, judge_evaluated, judge_subscripts
-from treadle.policy.shell.judging.flow import (
-    agreed,
-    assigned_names,
-    either,
-    follow_block,
-    forget,
-    runs_read,
-    state_after,
-)
+from treadle.policy.shell.judging.flow import behind, forgotten, together, widened, with_values
 from treadle.policy.shell.judging.lists import feed_of, judge_lists, listed_in_loop, names_secret
 from treadle.policy.shell.judging.programs import judge_command
-from treadle.policy.shell.judging.scene import Feed, Scene, Trace
+from treadle.policy.shell.judging.scene import Feed, Scene, Trace, Worlds
 from treadle.policy.shell.judging.surroundings import (
     judge_arithmetic,
     judge_assignment,
@@ -50,6 +42,12 @@ MAX_PARTS = 500
 
 _TESTS = frozenset({"[", "test"})
 _PLAIN_BLOCKS = frozenset({"subshell", "group", "if", "for", "case"})
+_IN_A_SHELL_OF_ITS_OWN = frozenset({"subshell", "coproc"})
+_LOOPS = frozenset({"while", "until", "calculated for"})
+_JUMPS = frozenset({"break", "continue"})
+MAX_ROUNDS = 3
+MAX_LOOP_VALUES = 16
+
 _TAKES_ANY_WORDS = frozenset({"echo", ":", "true", "false"})
 
 _NUMBERS = frozenset({"?", "#", "$", "!", "LINENO", "RANDOM", "SECONDS", "UID", "EUID", "PPID"})
@@ -74,7 +72,11 @@ class JudgedCommand(Struct, frozen=True):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Everything that was found."""
-        return tuple(dict.fromkeys((*self.around, *self.own)))
+        return _once((*self.around, *self.own))
+
+
+def _once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(dict.fromkeys(findings))
 
 
 class PartsBudgetError(Exception):
@@ -88,80 +90,98 @@ class Walk:
         self.parts: list[JudgedCommand] = []
         self._functions: set[str] = set()
         self._defining: list[str] = []
+        self._jumped: Worlds = ()
 
-    def script(self, script: Script, scene: Scene) -> Scene:
-        """Judge a script; gives the scene as it is afterwards."""
-        chain, start = scene.cwds, scene.variables
-        states: list[Variables] = []
-        alternative = False
+    def script(self, script: Script, worlds: Worlds) -> Worlds:
+        """Judge a script in each world that it may run in; gives the worlds behind it."""
+        worked, failed, operator = worlds, worlds, ""
+        begun = worlds
         for pipeline in script.pipelines:
-            after = self._pipeline(pipeline, scene)
-            states.append(after.variables)
-            if pipeline.after == "&":
+            if operator == "||":
+                also, failed = self._pipeline(pipeline, failed)
+                worked = together(worked, also)
+            else:
+                worked, also = self._pipeline(pipeline, worked)
+                failed = together(failed, also) if operator else also
+            operator = pipeline.after
+            if operator == "&":
                 self._note(
-                    "&", [Finding(Risk.EXECUTE, "background", ("runs in the background, and continues after the line"))]
+                    "&", [Finding(Risk.EXECUTE, "background", "runs in the background, and continues after the line")]
                 )
-                start = agreed(start, *states)
-                scene, states, alternative = replace(scene, variables=start), [], False
-                continue
-            # Only behind && is it sure that the steps before ran and worked; elsewhere any may have failed or not run.
-            chain = either(chain, scene.cwds)
-            alternative |= pipeline.after == "||"
-            changed = len(states) > 1 or after.cwds != chain
-            if (pipeline.after != "&&" or alternative) and changed:
-                after = replace(after, cwds=either(after.cwds, chain), variables=agreed(*states))
-                chain = after.cwds
-            if pipeline.after not in ("&&", "||"):
-                start, states, alternative = after.variables, [], False
-            scene = after
-        return scene
+                worked = begun
+            elif operator not in ("&&", "||"):
+                worked = begun = together(worked, failed)
+            operator = operator if operator in ("&&", "||") else ""
+        return together(worked, failed) if operator else worked
 
     def _note(self, text: str, findings: Iterable[Finding]) -> None:
-        self._add(JudgedCommand(text, tuple(dict.fromkeys(findings))))
+        self._add(JudgedCommand(text, _once(findings)))
 
     def _add(self, part: JudgedCommand) -> None:
         self.parts.append(part)
         if len(self.parts) > MAX_PARTS:
             raise PartsBudgetError
 
-    def _pipeline(self, pipeline: Pipeline, scene: Scene) -> Scene:
+    def _pipeline(self, pipeline: Pipeline, worlds: Worlds) -> tuple[Worlds, Worlds]:
+        """Judge a pipeline; gives the worlds in which it worked, and failed."""
         if len(pipeline.commands) == 1:
-            return self._command(pipeline.commands[0], scene)
-        feed = scene.feed
+            worked, failed = self._command(pipeline.commands[0], worlds)
+            return (failed, worked) if pipeline.negated else (worked, failed)
+        # Each command runs in a shell of its own.
+        fed = worlds
         for command in pipeline.commands:
-            self._command(command, replace(scene, feed=feed))
-            upstream = () if command is pipeline.commands[0] else feed.upstream
-            feed = Feed(upstream=(*upstream, *feed_of((command,), scene).upstream))
-        return scene
+            self._command(command, fed)
+            upstream = [() if command is pipeline.commands[0] else world.feed.upstream for world in fed]
+            fed = tuple(
+                replace(world, feed=Feed(upstream=(*before, *feed_of((command,), world).upstream)))
+                for world, before in zip(fed, upstream, strict=True)
+            )
+        return worlds, worlds
 
-    def _command(self, command: Command, scene: Scene) -> Scene:
+    def _command(self, command: Command, worlds: Worlds) -> tuple[Worlds, Worlds]:
         match command:
             case Simple():
-                return self._simple(command, scene)
+                return self._simple(command, worlds)
             case Block():
-                return self._block(command, scene)
+                after = self._block(command, worlds)
+                return after, after
             case Conditional():
-                self._conditional(command, scene)
-                return scene
-            case Calculation():
-                findings = judge_arithmetic(command.expression, scene, self.script)
-                self._note(
-                    f"(({command.expression.text}))",
-                    findings + judge_redirects(command.redirects, scene, self.script)[0],
-                )
-                return scene
+                self._note("[[", [found for world in worlds for found in self._conditional(command, world)])
+            case Calculation(expression=expression, redirects=redirects):
+                judged = [(judge_arithmetic(expression, world), judge_redirects(redirects, world)) for world in worlds]
+                self._note(f"(({expression.text}))", [one for found, (more, _) in judged for one in (*found, *more)])
             case _:
                 assert_never(command)
+        return worlds, worlds
 
-    def _simple(self, command: Simple, scene: Scene) -> Scene:
-        scene = replace(scene, trace=Trace(places=list(scene.cwds)))
-        redirected, feed = judge_redirects(command.redirects, scene, self.script)
+    def _simple(self, command: Simple, worlds: Worlds) -> tuple[Worlds, Worlds]:
+        """Judge a command in each world: one part for each way in which its words may turn out."""
+        parts: dict[tuple[str, ...], JudgedCommand] = {}
+        after: list[tuple[Worlds, Worlds]] = []
+        for world in worlds:
+            part = self._judged(command, world)
+            known = parts.setdefault(part.argv, part)
+            if known is not part:
+                known.trace.add(part.trace)
+                around, own = (*known.around, *part.around), (*known.own, *part.own)
+                parts[part.argv] = replace(known, around=_once(around), own=_once(own))
+            if part.argv and part.argv[0] in _JUMPS:
+                self._jumped = together(self._jumped, (world,))
+            called = bool(part.argv) and part.argv[0] in self._functions
+            after.append(behind(command, part.argv, forgotten(world) if called else world))
+        for part in parts.values():
+            self._add(part)
+        return together(*(worked for worked, _ in after)), together(*(failed for _, failed in after))
+
+    def _judged(self, command: Simple, scene: Scene) -> JudgedCommand:
+        scene = replace(scene, trace=Trace(places=[scene.cwd]))
+        redirected, feed = judge_redirects(command.redirects, scene)
         findings = redirected + self._assignments(command, scene)
         words = expand_words(command.words, scene.variables, scene.cwd)
         gentle = bool(words) and words[0] in _TESTS
         expanded = [word for word in command.words if not all(isinstance(one, Literal) for one in word.segments)]
         for word in expanded:
-            findings.extend(judge_segments(word.segments, scene, self.script, gentle=gentle))
+            findings.extend(judge_segments(word.segments, scene, gentle=gentle))
         if words and not _takes_any_words(words) and any(_may_split(word, scene) for word in expanded):
             text = f"{words[0]}: unquoted text may become several words, even options; put it in double quotes"
             findings.append(unclear("unknown-words", text))
@@ -174,24 +194,21 @@ class Walk:
         findings.extend(names_secret(expanded, "".join(words[:1]), scene))
         fed = feed or scene.feed
         own = judge_command(words, scene if fed is scene.feed else replace(scene, feed=fed))
-        self._add(
-            JudgedCommand(
-                text=command.text,
-                around=tuple(dict.fromkeys(findings)),
-                own=tuple(dict.fromkeys(own)),
-                argv=words,
-                trace=scene.trace,
-                input=feed.text if feed else None,
-                is_fed=fed.is_pipe or fed.text is not None,
-            )
+        return JudgedCommand(
+            text=command.text,
+            around=_once(findings),
+            own=_once(own),
+            argv=words,
+            trace=scene.trace,
+            input=feed.text if feed else None,
+            is_fed=fed.is_pipe or fed.text is not None,
         )
-        return state_after(command, words, scene)
 
     def _assignments(self, command: Simple, scene: Scene) -> list[Finding]:
         findings: list[Finding] = []
         for assignment in command.assignments:
             values = [expand_text(word.segments, scene.variables, scene.cwd, tilde=True) for word in assignment.values]
-            if not (assignment.name == "IFS" and runs_read(command)):
+            if not (assignment.name == "IFS" and command.words and command.words[0].text == "read"):
                 findings.extend(judge_assignment(assignment.name, " ".join(values), alone=not command.words))
             if assignment.is_array or assignment.subscript:
                 findings.append(unclear("shell-state", "sets an array"))
@@ -199,41 +216,75 @@ class Walk:
                 if "$(" in value or "`" in value:
                     findings.extend(judge_evaluated(value, scene))
             for word in assignment.values:
-                findings.extend(judge_segments(word.segments, scene, self.script))
-            findings.extend(judge_segments(assignment.subscript, scene, self.script))
+                findings.extend(judge_segments(word.segments, scene))
+            findings.extend(judge_segments(assignment.subscript, scene))
         return findings
 
-    def _block(self, block: Block, scene: Scene) -> Scene:
+    def _block(self, block: Block, worlds: Worlds) -> Worlds:
         findings: list[Finding] = []
         if block.kind not in _PLAIN_BLOCKS:
             findings.append(unclear("syntax", f"how often a {block.kind} block runs is not known"))
-        for word in block.words:
-            findings.extend(judge_segments(word.segments, scene, self.script))
-            findings.extend(judge_subscripts(expand_word(word, scene.variables, scene.cwd), scene))
-        redirected, feed = judge_redirects(block.redirects, scene, self.script)
-        findings.extend(redirected)
+        if block.kind in ("for", "select") and VARIABLES_DANGEROUS.fullmatch(block.name):
+            findings.extend(judge_assignment(block.name, UNKNOWN))
+        inner: list[Scene] = []
+        for world in worlds:
+            for word in block.words:
+                findings.extend(judge_segments(word.segments, world))
+                findings.extend(judge_subscripts(expand_word(word, world.variables, world.cwd), world))
+            redirected, feed = judge_redirects(block.redirects, world)
+            findings.extend(redirected)
+            feed = feed or world.feed
+            inner.append(replace(world, feed=feed, each=(*world.each, *listed_in_loop(block, feed, world))))
         if findings:
             self._note(block.kind, findings)
-        if block.kind in ("for", "select") and VARIABLES_DANGEROUS.fullmatch(block.name):
-            self._note(block.kind, judge_assignment(block.name, UNKNOWN))
-        inner = replace(scene, feed=feed or scene.feed)
-        inner = replace(inner, each=(*scene.each, *listed_in_loop(block, inner.feed, scene)))
+        after = self._inside(block, tuple(inner))
+        if block.kind in _IN_A_SHELL_OF_ITS_OWN:
+            return worlds
+        return together(replace(world, feed=worlds[0].feed, each=worlds[0].each) for world in after)
+
+    def _inside(self, block: Block, worlds: Worlds) -> Worlds:
+        """Judge the scripts of a block as often as they may run."""
         if block.kind == "function":
-            return self._function(block, inner)
-        after = follow_block(block, inner, self.script)
-        return scene if block.kind in ("subshell", "coproc") else replace(after, feed=scene.feed, each=scene.each)
+            self._defining.append(block.name)
+            self._functions.add(block.name)
+            self._scripts(block, with_values(worlds, "@", UNKNOWN))
+            self._defining.pop()
+        elif block.kind in ("for", "select"):
+            values = dict.fromkeys(value for world in worlds for value in _values(block, world))
+            for value in values:
+                worlds = self._rounds(block, value, worlds)
+        elif block.kind in _LOOPS:
+            worlds = self._rounds(block, UNKNOWN, worlds)
+        else:
+            worlds = self._scripts(block, worlds)
+        return worlds
 
-    def _function(self, block: Block, scene: Scene) -> Scene:
-        self._defining.append(block.name)
-        self._functions.add(block.name)
-        follow_block(block, replace(scene, variables=scene.variables.with_value("@", UNKNOWN)), self.script)
-        self._defining.pop()
-        return replace(scene, variables=forget(scene.variables, assigned_names(block.scripts)))
+    def _rounds(self, block: Block, value: str, worlds: Worlds) -> Worlds:
+        """Judge a loop for one value of its variable; one that is not known stands for any number of rounds."""
+        begun = with_values(worlds, block.name, value)
+        for _ in range(MAX_ROUNDS):
+            after = together(self._scripts(block, begun), self._jumped)
+            self._jumped = ()
+            if is_static(value):
+                return after
+            again = together(begun, with_values(after, block.name, value))
+            if len(again) == len(begun):
+                return together(worlds, again)
+            begun = again
+        begun = (widened(begun),)
+        return together(worlds, begun, self._scripts(block, begun))
 
-    def _conditional(self, command: Conditional, scene: Scene) -> None:
+    def _scripts(self, block: Block, worlds: Worlds) -> Worlds:
+        """Judge scripts in order, each of which may run or not, but for those of a group."""
+        for script in block.scripts:
+            after = self.script(script, worlds)
+            worlds = after if block.kind == "group" else together(worlds, after)
+        return worlds
+
+    def _conditional(self, command: Conditional, scene: Scene) -> list[Finding]:
         findings = [Finding(Risk.READ, "reader", "a test only reads")]
         for word in command.words:
-            findings.extend(judge_segments(word.segments, scene, self.script, gentle=True))
+            findings.extend(judge_segments(word.segments, scene, gentle=True))
             for text in expand_word(word, scene.variables, scene.cwd):
                 if "$(" in text or "`" in text:
                     findings.extend(judge_evaluated(text, scene))
@@ -243,7 +294,7 @@ class Walk:
             if operator.text in FILE_TESTS:
                 for text in expand_word(word, scene.variables, scene.cwd):
                     findings.extend(scene.path(text, PathOp.LIST))
-        self._note("[[", findings + judge_redirects(command.redirects, scene, self.script)[0])
+        return findings + judge_redirects(command.redirects, scene)[0]
 
 
 def _takes_any_words(words: tuple[str, ...]) -> bool:
@@ -265,3 +316,12 @@ def _may_split(word: Word, scene: Scene) -> bool:
         if UNKNOWN in text:
             return True
     return False
+
+
+def _values(block: Block, scene: Scene) -> list[str]:
+    """Give what the variable of a loop is set to, as far as it is known."""
+    values = [value for word in block.words for value in expand_word(word, scene.variables, scene.cwd)]
+    if len(values) > MAX_LOOP_VALUES or not values:
+        values = [*values[:MAX_LOOP_VALUES], UNKNOWN]
+    # A name with blanks in it falls apart where it is not quoted.
+    return [value if not is_glob(value) or scene.fits_plain_names(value) else UNKNOWN for value in values]
