@@ -143,13 +143,6 @@ class Scene(Struct, frozen=True, kw_only=True):
         self.effort.spend(1 + len(text) // CHARACTERS_A_STEP)
         return _judge_path(text, op, self.cwd, self)
 
-    def expands_plainly(self, text: str) -> bool:
-        """Whether a leading glob stands for files that are there, none of which looks like an option."""
-        if self.cwd == UNKNOWN:
-            return False
-        matches, whole = _matches(self.cwd, text.split("/")[:1], self)
-        return bool(matches) and whole and not any(posixpath.basename(path).startswith("-") for path in matches)
-
     def fits_plain_names(self, text: str) -> bool:
         """Whether no file that a glob stands for has blanks or anything else in its name that the shell looks at."""
         if self.cwd == UNKNOWN:
