@@ -138,6 +138,7 @@ def test_git_asks_where_there_are_submodules(tmp_path: Path, *, checked_out: boo
     assert surprising_settings(str(outer), files) == [_UNSEEN]
     assert not checked_out or surprising_settings(str(outer / "libs" / "inner"), files) == ["core.worktree"]
     here = PolicyContext(mode=Mode.ASK, roots=(str(outer),), files=files, trusted=True)
+    assert classify_command("git log --oneline", str(outer), here).command_class is CommandClass.READ_ONLY
     for line in ("git submodule", "git submodule status", "git status"):
         judgement = classify_command(line, str(outer), here)
         assert judgement.command_class is CommandClass.NEEDS_CONFIRMATION

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from treadle.policy.context import PolicyContext, RememberedFiles
 from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, unfollowed
@@ -26,8 +26,7 @@ from treadle.protocol.tools import Risk
 MAX_LINE_BYTES = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandJudgement:
+class CommandJudgement(Struct, frozen=True, kw_only=True):
     """A shell line's class, its commands with what was found about each, and what was found about the whole.
 
     `trace` is what may be run and touched by text that could only be searched. `outside` says that the line brings text
@@ -62,7 +61,7 @@ def _unjudged(command: str, cwd: str, context: PolicyContext, error: Exception) 
 
 
 def _scene(cwd: str, context: PolicyContext) -> Scene:
-    files = RememberedFiles(context.files)
+    files = RememberedFiles(context.files, filter(None, (*context.roots, context.home)))
     return Scene(
         context=replace(context, files=files, usable=usable_roots(context, files)),
         cwd=cwd,

@@ -45,9 +45,15 @@ class _Repository:
     common: str | None
 
 
-def surprising_settings(cwd: str, files: FileView) -> list[str]:
-    """List the settings that git may obey in `cwd` and that are not known to be inert; `?` marks what is not known."""
-    return [name for repository in _around(cwd, files) for name in _surprising(repository, files)]
+def surprising_settings(cwd: str, files: FileView, *, looks_into_others: bool = True) -> list[str]:
+    """List the settings that git may obey in `cwd` and that are not known to be inert; `?` marks what is not known.
+
+    Most commands look into the repositories that stand in this one.
+    """
+    repositories = list(_around(cwd, files))
+    found = [name for repository in repositories for name in _surprising(repository, files)]
+    others = looks_into_others and any(_may_hold_others(repository, files) for repository in repositories)
+    return [*found, *([_UNSEEN] if others else [])]
 
 
 def hooks(cwd: str, files: FileView) -> list[str]:
@@ -66,12 +72,15 @@ def _surprising(repository: _Repository, files: FileView) -> Iterator[str]:
             yield from (key for key in setting_names(text) if not _INERT.fullmatch(key.lower()))
         elif files.facts(path) is not None:
             yield _UNREADABLE
-    directories = dict.fromkeys((repository.git, repository.common))
+
+
+def _may_hold_others(repository: _Repository, files: FileView) -> bool:
+    """Whether other repositories may stand in this one, or their settings in its directories."""
+    directories = dict.fromkeys((repository.git, repository.common or repository.git))
     kept = any(files.names(posixpath.join(each, "modules")) for each in directories)
     indexes = [files.read_index(posixpath.join(repository.git, "index"))]
     indexes.extend(index for each in directories for index in _shared_indexes(each, files))
-    if kept or any(map(_may_hold_others, indexes)):
-        yield _UNSEEN
+    return kept or any(map(_may_expect_others, indexes))
 
 
 def _shared_indexes(directory: str, files: FileView) -> Iterator[bytes | None]:
@@ -83,7 +92,7 @@ def _shared_indexes(directory: str, files: FileView) -> Iterator[bytes | None]:
     yield from (files.read_index(posixpath.join(directory, name)) for name in shared)
 
 
-def _may_hold_others(index: bytes | None) -> bool:
+def _may_expect_others(index: bytes | None) -> bool:
     """Whether an index may expect other repositories; entries begin behind 12 bytes, and their mode behind 24 more."""
     if index is None or _LEFT_OUT in index:
         return True

@@ -33,6 +33,13 @@ _READERS = frozenset(
     stash remote worktree submodule version
 """)
 )
+_READS_COMMITS = frozenset(
+    split_words(
+        "log show shortlog rev-list rev-parse reflog branch tag for-each-ref show-ref merge-base cat-file ls-tree"
+    )
+)
+"""Subcommands that read what is committed, never the files: these look into no other repository."""
+
 _SHORT = re.compile(r"-[0-9abcdDeEFGhHiIklLmMnNopPqrsStuUvwWxXyzZ]+|-[nULSGABCM].+|-u(no|all)")
 _LONG = frozenset(
     split_words("""
@@ -206,7 +213,9 @@ def _repository(command: str, scene: Scene) -> list[Finding]:
         return _untrusted(scene) or hardened
     return [
         Finding(Risk.EXECUTE, OF_THE_REPOSITORY, f"the repository sets {setting}")
-        for setting in surprising_settings(scene.cwd, scene.context.files)
+        for setting in surprising_settings(
+            scene.cwd, scene.context.files, looks_into_others=command not in _READS_COMMITS
+        )
     ]
 
 
