@@ -17,7 +17,6 @@ from treadle.policy.paths import Where, check_path, refusal
 from treadle.policy.rules import Places, Rule, Scope, Subject, apply_rules, reason_of
 from treadle.policy.shell.judging.publishing import PUBLISHES
 from treadle.policy.shell.judging.scene import Trace
-from treadle.policy.shell.judging.walk import JudgedCommand
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.codec import encode
 from treadle.protocol.permissions import Decision, Mode, Part, Reason, Verdict
@@ -209,18 +208,16 @@ def _judge_command(
     """Judge every command of a line, and whether a rule is what lets it run."""
     # Servers and watchers would see old files in a copy, and are asked about where the mode lets them change nothing.
     confined = context.confined and (not access.background or context.mode is Mode.AUTO)
-    parts = [_command_part(part, spec, context, confined=confined) for part in judgement.parts]
+    parts: list[tuple[Part, bool]] = []
+    for part in judgement.parts:
+        subject = _subject(spec, part.trace)
+        around = (*part.around, *_new_hosts(subject, context))
+        parts.append(_answer(part.text, part.own, subject, context, around=around, confined=confined))
     if judgement.findings or not parts:
         findings = judgement.findings or (Finding(Risk.READ, "empty", "runs nothing"),)
         subject = _subject(spec, judgement.trace)
         parts.append(_answer(access.command, findings, subject, context, confined=confined))
     return parts
-
-
-def _command_part(part: JudgedCommand, spec: ToolSpec, context: PolicyContext, *, confined: bool) -> tuple[Part, bool]:
-    subject = _subject(spec, part.trace)
-    around = (*part.around, *_new_hosts(subject, context))
-    return _answer(part.text, part.own, subject, context, around=around, confined=confined)
 
 
 def _subject(spec: ToolSpec, trace: Trace) -> Subject:
@@ -252,40 +249,26 @@ def _answer(
     tried without harm where the mode would ask, but for code of a folder that is not trusted.
     """
     every = tuple(dict.fromkeys((*around, *findings)))
-    rule = _deciding_rule(subject, context)
+    places = Places(roots=tuple(context.files.resolve(root) for root in context.roots), home=context.home)
+    rule = apply_rules(context.rules.rules, subject, places, trusted=context.trusted)
     lifts = rule is not None and rule.verdict is Verdict.ALLOW and _may_lift(rule, worst(every), subject, context)
-    if not lifts:
-        around = every
     trusted = context.trusted and not any(map(context.is_in_untrusted, subject.places))
-    by_mode = _ByMode(context, can_try=confined and (trusted or worst(every) in _LOOKS))
-    verdict, reasons = _verdict(every, around, rule, by_mode)
+    can_try = confined and (trusted or worst(every) in _LOOKS)
+
+    def by_mode(found: Sequence[Finding]) -> tuple[Verdict, str]:
+        publishes = any(finding.rule == PUBLISHES for finding in found)
+        return verdict_for(worst(found), context, can_try=can_try, publishes=publishes)
+
+    verdict, reasons = _verdict(every, rule, context, (by_mode(every), by_mode(around if lifts else every)))
     part = Part(text=text, verdict=verdict, risk=worst(every), reasons=reasons)
     return part, lifts and verdict is Verdict.ALLOW and part.risk not in _LOOKS
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _ByMode:
-    """What the mode says of what was found in one part."""
-
-    context: PolicyContext
-    can_try: bool
-
-    def verdict_for(self, findings: Sequence[Finding]) -> tuple[Verdict, str]:
-        publishes = any(finding.rule == PUBLISHES for finding in findings)
-        return verdict_for(worst(findings), self.context, can_try=self.can_try, publishes=publishes)
-
-
-def _deciding_rule(subject: Subject, context: PolicyContext) -> Rule | None:
-    places = Places(roots=tuple(context.files.resolve(root) for root in context.roots), home=context.home)
-    return apply_rules(context.rules.rules, subject, places, trusted=context.trusted)
-
-
 def _verdict(
-    every: Sequence[Finding], around: Sequence[Finding], rule: Rule | None, by_mode: _ByMode
+    every: Sequence[Finding], rule: Rule | None, context: PolicyContext, modes: tuple[tuple[Verdict, str], ...]
 ) -> tuple[Verdict, tuple[Reason, ...]]:
-    """Answer for one part; of the reasons the first one decides."""
-    risk, context = worst(every), by_mode.context
-    verdict, why = by_mode.verdict_for(every)
+    """Answer for one part, by what the mode says of all of it and of what a rule leaves; the first reason decides."""
+    (verdict, why), (beside, why_beside) = modes
     found = tuple(Reason(rule=finding.rule, text=finding.text) for finding in _telling(every))
     ruled = () if rule is None else (reason_of(rule),)
     mode = (Reason(rule="mode", text=why),)
@@ -297,17 +280,16 @@ def _verdict(
     asked = mode if verdict is not Verdict.ALLOW else ()
     if rule is not None and rule.verdict is Verdict.REQUIRE_USER_CONFIRMATION:
         return Verdict.REQUIRE_USER_CONFIRMATION, (*ruled, *found, *asked)
-    if risk is Risk.CRITICAL or any(finding.always_asks for finding in every):
+    if worst(every) is Risk.CRITICAL or any(finding.always_asks for finding in every):
         return Verdict.REQUIRE_USER_CONFIRMATION, (*found, *ruled, *asked)
-    if context.rules.problems and risk is not Risk.NONE:
+    if context.rules.problems and worst(every) is not Risk.NONE:
         problem = Reason(rule="broken-rules", text=f"automatic approval is off: {context.rules.problems[0]}")
         return Verdict.REQUIRE_USER_CONFIRMATION, (problem, *ruled, *found)
     if rule is None:
         return verdict, (*found, *mode)
-    verdict, why = by_mode.verdict_for(around)
-    if verdict is Verdict.ALLOW:
-        return verdict, (*ruled, *found)
-    return verdict, (*found, *ruled, Reason(rule="mode", text=why))
+    if beside is Verdict.ALLOW:
+        return beside, (*ruled, *found)
+    return beside, (*found, *ruled, Reason(rule="mode", text=why_beside))
 
 
 def _may_lift(rule: Rule, risk: Risk, subject: Subject, context: PolicyContext) -> bool:
