@@ -84,8 +84,6 @@ def named_in(words: Sequence[str], scene: Scene) -> list[Finding]:
 
 def _strange(name: str, word: str) -> Finding:
     """Say why a word asks: an option that is not known, or something that may turn out to be one."""
-    if name == "tail" and word.startswith(("-f", "-F", "--f")):
-        return unclear("unknown-option", f"tail {word} never ends; put timeout 5 before it")
     if word.startswith("-") and is_static(word):
         return unclear("unknown-option", f"{name}: {word!r} is not an option known to be harmless")
     text = f"{name}: {shown(word)!r} is unknown until it runs and could be an option; spell it out, or put -- before it"

@@ -42,7 +42,6 @@ _TABLES = {
 _NO_RISK = frozenset({"nice", "timeout", "time", "stdbuf", "ionice"})
 _DELETERS = frozenset({"rm", "unlink", "shred", "rimraf"})
 _LIKE_A_SCRIPT = re.compile(r"[\s;|&$`(<>=]|^\{")
-_SECONDS = re.compile(r"[1-5]?\d(\.\d+)?s?")
 _DURATION = re.compile(r"\d+(\.\d+)?[smhd]?")
 
 
@@ -69,9 +68,6 @@ def unwrap(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         findings.append(unclear("wrapper", "timeout without a plain duration"))
     if arguments.strange:
         findings.extend(suffixes(words, scene))
-    if name == "timeout" and inner[0] == "tail" and _SECONDS.fullmatch(arguments.operands[0]):
-        # What follows a file never ends, but for a time limit.
-        inner = tuple(word for word in inner if word not in ("-f", "-F", "--follow"))
     return findings + scene.command(inner)
 
 
