@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_static, shown, split_words
-from treadle.policy.shell.judging.many import breadth_of, judge_each
+from treadle.policy.shell.judging.lists import breadth_of, judge_each
 from treadle.policy.shell.judging.scene import Breadth, Feed, Scene
 from treadle.policy.shell.judging.surroundings import judge_assignment
 from treadle.policy.shell.tables.options import Arguments, read_arguments, read_table
