@@ -22,7 +22,7 @@ OF_THE_REPOSITORY = "git-settings"
 """The rule by which a setting of a trusted repository is known that git would obey."""
 
 _GLOBAL = read_table(
-    "-pPvh -C: -c: --no-pager --paginate --no-optional-locks --literal-pathspecs --bare --version --namespace:"
+    "-Pvh -C: -c: --no-pager --no-optional-locks --literal-pathspecs --bare --version --namespace:"
     " --git-dir: --work-tree: --exec-path? --config-env:"
 )
 _ELSEWHERE = ("--git-dir", "--work-tree", "--exec-path", "--config-env")
@@ -30,7 +30,7 @@ _READERS = frozenset(
     split_words("""
     status diff log show shortlog rev-list rev-parse reflog ls-files ls-tree cat-file for-each-ref show-ref merge-base
     name-rev describe blame grep cherry count-objects check-ignore check-attr diff-tree diff-index diff-files branch tag
-    stash remote worktree submodule version
+    stash remote worktree submodule
 """)
 )
 _READS_COMMITS = frozenset(
@@ -106,16 +106,11 @@ def judge_git(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         scene.trace.places.append(scene.cwd)
     if any(re.match(r"(ext|fd)::", word) for word in words):
         findings.append(dangerous("git-transport", "the address runs a command"))
-    if not outer.operands:
-        tells = list(words) in (["--version"], ["-v"])
-        version = Finding(Risk.READ, "version", "git prints its version")
-        return [*findings, version if tells else unclear("git", "no command")]
-    command, *rest = outer.operands
+    if list(words) in (["--version"], ["-v"], ["version"]):
+        return [Finding(Risk.READ, "version", "git prints its version")]
+    command, *rest = outer.operands or ("help",)
     if not is_static(command):
         return [*findings, dangerous("unknown-program", "the git command is unknown until it runs")]
-    if outer.strange:
-        # The option may take the first word that is no option.
-        findings.extend(found for word in rest for found in _command(word, rest, scene) if found.risk is Risk.CRITICAL)
     return findings + _command(command, rest, scene)
 
 
@@ -126,8 +121,6 @@ def _judge_global(outer: Arguments, scene: Scene) -> list[Finding]:
             findings.append(dangerous("git-option", f"git {option.name} uses other programs or another repository"))
         if option.name == "-C" and option.value is not None:
             findings.extend(_judge_place(option.value, outer, scene))
-        if option.name in ("-p", "--paginate"):
-            findings.append(unclear("git-option", "git starts a pager"))
         if option.name == "-c" and not _is_harmless(option.value or ""):
             findings.append(dangerous("git-option", f"git -c {option.value} can make git run something"))
     return findings
@@ -194,10 +187,8 @@ def _git_option(command: str, word: str) -> list[Finding]:
     name = word.partition("=")[0]
     is_known = is_static(word) and (word == "--" or name in _LONG or _SHORT.fullmatch(word) is not None)
     changes = command in _LISTS and re.match(r"-[^-]*[dDmMcCfFasu]", word) and not word.startswith("-a")
-    if not is_known or changes or (command == "blame" and word.startswith("-S")):
+    if not is_known or changes or "%G" in word or "signature" in word or (command == "blame" and word.startswith("-S")):
         return [unclear("unknown-option", f"git {command}: {shown(word)!r} is not known to be harmless")]
-    if name in ("--format", "--pretty") and ("%G" in word or "signature" in word):
-        return [unclear("git-option", "the format checks signatures with another program")]
     return []
 
 
@@ -206,8 +197,6 @@ def _repository(command: str, scene: Scene) -> list[Finding]:
 
     In a folder that is not trusted it is asked at any rate where nothing confines it; confined it runs hardened.
     """
-    if command == "version":
-        return []
     if not scene.is_trusted:
         hardened = [] if scene.context.confined else [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED} for git")]
         return _untrusted(scene) or hardened
@@ -279,7 +268,7 @@ def _push(words: Sequence[str], _scene: Scene) -> list[Finding]:
 
 
 def _push_part(words: Sequence[str], scene: Scene) -> list[Finding]:
-    return _push(words[1:], scene) if words[:1] and words[0] == "push" else []
+    return _push(words[1:], scene) if "push" in words[:1] else []
 
 
 def _over_network(words: Sequence[str], scene: Scene) -> list[Finding]:
