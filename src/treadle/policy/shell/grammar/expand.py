@@ -27,7 +27,7 @@ MAX_BARE = 8192
 """Characters of a word outside quotes; nobody writes more."""
 
 _CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f]")
-_RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?")
+_RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(\.\.-?\d+)?")
 _OPEN, _SHUT = "\6", "\7"
 """A bracket that is not quoted and may begin a set of characters, and one that is quoted and ends none."""
 
@@ -121,8 +121,6 @@ def _braces(atoms: list[_Atom]) -> Iterator[list[_Atom]]:
         choices, end = _choices(atoms, start)
         if not choices:
             continue
-        if len(choices) > MAX_FIELDS:
-            raise ExpansionBudgetError
         for choice in choices:
             yield from _braces([*atoms[:start], *choice, *atoms[end + 1 :]])
         return
@@ -145,29 +143,13 @@ def _choices(atoms: list[_Atom], start: int) -> tuple[list[list[_Atom]], int]:
         elif atom == "}":
             depth -= 1
         if atom == "}" and depth == 0:
-            return (parts if len(parts) > 1 else _range(parts[0])), index
+            text = "".join(atom if isinstance(atom, str) else UNKNOWN for atom in parts[0])
+            return (parts if len(parts) > 1 else [[UNKNOWN]] if _RANGE.fullmatch(text) else []), index
         if atom == "," and depth == 1:
             parts.append([])
         elif index > start:
             parts[-1].append(atom)
     return [], start
-
-
-def _range(atoms: list[_Atom]) -> list[list[_Atom]]:
-    text = "".join(atom if isinstance(atom, str) else UNKNOWN for atom in atoms)
-    match = _RANGE.fullmatch(text)
-    if match is None:
-        return []
-    first, last, step = match.group(1), match.group(2), abs(int(match.group(3) or 1)) or 1
-    if first.lstrip("-").isdigit() and last.lstrip("-").isdigit():
-        low, high = int(first), int(last)
-        steps = range(low, high + 1, step) if low <= high else range(low, high - 1, -step)
-        width = max(map(len, (first, last))) if any(re.match(r"-?0\d", end) for end in (first, last)) else 0
-        return [list(f"{number:0{width}}") for number in steps[: MAX_FIELDS + 1]]
-    if first.isalpha() and last.isalpha():
-        low, high = sorted((ord(first), ord(last)))
-        return [[chr(code)] for code in range(low, high + 1, step)]
-    return []
 
 
 def _fields(atoms: list[_Atom], variables: Variables, cwd: str) -> list[str]:
