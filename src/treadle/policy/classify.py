@@ -11,7 +11,7 @@ from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, 
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path, usable_roots
-from treadle.policy.shell.grammar.expand import ExpansionBudgetError, Variables
+from treadle.policy.shell.grammar.expand import BudgetError, Variables
 from treadle.policy.shell.grammar.parse import parse
 from treadle.policy.shell.grammar.precheck import has_lookalikes, hidden_characters
 from treadle.policy.shell.grammar.syntax import ShellSyntaxError, TooLongError
@@ -19,7 +19,7 @@ from treadle.policy.shell.judging.git import OF_THE_REPOSITORY
 from treadle.policy.shell.judging.network import may_bring_text
 from treadle.policy.shell.judging.programs import MAX_NESTING, judge_command
 from treadle.policy.shell.judging.scene import EffortError, Scene, Trace
-from treadle.policy.shell.judging.walk import JudgedCommand, PartsBudgetError, Walk
+from treadle.policy.shell.judging.walk import JudgedCommand, Walk
 from treadle.policy.shell.judging.whole_line import judge_sequence, sweep
 from treadle.protocol.tools import Risk
 
@@ -162,7 +162,7 @@ def _walk(command: str, scene: Scene) -> tuple[list[JudgedCommand], list[Finding
     try:
         walk.script(script, (structs.replace(scene, judge_tree=walk.script),))
         together = judge_sequence(walk.parts, scene)
-    except (PartsBudgetError, ExpansionBudgetError, EffortError) as error:
+    except (BudgetError, EffortError) as error:
         if scene.depth and isinstance(error, EffortError):
             raise
         return walk.parts, [_TOO_LONG, *sweep(_ends(command), scene)]

@@ -13,7 +13,7 @@ import msgspec
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.operations import PathOp
 from treadle.policy.rules import Places, Rule, Ruleset, Scope, Subject, matches
-from treadle.policy.shell.grammar.expand import ExpansionBudgetError, Variables, expand_words
+from treadle.policy.shell.grammar.expand import BudgetError, Variables, expand_words
 from treadle.policy.shell.grammar.parse import parse
 from treadle.policy.shell.grammar.syntax import Pipeline, ShellSyntaxError, Simple
 from treadle.policy.urls import check_url
@@ -170,5 +170,5 @@ def _words(line: str) -> tuple[str, ...]:
                 return expand_words(words, Variables(_EXAMPLE_PLACES.home), UNKNOWN) or (UNKNOWN,)
             case _:
                 return (UNKNOWN,)
-    except (ShellSyntaxError, ExpansionBudgetError):
+    except (ShellSyntaxError, BudgetError):
         return (UNKNOWN,)

@@ -36,8 +36,8 @@ _ODD_SET = re.compile(_OPEN + r"[^/]*\]")
 _WITH_DEFAULT = frozenset({":-", "-", ":=", "="})
 
 
-class ExpansionBudgetError(Exception):
-    """A word stands for more words than can be looked at."""
+class BudgetError(Exception):
+    """A line holds more commands, or a word stands for more words, than can be looked at."""
 
 
 class Variables(Struct, frozen=True):
@@ -60,12 +60,12 @@ class Variables(Struct, frozen=True):
 
 
 def expand_words(words: Sequence[Word], variables: Variables, cwd: str) -> tuple[str, ...]:
-    """Expand the words of a command into its fields. Raises `ExpansionBudgetError`."""
+    """Expand the words of a command into its fields. Raises `BudgetError`."""
     return tuple(text for word in words for text in expand_word(word, variables, cwd))
 
 
 def expand_word(word: Word, variables: Variables, cwd: str) -> list[str]:
-    """Expand one word: braces, tilde, variables, splitting; globs stay as marks. Raises `ExpansionBudgetError`."""
+    """Expand one word: braces, tilde, variables, splitting; globs stay as marks. Raises `BudgetError`."""
     plain = _plain(word)
     if plain:
         return [plain]
@@ -73,7 +73,7 @@ def expand_word(word: Word, variables: Variables, cwd: str) -> list[str]:
     for atoms in _braces(_atoms(word.segments)):
         fields.extend(_fields(atoms, variables, cwd))
         if len(fields) > MAX_FIELDS:
-            raise ExpansionBudgetError
+            raise BudgetError
     return fields
 
 
@@ -104,7 +104,7 @@ def _atoms(segments: Sequence[Segment]) -> list[_Atom]:
     for segment in segments:
         if isinstance(segment, Literal) and not segment.quoted:
             if len(segment.text) > MAX_BARE:
-                raise ExpansionBudgetError
+                raise BudgetError
             atoms.extend(segment.text)
         else:
             atoms.append(segment)
@@ -114,7 +114,7 @@ def _atoms(segments: Sequence[Segment]) -> list[_Atom]:
 def _braces(atoms: list[_Atom]) -> Iterator[list[_Atom]]:
     """Expand the first brace group, then the rest."""
     if atoms.count("{") > MAX_BRACES:
-        raise ExpansionBudgetError
+        raise BudgetError
     for start, atom in enumerate(atoms):
         if atom != "{" or (start and isinstance(atoms[start - 1], str) and atoms[start - 1] == "$"):
             continue
@@ -128,7 +128,7 @@ def _braces(atoms: list[_Atom]) -> Iterator[list[_Atom]]:
 
 
 def in_braces(text: str) -> list[str]:
-    """Write out the alternatives that stand in braces. Raises `ExpansionBudgetError`."""
+    """Write out the alternatives that stand in braces. Raises `BudgetError`."""
     return ["".join(atom for atom in atoms if isinstance(atom, str)) for atoms in _braces(list(text))]
 
 
@@ -156,7 +156,7 @@ def _fields(atoms: list[_Atom], variables: Variables, cwd: str) -> list[str]:
     has_quotes = any(isinstance(atom, Literal) for atom in atoms)
     text = "".join(_globbed(atom, variables) for atom in _tilde(atoms, variables, cwd, tilde=True))
     if len(text) > MAX_VALUE and any(mark in text for mark in (STAR, ANY, _OPEN)):
-        raise ExpansionBudgetError
+        raise BudgetError
     if _OPEN in text:
         text = _ODD_SET.sub(STAR, _SET.sub(ANY, text)).replace(_OPEN, "[")
     text = text.replace(_SHUT, "]")

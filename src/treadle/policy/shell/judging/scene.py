@@ -70,11 +70,8 @@ class Trace(Struct, frozen=True):
 
     def add(self, other: "Trace") -> None:
         """Take over what was met in a script that the command runs."""
-        self.commands.extend(other.commands)
-        self.paths.extend(other.paths)
-        self.hosts.extend(other.hosts)
-        self.outside.extend(other.outside)
-        self.places.extend(other.places)
+        for name in self.__struct_fields__:
+            getattr(self, name).extend(getattr(other, name))
 
 
 class EffortError(Exception):

@@ -65,22 +65,13 @@ def judge_assignment(name: str, value: str, *, alone: bool = False) -> list[Find
         if is_static(value) and _PLAIN_VALUE.fullmatch(value):
             return [Finding(Risk.READ, "variable", f"{name} is harmless")]
         return [unclear("variable", f"{name} is set to something unknown or to a path")]
-    if name.endswith("PAGER") and value in ("", "cat"):
-        return [unclear("variable", f"{name} lets nothing page; leave it out, since no pager is started here")]
-    if name in _SEARCH_PATHS and _OWN_FOLDERS.fullmatch(value):
-        return [unclear("variable", f"{name} lets the code of {value} be loaded")]
+    if (name.endswith("PAGER") and value in ("", "cat")) or (name in _SEARCH_PATHS and _OWN_FOLDERS.fullmatch(value)):
+        return [unclear("variable", f"{name}={value} says which program pages, or what code is loaded")]
+    pager = "; leave it out, since no pager is started here" if name.endswith("PAGER") else ""
     if VARIABLES_DANGEROUS.fullmatch(name):
-        pager = "; leave it out, since no pager is started here" if name.endswith("PAGER") else ""
         return [dangerous("variable", f"{name} changes what later programs run or read{pager}")]
-    if name in _READ_BY_PROGRAMS:
-        return [Finding(Risk.EXECUTE, "variable", f"sets the variable {name}, which programs or shells read")]
-    return [
-        Finding(
-            Risk.EXECUTE,
-            "variable",
-            f"sets the variable {name}, which programs may read; a lower-case name would be the line's own",
-        )
-    ]
+    hint = "" if name.islower() else "; a lower-case name would be the line's own"
+    return [unclear("variable", f"sets the variable {name}, which programs may read{hint}")]
 
 
 _PLAIN_OPERATORS = frozenset({"", ":-", "-", "#", "##", "%", "%%", "/", "//", "/#", "/%", "^", "^^", ",", ",,", ":"})
@@ -113,21 +104,17 @@ def judge_segments(segments: Iterable[Segment], scene: Scene, *, gentle: bool = 
 def _parameter(parameter: Parameter, scene: Scene, *, gentle: bool) -> list[Finding]:
     findings = judge_segments(parameter.operand, scene, gentle=gentle)
     name = parameter.name
-    if name in _ARRAYS_OF_NUMBERS and _NUMBERED.fullmatch(parameter.operator):
-        pass
-    elif parameter.operator.startswith("!") or parameter.operator == "@" or "[" in parameter.operator:
-        findings.append(unclear("evaluated-text", f"${{{name}…}} evaluates a value"))
-    elif parameter.operator not in _PLAIN_OPERATORS:
-        findings.append(unclear("expansion", f"${{{name}{parameter.operator}…}} does more than show a value"))
-        if parameter.operator in (":=", "="):
-            findings.extend(judge_assignment(name, UNKNOWN))
-    elif parameter.operator == ":" and not _OFFSETS.fullmatch(expand_text(parameter.operand, scene.variables)):
-        findings.append(unclear("evaluated-text", f"${{{name}:…}} evaluates a value that is not a known number"))
+    shows = parameter.operator in _PLAIN_OPERATORS
+    if parameter.operator == ":":
+        shows = _OFFSETS.fullmatch(expand_text(parameter.operand, scene.variables)) is not None
+    if not shows and not (name in _ARRAYS_OF_NUMBERS and _NUMBERED.fullmatch(parameter.operator)):
+        text = f"${{{name}{parameter.operator}…}} may evaluate a value, and does more than show it"
+        findings.append(unclear("evaluated-text", text))
+    if parameter.operator in (":=", "="):
+        findings.extend(judge_assignment(name, UNKNOWN))
     if VARIABLES_SECRET.fullmatch(name):
-        text = f"uses the variable {name}, which looks like a secret"
-        findings.append(
-            Finding(Risk.EXECUTE, "secret-variable", text) if gentle else dangerous("secret-variable", text)
-        )
+        risk = Risk.EXECUTE if gentle else Risk.CRITICAL
+        findings.append(Finding(risk, "secret-variable", f"uses the variable {name}, which looks like a secret"))
     elif name not in VARIABLES_SAFE_TO_SHOW and name not in scene.variables.values:
         findings.append(unclear("unknown-variable", f"the value of {name} is unknown"))
     return findings

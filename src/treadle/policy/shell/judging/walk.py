@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static
 from treadle.policy.operations import PathOp
-from treadle.policy.shell.grammar.expand import expand_text, expand_word, expand_words
+from treadle.policy.shell.grammar.expand import BudgetError, expand_text, expand_word, expand_words
 from treadle.policy.shell.grammar.syntax import (
     Block,
     Calculation,
@@ -79,10 +79,6 @@ def _once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(dict.fromkeys(findings))
 
 
-class PartsBudgetError(Exception):
-    """The line holds more commands than the budget allows."""
-
-
 class Walk:
     """One pass over one line. `parts` grows as commands are met, in the order of the text."""
 
@@ -120,7 +116,7 @@ class Walk:
     def _add(self, part: JudgedCommand) -> None:
         self.parts.append(part)
         if len(self.parts) > MAX_PARTS:
-            raise PartsBudgetError
+            raise BudgetError
 
     def _pipeline(self, pipeline: Pipeline, worlds: Worlds) -> tuple[Worlds, Worlds]:
         """Judge a pipeline; gives the worlds in which it worked, and failed."""
