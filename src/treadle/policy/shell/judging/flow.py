@@ -53,6 +53,8 @@ def with_values(worlds: Worlds, name: str, value: str) -> Worlds:
 
 def behind(command: Simple, words: tuple[str, ...], scene: Scene) -> tuple[Worlds, Worlds]:
     """Give the worlds behind a simple command, `words` being what its words expand to: where it worked, and failed."""
+    while words and (words[0] in ("command", "builtin") or words[0].startswith("-")):
+        words = words[1:]
     name = words[0] if words else ""
     variables = scene.variables
     if not command.words or name in _DECLARES:

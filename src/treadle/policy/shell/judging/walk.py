@@ -161,7 +161,7 @@ class Walk:
                 known.trace.add(part.trace)
                 around, own = (*known.around, *part.around), (*known.own, *part.own)
                 parts[part.argv] = replace(known, around=_once(around), own=_once(own))
-            if part.argv and part.argv[0] in _JUMPS:
+            if not _JUMPS.isdisjoint(part.argv):
                 self._jumped = together(self._jumped, (world,))
             called = bool(part.argv) and part.argv[0] in self._functions
             after.append(behind(command, part.argv, forgotten(world) if called else world))
@@ -246,21 +246,25 @@ class Walk:
             self._scripts(block, with_values(worlds, "@", UNKNOWN))
             self._defining.pop()
         elif block.kind in ("for", "select"):
-            values = dict.fromkeys(value for world in worlds for value in _values(block, world))
-            for value in values:
-                worlds = self._rounds(block, value, worlds)
+            worlds = together(*(self._listed(block, world) for world in worlds))
         elif block.kind in _LOOPS:
             worlds = self._rounds(block, UNKNOWN, worlds)
         else:
             worlds = self._scripts(block, worlds)
         return worlds
 
+    def _listed(self, block: Block, world: Scene) -> Worlds:
+        worlds: Worlds = (world,)
+        for value in _values(block, world):
+            worlds = self._rounds(block, value, worlds)
+        return worlds
+
     def _rounds(self, block: Block, value: str, worlds: Worlds) -> Worlds:
         """Judge a loop for one value of its variable; one that is not known stands for any number of rounds."""
         begun = with_values(worlds, block.name, value)
         for _ in range(MAX_ROUNDS):
+            # A jump may lead out of several loops, so it counts behind all that follow.
             after = together(self._scripts(block, begun), self._jumped)
-            self._jumped = ()
             if is_static(value):
                 return after
             again = together(begun, with_values(after, block.name, value))
