@@ -62,6 +62,8 @@ _CONTROL_DIRECTORY = _names(CONTROL_DIRECTORIES)
 _CONTROL_FILE = _names(CONTROL_FILES)
 _SECRET_DIRECTORY = _names(SECRET_DIRECTORIES)
 _SECRET_FILE = _names(SECRET_FILES)
+_CONTROL_PATH = re.compile(f"(?:^|/)({'|'.join(map(re.escape, CONTROL_PATHS))})(?=/|$)")
+_SECRET_PATH = re.compile(f"(?:^|/)({'|'.join(map(re.escape, SECRET_PATHS))})(?=/|$)")
 _PUBLIC = re.compile(
     r".*[._-](?:example|sample|template|dist|defaults|schema|tmpl|tpl)"
     r"|.*\.pub"
@@ -151,7 +153,8 @@ def control_name(path: str) -> str | None:
         return parts[-1]
     if len(parts) > 1 and parts[-1] in HOOKS and parts[-2] in HOOK_DIRECTORIES:
         return parts[-1]
-    return _sequence(parts, _CONTROL_BY_BEGINNING)
+    found = _CONTROL_PATH.search("/".join(parts))
+    return found[1] if found else None
 
 
 @lru_cache(maxsize=8192)
@@ -169,7 +172,8 @@ def secret_name(path: str) -> str | None:
         return "/dev/" + parts[1]
     if _is_of_a_program(parts):
         return ".config"
-    return _sequence(parts, _SECRET_BY_BEGINNING)
+    found = _SECRET_PATH.search("/".join(parts))
+    return found[1] if found else None
 
 
 def _is_kept_among_secrets(parts: tuple[str, ...]) -> bool:
@@ -197,28 +201,6 @@ def _is_secret_file(name: str) -> bool:
         if copy.lastgroup == "swapped" and _is_secret_file(f".{name}"):
             return True
     return True
-
-
-def _sequence(parts: tuple[str, ...], sequences: Mapping[str, tuple[str, ...]]) -> str | None:
-    """Find a path that stands in another; `sequences` are paths by the name that they begin with."""
-    for at, part in enumerate(parts):
-        if part in sequences:
-            rest = f"{'/'.join(parts[at:])}/"
-            for wanted in sequences[part]:
-                if rest.startswith(f"{wanted}/"):
-                    return wanted
-    return None
-
-
-def _by_beginning(paths: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
-    for path in paths:
-        found.setdefault(path.partition("/")[0], []).append(path)
-    return {first: tuple(paths) for first, paths in found.items()}
-
-
-_CONTROL_BY_BEGINNING = _by_beginning(CONTROL_PATHS)
-_SECRET_BY_BEGINNING = _by_beginning(SECRET_PATHS)
 
 
 @lru_cache(maxsize=8192)
