@@ -44,22 +44,17 @@ _SHORT = re.compile(r"-[0-9abcdDeEFGhHiIklLmMnNopPqrsStuUvwWxXyzZ]+|-[nULSGABCM]
 _LONG = frozenset(
     split_words("""
     --stat --numstat --shortstat --summary --dirstat --name-only --name-status --color --no-color --word-diff --patch
-    --no-patch --raw --oneline --minimal --patience --histogram --ignore-all-space --ignore-space-change
-    --ignore-blank-lines --function-context --unified --no-renames --find-renames --find-copies --diff-filter --cached
-    --staged --merge-base --check --exit-code --quiet --no-ext-diff --no-textconv --text --relative --pickaxe-regex
-    --compact-summary --color-words --max-count --skip --since --after --until --before --author --committer --grep
-    --all-match --invert-grep --regexp-ignore-case --merges --no-merges --first-parent --all --branches --tags --remotes
-    --glob --exclude --format --pretty --date --graph --decorate --no-decorate --abbrev-commit --abbrev --follow
-    --reverse --topo-order --date-order --walk-reflogs --left-right --cherry-pick --cherry-mark
-    --relative-date --parents
-    --count --max-parents --not --no-walk --objects --simplify-by-decoration --short --branch --show-stash --porcelain
-    --long --untracked-files --ignored --verify --abbrev-ref --symbolic-full-name --show-toplevel
-    --show-prefix --git-dir
-    --is-inside-work-tree --git-path --deleted --modified --others --stage --unmerged --directory --exclude-standard
-    --error-unmatch --full-name --points-at --contains --no-contains --merged --no-merged --sort --heads --is-ancestor
-    --always --exact-match --match --dirty --show-email --line-porcelain --ignore-case --word-regexp --extended-regexp
-    --fixed-strings --line-number --files-with-matches --break --heading --show-function --root --no-commit-id
-    --show-current --list --verbose --null --and --or --no-pager --fork-point --octopus
+    --no-patch --raw --oneline --ignore-all-space --ignore-space-change --unified --no-renames --find-renames
+    --find-copies --diff-filter --cached --staged --merge-base --check --exit-code --quiet --no-ext-diff --no-textconv
+    --relative --compact-summary --max-count --since --after --until --before --author --committer --grep --merges
+    --no-merges --first-parent --all --branches --tags --remotes --format --pretty --date --graph --decorate
+    --no-decorate --abbrev-commit --abbrev --follow --reverse --topo-order --left-right --cherry-pick --count
+    --max-parents --objects --simplify-by-decoration --short --branch --show-stash --porcelain --untracked-files
+    --ignored --verify --abbrev-ref --symbolic-full-name --show-toplevel --show-prefix --git-dir --is-inside-work-tree
+    --git-path --deleted --modified --others --stage --exclude-standard --error-unmatch --points-at --contains --merged
+    --no-merged --sort --heads --is-ancestor --always --dirty --show-email --line-porcelain --ignore-case --word-regexp
+    --extended-regexp --fixed-strings --line-number --files-with-matches --break --heading --no-commit-id --show-current
+    --list --verbose --no-pager
 """)
 )
 """Options with which these subcommands only show; they take their values glued or as another operand."""
