@@ -7,7 +7,7 @@ from dataclasses import replace
 from msgspec import Struct, structs
 
 from treadle.policy.context import PolicyContext, RememberedFiles
-from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, unfollowed
+from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, is_plain, unfollowed
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path, usable_roots
@@ -83,7 +83,7 @@ def _classified(command: str, cwd: str, context: PolicyContext) -> CommandJudgem
         parts, more = _walk(command, scene)
         findings += more
     return CommandJudgement(
-        command_class=_class(parts, findings),
+        command_class=class_of([*findings, *(found for part in parts for found in part.findings)]),
         parts=tuple(parts),
         findings=tuple(findings),
         trace=scene.trace,
@@ -97,7 +97,7 @@ _BESIDE_GIT = frozenset({"echo", "printf", "test", "[", "true", "cd"})
 def is_plain_git(parts: Sequence[JudgedCommand]) -> bool:
     """Whether a line is git's own work: beside git stand only plain readers, and what says or tests something."""
     names = [part.argv[0] if part.argv else "" for part in parts]
-    reads = [all(found.risk in (Risk.NONE, Risk.READ) for found in part.findings) for part in parts]
+    reads = [is_plain(part.findings) for part in parts]
     beside = all(name in ("git", *_BESIDE_GIT) or read for name, read in zip(names, reads, strict=True))
     return beside and any(name == "git" and not read for name, read in zip(names, reads, strict=True))
 
@@ -121,10 +121,6 @@ def _brings_text(command: str, parts: Sequence[JudgedCommand], findings: Sequenc
     if any(part.trace.outside for part in parts) or scene.trace.outside:
         return True
     return any(found.always_asks for found in findings) and may_bring_text(_ends(command))
-
-
-def _class(parts: Sequence[JudgedCommand], findings: Sequence[Finding]) -> CommandClass:
-    return class_of([*findings, *(found for part in parts for found in part.findings)])
 
 
 def _precheck(command: str, cwd: str, context: PolicyContext) -> list[Finding]:

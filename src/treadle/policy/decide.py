@@ -9,7 +9,7 @@ import msgspec
 
 from treadle.policy.classify import CommandJudgement, classify_command, is_plain_git
 from treadle.policy.context import FileFacts, FileKind, FileView, PolicyContext
-from treadle.policy.findings import Finding, dangerous, worst
+from treadle.policy.findings import Finding, dangerous, is_plain, worst
 from treadle.policy.grants import granting, rights_beyond
 from treadle.policy.modes import verdict_for
 from treadle.policy.operations import PathOp
@@ -59,10 +59,11 @@ def decide(
     # Where a part is not allowed, what speaks for the others explains nothing. The part that decides comes first.
     telling = [part for part in parts if verdict is Verdict.ALLOW or part.verdict is not Verdict.ALLOW]
     telling.sort(key=lambda part: (_STRICTNESS.index(part.verdict), _RISKS.index(part.risk)), reverse=True)
+    asked_for = rights if verdict is Verdict.REQUIRE_USER_CONFIRMATION else ()
     return Decision(
         verdict=verdict,
         risk=max((part.risk for part in parts), key=_RISKS.index),
-        reasons=(*dict.fromkeys(reason for part in telling for reason in part.reasons), *_given(rights, verdict)),
+        reasons=(*dict.fromkeys(reason for part in telling for reason in part.reasons), *granting(asked_for)),
         parts=tuple(parts),
         digest=_digest((spec.name, arguments, tuple(accesses)), accesses, confinement, context),
         confinement=confinement,
@@ -123,10 +124,6 @@ def _confinement(
         return Confinement.LOOK
     plain = all(one.command is not None and is_plain_git(one.command.parts) for one in commands)
     return Confinement.GIT if plain else Confinement.WORK
-
-
-def _given(rights: tuple[SandboxDenial, ...], verdict: Verdict) -> tuple[Reason, ...]:
-    return granting(rights) if verdict is Verdict.REQUIRE_USER_CONFIRMATION else ()
 
 
 def _judge(access: Access, spec: ToolSpec, context: PolicyContext) -> _Judged:
@@ -308,7 +305,7 @@ def _may_lift(rule: Rule, risk: Risk, subject: Subject, context: PolicyContext) 
 def _telling(findings: Iterable[Finding]) -> list[Finding]:
     """Keep what explains the answer, what decides first: the findings that are more than reading, or else one."""
     listed = sorted(findings, key=_weight, reverse=True)
-    return [found for found in listed if found.always_asks or found.risk not in (Risk.NONE, Risk.READ)] or listed[:1]
+    return [found for found in listed if found.always_asks or not is_plain([found])] or listed[:1]
 
 
 def _weight(finding: Finding) -> tuple[bool, bool, int]:

@@ -51,6 +51,11 @@ def worst(findings: Iterable[Finding]) -> Risk:
     return max((finding.risk for finding in findings), key=_ORDER.index, default=Risk.NONE)
 
 
+def is_plain(findings: Iterable[Finding]) -> bool:
+    """Whether nothing was found but reading."""
+    return all(finding.risk in (Risk.NONE, Risk.READ) for finding in findings)
+
+
 def class_of(findings: Iterable[Finding]) -> CommandClass:
     """Map findings to the class of a shell line."""
     listed = tuple(findings)

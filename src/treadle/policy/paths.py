@@ -67,7 +67,7 @@ def _check(path: str, op: PathOp, cwd: str, context: PolicyContext, *, roots: tu
     for spelling in dict.fromkeys((resolved, lexical)):
         if listed := context.listed(spelling):
             return _answer(Where.PROTECTED, resolved, LISTED, listed)
-    if _leads_away(lexical) or not is_inside:
+    if _is_below(lexical, _SYSTEM_TREES) or not is_inside:
         return _answer(Where.OUTSIDE, resolved, "outside", f"{resolved} is outside the workspace")
     foreign = _folded(joined)
     if foreign != joined and not _is_below(context.files.resolve(_normal(foreign)), roots):
@@ -160,10 +160,6 @@ def _protected_name(tested: str, spelling: str, op: PathOp, context: PolicyConte
     if op is PathOp.WRITE:
         return control_name(tested) or secret_name(tested) or (spelling if spelling in ("/", context.home) else None)
     return secret_name(tested)
-
-
-def _leads_away(lexical: str) -> bool:
-    return _is_below(lexical, _SYSTEM_TREES)
 
 
 def _check_file(resolved: str, op: PathOp, context: PolicyContext) -> PathCheck:

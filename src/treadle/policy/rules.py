@@ -110,7 +110,7 @@ def matches(rule: Rule, subject: Subject, places: Places) -> bool:
     One that allows must cover the command itself and everything the part touches; one that denies or asks needs to hit
     only one thing.
     """
-    if rule.tool and not _tool_matches(rule, subject):
+    if rule.tool and not (fits_glob(rule.tool, subject.tool) and rule.tool_digest in ("", subject.tool_digest)):
         return False
     covers_all = rule.verdict is Verdict.ALLOW
     if rule.argv and not (_allows_command(rule, subject) if covers_all else _argv_matches(rule, subject.commands)):
@@ -123,11 +123,6 @@ def matches(rule: Rule, subject: Subject, places: Places) -> bool:
         hosts = [matches_host(host, (rule.host,)) for host in subject.hosts]
         return bool(hosts) and (all(hosts) if covers_all else any(hosts))
     return bool(rule.tool or rule.argv or rule.path)
-
-
-def _tool_matches(rule: Rule, subject: Subject) -> bool:
-    named = fits_glob(rule.tool, subject.tool)
-    return named and rule.tool_digest in ("", subject.tool_digest)
 
 
 def _argv_matches(rule: Rule, commands: Iterable[tuple[str, ...]]) -> bool:

@@ -104,7 +104,8 @@ def _fetch(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         elif option.value is not None and not is_static(option.value):
             findings.append(dangerous("unknown-url", f"{name} {option.name} sends something unknown to the network"))
     findings.extend(found for address in addresses for found in _judge_url(address, scene))
-    is_local = bool(addresses) and all(map(_is_loopback, addresses))
+    kinds = {check_url(_with_scheme(address)).kind if is_static(address) else None for address in addresses}
+    is_local = kinds == {HostKind.LOOPBACK}
     methods = {value.upper() for value in arguments.values("-X", "--request", "--method")}
     harm = next(filter(None, (_harm(name, word) for word in words)), None)
     changes = "DELETE" in methods or (not is_local and methods & _SENDING_METHODS)
@@ -150,10 +151,6 @@ def _secrets(words: Sequence[str], scene: Scene) -> Iterator[Finding]:
 
 def _with_scheme(url: str) -> str:
     return url if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", url) else f"http://{url}"
-
-
-def _is_loopback(url: str) -> bool:
-    return is_static(url) and check_url(_with_scheme(url)).kind is HostKind.LOOPBACK
 
 
 def _judge_url(url: str, scene: Scene) -> list[Finding]:

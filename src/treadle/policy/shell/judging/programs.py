@@ -4,7 +4,7 @@ import posixpath
 import re
 from collections.abc import Callable, Sequence
 
-from treadle.policy.findings import Finding, dangerous, unclear, unfollowed
+from treadle.policy.findings import Finding, dangerous, is_plain, unclear, unfollowed
 from treadle.policy.marks import is_static
 from treadle.policy.shell.judging.builtins import BUILTINS
 from treadle.policy.shell.judging.files import is_writer, judge_files
@@ -23,7 +23,7 @@ from treadle.policy.shell.judging.lists import judge_whole
 from treadle.policy.shell.judging.network import NETWORK, brings_text
 from treadle.policy.shell.judging.publishing import judge_publishing
 from treadle.policy.shell.judging.reach import judge_inner_text, judge_reach
-from treadle.policy.shell.judging.reading import is_plain, judge_reader, named_in
+from treadle.policy.shell.judging.reading import judge_reader, named_in
 from treadle.policy.shell.judging.scene import EffortError, Scene
 from treadle.policy.shell.judging.wrappers import is_wrapper, suffixes, unwrap
 from treadle.policy.shell.tables.danger_forms import dangerous_form

@@ -77,14 +77,10 @@ def judge_inner_text(text: str, scene: Scene) -> list[Finding]:
 
 def judge_named_places(text: str, scene: Scene) -> list[Finding]:
     """Find a place to be left alone that program text names; a lone slash or a folder of the system says nothing."""
-    for token in _tokens(text):
-        if not _TREES.fullmatch(token) and (what := _place(token, scene)) is not None:
+    for token in filter(is_static, dict.fromkeys(_TOKENS.split(text))):
+        if token[:1] in ("/", "~") and not _TREES.fullmatch(token) and (what := _place(token, scene)) is not None:
             return [dangerous("reach", f"the program text names {token}, {what}")]
     return []
-
-
-def _tokens(text: str) -> Iterator[str]:
-    yield from (token for token in dict.fromkeys(_TOKENS.split(text)) if token[:1] in ("/", "~") and is_static(token))
 
 
 def _place(word: str, scene: Scene) -> str | None:

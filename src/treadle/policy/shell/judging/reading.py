@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.findings import Finding, dangerous, is_plain, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_glob, is_static, shown
 from treadle.policy.names import picks_secret
 from treadle.policy.operations import PathOp
@@ -116,8 +116,3 @@ def _judge_operand(name: str, kind: str, operand: str, scene: Scene) -> list[Fin
         case _:
             text = f"{name}: {shown(operand)!r} is one operand more than is known to be harmless"
             return [unclear("unknown-operand", text)]
-
-
-def is_plain(findings: Sequence[Finding]) -> bool:
-    """Whether nothing was found but reading."""
-    return all(finding.risk in (Risk.NONE, Risk.READ) for finding in findings)

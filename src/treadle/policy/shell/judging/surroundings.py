@@ -48,18 +48,13 @@ _OWN_FOLDERS = re.compile(r"(\./)?\w[\w-]*(/\w[\w-]*)*/?(:(\./)?\w[\w-]*(/\w[\w-
 """Named folders below the directory that the line runs in: the code of the project."""
 
 
-def _is_own(name: str) -> bool:
-    if name in _READ_BY_PROGRAMS or VARIABLES_DANGEROUS.fullmatch(name):
-        return False
-    return _OWN_NAME.fullmatch(name) is not None
-
-
 def judge_assignment(name: str, value: str, *, alone: bool = False) -> list[Finding]:
     """Judge one variable that is set, for one command or (`alone`) for the rest of the line.
 
     A name in small letters is by custom the line's own: no program reads it, but for those that are listed.
     """
-    if alone and _is_own(name):
+    is_read = name in _READ_BY_PROGRAMS or VARIABLES_DANGEROUS.fullmatch(name) is not None
+    if alone and not is_read and _OWN_NAME.fullmatch(name):
         return [Finding(Risk.READ, "variable", f"{name} is a variable of this line")]
     if VARIABLES_HARMLESS.fullmatch(name):
         if is_static(value) and _PLAIN_VALUE.fullmatch(value):

@@ -173,18 +173,6 @@ DESTRUCTIVE_VERBS = re.compile(
     r"force-\w+|revert|down|downgrade|undo|sqlflush|abandon|strip|undefine|unregister\w*)([:_-].*)?",
     re.IGNORECASE,
 )
-VERB_PROGRAMS = frozenset(
-    split_words("""
-    aws gcloud az doctl heroku flyctl fly railway vercel netlify firebase wrangler kubectl oc helm terraform tofu pulumi
-    cdk serverless sls rails rake bin/rails artisan php manage.py prisma sequelize typeorm knex alembic flyway liquibase
-    supabase planetscale pscale turso ibmcloud oci linode-cli hcloud scw nomad consul vault etcdctl rabbitmqctl
-    kafka-topics mongosh gh glab dvc wandb eksctl kops minikube kind k3d vagrant virsh VBoxManage multipass lxc incus
-    sam btrfs argocd flux istioctl crictl ctr rclone rabbitmqadmin nats dbmate sqlx diesel goose migrate hasura flask
-    django-admin ollama knife ipset elasticdump rbd ceph mc bq
-""")
-)
-
-
 _SERVICES = frozenset(
     split_words("""
     aws gcloud az doctl ibmcloud oci linode-cli hcloud scw eksctl aliyun tccli heroku netlify railway vercel firebase
@@ -194,6 +182,15 @@ _SERVICES = frozenset(
 """)
 )
 """Programs that administer services, clouds and clusters: what does not show something may not be undone."""
+
+VERB_PROGRAMS = _SERVICES | frozenset(
+    split_words("""
+    rails rake bin/rails artisan php manage.py prisma sequelize typeorm knex alembic flyway liquibase supabase
+    planetscale pscale turso nomad consul vault etcdctl kafka-topics mongosh gh glab dvc wandb kops minikube kind k3d
+    vagrant virsh VBoxManage multipass lxc incus btrfs crictl ctr rabbitmqadmin nats dbmate sqlx diesel goose migrate
+    hasura flask django-admin ollama knife ipset elasticdump rbd ceph bq
+""")
+)
 
 _SHOWS = re.compile(
     r"(get|list|describe|show|head)(-.*)?|ls\w*|view|stat|status|logs?|info|version|help|plan|validate|fmt|diff|top|explain"
