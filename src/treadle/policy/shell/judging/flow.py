@@ -1,4 +1,4 @@
-"""What may be the case behind a command: each world is a directory and the variables, and is judged for itself."""
+"""What may be the case behind a command: each scene is a directory and the variables, and is judged for itself."""
 
 import posixpath
 from collections.abc import Iterable
@@ -8,28 +8,28 @@ from msgspec.structs import replace
 from treadle.policy.marks import UNKNOWN, is_static
 from treadle.policy.shell.grammar.expand import Variables, expand_text
 from treadle.policy.shell.grammar.syntax import Simple
-from treadle.policy.shell.judging.scene import Scene, Worlds
+from treadle.policy.shell.judging.scene import Scene, Scenes
 
-MAX_WORLDS = 16
+MAX_SCENES = 16
 
 _CHANGES_DIRECTORY = frozenset({"cd", "pushd", "popd", "chdir"})
 _DECLARES = frozenset({"export", "declare", "typeset", "readonly", "local"})
 _SETS = frozenset({"read", "unset", "mapfile", "readarray", "getopts", "let", "wait"})
 
 
-def together(*groups: Iterable[Scene]) -> Worlds:
-    """Give each world once; too many to follow become one, of which nothing is known that differs."""
-    worlds = {_key(world): world for group in groups for world in group}
-    return tuple(worlds.values()) if len(worlds) <= MAX_WORLDS else (widened(tuple(worlds.values())),)
+def together(*groups: Iterable[Scene]) -> Scenes:
+    """Give each scene once; too many to follow become one, of which nothing is known that differs."""
+    scenes = {_key(scene): scene for group in groups for scene in group}
+    return tuple(scenes.values()) if len(scenes) <= MAX_SCENES else (widened(tuple(scenes.values())),)
 
 
-def _key(world: Scene) -> tuple[str, frozenset[tuple[str, str]]]:
-    return world.cwd, frozenset(world.variables.values.items())
+def _key(scene: Scene) -> tuple[str, frozenset[tuple[str, str]]]:
+    return scene.cwd, frozenset(scene.variables.values.items())
 
 
-def widened(worlds: Worlds) -> Scene:
-    """Give a world that may be any of these, of which nothing is known that differs."""
-    first, *others = worlds
+def widened(scenes: Scenes) -> Scene:
+    """Give a scene that may be any of these, of which nothing is known that differs."""
+    first, *others = scenes
     values = dict(first.variables.values)
     for other in others:
         known = other.variables.values
@@ -38,21 +38,21 @@ def widened(worlds: Worlds) -> Scene:
     return replace(first, cwd=cwd, variables=Variables(first.variables.home, values))
 
 
-def forgotten(world: Scene) -> Scene:
-    """Give a world of which nothing is known but which variables are the line's own."""
-    values = dict.fromkeys(world.variables.values, UNKNOWN)
-    return replace(world, cwd=UNKNOWN, variables=Variables(world.variables.home, values))
+def forgotten(scene: Scene) -> Scene:
+    """Give a scene of which nothing is known but which variables are the line's own."""
+    values = dict.fromkeys(scene.variables.values, UNKNOWN)
+    return replace(scene, cwd=UNKNOWN, variables=Variables(scene.variables.home, values))
 
 
-def with_values(worlds: Worlds, name: str, value: str) -> Worlds:
-    """Set a variable in each world, unless it has no name."""
+def with_values(scenes: Scenes, name: str, value: str) -> Scenes:
+    """Set a variable in each scene, unless it has no name."""
     if not name:
-        return worlds
-    return tuple(replace(world, variables=world.variables.with_value(name, value)) for world in worlds)
+        return scenes
+    return tuple(replace(scene, variables=scene.variables.with_value(name, value)) for scene in scenes)
 
 
-def behind(command: Simple, words: tuple[str, ...], scene: Scene) -> tuple[Worlds, Worlds]:
-    """Give the worlds behind a simple command, `words` being what its words expand to: where it worked, and failed."""
+def behind(command: Simple, words: tuple[str, ...], scene: Scene) -> tuple[Scenes, Scenes]:
+    """Give the scenes behind a simple command, `words` being what its words expand to: where it worked, and failed."""
     while words and (words[0] in ("command", "builtin") or words[0].startswith("-")):
         words = words[1:]
     name = words[0] if words else ""

@@ -102,7 +102,7 @@ class Scene(Struct, frozen=True, kw_only=True):
     cwd: str
     variables: Variables
     judge_script: "Callable[[str, Scene], list[Finding]]"
-    judge_tree: "Callable[[Script, Worlds], Worlds]"
+    judge_tree: "Callable[[Script, Scenes], Scenes]"
     judge_argv: "Callable[[tuple[str, ...], Scene], list[Finding]]"
     feed: Feed = Feed()
     depth: int = 0
@@ -176,7 +176,7 @@ class Scene(Struct, frozen=True, kw_only=True):
         return here and self.context.files.facts(place) is None and not self.context.listed(place)
 
 
-Worlds = tuple[Scene, ...]
+Scenes = tuple[Scene, ...]
 """All that may be the case where a command runs."""
 
 

@@ -28,7 +28,7 @@ from treadle.policy.shell.judging.builtins import FILE_TESTS, judge_evaluated, j
 from treadle.policy.shell.judging.flow import behind, forgotten, together, widened, with_values
 from treadle.policy.shell.judging.lists import feed_of, judge_lists, listed_in_loop, names_secret
 from treadle.policy.shell.judging.programs import judge_command
-from treadle.policy.shell.judging.scene import Feed, Scene, Trace, Worlds
+from treadle.policy.shell.judging.scene import Feed, Scene, Scenes, Trace
 from treadle.policy.shell.judging.surroundings import (
     judge_arithmetic,
     judge_assignment,
@@ -86,12 +86,12 @@ class Walk:
         self.parts: list[JudgedCommand] = []
         self._functions: set[str] = set()
         self._defining: list[str] = []
-        self._jumped: Worlds = ()
+        self._jumped: Scenes = ()
 
-    def script(self, script: Script, worlds: Worlds) -> Worlds:
-        """Judge a script in each world that it may run in; gives the worlds behind it."""
-        worked, failed, operator = worlds, worlds, ""
-        begun = worlds
+    def script(self, script: Script, scenes: Scenes) -> Scenes:
+        """Judge a script in each scene that it may run in; gives the scenes behind it."""
+        worked, failed, operator = scenes, scenes, ""
+        begun = scenes
         for pipeline in script.pipelines:
             if operator == "||":
                 also, failed = self._pipeline(pipeline, failed)
@@ -118,53 +118,53 @@ class Walk:
         if len(self.parts) > MAX_PARTS:
             raise BudgetError
 
-    def _pipeline(self, pipeline: Pipeline, worlds: Worlds) -> tuple[Worlds, Worlds]:
-        """Judge a pipeline; gives the worlds in which it worked, and failed."""
+    def _pipeline(self, pipeline: Pipeline, scenes: Scenes) -> tuple[Scenes, Scenes]:
+        """Judge a pipeline; gives the scenes in which it worked, and failed."""
         if len(pipeline.commands) == 1:
-            worked, failed = self._command(pipeline.commands[0], worlds)
+            worked, failed = self._command(pipeline.commands[0], scenes)
             return (failed, worked) if pipeline.negated else (worked, failed)
         # Each command runs in a shell of its own.
-        fed = worlds
+        fed = scenes
         for command in pipeline.commands:
             self._command(command, fed)
-            upstream = [() if command is pipeline.commands[0] else world.feed.upstream for world in fed]
+            upstream = [() if command is pipeline.commands[0] else scene.feed.upstream for scene in fed]
             fed = tuple(
-                replace(world, feed=Feed(upstream=(*before, *feed_of((command,), world).upstream)))
-                for world, before in zip(fed, upstream, strict=True)
+                replace(scene, feed=Feed(upstream=(*before, *feed_of((command,), scene).upstream)))
+                for scene, before in zip(fed, upstream, strict=True)
             )
-        return worlds, worlds
+        return scenes, scenes
 
-    def _command(self, command: Command, worlds: Worlds) -> tuple[Worlds, Worlds]:
+    def _command(self, command: Command, scenes: Scenes) -> tuple[Scenes, Scenes]:
         match command:
             case Simple():
-                return self._simple(command, worlds)
+                return self._simple(command, scenes)
             case Block():
-                after = self._block(command, worlds)
+                after = self._block(command, scenes)
                 return after, after
             case Conditional():
-                self._note("[[", [found for world in worlds for found in self._conditional(command, world)])
+                self._note("[[", [found for scene in scenes for found in self._conditional(command, scene)])
             case Calculation(expression=expression, redirects=redirects):
-                judged = [(judge_arithmetic(expression, world), judge_redirects(redirects, world)) for world in worlds]
+                judged = [(judge_arithmetic(expression, scene), judge_redirects(redirects, scene)) for scene in scenes]
                 self._note(f"(({expression.text}))", [one for found, (more, _) in judged for one in (*found, *more)])
             case _:
                 assert_never(command)
-        return worlds, worlds
+        return scenes, scenes
 
-    def _simple(self, command: Simple, worlds: Worlds) -> tuple[Worlds, Worlds]:
-        """Judge a command in each world: one part for each way in which its words may turn out."""
+    def _simple(self, command: Simple, scenes: Scenes) -> tuple[Scenes, Scenes]:
+        """Judge a command in each scene: one part for each way in which its words may turn out."""
         parts: dict[tuple[str, ...], JudgedCommand] = {}
-        after: list[tuple[Worlds, Worlds]] = []
-        for world in worlds:
-            part = self._judged(command, world)
+        after: list[tuple[Scenes, Scenes]] = []
+        for scene in scenes:
+            part = self._judged(command, scene)
             known = parts.setdefault(part.argv, part)
             if known is not part:
                 known.trace.add(part.trace)
                 around, own = (*known.around, *part.around), (*known.own, *part.own)
                 parts[part.argv] = replace(known, around=_once(around), own=_once(own))
             if not _JUMPS.isdisjoint(part.argv):
-                self._jumped = together(self._jumped, (world,))
+                self._jumped = together(self._jumped, (scene,))
             called = bool(part.argv) and part.argv[0] in self._functions
-            after.append(behind(command, part.argv, forgotten(world) if called else world))
+            after.append(behind(command, part.argv, forgotten(scene) if called else scene))
         for part in parts.values():
             self._add(part)
         return together(*(worked for worked, _ in after)), together(*(failed for _, failed in after))
@@ -216,52 +216,52 @@ class Walk:
             findings.extend(judge_segments(assignment.subscript, scene))
         return findings
 
-    def _block(self, block: Block, worlds: Worlds) -> Worlds:
+    def _block(self, block: Block, scenes: Scenes) -> Scenes:
         findings: list[Finding] = []
         if block.kind not in _PLAIN_BLOCKS:
             findings.append(unclear("syntax", f"how often a {block.kind} block runs is not known"))
         if block.kind in ("for", "select") and VARIABLES_DANGEROUS.fullmatch(block.name):
             findings.extend(judge_assignment(block.name, UNKNOWN))
         inner: list[Scene] = []
-        for world in worlds:
+        for scene in scenes:
             for word in block.words:
-                findings.extend(judge_segments(word.segments, world))
-                findings.extend(judge_subscripts(expand_word(word, world.variables, world.cwd), world))
-            redirected, feed = judge_redirects(block.redirects, world)
+                findings.extend(judge_segments(word.segments, scene))
+                findings.extend(judge_subscripts(expand_word(word, scene.variables, scene.cwd), scene))
+            redirected, feed = judge_redirects(block.redirects, scene)
             findings.extend(redirected)
-            feed = feed or world.feed
-            inner.append(replace(world, feed=feed, each=(*world.each, *listed_in_loop(block, feed, world))))
+            feed = feed or scene.feed
+            inner.append(replace(scene, feed=feed, each=(*scene.each, *listed_in_loop(block, feed, scene))))
         if findings:
             self._note(block.kind, findings)
         after = self._inside(block, tuple(inner))
         if block.kind in _IN_A_SHELL_OF_ITS_OWN:
-            return worlds
-        return together(replace(world, feed=worlds[0].feed, each=worlds[0].each) for world in after)
+            return scenes
+        return together(replace(scene, feed=scenes[0].feed, each=scenes[0].each) for scene in after)
 
-    def _inside(self, block: Block, worlds: Worlds) -> Worlds:
+    def _inside(self, block: Block, scenes: Scenes) -> Scenes:
         """Judge the scripts of a block as often as they may run."""
         if block.kind == "function":
             self._defining.append(block.name)
             self._functions.add(block.name)
-            self._scripts(block, with_values(worlds, "@", UNKNOWN))
+            self._scripts(block, with_values(scenes, "@", UNKNOWN))
             self._defining.pop()
         elif block.kind in ("for", "select"):
-            worlds = together(*(self._listed(block, world) for world in worlds))
+            scenes = together(*(self._listed(block, scene) for scene in scenes))
         elif block.kind in _LOOPS:
-            worlds = self._rounds(block, UNKNOWN, worlds)
+            scenes = self._rounds(block, UNKNOWN, scenes)
         else:
-            worlds = self._scripts(block, worlds)
-        return worlds
+            scenes = self._scripts(block, scenes)
+        return scenes
 
-    def _listed(self, block: Block, world: Scene) -> Worlds:
-        worlds: Worlds = (world,)
-        for value in _values(block, world):
-            worlds = self._rounds(block, value, worlds)
-        return worlds
+    def _listed(self, block: Block, scene: Scene) -> Scenes:
+        scenes: Scenes = (scene,)
+        for value in _values(block, scene):
+            scenes = self._rounds(block, value, scenes)
+        return scenes
 
-    def _rounds(self, block: Block, value: str, worlds: Worlds) -> Worlds:
+    def _rounds(self, block: Block, value: str, scenes: Scenes) -> Scenes:
         """Judge a loop for one value of its variable; one that is not known stands for any number of rounds."""
-        begun = with_values(worlds, block.name, value)
+        begun = with_values(scenes, block.name, value)
         for _ in range(MAX_ROUNDS):
             # A jump may lead out of several loops, so it counts behind all that follow.
             after = together(self._scripts(block, begun), self._jumped)
@@ -269,17 +269,17 @@ class Walk:
                 return after
             again = together(begun, with_values(after, block.name, value))
             if len(again) == len(begun):
-                return together(worlds, again)
+                return together(scenes, again)
             begun = again
         begun = (widened(begun),)
-        return together(worlds, begun, self._scripts(block, begun))
+        return together(scenes, begun, self._scripts(block, begun))
 
-    def _scripts(self, block: Block, worlds: Worlds) -> Worlds:
+    def _scripts(self, block: Block, scenes: Scenes) -> Scenes:
         """Judge scripts in order, each of which may run or not, but for those of a group."""
         for script in block.scripts:
-            after = self.script(script, worlds)
-            worlds = after if block.kind == "group" else together(worlds, after)
-        return worlds
+            after = self.script(script, scenes)
+            scenes = after if block.kind == "group" else together(scenes, after)
+        return scenes
 
     def _conditional(self, command: Conditional, scene: Scene) -> list[Finding]:
         findings = [Finding(Risk.READ, "reader", "a test only reads")]
