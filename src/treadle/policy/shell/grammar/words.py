@@ -69,6 +69,8 @@ _QUOTED = re.compile(r"[^\\$`\"{}()\[\]]+")
 
 def _joined(pieces: list[Segment]) -> tuple[Segment, ...]:
     """Put neighbouring text of one kind together."""
+    if len(pieces) < 2:
+        return tuple(pieces)
     found: list[Segment] = []
     for quoted, group in groupby(pieces, lambda one: one.quoted if isinstance(one, Literal) else None):
         run = list(group)

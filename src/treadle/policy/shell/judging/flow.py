@@ -19,7 +19,10 @@ _SETS = frozenset({"read", "unset", "mapfile", "readarray", "getopts", "let", "w
 
 def together(*groups: Iterable[Scene]) -> Scenes:
     """Give each scene once; too many to follow become one, of which nothing is known that differs."""
-    scenes = {_key(scene): scene for group in groups for scene in group}
+    listed = [scene for group in groups for scene in group]
+    if all(scene is listed[0] for scene in listed):
+        return tuple(listed[:1])
+    scenes = {_key(scene): scene for scene in listed}
     return tuple(scenes.values()) if len(scenes) <= MAX_SCENES else (widened(tuple(scenes.values())),)
 
 
