@@ -117,7 +117,7 @@ def _read_rule(table: object, file: RuleFile, source: str) -> Rule:
     try:
         read = msgspec.convert(table, RuleTable)
     except msgspec.ValidationError as error:
-        raise RuleFileError(f"{source}: {error}") from error
+        raise RuleFileError(f"{source}: {error}; a rule has an id and a verdict: allow, ask or deny") from error
     meant = {"verdict": _VERDICTS[read.verdict], "op": _OPERATIONS[read.op], "scope": file.scope, "source": source}
     rule = Rule(**{**msgspec.structs.asdict(read), **meant})
     if not (rule.argv or rule.path or rule.host or rule.tool):
