@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from msgspec import Struct, field
 
-from treadle.policy.shell.grammar.syntax import HereDocument, Script, ShellSyntaxError, TooLongError
+from treadle.policy.shell.grammar.syntax import HereDocument, ShellScript, ShellSyntaxError, TooLongError
 
 MAX_DEPTH = 40
 MAX_READ = 6000
@@ -14,7 +14,7 @@ MAX_TRIED = 50_000
 """Characters that may be read as arithmetic before they turn out to be something else."""
 
 
-class Spent(Struct):
+class _Spent(Struct):
     """How much of a line was read, and how much of that in vain; the texts inside it count too."""
 
     read: int = 0
@@ -28,13 +28,13 @@ class Cursor(Struct):
     """
 
     text: str
-    nested: "Callable[[Cursor, str], Script]"
+    nested: "Callable[[Cursor, str], ShellScript]"
     pos: int = 0
     depth: int = 0
     joined: bool = False
     pending: list[HereDocument] = []
     not_arithmetic: set[int] = set()
-    spent: Spent = field(default_factory=Spent)
+    spent: _Spent = field(default_factory=_Spent)
 
     def peek(self, offset: int = 0) -> str:
         """Give the character ahead, or an empty string at the end."""

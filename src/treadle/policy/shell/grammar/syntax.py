@@ -32,14 +32,14 @@ class Parameter(Struct, frozen=True):
 class Substitution(Struct, frozen=True):
     """`$(…)` or backticks."""
 
-    script: "Script"
+    script: "ShellScript"
     quoted: bool
 
 
 class ProcessSubstitution(Struct, frozen=True):
     """`<(…)`, or `>(…)` whose script reads what is written."""
 
-    script: "Script"
+    script: "ShellScript"
     is_output: bool = False
 
 
@@ -101,7 +101,7 @@ class Block(Struct, frozen=True):
     """A subshell, group, conditional, loop, function or coprocess: scripts that run in order, perhaps repeatedly."""
 
     kind: str
-    scripts: "tuple[Script, ...]"
+    scripts: "tuple[ShellScript, ...]"
     words: tuple[Word, ...] = ()
     name: str = ""
     redirects: tuple[Redirect, ...] = ()
@@ -132,7 +132,7 @@ class Pipeline(Struct, frozen=True):
     negated: bool = False
 
 
-class Script(Struct, frozen=True):
+class ShellScript(Struct, frozen=True):
     """Pipelines in order."""
 
     pipelines: tuple[Pipeline, ...]

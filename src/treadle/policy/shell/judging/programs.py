@@ -53,11 +53,11 @@ _JUDGES_ITS_OWN = frozenset({"git", "find", "gfind"})
 _READS_NAMES = frozenset({"cpio", "pax", "zip", "7z", "7za", "7zz", "afio"})
 _SENDS_ITS_INPUT = frozenset({"ssh", "sftp", "mosh"})
 
-Judge = Callable[[str, Sequence[str], Scene], list[Finding]]
+ProgramJudge = Callable[[str, Sequence[str], Scene], list[Finding]]
 
 
 def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
-    """Judge one command with its words already expanded."""
+    """ProgramJudge one command with its words already expanded."""
     scene.effort.spend(1 + len(argv) // WORDS_A_STEP)
     if scene.depth > MAX_NESTING:
         return [unfollowed("budget", "the line holds too deeply nested commands to follow")]
@@ -119,7 +119,7 @@ def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
     return findings + _family(name)(name, words, scene)
 
 
-def _family(name: str) -> Judge:
+def _family(name: str) -> ProgramJudge:
     return _JUDGES.get(name) or next((judge for belongs, judge in _FAMILIES if belongs(name)), _judge_unknown)
 
 
@@ -164,7 +164,7 @@ def _kill(words: Sequence[str]) -> list[Finding]:
     return []
 
 
-_JUDGES: dict[str, Judge] = {
+_JUDGES: dict[str, ProgramJudge] = {
     **dict.fromkeys(LANGUAGES, judge_filter),
     **NETWORK,
     **BUILTINS,
@@ -175,7 +175,7 @@ _JUDGES: dict[str, Judge] = {
     "printenv": _printenv,
 }
 
-_FAMILIES: tuple[tuple[Callable[[str], object], Judge], ...] = (
+_FAMILIES: tuple[tuple[Callable[[str], object], ProgramJudge], ...] = (
     (is_wrapper, unwrap),
     (SHELLS.__contains__, judge_shell),
     (is_database, judge_database),

@@ -16,7 +16,7 @@ from treadle.policy.names import control_name, could_be_secret, pattern_hits, se
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import LISTED, MAX_PATH_BYTES, Where, check_path
 from treadle.policy.shell.grammar.expand import Variables
-from treadle.policy.shell.grammar.syntax import Script
+from treadle.policy.shell.grammar.syntax import ShellScript
 from treadle.protocol.tools import Risk
 
 MAX_GLOB_MATCHES = 200
@@ -44,7 +44,7 @@ class Breadth(StrEnum):
     WHOLE = "whole"
 
 
-class Feed(Struct, frozen=True):
+class PipedInput(Struct, frozen=True):
     """What a command reads from its standard input: `upstream` are the commands that a pipe comes from."""
 
     upstream: tuple[tuple[str, ...], ...] = ()
@@ -102,9 +102,9 @@ class Scene(Struct, frozen=True, kw_only=True):
     cwd: str
     variables: Variables
     judge_script: "Callable[[str, Scene], list[Finding]]"
-    judge_tree: "Callable[[Script, Scenes], Scenes]"
+    judge_tree: "Callable[[ShellScript, Scenes], Scenes]"
     judge_argv: "Callable[[tuple[str, ...], Scene], list[Finding]]"
-    feed: Feed = Feed()
+    feed: PipedInput = PipedInput()
     depth: int = 0
     is_search: bool = False
     is_guess: bool = False
@@ -117,12 +117,12 @@ class Scene(Struct, frozen=True, kw_only=True):
         """Whether the user trusts the folder, wherever the command may run."""
         return self.context.trusts(self.cwd)
 
-    def script(self, text: str, *, feed: Feed | None = None) -> list[Finding]:
+    def script(self, text: str, *, feed: PipedInput | None = None) -> list[Finding]:
         """Judge a string that a shell would run."""
         self.effort.spend(len(text) // CHARACTERS_A_STEP)
-        return self.judge_script(text, replace(self, depth=self.depth + 1, feed=feed or Feed(), is_search=False))
+        return self.judge_script(text, replace(self, depth=self.depth + 1, feed=feed or PipedInput(), is_search=False))
 
-    def follow(self, script: Script) -> None:
+    def follow(self, script: ShellScript) -> None:
         """Judge a script that runs in a shell of its own."""
         self.judge_tree(script, (self,))
 

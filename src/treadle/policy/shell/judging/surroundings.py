@@ -20,7 +20,7 @@ from treadle.policy.shell.grammar.syntax import (
     Substitution,
 )
 from treadle.policy.shell.judging.lists import fed_by
-from treadle.policy.shell.judging.scene import FREE_TARGETS, Feed, Scene
+from treadle.policy.shell.judging.scene import FREE_TARGETS, PipedInput, Scene
 from treadle.policy.shell.tables.dangers import (
     VARIABLES_DANGEROUS,
     VARIABLES_HARMLESS,
@@ -86,7 +86,7 @@ def judge_segments(segments: Iterable[Segment], scene: Scene, *, gentle: bool = 
                 findings.extend(_parameter(segment, scene, gentle=gentle))
             case Substitution() | ProcessSubstitution():
                 is_output = isinstance(segment, ProcessSubstitution) and segment.is_output
-                replace(scene, feed=Feed(upstream=((UNKNOWN,),) if is_output else ())).follow(segment.script)
+                replace(scene, feed=PipedInput(upstream=((UNKNOWN,),) if is_output else ())).follow(segment.script)
                 if isinstance(segment, ProcessSubstitution):
                     findings.append(unclear("syntax", "a process substitution"))
             case Arithmetic():
@@ -121,15 +121,15 @@ def judge_arithmetic(expression: Arithmetic, scene: Scene) -> list[Finding]:
     return [*judge_segments(expression.inner, scene), unclear("evaluated-text", text)]
 
 
-def judge_redirects(redirects: Iterable[Redirect], scene: Scene) -> tuple[list[Finding], Feed | None]:
+def judge_redirects(redirects: Iterable[Redirect], scene: Scene) -> tuple[list[Finding], PipedInput | None]:
     """Judge redirections; gives the new input, if any."""
     findings: list[Finding] = []
-    feed: Feed | None = None
+    feed: PipedInput | None = None
     for redirect in redirects:
         scene.effort.spend()
         match redirect.target.segments:
             case (ProcessSubstitution(script=script, is_output=False),) if redirect.operator == "<":
-                replace(scene, feed=Feed()).follow(script)
+                replace(scene, feed=PipedInput()).follow(script)
                 feed = fed_by(script, scene)
                 findings.append(unclear("redirect", "the input is another command"))
                 continue
@@ -138,12 +138,12 @@ def judge_redirects(redirects: Iterable[Redirect], scene: Scene) -> tuple[list[F
         findings.extend(judge_segments(redirect.target.segments, scene) if redirect.here is None else [])
         if redirect.here is not None:
             findings.extend(judge_segments(redirect.here.body, scene))
-            feed = Feed(text=expand_text(redirect.here.body, scene.variables))
+            feed = PipedInput(text=expand_text(redirect.here.body, scene.variables))
         elif redirect.operator == "<<<":
-            feed = Feed(text=expand_text(redirect.target.segments, scene.variables, scene.cwd, tilde=True))
+            feed = PipedInput(text=expand_text(redirect.target.segments, scene.variables, scene.cwd, tilde=True))
         else:
             findings.extend(_redirect(redirect, scene))
-            feed = Feed() if redirect.operator == "<" else feed
+            feed = PipedInput() if redirect.operator == "<" else feed
         if redirect.fd.startswith("{"):
             findings.append(unclear("redirect", "opens a descriptor and sets a variable"))
     return findings, feed

@@ -19,7 +19,7 @@ from treadle.policy.shell.grammar.syntax import (
     Literal,
     Parameter,
     Pipeline,
-    Script,
+    ShellScript,
     Simple,
     Substitution,
     Word,
@@ -28,7 +28,7 @@ from treadle.policy.shell.judging.builtins import FILE_TESTS, judge_evaluated, j
 from treadle.policy.shell.judging.flow import behind, forgotten, together, widened, with_values
 from treadle.policy.shell.judging.lists import feed_of, judge_lists, listed_in_loop, names_secret
 from treadle.policy.shell.judging.programs import judge_command
-from treadle.policy.shell.judging.scene import Feed, Scene, Scenes, Trace
+from treadle.policy.shell.judging.scene import PipedInput, Scene, Scenes, Trace
 from treadle.policy.shell.judging.surroundings import (
     judge_arithmetic,
     judge_assignment,
@@ -88,7 +88,7 @@ class Walk:
         self._defining: list[str] = []
         self._jumped: Scenes = ()
 
-    def script(self, script: Script, scenes: Scenes) -> Scenes:
+    def script(self, script: ShellScript, scenes: Scenes) -> Scenes:
         """Judge a script in each scene that it may run in; gives the scenes behind it."""
         worked, failed, operator = scenes, scenes, ""
         begun = scenes
@@ -129,7 +129,7 @@ class Walk:
             self._command(command, fed)
             upstream = [() if command is pipeline.commands[0] else scene.feed.upstream for scene in fed]
             fed = tuple(
-                replace(scene, feed=Feed(upstream=(*before, *feed_of((command,), scene).upstream)))
+                replace(scene, feed=PipedInput(upstream=(*before, *feed_of((command,), scene).upstream)))
                 for scene, before in zip(fed, upstream, strict=True)
             )
         return scenes, scenes
