@@ -18,7 +18,8 @@ from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.runtime.session import Session
 from treadle.engine.runtime.track import Track
 from treadle.policy.secrets import known_secrets
-from treadle.protocol.events import Limits, Prompt, SessionStarted, Source
+from treadle.protocol.events import Prompt, SessionStarted, Source
+from treadle.protocol.limits import Limits
 from treadle.protocol.messages import Text
 from treadle.protocol.models import (
     ModelChoice,
@@ -36,6 +37,7 @@ from treadle.protocol.models import (
 )
 from treadle.protocol.notifications import TurnEnded
 from treadle.protocol.permissions import Decision, Mode, Situation, Verdict
+from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import (
     CallResult,
     Outcome,
@@ -138,10 +140,10 @@ def make_ports(store: Store, provider: Steady) -> Ports:
         left_out=lambda *_: {},
         provider=lambda _: provider,
         model=lambda _: ModelSpec(provider="bench", name="model"),
-        system=lambda *_: "You are a coding agent.",
+        system=lambda *_: (PromptPart(name="work", text="You are a coding agent."),),
         clock=lambda: time.time_ns() // 1_000_000,
-        chance=lambda: 0.5,
-        purse=Purse(),
+        jitter=lambda: 0.5,
+        day_budget=Purse(),
         remember=lambda _: None,
     )
 

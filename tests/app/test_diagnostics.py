@@ -6,7 +6,7 @@ import pytest
 
 from treadle.app.config.diagnostic_settings import DiagnosticSettings
 from treadle.app.config.settings import load_settings
-from treadle.app.session.diagnostics import Around, diagnosed, open_diagnostics
+from treadle.app.session.diagnostics import CheckerFolders, diagnosed, open_diagnostics
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
 from treadle.tools.catalogue import builtin_tools
@@ -14,8 +14,8 @@ from treadle.tools.diagnosed import DiagnosedTool
 from treadle.workspace.workspace import Workspace, open_workspace
 
 
-def around(workspace: Workspace) -> Around:
-    return Around(workspace=workspace, private=Path("/nowhere"), mode=lambda: Mode.ASK)
+def around(workspace: Workspace) -> CheckerFolders:
+    return CheckerFolders(workspace=workspace, private=Path("/nowhere"), mode=lambda: Mode.ASK)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_the_tools_that_change_files_and_no_others_look_for_problems(tmp_path: P
     checked = diagnosed(tools, diagnostics, workspace)
     assert list(checked) == list(tools)
     changed = {name for name, tool in checked.items() if isinstance(tool, DiagnosedTool)}
-    assert changed == {"replace_in_file", "apply_patch", "write_to_file"}
+    assert changed == {"replace_in_file", "apply_patch", "write_to_file", "new_rule"}
     assert diagnostics.covers("/w/a.py")
     assert not diagnostics.covers("/w/a.js")
 

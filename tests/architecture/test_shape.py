@@ -19,6 +19,7 @@ CATCHES_EVERYTHING = {
 }
 IMPORTS_LATE = {
     "__main__.py": "--version loads nothing",
+    "engine/runtime/assembling.py": "what makes room is loaded when it is needed",
     "engine/runtime/perform.py": "what reads replies is loaded when the request has left",
     "providers/anthropic_messages.py": "what reads replies is loaded when the request has left",
     "providers/catalogue.py": "a name that there is not is rare",
@@ -31,6 +32,7 @@ IMPORTS_LATE = {
     "providers/model_data.py": "a name that there is not is rare",
     "providers/waits.py": "a date that says when to try again is rare",
     "store/opening.py": "a log that has to be recovered is rare",
+    "store/trust.py": "rules that import other files are rare",
     "workspace/file_access.py": "what reads and saves files is loaded with the first call",
     "tools/browser_action.py": "Playwright is an extra, loaded with the first page",
     "tools/apply_patch.py": "the edit engine is loaded with the first edit",
@@ -44,6 +46,7 @@ IMPORTS_LATE = {
     "tui/inline.py": "plain lines are loaded where they are shown",
     "tui/key_entry.py": "plain lines are loaded where they are shown",
     "tui/main.py": "the painter is loaded after the first paint, plain lines where they are shown",
+    "tui/slash.py": "what lists rules and skills is loaded when they are listed",
     "workspace/copies/upper.py": "runs alone, and mostly finds nothing to hash",
     "workspace/encodings.py": "guessing an encoding is rare",
     "workspace/extract.py": "readers of documents are loaded for documents only",
@@ -53,6 +56,8 @@ IMPORTS_LATE = {
     "workspace/seen.py": "the first request has seen no file",
 }
 """Besides `app` and `cli`; each with its reason."""
+
+MOST_LINES = 400
 
 
 @cache
@@ -109,6 +114,11 @@ def test_nothing_is_mocked() -> None:
         for alias in node.names
     ]
     assert [pair for pair in names if "mock" in pair[1].split(".")] == []
+
+
+def test_no_module_is_longer_than_a_reader_can_hold() -> None:
+    lengths = {name: len((SOURCE / name).read_text(encoding="utf-8").splitlines()) for name, _ in source_modules()}
+    assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}, "Split it by meaning."
 
 
 def test_every_module_says_in_one_line_what_it_is() -> None:

@@ -31,7 +31,7 @@ def test_each_value_is_shown_with_its_origin(treadle: Command, home: Path, monke
         "max_retries": (None, "default"),
         "max_seconds": (None, "default"),
         "max_steps": (9, f"{file}:2"),
-        "max_unasked": (None, "default"),
+        "max_auto_approved": (None, "default"),
         "mode": ("edits", "TREADLE_MODE"),
         "model": ("e/f", "the command line"),
         "modes.plan.thinking_budget": (5, f"{file}:9"),
@@ -45,6 +45,8 @@ def test_each_value_is_shown_with_its_origin(treadle: Command, home: Path, monke
         "tool_protocol": (None, "default"),
         "try_first": (True, "default"),
         "web_search": (False, "default"),
+        "language": ("", "default"),
+        "instructions": ("", "default"),
     }
     assert "hunter2" not in treadle("config").out
 

@@ -6,7 +6,7 @@ from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import on_terminal
 from tests.person import ENTER
 from treadle.app.exits import Exit
-from treadle.providers.scripted.script import MakeCall, Match, Refuse, Script, Turn
+from treadle.providers.scripted.script import Expectation, MakeCall, Refuse, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
 SMALL, LARGE = "anthropic-compatible/small", "anthropic-compatible/large"
@@ -15,7 +15,8 @@ WINDOWS = "".join(f'[models."{one}"]\ncontext_window = 200000\n' for one in (SMA
 SCRIPT = Script(
     turns=(
         Turn(
-            when=Match(model="small"), items=(Refuse(status=400, message="prompt is too long: 9 tokens > 5 maximum"),)
+            when=Expectation(model="small"),
+            items=(Refuse(status=400, message="prompt is too long: 9 tokens > 5 maximum"),),
         ),
         Turn(items=(MakeCall(name="attempt_completion", arguments={"result": "Done."}),)),
     )
@@ -36,7 +37,7 @@ async def test_headless_it_says_what_fills_the_window_and_what_to_do_and_goes_on
         stopped = await program.run("-p", TASK, "--model", SMALL, *flags)
         assert stopped.code == Exit.FAILED
         assert "too long for the model, and nothing more can be left out" in stopped.err
-        assert "The largest part of it is the text of a request (about 27," in stopped.err
+        assert "The largest parts of it: the text of a request (about 27," in stopped.err
         assert "--continue --model PROVIDER/NAME" in stopped.err
         assert len(server.requests) == 1
         again = await program.run("-p", "Go on.", "--continue", "--model", LARGE, *flags)

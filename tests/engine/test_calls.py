@@ -3,11 +3,11 @@
 import pytest
 
 from tests.engine.exploring import MADE, World, decision
-from tests.engine.world import check_messages
+from tests.engine.world import check_messages, notes_of
 from treadle.engine.core.effects import Notify, Remember, RunTool
 from treadle.engine.core.state import phase, replace, standing
 from treadle.engine.core.texts import RIGHT_REFUSED
-from treadle.engine.runtime.reader import Piece, ReplyReader
+from treadle.engine.runtime.reader import ReplyPiece, ReplyReader
 from treadle.engine.runtime.requests import cost
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
@@ -18,7 +18,6 @@ from treadle.protocol.events import (
     CallStarted,
     Compacted,
     Interrupt,
-    Limits,
     Prompt,
     ReplyFailed,
     Resumed,
@@ -27,6 +26,7 @@ from treadle.protocol.events import (
     SetPresence,
     Shortened,
 )
+from treadle.protocol.limits import Limits
 from treadle.protocol.messages import Text, Thinking
 from treadle.protocol.models import (
     ErrorKind,
@@ -127,7 +127,7 @@ def test_an_amended_call_is_judged_anew_and_runs_without_a_second_question() -> 
 def test_a_comment_on_an_amended_call_is_passed_on() -> None:
     world, _ = asking_world()
     answer(world, OptionKind.ALLOW_ONCE, text="shorter", arguments={"n": "mine"})
-    assert world.state.notes == ("While approving run the user said: shorter",)
+    assert notes_of(world) == ("While approving run the user said: shorter",)
 
 
 def test_what_the_policy_denies_stays_denied_when_the_user_amends_a_call_into_it() -> None:
@@ -174,8 +174,8 @@ def test_other_calls_that_wait_are_judged_anew_by_what_was_just_allowed() -> Non
     assert [call.status for call in world.state.calls] == [CallStatus.STARTING, CallStatus.STARTING]
 
 
-def test_after_so_many_unasked_calls_in_a_row_the_next_is_asked() -> None:
-    world = turn_with("write", "write", limits=Limits(max_unasked=1))
+def test_after_so_many_automatic_approvals_in_a_row_the_next_is_asked() -> None:
+    world = turn_with("write", "write", limits=Limits(max_auto_approved=1))
     first, second = (call.call.id for call in world.state.calls)
     world.take(judged(first, Verdict.ALLOW))
     world.take(CallStarted(call_id=first))
@@ -184,9 +184,9 @@ def test_after_so_many_unasked_calls_in_a_row_the_next_is_asked() -> None:
     assert world.state.calls[1].status is CallStatus.ASKING
     decided = world.state.questions[0].decision
     assert decided is not None
-    assert decided.reasons[0].rule == "unasked-cap"
+    assert decided.reasons[0].rule == "auto-approval-limit"
     answer(world, OptionKind.ALLOW_ONCE)
-    assert world.state.guard.unasked == 0
+    assert world.state.guard.auto_approved == 0
 
 
 def test_text_from_outside_taints_the_rest_of_the_turn_and_only_that() -> None:
@@ -218,7 +218,7 @@ def test_a_search_of_the_provider_taints_the_turn_too() -> None:
 
 def test_a_search_taints_the_calls_behind_it_before_the_reply_is_whole() -> None:
     reader = ReplyReader({}, ToolProtocol.NATIVE, step=1, attempt=1)
-    pieces: list[Piece] = [StreamCallStart(index=0, name="a"), StreamCallDone(index=0)]
+    pieces: list[ReplyPiece] = [StreamCallStart(index=0, name="a"), StreamCallDone(index=0)]
     pieces += [StreamThinking(text="Searched the web: x"), StreamThinkingDone(searched=True)]
     pieces += [StreamCallStart(index=1, name="b"), StreamCallDone(index=1)]
     found = [one for piece in pieces for one in reader.feed(piece) if isinstance(one, CallProposed)]
@@ -353,7 +353,7 @@ def test_a_conversation_that_stays_too_long_whatever_left_says_what_fills_it() -
     (outcome,) = ended
     assert outcome.error is not None
     assert outcome.error.message == (
-        f"The model says: too long. Making room did not help. The largest part of it is {largest}."
+        f"The model says: too long. Making room did not help. The largest parts of it: {largest}."
     )
     assert phase(world.state) is Phase.WAITING_FOR_EVENT
 

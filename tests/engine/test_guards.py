@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.exploring import TRAITS, World, decision
+from tests.engine.world import notes_of
 from treadle.engine.core import texts
 from treadle.engine.core.effects import Notify
 from treadle.engine.core.guards import repetitions
@@ -18,13 +19,13 @@ from treadle.protocol.events import (
     CallProposed,
     CallStarted,
     Interrupt,
-    Limits,
     Prompt,
     ReplyFinished,
     Resumed,
     SetPresence,
     TimerFired,
 )
+from treadle.protocol.limits import Limits
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ErrorKind, ReplyStop, ToolProtocol
 from treadle.protocol.notifications import Notification, ResultPresented, TurnEnded, TurnOutcome, TurnStop
@@ -128,7 +129,7 @@ def test_an_edit_and_a_check_that_prints_the_same_are_no_loop_however_often() ->
         step(world, ("write", CHANGED))
         step(world, ("run", OK))
     assert stop_of(world) is None
-    assert not world.state.notes
+    assert not notes_of(world)
 
 
 def test_the_same_call_with_the_same_result_is_warned_of_at_the_third_and_stopped_at_the_fifth() -> None:
@@ -137,7 +138,7 @@ def test_the_same_call_with_the_same_result_is_warned_of_at_the_third_and_stoppe
     for _ in range(5):
         assert stop_of(world) is None
         step(world, ("look", OK))
-        notes.append(world.state.notes)
+        notes.append(notes_of(world))
     assert stop_of(world) is TurnStop.LOOP
     assert notes[:4] == [(), (), (texts.repeated("look", 3),), ()]
 
@@ -157,7 +158,7 @@ def test_looks_at_a_running_command_are_no_loop_and_the_way_to_wait_is_said() ->
     said: list[str] = []
     for _ in range(12):
         step(world, ("run", RUNNING))
-        said += world.state.notes
+        said += notes_of(world)
     assert stop_of(world) is None
     assert said == [texts.polled(count) for count in (3, 6, 9, 12)]
 
@@ -184,7 +185,7 @@ def test_a_plain_answer_after_work_is_held_back_once_and_not_lost() -> None:
     step(world, ("run", OK))
     say(world, "The total was wrong; it is fixed.")
     assert stop_of(world) is None
-    assert world.state.notes == (texts.UNFINISHED,)
+    assert notes_of(world) == (texts.UNFINISHED,)
     say(world, "That is all.")
     found = outcome(world)
     assert found is not None
@@ -239,7 +240,7 @@ def test_a_reply_in_another_notation_gets_the_right_one_in_both_protocols() -> N
     for protocol in ToolProtocol:
         world = begin(protocol)
         say(world, "<function_calls>", hint="Write it so: …")
-        assert world.state.notes == ("Write it so: …",)
+        assert notes_of(world) == ("Write it so: …",)
         assert world.state.guard.mistakes == 1
 
 
@@ -253,7 +254,7 @@ def test_an_empty_reply_is_sent_again_once_and_then_the_model_is_told() -> None:
         world.take(world.failure(activity.step, 1, ErrorKind.EMPTY_REPLY))
         world.take(TimerFired(timer=f"retry-{activity.step}-1"))
         world.take(world.failure(activity.step, 2, ErrorKind.EMPTY_REPLY))
-        stops.append(world.state.notes)
+        stops.append(notes_of(world))
     assert stop_of(world) is TurnStop.MISTAKES
     assert stops[0] == (texts.EMPTY_REPLY,)
     assert len(stops) == 3
@@ -264,7 +265,7 @@ def at_the_limit(*, present: bool) -> World:
     notes: list[tuple[str, ...]] = []
     for number in range(4):
         step(world, ("look", OK), arguments={"n": number})
-        notes.append(world.state.notes)
+        notes.append(notes_of(world))
     assert notes[:3] == [(texts.steps_left(3),), (), ()]
     return world
 

@@ -11,7 +11,7 @@ import pytest
 from tests.fakes.engine import SPEC, STARTED, USAGE, FakeLog, FakeProvider, FakeTool, agree, calls, ports
 from treadle.engine.core import texts
 from treadle.engine.core.history import read_past
-from treadle.engine.core.state import replace
+from treadle.engine.core.state import phase, replace
 from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.feeds import Feed
@@ -23,27 +23,30 @@ from treadle.protocol.errors import RefusedError, StoreError, ToolError
 from treadle.protocol.events import (
     FILES,
     Answer,
-    Budget,
     CallFinished,
     CallJudged,
     CallStarted,
     Compacted,
+    CompactNow,
     ContextExceeded,
     ContextReady,
     EditChecklist,
     Event,
     Interrupt,
-    Limits,
+    Noted,
     OfferChanged,
     Op,
+    Pin,
     Prompt,
     ReplyFinished,
     Resumed,
     SetMode,
     SetPresence,
     Source,
+    SummaryWritten,
 )
-from treadle.protocol.messages import Text, ToolResult, text_of
+from treadle.protocol.limits import Budget, Limits
+from treadle.protocol.messages import Enclosure, EnclosureKind, Image, Text, ToolResult, text_of
 from treadle.protocol.models import (
     ModelRequest,
     Prices,
@@ -56,8 +59,12 @@ from treadle.protocol.models import (
 )
 from treadle.protocol.notifications import (
     CallOutput,
+    ContextCompacted,
     Notice,
     Notification,
+    Phase,
+    PromptDelivered,
+    QuestionAsked,
     QuestionClosed,
     TurnEnded,
     TurnOutcome,
@@ -69,11 +76,12 @@ from treadle.protocol.permissions import (
     Decision,
     Mode,
     OptionKind,
+    Question,
     Situation,
     Standing,
     Verdict,
 )
-from treadle.protocol.sealed import ResultMade
+from treadle.protocol.sealed import Passage, PassageKind, PromptPart, ResultMade, system_text
 from treadle.protocol.tools import (
     CallResult,
     ChangeKind,
@@ -135,6 +143,21 @@ class Run:
                     return told.outcome
         raise AssertionError("the session was closed")
 
+    async def asked(self) -> Question:
+        """Wait for the next question."""
+        async with asyncio.timeout(PATIENCE):
+            async for told in self.feed:
+                if isinstance(told, QuestionAsked):
+                    return told.question
+        raise AssertionError("the session was closed")
+
+    async def until(self, kind: type) -> None:
+        """Wait for a notification of a kind."""
+        async with asyncio.timeout(PATIENCE):
+            async for told in self.feed:
+                if isinstance(told, kind):
+                    return
+
     def of(self, *kinds: type) -> list[Any]:
         """Give the events of these kinds."""
         return [event.data for event in self.log.events if isinstance(event.data, kinds)]
@@ -181,7 +204,7 @@ async def test_the_offer_is_in_the_log_once_and_again_when_it_changes() -> None:
     log, provider = FakeLog(), Replies(calls("look"), DONE)
     tools = {"look": FakeTool("look", ok)}
     system = ["one"]
-    made = replace(ports(provider, log=log), tools=tools, system=lambda *_: system[0])
+    made = replace(ports(provider, log=log), tools=tools, system=lambda *_: (PromptPart(name="work", text=system[0]),))
     async with working(made, log) as run:
         await run.prompt()
         system[0] = "two"
@@ -189,7 +212,7 @@ async def test_the_offer_is_in_the_log_once_and_again_when_it_changes() -> None:
         tools["more"] = FakeTool("more", ok)
         await run.prompt()
     offers = run.of(OfferChanged)
-    assert [(offer.system, [tool.name for tool in offer.tools]) for offer in offers] == [
+    assert [(system_text(offer.system), [tool.name for tool in offer.tools]) for offer in offers] == [
         ("one", ["look"]),
         ("two", ["look"]),
         ("two", ["look", "more"]),
@@ -305,7 +328,7 @@ async def test_the_days_budget_is_reserved_before_a_request_and_prices_are_in_it
 
     log, provider = FakeLog(), Replies(DONE)
     spec = replace(SPEC, prices=Prices(input=1.0, output=2.0, cache_write=3.0), max_output=1_500)
-    made = replace(ports(provider, log=log), purse=Purse(), model=lambda _: spec)
+    made = replace(ports(provider, log=log), day_budget=Purse(), model=lambda _: spec)
     limits = Limits(day=Budget(cost=10.0))
     async with working(made, log, replace(STARTED, limits=limits), SetPresence(user_present=True)) as run:
         outcome = await run.prompt()
@@ -705,7 +728,9 @@ async def test_an_interrupt_waits_for_changes_that_are_being_kept() -> None:
 
 async def test_before_a_provider_has_counted_prompt_and_tools_are_part_of_the_estimate() -> None:
     log, provider = FakeLog(), Replies(DONE)
-    made = ports(provider, FakeTool("look", ok), log=log, system=lambda *_: "s" * 7_200)
+    made = ports(
+        provider, FakeTool("look", ok), log=log, system=lambda *_: (PromptPart(name="work", text="s" * 7_200),)
+    )
     async with working(made, log) as run:
         await run.prompt()
         await run.prompt()
@@ -719,7 +744,7 @@ async def test_only_what_waits_counts_for_a_feed_that_is_bounded() -> None:
 
     def put(count: int) -> None:
         for number in range(count):
-            feed.put(Numbered(number=number, told=QuestionClosed(question_id=str(number))))
+            feed.put(Numbered(number=number, notification=QuestionClosed(question_id=str(number))))
 
     put(4)
     reader = feed.numbered()
@@ -730,3 +755,108 @@ async def test_only_what_waits_counts_for_a_feed_that_is_bounded() -> None:
     put(1)
     assert [*states, feed.behind] == [False, True]
     assert [one async for one in reader] == []
+
+
+PICTURE = Image(media_type="image/png", data="aGk=")
+
+
+async def test_what_goes_along_with_a_prompt_is_sent_behind_it_and_named_to_surfaces() -> None:
+    log, provider = FakeLog(), Replies(DONE)
+    enclosed = (Enclosure(kind=EnclosureKind.FILE, origin="a.py", content=(Text(text="[a.py]"), PICTURE)),)
+    async with working(ports(provider, FakeTool("look", ok), log=log), log) as run:
+        await run.session.post(Noted(notes=(Passage(kind=PassageKind.FILES, text="b.py is gone", origin="b.py"),)))
+        await run.session.post(Prompt(id="p", content=(Text(text="read @a.py"),), enclosed=enclosed))
+        await run.end()
+        delivered = [one for one in run.told if isinstance(one, PromptDelivered)]
+    texts = [block.text for block in provider.requests[0].messages[0].content if isinstance(block, Text)]
+    assert texts == ["b.py is gone", "<task>", "read @a.py", "[a.py]", "</task>", "<environment>\nhere\n</environment>"]
+    assert PICTURE in provider.requests[0].messages[0].content
+    assert [one.enclosed for one in delivered] == [("a.py",)]
+
+
+def says(text: str) -> list[StreamEvent]:
+    usage = Usage(input_tokens=100, output_tokens=10)
+    return [StreamText(text=text), StreamStop(reason=ReplyStop.END_TURN, usage=usage)]
+
+
+async def test_a_summary_that_the_user_wants_is_reviewed_rewritten_and_used() -> None:
+    log = FakeLog()
+    summaries = says("First words. " * 9), says("Better words. " * 9)
+    provider = Replies(says("one"), says("two"), says("three"), *summaries, DONE)
+    async with working(ports(provider, FakeTool("look", ok), log=log), log) as run:
+        for _ in range(3):
+            await run.prompt("a question " * 40)
+        await run.session.post(Pin(id="a", text="never forget this"))
+        await run.session.post(CompactNow(focus="the names"))
+        first = await run.asked()
+        assert first.preview is not None
+        assert "First words." in first.preview.text
+        await run.session.post(Answer(question_id=first.id, option=OptionKind.ANSWER, text="and the places"))
+        second = await run.asked()
+        await run.session.post(Answer(question_id=second.id, option=OptionKind.ANSWER, text=second.options[0]))
+        await run.until(ContextCompacted)
+        await run.prompt("go on")
+    asked = [text_of(request.messages[-1].content) for request in provider.requests[3:5]]
+    assert "the names" in asked[0]
+    assert "the names\nand the places" in asked[1]
+    last = text_of(provider.requests[5].messages[0].content)
+    assert "Better words." in last
+    assert "never forget this" in last
+    assert "First words." not in last
+    assert [one.usage.input_tokens for one in run.of(SummaryWritten)] == [100, 100]
+    assert [one.usage.output_tokens for one in run.of(SummaryWritten)] == [10, 10]
+
+
+async def test_room_that_the_user_wants_in_a_turn_is_made_before_its_next_request() -> None:
+    log = FakeLog()
+    begun, going_on = asyncio.Event(), asyncio.Event()
+
+    async def waits(_: Output) -> CallResult:
+        begun.set()
+        await going_on.wait()
+        return result_text(Outcome.OK, "worked")
+
+    provider = Replies(
+        says("one"),
+        says("two"),
+        calls("look"),
+        says("What was said so far, and what was done, is summed up well here."),
+        DONE,
+    )
+    made = replace(ports(provider, FakeTool("look", waits), log=log))
+    async with working(made, log, STARTED, SetPresence(user_present=False)) as run:
+        await run.prompt("a question " * 40)
+        await run.prompt("a question " * 40)
+        await run.session.post(Prompt(id="last", content=(Text(text="look"),)))
+        await begun.wait()
+        await run.session.post(CompactNow())
+        going_on.set()
+        assert (await run.end()).stop is TurnStop.END_TURN
+    assert len(run.of(Compacted)) == 1
+    assert results(provider.requests[3]) == [("worked", False)]
+    assert "is summed up well" in text_of(provider.requests[4].messages[0].content)
+    assert results(provider.requests[4]) == [("worked", False)]
+
+
+async def test_an_interrupt_ends_a_summary_that_nobody_waits_for() -> None:
+    log, asked = FakeLog(), asyncio.Event()
+
+    class Hangs(Replies):
+        async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+            if "about to lose" in text_of(request.messages[-1].content):
+                asked.set()
+                await asyncio.Event().wait()
+            async for item in super().stream(request):
+                yield item
+
+    provider = Hangs(says("one"), says("two"), DONE)
+    async with working(ports(provider, FakeTool("look", ok), log=log), log) as run:
+        await run.prompt("a question " * 40)
+        await run.prompt("a question " * 40)
+        await run.session.post(CompactNow())
+        await asked.wait()
+        assert phase(run.session.state) is Phase.COMPACTING
+        await run.session.post(Interrupt())
+        assert phase(run.session.state) is Phase.WAITING_FOR_EVENT
+        assert (await run.prompt("go on")).stop is TurnStop.END_TURN
+    assert not run.of(Compacted, SummaryWritten)

@@ -9,22 +9,23 @@ from tests.engine.test_guards import begin, finished
 from tests.engine.world import check_messages
 from tests.fakes.engine import FakeProvider, ports
 from tests.fakes.messages import add_user
+from treadle.context.compaction import CompactionSettings
+from treadle.context.invariants import broken_invariants
 from treadle.context.left_out import Ran, remember_run
 from treadle.context.reader import TranscriptReader
 from treadle.context.shorten import LEAST_KEPT, fair_shares, shorten
 from treadle.context.transcript import Transcript
 from treadle.engine.core.state import AwaitingReply, Calling, Retrying, replace
+from treadle.engine.runtime.compacting import carried_out, plan_room
 from treadle.engine.runtime.requests import build_request, cost, terms_of
 from treadle.engine.runtime.window import (
     bytes_of,
     in_force,
-    make_room,
+    largest_conversation,
     most_of_one_result,
-    most_room,
     next_message,
     reply_limit,
-    room,
-    tokens_of,
+    room_beside_reply,
 )
 from treadle.protocol.events import (
     CallFinished,
@@ -33,6 +34,8 @@ from treadle.protocol.events import (
     CallStarted,
     Compacted,
     ContextExceeded,
+    Delivery,
+    Pin,
     Prompt,
     ReplyFinished,
 )
@@ -75,22 +78,30 @@ def read(world: World, *texts: str, name: str = "look", command: str = "", chang
 
 
 def tokens(world: World) -> int:
-    return world.transcript.tokens + tokens_of(bytes_of(next_message(world.state, world.reader, "here"), world.reader))
+    return world.transcript.tokens + world.transcript.tokens_of(
+        bytes_of(next_message(world.state, world.reader, "here"), world.reader)
+    )
 
 
 def fit(world: World, spec: ModelSpec = SMALL) -> None:
     """Seal the step's message, with room made as often as it takes."""
     step = world.state.step
     for _ in range(5):
-        window = most_room(spec) if world.state.space.compactions else room(spec)
+        window = largest_conversation(spec) if world.state.space.compactions else room_beside_reply(spec)
         assert window is not None
         if tokens(world) <= window:
             break
         world.take(ContextExceeded(step=step, tokens=tokens(world), window=window))
         assert world.state.turn is not None, "the turn ended"
-        world.take(make_room(world.state, world.reader, spec, step))
+        world.take(make_room(world, spec))
         assert world.state.turn is not None, "the turn ended"
     world.take(world.ready("here"))
+
+
+def make_room(world: World, spec: ModelSpec, *, wanted: bool = False, written: str = "") -> Compacted:
+    """Choose what leaves, as the runtime does it."""
+    plan = plan_room(world.state, world.reader, spec, CompactionSettings(), wanted=wanted)
+    return carried_out(plan, world.state, world.transcript, spec, step=world.state.step, written=written)
 
 
 def sent(world: World) -> str:
@@ -109,6 +120,51 @@ def test_results_of_any_size_never_end_the_work_in_a_small_window(steps: list[li
         assert "do it" in sent(world)
     fit(world)
     check_messages(world.transcript.messages(ToolProtocol.NATIVE))
+
+
+WINDOWS = st.integers(3_000, 40_000)
+MOVES = st.lists(
+    st.one_of(
+        st.tuples(st.just("read"), st.integers(0, 9_000)),
+        st.tuples(st.just("prompt"), st.integers(0, 400)),
+        st.tuples(st.just("pin"), st.integers(0, 3)),
+        st.tuples(st.just("room"), st.integers(0, 2)),
+    ),
+    max_size=25,
+)
+
+
+@pytest.mark.parametrize("protocol", list(ToolProtocol))
+@settings(max_examples=60, deadline=None)
+@given(moves=MOVES, window=WINDOWS, keep=st.floats(0.05, 0.9), written=st.sampled_from(["", "What I know. " * 40]))
+def test_whatever_leaves_every_request_stays_valid_and_keeps_the_task_and_the_pins(
+    protocol: ToolProtocol, moves: list[tuple[str, int]], window: int, keep: float, written: str
+) -> None:
+    world, spec = begin(protocol), ModelSpec(provider="p", name="m", context_window=window, max_output=1_000)
+    pins: dict[str, str] = {}
+    for number, (move, size) in enumerate(moves):
+        if world.state.turn is None:
+            break
+        match move:
+            case "read":
+                read(world, f"result {number} " + "text of a line\n" * (min(size, window) // 15))
+            case "prompt":
+                words = (Text(text="x" * (size + 1)),)
+                world.take(Prompt(id=f"p{number}", content=words, delivery=Delivery.STEER))
+            case "pin":
+                pins[f"pin{size}"] = f"remember {number}"
+                world.take(Pin(id=f"pin{size}", text=pins[f"pin{size}"]))
+            case _:
+                plan = plan_room(world.state, world.reader, spec, CompactionSettings(keep=keep), wanted=size == 0)
+                made = carried_out(plan, world.state, world.transcript, spec, step=1, written=written)
+                world.transcript.drop(made.through, made.summary)
+                world.transcript.replace_results({one.call_id: one.content for one in made.shortened})
+                assert not made.dropped or all(pin in sent(world) for pin in pins.values())
+        for shown in ToolProtocol:
+            messages = world.transcript.messages(shown)
+            assert broken_invariants(messages) == ()
+            if messages:
+                assert "do it" in repr(messages[0])
 
 
 def test_after_room_was_made_the_model_knows_what_it_has_done() -> None:
@@ -147,7 +203,7 @@ def test_a_request_that_the_provider_refuses_as_too_long_is_cut_where_nothing_ol
         activity = world.state.activity
         assert isinstance(activity, AwaitingReply)
         world.take(world.failure(activity.step, activity.attempt, ErrorKind.CONTEXT_TOO_LONG))
-        room_made = make_room(world.state, world.reader, spec, activity.step)
+        room_made = make_room(world, spec)
         assert room_made.dropped == 0
         assert room_made.shortened
         world.take(room_made)
@@ -233,7 +289,7 @@ def test_room_is_kept_for_the_reply(
     window: int | None, output: int | None, usual: int | None, most: int | None
 ) -> None:
     spec = ModelSpec(provider="p", name="m", context_window=window, max_output=output)
-    assert (room(spec), most_room(spec)) == (usual, most)
+    assert (room_beside_reply(spec), largest_conversation(spec)) == (usual, most)
 
 
 @pytest.mark.parametrize(

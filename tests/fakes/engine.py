@@ -21,6 +21,7 @@ from treadle.protocol.models import (
     ToolProtocol,
 )
 from treadle.protocol.permissions import Decision, Mode, Situation, Verdict
+from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import CallResult, Preview, Risk, ToolSpec, ToolTraits
 from treadle.protocol.usage import Usage
 
@@ -113,7 +114,7 @@ class FakeEnvironment:
         return "here"
 
 
-class FakePurse:
+class FakeDayBudget:
     """No other session spends anything."""
 
     async def reserve(self, worst: Spent, /) -> Spent:
@@ -138,10 +139,10 @@ def ports(provider: Any, *tools: Any, log: FakeLog | None = None, **others: Any)
         "left_out": lambda *_: {},
         "provider": lambda _: provider,
         "model": lambda _: SPEC,
-        "system": lambda *_: "system",
+        "system": lambda *_: (PromptPart(name="work", text="system"),),
         "clock": lambda: 0,
-        "chance": lambda: 0.0,
-        "purse": FakePurse(),
+        "jitter": lambda: 0.0,
+        "day_budget": FakeDayBudget(),
         "remember": lambda _: None,
     }
     return Ports(**{**usual, **others})

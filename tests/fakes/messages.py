@@ -7,7 +7,7 @@ from treadle.context.transcript import Transcript
 from treadle.context.user_message import user_message
 from treadle.protocol.events import Event
 from treadle.protocol.messages import ContentBlock, Text, ToolResult, UserContent
-from treadle.protocol.sealed import Passage
+from treadle.protocol.sealed import Passage, PassageKind
 
 
 def add_user(
@@ -20,7 +20,8 @@ def add_user(
 ) -> None:
     """Add a user message of these parts, as the loop puts them together."""
     contents = {str(number): content for number, content in enumerate(prompts)}
-    parts = user_message(prompts=list(contents), notes=notes, environment=environment, first=transcript.is_empty)
+    passages = [Passage(kind=PassageKind.NOTE, text=note) for note in notes]
+    parts = user_message(prompts=list(contents), notes=passages, environment=environment, first=transcript.is_empty)
     blocks: list[ContentBlock] = [*results]
     for part in parts:
         blocks += [Text(text=part.text)] if isinstance(part, Passage) else contents[part.prompt_id]

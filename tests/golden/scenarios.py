@@ -12,13 +12,14 @@ from treadle.protocol.events import (
     EditChecklist,
     EditQueued,
     Interrupt,
+    Noted,
     Op,
     Prompt,
     SetMode,
     SetPresence,
     Source,
 )
-from treadle.protocol.messages import Image, Text
+from treadle.protocol.messages import Enclosure, EnclosureKind, Image, Text
 from treadle.protocol.models import ReplyStop, ToolProtocol
 from treadle.protocol.notifications import (
     CallChanged,
@@ -31,8 +32,9 @@ from treadle.protocol.notifications import (
     TurnEnded,
 )
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question
+from treadle.protocol.sealed import Passage, PassageKind
 from treadle.protocol.usage import Usage
-from treadle.providers.scripted.script import Item, MakeCall, Pace, Refuse, SayText, SayThinking, Turn
+from treadle.providers.scripted.script import MakeCall, Pace, Refuse, SayText, SayThinking, ScriptItem, Turn
 
 USER = Source(kind="tui", id="main")
 ONCE, ALWAYS, NO, SAY = (
@@ -45,7 +47,7 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgG
 USAGE = Usage(input_tokens=900, output_tokens=60, cache_read_tokens=200)
 
 
-def say(*items: Item | str, usage: Usage = USAGE, stop: ReplyStop | None = None, slow: bool = False) -> Turn:
+def say(*items: ScriptItem | str, usage: Usage = USAGE, stop: ReplyStop | None = None, slow: bool = False) -> Turn:
     """One reply; a string is text."""
     made = tuple(SayText(text=item) if isinstance(item, str) else item for item in items)
     return Turn(items=made, usage=usage, stop=stop, pace=Pace(chunk=4, delay=0.2) if slow else None)
@@ -178,6 +180,9 @@ NATIVE = [
 ]
 
 
+HELLO = Enclosure(kind=EnclosureKind.FILE, origin="hello.py", content=(Text(text="[File hello.py]\nprint()"),))
+
+
 async def xml(work: Work) -> None:
     """XML calls, a checklist that both write, prompts that wait, a picture, and a reply without a call."""
     work.answers = [("sleep", {"option": ONCE})]
@@ -188,7 +193,8 @@ async def xml(work: Work) -> None:
     changed = await work.ask("This is what is changed.")
     await work.ask("Look at hello.py, too.", delivery=Delivery.STEER)
     await work.post(EditQueued(prompt_id=dropped))
-    await work.post(EditQueued(prompt_id=changed, content=(Text(text="This is what it became."),)))
+    await work.post(EditQueued(prompt_id=changed, content=(Text(text="See @hello.py."),), enclosed=(HELLO,)))
+    await work.post(Noted(notes=(Passage(kind=PassageKind.FILES, text="hello.py was changed.", origin="hello.py"),)))
     await work.post(EditChecklist(text="- [x] look\n- [ ] say it\n- [ ] mine"))
     await work.ended(3)
 

@@ -35,6 +35,7 @@ from treadle.protocol.models import (
     ToolProtocol,
 )
 from treadle.protocol.permissions import Allowance, Decision, Mode, Reason, Situation, Standing, Verdict
+from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import (
     Access,
     CallResult,
@@ -182,7 +183,7 @@ def _judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Acce
     )
 
 
-class FakePurse:
+class FakeDayBudget:
     """No other session spends anything."""
 
     async def reserve(self, worst: Spent, /) -> Spent:
@@ -259,10 +260,10 @@ async def session(
         left_out=lambda *_: {},
         provider=lambda _: provider,
         model=lambda _: MODEL,
-        system=lambda *_: "system",
+        system=lambda *_: (PromptPart(name="work", text="system"),),
         clock=lambda: 0,
-        chance=lambda: 0.0,
-        purse=FakePurse(),
+        jitter=lambda: 0.0,
+        day_budget=FakeDayBudget(),
         remember=lambda _: None,
     )
 
@@ -273,7 +274,7 @@ async def session(
     live = LiveSession(
         session_id=SESSION,
         engine=Session(ports, Track(past)),
-        past=() if past is None else past.told,
+        past=() if past is None else past.notifications,
         store=store,
         first=first,
         trust=trust or SessionTrust(trust=Trust(workspace=folder, state=TrustState.TRUSTED, items=())),

@@ -16,21 +16,20 @@ from treadle.app.models.choosing import Models
 from treadle.app.models.offered import OfferedModel
 from treadle.app.models.searching import with_searches
 from treadle.app.places import data_directory, outputs
-from treadle.app.prompts import load_parts
 from treadle.app.report import write_log
 from treadle.app.security.policy_files import PolicyFiles, usual_places
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.checklist_file import ChecklistFile, checklist_file
 from treadle.app.session.confined_commands import ConfinedCommands
+from treadle.app.session.instructions import RuleBook
 from treadle.app.session.ledger import Ledger, LedgerObserver
 from treadle.app.session.live import LiveSession, ModelFinder
-from treadle.app.session.offering import offering
+from treadle.app.session.offering import NO_SKILLS, offering
 from treadle.app.session.own_shell import OwnShell
 from treadle.app.session.own_tools import own_tools
+from treadle.app.session.prompting import Prompting, load_skills, session_prompt
 from treadle.app.session.recall import Recalled
 from treadle.app.session.roots import Roots
-from treadle.app.session.rules import load_rules
-from treadle.context.system import system_prompt
 from treadle.engine.core.state import standing
 from treadle.engine.ports import Judge, Ports, Tool
 from treadle.engine.runtime.session import Session
@@ -41,16 +40,16 @@ from treadle.protocol.events import (
     EventData,
     SetModel,
 )
-from treadle.protocol.models import ModelChoice, Spent, ToolProtocol
-from treadle.protocol.permissions import Allowance, Decision, Mode, Situation, Standing
+from treadle.protocol.models import ModelChoice, Spent
+from treadle.protocol.permissions import Allowance, Decision, Mode, Standing
 from treadle.protocol.tools import Access, Confinement, ToolSpec
 from treadle.store.sqlite import SessionLog, SessionRow, Store
 from treadle.tools.catalogue import builtin_tools, open_browser
 from treadle.workspace.conversation import Conversation
-from treadle.workspace.environment import Surroundings
+from treadle.workspace.environment import EnvironmentBlock
 from treadle.workspace.file_access import DiskFiles
 from treadle.workspace.jobs import JobBook
-from treadle.workspace.strays import Strays
+from treadle.workspace.temporary_files import TemporaryFiles
 from treadle.workspace.workspace import open_workspace
 
 if TYPE_CHECKING:
@@ -116,8 +115,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
 
     redactor = _redactor(parts)
     conversation = Conversation(room=room, holds=lambda text: track.transcript.holds(redactor().redact(text)))
-    strays = Strays(str(data_directory() / "saving"), saved=_allow_saved)
-    strays.sweep()
+    temporary_files = TemporaryFiles(str(data_directory() / "saving"), saved=_allow_saved)
+    temporary_files.sweep()
     taken_back = _take_back()
     workspace = open_workspace(
         parts.trust.workspace,
@@ -125,35 +124,44 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         pass_on=parts.settings.pass_variables,
         spool=private,
         confine=commands.set_up,
-        files=DiskFiles(strays=strays),
+        files=DiskFiles(temporary_files=temporary_files),
         jobs=JobBook(private, lambda text: redactor().redact(text)),
         hide=lambda: redactor().stream(),
         is_secret=_is_secret,
         conversation=conversation,
     )
+    rules, skills = RuleBook(parts.trust, hide=lambda text: redactor().redact(text)), load_skills(parts.trust)
     recalled, ledger = parts.recalled, Ledger()
     if recalled is not None:
         recalled.files.note(workspace.seen)
         ledger = recalled.ledger
+        rules.recall(recalled.rules.read, recalled.rules.left)
     checklist = ChecklistFile(file=checklist_file(parts.row.id), checklist=lambda: track.state.checklist.text)
     browser = cache(open_browser)
-    built_in = builtin_tools(workspace, browser)
+    built_in = builtin_tools(workspace, browser, None if skills is None else partial(skills.text, by_model=True))
     own = own_tools([tool.spec.name for tool in built_in], parts.tools)
     tools: Mapping[str, Tool] = {tool.spec.name: tool for tool in (*built_in, *own.tools)}
     diagnostics: Diagnostics | None = None
     if parts.settings.diagnostics and parts.trust.trusted:
-        from treadle.app.session.diagnostics import Around, diagnosed, open_diagnostics
+        from treadle.app.session.diagnostics import CheckerFolders, diagnosed, open_diagnostics
 
-        around = Around(workspace=workspace, private=private, mode=lambda: track.state.mode)
+        around = CheckerFolders(workspace=workspace, private=private, mode=lambda: track.state.mode)
         diagnostics = open_diagnostics(parts.settings.diagnostics, around)
         tools = diagnosed(tools, diagnostics, workspace)
     specs = with_searches(parts.models) if parts.settings.web_search else parts.models.spec
-    left_out = offering(parts.store, specs)
+    left_out = offering(parts.store, specs, NO_SKILLS if skills is None or not skills.for_model else {})
+    prompting = Prompting(
+        settings=parts.settings,
+        rules=rules,
+        skills=skills,
+        specs={name: tool.spec for name, tool in tools.items()},
+        window=lambda model: parts.models.spec(model).context_window,
+    )
     ports = Ports(
         log=SessionLog(parts.store, parts.row.id),
-        observers=(LedgerObserver(parts.store, ledger), checklist.observe),
-        before_step=(checklist.before_step,),
-        environment=Surroundings(
+        observers=(LedgerObserver(parts.store, ledger), checklist.observe, rules.observe),
+        before_step=(checklist.before_step, rules.before_step),
+        environment=EnvironmentBlock(
             workspace=workspace,
             repository=partial(_repository, parts),
             approved=tuple(frozenset(parts.settings.approve).difference(parts.trust.unapproved)),
@@ -165,12 +173,13 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         left_out=left_out,
         provider=parts.models.provider,
         model=specs,
-        system=_system(parts, tools, left_out),
+        system=session_prompt(prompting, left_out),
         clock=clock,
-        chance=random.random,
-        purse=_Purse(parts.store, parts.row.id),
+        jitter=random.random,
+        day_budget=_DayBudget(parts.store, parts.row.id),
         remember=partial(_remember, workspace.root),
         checklist=parts.settings.checklist,
+        compaction=parts.settings.context.compaction,
         keep=commands.keep,
     )
 
@@ -182,17 +191,17 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         await workspace.close()
         await commands.close()
         await parts.models.close()
-        from treadle.workspace.retention import tidy_now
+        from treadle.workspace.retention import remove_old_outputs_now
 
         with suppress(StoreError):
             leased = parts.store.leased()
-            await asyncio.to_thread(tidy_now, outputs(), leased)
+            await asyncio.to_thread(remove_old_outputs_now, outputs(), leased)
             _tidy_sockets(leased)
 
     live = LiveSession(
         session_id=parts.row.id,
         engine=Session(ports, track),
-        past=() if recalled is None else recalled.past.told,
+        past=() if recalled is None else recalled.past.notifications,
         store=parts.store,
         first=first,
         trust=parts.trust,
@@ -212,9 +221,9 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
 def _tidy_sockets(leased: Collection[str]) -> None:
     """Take away the sockets of sessions whose processes were killed."""
     if (data_directory() / "live").is_dir():
-        from treadle.app.session.wire import tidy
+        from treadle.app.session.wire import remove_stale_sockets
 
-        tidy(leased)
+        remove_stale_sockets(leased)
 
 
 def _take_back() -> list[str]:
@@ -222,9 +231,9 @@ def _take_back() -> list[str]:
     data = data_directory()
     if not (data / "copies").is_dir():
         return []
-    from treadle.workspace.copies import recover
+    from treadle.workspace.copies import recover_copies
 
-    return [one.text for one in recover(data)]
+    return [one.text for one in recover_copies(data)]
 
 
 def model_finder(models: Models, settings: Settings) -> ModelFinder:
@@ -253,7 +262,7 @@ def _repository(parts: Parts) -> str:
     return describe_repository(str(parts.trust.workspace))
 
 
-class _Purse(Struct, frozen=True):
+class _DayBudget(Struct, frozen=True):
     store: Store
     session_id: str
 
@@ -328,25 +337,6 @@ def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], SecretRedac
         return asked_for_secrets(decision, spec, arguments, redactor())
 
     return judge
-
-
-def _system(
-    session: Parts, tools: Mapping[str, Tool], left_out: Callable[[str, Situation], Mapping[str, str]]
-) -> Callable[[str, ToolProtocol, Situation], str]:
-    """Build the prompt once for each tool protocol and the tools in it, so that it stays the same byte for byte."""
-    parts, rules = load_parts(checklist=session.settings.checklist), load_rules(session.trust)
-
-    @cache
-    def built(protocol: ToolProtocol, names: tuple[str, ...]) -> str:
-        return system_prompt(parts, protocol, tools=[tools[name].spec for name in names], rules=rules)
-
-    def system(model: str, protocol: ToolProtocol, situation: Situation) -> str:
-        if protocol is ToolProtocol.NATIVE:
-            return built(protocol, ())
-        gone = left_out(model, situation)
-        return built(protocol, tuple(name for name in tools if name not in gone))
-
-    return system
 
 
 def clock() -> int:

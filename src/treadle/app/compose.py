@@ -5,16 +5,17 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.assembly import Parts, assemble, clock, model_for, require_sandbox, set_model
 from treadle.app.config.addresses import bind_base_url
-from treadle.app.config.settings import Settings, limits_of
+from treadle.app.config.settings import Settings
 from treadle.app.models.choosing import Models, process_circuits
 from treadle.app.places import database
-from treadle.app.report import damaged_events, describe_mended, missing_events, tell
+from treadle.app.report import damaged_events, describe_repaired, missing_events, print_notice
 from treadle.app.security.trusting import SessionTrust, session_trust
 from treadle.app.session.ledger import LedgerRow, ledger_rows, today
 from treadle.app.session.live import LiveSession
@@ -33,6 +34,7 @@ from treadle.protocol.events import (
     SetModel,
     SetPresence,
 )
+from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import ToolSpec
 from treadle.store.reading import Damage
@@ -61,9 +63,9 @@ class Opening(Struct, frozen=True, kw_only=True):
 
 def open_store() -> Store:
     """Open the log; what had to be done about a damaged one is told on standard error and in the program's log."""
-    store = Store(database(), tell)
-    if store.mended is not None:
-        tell(describe_mended(store.mended))
+    store = Store(database(), print_notice)
+    if store.repaired is not None:
+        print_notice(describe_repaired(store.repaired))
     return store
 
 
@@ -249,6 +251,27 @@ def _changed_model(given: Collection[str], models: Models, state: State) -> SetM
     own = state.choice
     kept = {name: getattr(own, name) for name in ("tool_protocol", "thinking_budget") if name not in given}
     return SetModel(choice=replace(set_model(models, own.model).choice, **kept))
+
+
+def limits_of(settings: Settings, given: Collection[str] | None = None, base: Limits | None = None) -> Limits:
+    """Put the bounds of a session together; with `given`, only those settings change the bounds `base`."""
+    base = Limits(reminders=1, raisable=True) if base is None else base
+    said = settings.budget
+    changed: dict[str, Any] = {
+        name: getattr(settings, name) for name in ("max_steps", "max_seconds", "max_auto_approved")
+    }
+    if settings.max_retries is not None:
+        changed["max_retries"] = settings.max_retries
+    changed["budget"] = {
+        "turn": Budget(cost=said.turn_cost, tokens=said.turn_tokens),
+        "session": Budget(cost=said.session_cost, tokens=said.session_tokens),
+        "day": Budget(cost=said.day_cost, tokens=said.day_tokens),
+        "soft": said.ask_at,
+    }
+    if given is not None:
+        changed = {name: value for name, value in changed.items() if name in given}
+    budgets = changed.pop("budget", {})
+    return replace(base, **changed, **budgets)
 
 
 def check_workspace(path: Path) -> Path:

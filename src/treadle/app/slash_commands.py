@@ -15,6 +15,8 @@ SLASH_COMMANDS = (
     ("/model [NAME]", "choose the model from a list, or by its name, provider/name (Alt-P: the list)"),
     ("/resume [WORDS]", "choose another session from a list and continue it"),
     ("/trust", "show what this folder's files would run or set, and whether you trust it"),
+    ("/rules [off N]", "list the rules for the model, with their tokens; `off N` and `on N` turn one off and on"),
+    ("/skills", "list the skills"),
     ("/todo", "show the task's checklist, and the file in which you can change it"),
     ("/approvals", "list what you have allowed for this session"),
     ("/revoke N", "remove something that you allowed"),
@@ -22,6 +24,9 @@ SLASH_COMMANDS = (
     ("/quit", "quit; the session is kept and can be resumed"),
 )
 """Each as it is written, and what it does."""
+
+LISTED_COMMANDS = ("rules", "skills")
+"""Commands whose answer is text, also without a session."""
 
 _INSTEAD: Mapping[str, str] = MappingProxyType(
     {

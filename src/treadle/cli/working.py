@@ -69,8 +69,16 @@ def _task(arguments: argparse.Namespace) -> str:
 
 async def _headless(arguments: argparse.Namespace, task: str) -> int:
     from treadle.app.compose import open_session
+    from treadle.app.slash_commands import LISTED_COMMANDS, slash_word
     from treadle.headless.main import OutputFormat, run_headless
 
+    name = slash_word(task)
+    if name in LISTED_COMMANDS:
+        from treadle.app.reports.rule_list import listed_answer
+
+        argument = task.partition(" ")[2]
+        sys.stdout.write(f"{listed_answer(name, argument, _session_trust(arguments))}\n")
+        return 0
     check_task(task, arguments.directory)
     content = _content(arguments, task)
     live = await open_session(_opening(arguments, _session_trust(arguments), user_present=False))
@@ -212,10 +220,10 @@ async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]", l
 def _say_how_to_go_on(session_id: str) -> None:
     """Name the session that was left, unless the terminal is gone."""
     from treadle.app.report import resume_line
-    from treadle.app.wrapping import say
+    from treadle.app.wrapping import write_wrapped
 
     with suppress(OSError):
-        say(sys.stderr, resume_line(session_id))
+        write_wrapped(sys.stderr, resume_line(session_id))
 
 
 def _session_trust(arguments: argparse.Namespace) -> "SessionTrust":
@@ -232,12 +240,12 @@ def _asked_trust(arguments: argparse.Namespace, look: "Look") -> "SessionTrust":
     from treadle.app.compose import last_session
     from treadle.app.config.settings import load_settings
     from treadle.app.models.choosing import Models
-    from treadle.cli.trust import settle
+    from treadle.cli.trust import settle_trust
 
     trust = _session_trust(arguments)
     if arguments.go_on:
         last_session(trust.workspace)
-    return settle(trust, look) if trust.asks and Models(load_settings(flags(arguments))).configured() else trust
+    return settle_trust(trust, look) if trust.asks and Models(load_settings(flags(arguments))).configured() else trust
 
 
 def _opening(arguments: argparse.Namespace, trust: "SessionTrust", *, user_present: bool) -> "Opening":

@@ -24,7 +24,7 @@ from treadle.protocol.events import (
     SetModel,
     Source,
 )
-from treadle.protocol.messages import UserContent
+from treadle.protocol.messages import origins
 from treadle.protocol.models import ModelError
 from treadle.protocol.notifications import (
     CallChanged,
@@ -70,38 +70,38 @@ class _Call(Struct):
 
 
 class NotificationReader:
-    """Follows a log, event by event. `told` gives the notifications; the live ones are not in any log."""
+    """Follows a log, event by event. `notifications` gives the notifications; the live ones are not in any log."""
 
     def __init__(self) -> None:
-        self._told: list[Notification] = []
-        self._prompts: dict[str, tuple[UserContent, ...]] = {}
+        self._notifications: list[Notification] = []
+        self._prompts: dict[str, Prompt | EditQueued] = {}
         self._calls: dict[str, _Call] = {}
         self._questions: dict[str, str] = {}
         self._turn = 0
         self._error: ModelError | None = None
         self._held: CallChanged | None = None
 
-    def told(self) -> list[Notification]:
+    def notifications(self) -> list[Notification]:
         """Give what surfaces were notified of so far, and forget it."""
         self._release()
-        told, self._told = self._told, []
-        return told
+        notifications, self._notifications = self._notifications, []
+        return notifications
 
     def take(self, event: Event) -> None:
         """Read one event."""
         data = event.data
         if isinstance(data, _SAID):
-            self._told += self._said(data)
+            self._notifications += self._said(data)
             return
         if self._held is not None:
             self._release()
         if not isinstance(data, ContextReady):
-            self._told += self._happened(data, event.source)
+            self._notifications += self._happened(data, event.source)
 
     def _release(self) -> None:
         """Tell the outcome of a call after it is clear that the machine made no other one of it."""
         if self._held is not None:
-            self._told.append(self._held)
+            self._notifications.append(self._held)
             self._held = None
 
     def _happened(self, data: EventData, source: Source) -> Iterator[Notification]:  # noqa: C901 - one line for each event
@@ -123,15 +123,15 @@ class NotificationReader:
                 self._held = self._finished(call_id, result)
             case ReplyFinished() as reply:
                 yield MessageDone(step=reply.step, message=reply.message, usage=reply.usage, cost=reply.cost)
-            case Prompt(id=prompt_id, content=content):
-                self._prompts[prompt_id] = content
-            case EditQueued(prompt_id=prompt_id, content=content) if content:
-                self._prompts[prompt_id] = content
+            case Prompt(id=prompt_id) as prompt:
+                self._prompts[prompt_id] = prompt
+            case EditQueued(prompt_id=prompt_id) as prompt if prompt.content:
+                self._prompts[prompt_id] = prompt
             case ReplyFailed(error=error):
                 self._error = error
                 yield ReplyDropped()
-            case Compacted(dropped=dropped, shortened=shortened) if dropped or shortened:
-                yield ContextCompacted(dropped=dropped)
+            case Compacted() as made if made.dropped or made.shortened:
+                yield ContextCompacted(dropped=made.dropped, summary=made.summary, before=made.before, after=made.after)
             case SetMode(mode=mode, choice=choice):
                 yield ModeChanged(mode=mode)
                 if choice is not None:
@@ -156,6 +156,12 @@ class NotificationReader:
                 self._release()
                 yield from self._said_of_turn(data)
 
+    def _delivered(self, prompt_id: str) -> PromptDelivered:
+        prompt = self._prompts.pop(prompt_id, None)
+        if prompt is None:
+            return PromptDelivered(prompt_id=prompt_id, content=())
+        return PromptDelivered(prompt_id=prompt_id, content=prompt.content, enclosed=origins(prompt.enclosed))
+
     def _said_of_turn(self, data: Sealed) -> Iterator[Notification]:
         match data:
             case PromptsDelivered(turn=turn, prompt_ids=prompt_ids):
@@ -163,7 +169,7 @@ class NotificationReader:
                     self._turn = turn
                     yield TurnStarted(turn=turn)
                 for prompt_id in prompt_ids:
-                    yield PromptDelivered(prompt_id=prompt_id, content=self._prompts.pop(prompt_id, ()))
+                    yield self._delivered(prompt_id)
             case RetryPlanned(attempt=attempt, seconds=seconds, most=most) if self._error is not None:
                 yield RetryScheduled(attempt=attempt, seconds=seconds, error=self._error, most=most)
             case ModelReplaced(model=model, why=why):
@@ -245,4 +251,4 @@ def notifications(events: Iterable[Event]) -> Iterator[Notification]:
     reader = NotificationReader()
     for event in events:
         reader.take(event)
-    yield from reader.told()
+    yield from reader.notifications()

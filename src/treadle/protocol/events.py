@@ -9,14 +9,16 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from treadle.protocol.base import Record, Tagged
-from treadle.protocol.messages import Message, ResultContent, UserContent
-from treadle.protocol.models import ModelChoice, ModelError, ReplyStop, Spent
+from treadle.protocol.limits import Limits, Terms
+from treadle.protocol.messages import Enclosure, Message, ResultContent, UserContent
+from treadle.protocol.models import ModelChoice, ModelError, ReplyStop
 from treadle.protocol.permissions import AllowScope, Decision, Mode, OptionKind
 from treadle.protocol.sealed import (
     ChecklistUpdated,
     ModelReplaced,
     Passage,
     PromptContent,
+    PromptPart,
     PromptsDelivered,
     QuestionPut,
     ResultMade,
@@ -55,55 +57,25 @@ class Delivery(StrEnum):
     STEER = "steer"
 
 
-class Budget(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """What may be spent: US dollars, and tokens of every kind; None is unbounded."""
-
-    cost: float | None = None
-    tokens: int | None = None
-
-
-class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """Bounds of a session; None is unbounded. Steps are model calls of one turn, seconds the wall time of one.
-
-    `soft` is the part of a budget after which the user is asked once whether to go on. `max_unasked` bounds the calls
-    that may run in a row without anybody being asked. `max_mistakes` bounds replies in a row of which no call could be
-    made, `max_repeats` the replies in a row with the same calls and results; at `warn_repeats` the model is warned.
-    `reminders` is how often in a turn the model is reminded to finish before a plain answer ends work in progress.
-    `raisable`: when the budget of a turn or the session is used up, the user is asked whether to raise it.
-    """
-
-    max_steps: int | None = None
-    max_seconds: float | None = None
-    turn: Budget = Budget()
-    session: Budget = Budget()
-    day: Budget = Budget()
-    soft: float = 0.8
-    max_unasked: int | None = None
-    max_mistakes: int = 3
-    max_retries: int = 6
-    warn_repeats: int = 3
-    max_repeats: int = 5
-    reminders: int = 0
-    raisable: bool = False
-
-
 class Prompt(Tagged, frozen=True, kw_only=True, tag="prompt"):
-    """The user asks for something."""
+    """The user asks for something; `enclosed` goes along with their words."""
 
     id: str
     content: tuple[UserContent, ...]
     delivery: Delivery = Delivery.QUEUE
+    enclosed: tuple[Enclosure, ...] = ()
 
 
 class EditQueued(Tagged, frozen=True, kw_only=True, tag="edit_queued"):
-    """The user changes a prompt that still waits; no content drops it."""
+    """The user changes a prompt that still waits, and what goes along with it; no content drops it."""
 
     prompt_id: str
     content: tuple[UserContent, ...] = ()
+    enclosed: tuple[Enclosure, ...] = ()
 
 
 class Answer(Tagged, frozen=True, kw_only=True, tag="answer"):
-    """The user answers a question; `text` is the answer itself, or a comment on a permission.
+    """The user answers a question; `text` is the answer itself, or a comment on a permission, with what is `enclosed`.
 
     `arguments` amend a call that is allowed: it runs with these instead of its own. `scope` says for how long
     `allow_always` holds.
@@ -114,6 +86,7 @@ class Answer(Tagged, frozen=True, kw_only=True, tag="answer"):
     text: str = ""
     arguments: dict[str, Any] | None = None
     scope: AllowScope = AllowScope.SESSION
+    enclosed: tuple[Enclosure, ...] = ()
 
 
 class RevokeAllowance(Tagged, frozen=True, kw_only=True, tag="revoke_allowance"):
@@ -151,6 +124,25 @@ class EditChecklist(Tagged, frozen=True, kw_only=True, tag="edit_checklist"):
     text: str
 
 
+class Noted(Tagged, frozen=True, kw_only=True, tag="noted"):
+    """Something outside has a word for the model, such as a changed file; it is read with the next message."""
+
+    notes: tuple[Passage, ...]
+
+
+class CompactNow(Tagged, frozen=True, kw_only=True, tag="compact_now"):
+    """The user wants room to be made: older messages leave the prompt. A summary keeps `focus` above all."""
+
+    focus: str = ""
+
+
+class Pin(Tagged, frozen=True, kw_only=True, tag="pin"):
+    """The user wants a text to stay in the prompt, word for word, whatever leaves it; without a text, no longer."""
+
+    id: str
+    text: str = ""
+
+
 class SetLimits(Tagged, frozen=True, kw_only=True, tag="set_limits"):
     """The user changes the bounds of the session."""
 
@@ -175,6 +167,9 @@ Op: TypeAlias = (
     | SetLimits
     | SetPresence
     | EditChecklist
+    | Noted
+    | CompactNow
+    | Pin
 )
 
 
@@ -207,22 +202,6 @@ class Resumed(Tagged, frozen=True, kw_only=True, tag="resumed"):
     user_present: bool
 
 
-class Terms(Record, frozen=True, kw_only=True):
-    """What the next model call can cost at worst. Prices are US dollars for a million tokens, None if unknown.
-
-    `input_tokens` is an upper bound; `max_output` is the model's limit. `search_cost` is what searches of the web by
-    the provider can cost in all, None if that is unknown. `day` is what was spent, and reserved by other sessions,
-    since midnight (UTC).
-    """
-
-    input_tokens: int
-    max_output: int | None = None
-    input_price: float | None = None
-    output_price: float | None = None
-    search_cost: float | None = 0.0
-    day: Spent = Spent()
-
-
 class ContextReady(Tagged, frozen=True, kw_only=True, tag="context_ready"):
     """The user message of a step is sealed: the results of these calls, then these passages and prompts.
 
@@ -237,13 +216,13 @@ class ContextReady(Tagged, frozen=True, kw_only=True, tag="context_ready"):
 
 
 class OfferChanged(Tagged, frozen=True, kw_only=True, tag="offer_changed"):
-    """From this step on the model is sent this system prompt, and these tools in native calls.
+    """From this step on the model is sent this system prompt, part by part, and these tools in native calls.
 
     As long as they stay the same, so does the beginning of each request, which providers keep in a cache.
     """
 
     step: int
-    system: str
+    system: tuple[PromptPart, ...]
     tools: tuple[ToolSpec, ...] = ()
 
 
@@ -262,12 +241,25 @@ class Shortened(Record, frozen=True, kw_only=True):
     content: tuple[ResultContent, ...]
 
 
+class SummaryWritten(Tagged, frozen=True, kw_only=True, tag="summary_written"):
+    """The model summed up what is to leave the prompt; `error` says why it could not.
+
+    `cost` is in US dollars, None where the price is unknown.
+    """
+
+    step: int
+    text: str = ""
+    error: str = ""
+    usage: Usage = Usage()
+    cost: float | None = 0.0
+
+
 class Compacted(Tagged, frozen=True, kw_only=True, tag="compacted"):
     """What events up to number `through` said left the prompt, but for the task; the log keeps it.
 
-    `dropped` counts its messages, and `summary` stands in their place. `shortened` are the newest results, cut.
-    `largest` names the largest part of what always stays. `usage` and `cost` (US dollars, None if unknown) are those of
-    the model that made room, nothing where none did.
+    `dropped` counts its messages, and `summary` stands in their place. `shortened` are results that were cut, or that
+    a later one supersedes. `largest` names the largest parts of what always stays. The conversation took `before`
+    tokens and takes `after`; its words from there on are new to the provider's cache.
     """
 
     step: int
@@ -276,8 +268,8 @@ class Compacted(Tagged, frozen=True, kw_only=True, tag="compacted"):
     largest: str = ""
     summary: str = ""
     shortened: tuple[Shortened, ...] = ()
-    usage: Usage = Usage()
-    cost: float | None = 0.0
+    before: int = 0
+    after: int = 0
 
 
 class CallProposed(Tagged, frozen=True, kw_only=True, tag="call_proposed"):
@@ -361,11 +353,15 @@ EventData: TypeAlias = (
     | SetLimits
     | SetPresence
     | EditChecklist
+    | Noted
+    | CompactNow
+    | Pin
     | SessionStarted
     | Resumed
     | OfferChanged
     | ContextReady
     | ContextExceeded
+    | SummaryWritten
     | Compacted
     | CallProposed
     | ReplyFinished

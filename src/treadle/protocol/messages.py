@@ -91,6 +91,36 @@ UserContent: TypeAlias = Text | Image | Document
 ContentBlock: TypeAlias = Text | Image | Document | Thinking | RedactedThinking | ToolUse | ToolResult
 
 
+class EnclosureKind(StrEnum):
+    """What goes along with a user's words."""
+
+    FILE = "file"
+    FOLDER = "folder"
+    PAGE = "page"
+    PROBLEMS = "problems"
+    TERMINAL = "terminal"
+    CHANGES = "changes"
+    COMMIT = "commit"
+    COMMAND = "command"
+    SKILL = "skill"
+
+
+class Enclosure(Record, frozen=True, kw_only=True):
+    """What goes along with a user's words and is not their own, such as a file that they mention.
+
+    `origin` is its path, address or name. The content is worded for the model, with its origin in it.
+    """
+
+    kind: EnclosureKind
+    origin: str
+    content: tuple[UserContent, ...]
+
+
+def origins(enclosed: Sequence[Enclosure]) -> tuple[str, ...]:
+    """Name what goes along with a user's words."""
+    return tuple(one.origin for one in enclosed)
+
+
 class Message(Record, frozen=True, kw_only=True):
     """One message of the conversation."""
 

@@ -81,17 +81,19 @@ class TurnStarted(Tagged, frozen=True, kw_only=True, tag="turn_started"):
 
 
 class PromptDelivered(Tagged, frozen=True, kw_only=True, tag="prompt_delivered"):
-    """A prompt goes to the model with the next step."""
+    """A prompt goes to the model with the next step; `enclosed` names what goes along with it."""
 
     prompt_id: str
     content: tuple[UserContent, ...]
+    enclosed: tuple[str, ...] = ()
 
 
 class QueuedPrompt(Record, frozen=True, kw_only=True):
-    """A prompt that waits."""
+    """A prompt that waits; `enclosed` names what goes along with it."""
 
     id: str
     content: tuple[UserContent, ...]
+    enclosed: tuple[str, ...] = ()
 
 
 class QueueChanged(Tagged, frozen=True, kw_only=True, tag="queue_changed"):
@@ -190,9 +192,15 @@ class RetryScheduled(Tagged, frozen=True, kw_only=True, tag="retry_scheduled"):
 
 
 class ContextCompacted(Tagged, frozen=True, kw_only=True, tag="context_compacted"):
-    """Older messages left the prompt."""
+    """Older messages left the prompt, or results were cut: it took `before` tokens and takes `after`.
+
+    `summary` stands in the place of the messages.
+    """
 
     dropped: int
+    summary: str = ""
+    before: int = 0
+    after: int = 0
 
 
 class ModeChanged(Tagged, frozen=True, kw_only=True, tag="mode_changed"):

@@ -1,5 +1,6 @@
 """What the machine itself says and decides, as the log keeps it: parts of a user message, and events of its own."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -10,18 +11,35 @@ from treadle.protocol.tools import CallResult
 
 
 class PassageKind(StrEnum):
-    """What a text of Treadle's own in a user message is: the frame of the task, a note, or the environment."""
+    """What a text of Treadle's own in a user message is: the frame of the task, a note, the environment, ..."""
 
     TASK = "task"
     NOTE = "note"
     ENVIRONMENT = "environment"
+    RULES = "rules"
+    FILES = "files"
+    SKILL = "skill"
 
 
 class Passage(Tagged, frozen=True, kw_only=True, tag="passage"):
-    """A text of Treadle's own in a user message, as the model reads it."""
+    """A text of Treadle's own in a user message, as the model reads it; `origin` names the file it comes from."""
 
     kind: PassageKind
     text: str
+    origin: str = ""
+
+
+class PromptPart(Record, frozen=True, kw_only=True):
+    """One part of the system prompt; `origin` names the file that it comes from where that is the user's."""
+
+    name: str
+    text: str
+    origin: str = ""
+
+
+def system_text(parts: Iterable[PromptPart]) -> str:
+    """Put the parts of a system prompt together."""
+    return "\n\n".join(part.text for part in parts)
 
 
 class PromptContent(Tagged, frozen=True, kw_only=True, tag="prompt_content"):

@@ -7,10 +7,12 @@ from treadle.providers.wire import HttpCall
 
 MARGIN = 60.0
 """Seconds before its end at which a token is no longer used."""
+UNKNOWN_LIFETIME = 600.0
+"""Seconds for which a token is used that does not say how long it lives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
+class BearerToken:
     """A bearer token; `lifetime` is in seconds."""
 
     value: str = field(repr=False)
@@ -20,7 +22,7 @@ class Token:
 class BearerTokens:
     """Puts a token into each call; the calls of one moment share it."""
 
-    def __init__(self, fetch: Callable[[], Awaitable[Token]], *, clock: Callable[[], float]) -> None:
+    def __init__(self, fetch: Callable[[], Awaitable[BearerToken]], *, clock: Callable[[], float]) -> None:
         """`fetch` may raise `CallFailedError`; `clock` gives seconds."""
         self._fetch = fetch
         self._clock = clock

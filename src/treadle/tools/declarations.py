@@ -13,7 +13,7 @@ MOST_SECONDS = 600
 
 BROWSER_ACTIONS = ("launch", "click", "type", "press", "scroll_down", "scroll_up", "screenshot", "close")
 
-LANGUAGES = (
+OUTLINE_LANGUAGES = (
     *("Python", "JavaScript", "TypeScript", "Go", "Rust", "Java", "C", "C++", "C#", "Ruby", "PHP", "Kotlin", "Swift"),
 )
 """The languages of which there are outlines, Python first; the others come together, with an extra."""
@@ -21,9 +21,9 @@ LANGUAGES = (
 
 def languages() -> str:
     """Say which languages can be outlined here, and what the others need."""
-    python, *others = LANGUAGES
+    python, *others = OUTLINE_LANGUAGES
     if find_spec("tree_sitter_javascript") is not None:
-        return f"{', '.join(LANGUAGES)}."
+        return f"{', '.join(OUTLINE_LANGUAGES)}."
     return f"{python}. {', '.join(others)} need the extra `code`, which is not installed."
 
 
@@ -115,6 +115,33 @@ WRITE_TO_FILE = ToolSpec(
     parameters=parameters({"path": PATH, "content": text("The complete text of the file.")}),
     traits=ToolTraits(kind=ToolKind.EDIT, effect=ToolEffect.IDEMPOTENT),
     risk=Risk.WRITE,
+)
+
+RULE_FOLDER = ".clinerules"
+"""Where new rules are written."""
+
+NEW_RULE = ToolSpec(
+    name="new_rule",
+    description=prompt("new_rule"),
+    parameters=parameters(
+        {
+            "path": text(f"The file: {RULE_FOLDER}/NAME.md."),
+            "content": text("The whole rule, in Markdown."),
+        }
+    ),
+    traits=ToolTraits(kind=ToolKind.EDIT, effect=ToolEffect.IDEMPOTENT),
+    risk=Risk.WRITE,
+)
+
+USE_SKILL = ToolSpec(
+    name="use_skill",
+    description=prompt("use_skill"),
+    parameters=parameters(
+        {"name": text("The skill's name."), "arguments": text("What it is to be used on, if it takes that.")},
+        optional=("arguments",),
+    ),
+    traits=ToolTraits(kind=ToolKind.READ, effect=ToolEffect.PURE),
+    risk=Risk.NONE,
 )
 
 EXECUTE_COMMAND = ToolSpec(
@@ -212,6 +239,22 @@ ASK_FOLLOWUP_QUESTION = ToolSpec(
     ),
     traits=ToolTraits(effect=ToolEffect.PURE, flow=Flow.ASK),
     risk=Risk.NONE,
+)
+
+CONDENSE = ToolSpec(
+    name="condense",
+    description=prompt("condense"),
+    parameters=parameters({"context": text("The summary, in Markdown.")}),
+    traits=ToolTraits(effect=ToolEffect.PURE, flow=Flow.CONDENSE),
+    risk=Risk.NONE,
+)
+
+NEW_TASK = ToolSpec(
+    name="new_task",
+    description=prompt("new_task"),
+    parameters=parameters({"context": text("All that the new task needs, in Markdown.")}),
+    traits=ToolTraits(effect=ToolEffect.PURE, flow=Flow.NEW_TASK),
+    risk=Risk.WRITE,
 )
 
 PLAN_MODE_RESPOND = ToolSpec(

@@ -11,10 +11,10 @@ _Stamp = tuple[int, int, int]
 class _Known(Struct):
     digest: str
     stamp: _Stamp | None
-    told: str
+    announced: str
 
 
-class Seen:
+class SeenFiles:
     """A record per file, by resolved path. A change by others is told once, and makes edits stale until a read."""
 
     def __init__(self) -> None:
@@ -61,8 +61,8 @@ def _news(path: str, known: _Known) -> bool:
         return False
     known.stamp = stamp
     digest = _digest(path) if stamp is not None else ""
-    news = digest not in (known.told, known.digest)
-    known.told = digest
+    news = digest not in (known.announced, known.digest)
+    known.announced = digest
     return news
 
 

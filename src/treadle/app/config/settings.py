@@ -1,19 +1,19 @@
 """What a user can set, and the layers it comes from: defaults, user, workspace, environment, command line."""
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
+from treadle.app.config.context_settings import ContextSettings
 from treadle.app.config.diagnostic_settings import DiagnosticSettings
 from treadle.app.config.terminal_settings import Colours, Editing
 from treadle.app.places import config_file
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.events import Budget, Limits
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
@@ -44,7 +44,7 @@ class ProviderSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=
 
 class ModelSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the user says of a model, over what the catalogue knows. Prices are US dollars for a million tokens, and for
-    a thousand searches of the web.
+    a thousand searches of the web; `family` is that of its system prompt.
     """
 
     context_window: Tokens | None = None
@@ -53,6 +53,7 @@ class ModelSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     output_price: Dollars | None = None
     search_price: Dollars | None = None
     tool_protocol: ToolProtocol | None = None
+    family: Literal["", "next", "generic", "local"] = ""
 
 
 class ModeSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -85,12 +86,14 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything a user can set. An empty `model` means: take the first provider that has a key.
 
     `fallback` takes over for a turn when the model's provider keeps failing; `max_retries` bounds the failures in a row
-    before a turn ends without one (0: the first ends it). `max_unasked` bounds the calls that run in a row without
-    anybody being asked, `max_seconds` the time of a turn. With `checklist` the model keeps one. `approve` names
-    classes of risk that run without asking in every mode but plan, beyond what the mode lets run. With `web_search` the
-    provider may search the web by itself, where it can. `add_dirs` are further folders that belong to the workspace.
-    `pass_variables` names variables that commands get besides the harmless ones. `theme`, `animation` and `editing` are
-    about the terminal app; with `screen_reader` it writes plain lines.
+    before a turn ends without one (0: the first ends it). `max_auto_approved` bounds the calls in a row that run
+    without asking; `max_unasked` is its name in 0.1.0, and of both the lower applies. `max_seconds` bounds the time of
+    a turn. With `checklist` the model keeps one. `approve` names classes of risk that run without asking in every mode
+    but plan, beyond what the mode lets run. With `web_search` the provider may search the web by itself, where it can.
+    `language` is the one that the model writes to the user in, `instructions` are the user's own words that go along
+    with every request. `add_dirs` are further folders that belong to the workspace. `pass_variables` names variables
+    that commands get besides the harmless ones. `theme`, `animation` and `editing` are about the terminal app; with
+    `screen_reader` it writes plain lines.
     """
 
     model: str = ""
@@ -101,13 +104,17 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_retries: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
     max_steps: Tokens | None = None
     max_seconds: Seconds | None = None
+    max_auto_approved: Tokens | None = None
     max_unasked: Tokens | None = None
     budget: BudgetSettings = BudgetSettings()
+    context: ContextSettings = ContextSettings()
     approve: tuple[Risk, ...] = ()
     add_dirs: tuple[str, ...] = ()
     pass_variables: tuple[str, ...] = ()
     checklist: bool = True
     web_search: bool = False
+    language: Annotated[str, msgspec.Meta(max_length=100)] = ""
+    instructions: Annotated[str, msgspec.Meta(max_length=16_384)] = ""
     sandbox: SandboxUse = SandboxUse.AUTO
     try_first: bool = True
     editing: Editing = Editing.EMACS
@@ -129,6 +136,9 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise ValueError(f"add_dirs contains {path!r}, which is neither absolute nor begins with '~/'")
         if self.pass_variables:
             _check_variables(self)
+        if self.max_unasked is not None:
+            given = (self.max_unasked, self.max_auto_approved)
+            msgspec.structs.force_setattr(self, "max_auto_approved", min(one for one in given if one is not None))
 
     def in_mode(self, mode: Mode) -> ModeSettings:
         """Give the model and thinking budget that count in a mode."""
@@ -149,25 +159,6 @@ def _check_variables(settings: Settings) -> None:
             raise ValueError(f"pass_variables contains {name!r}, which is not a variable name")
         if name in keys:
             raise ValueError(f"pass_variables contains {name!r}: commands never get a provider's key")
-
-
-def limits_of(settings: Settings, given: Collection[str] | None = None, base: Limits | None = None) -> Limits:
-    """Put the bounds of a session together; with `given`, only those settings change the bounds `base`."""
-    base = Limits(reminders=1, raisable=True) if base is None else base
-    said = settings.budget
-    changed: dict[str, Any] = {name: getattr(settings, name) for name in ("max_steps", "max_seconds", "max_unasked")}
-    if settings.max_retries is not None:
-        changed["max_retries"] = settings.max_retries
-    changed["budget"] = {
-        "turn": Budget(cost=said.turn_cost, tokens=said.turn_tokens),
-        "session": Budget(cost=said.session_cost, tokens=said.session_tokens),
-        "day": Budget(cost=said.day_cost, tokens=said.day_tokens),
-        "soft": said.ask_at,
-    }
-    if given is not None:
-        changed = {name: value for name, value in changed.items() if name in given}
-    budgets = changed.pop("budget", {})
-    return msgspec.structs.replace(base, **changed, **budgets)
 
 
 class Layer(Record, frozen=True, kw_only=True):
@@ -201,6 +192,8 @@ _USERS_OWN = {
     "approve": "Only the user decides what runs without asking.",
     "base_url": "An address decides who gets your files and your key.",
     "editing": "Only you decide which keys you use.",
+    "instructions": "They are your own words to every model; a project has rules files for that.",
+    "language": "Only you decide in which language you are written to.",
     "pass_variables": "Only you decide what commands see of your environment.",
     "providers": "Addresses, headers and key variables decide who gets your files and your key.",
     "try_first": "Only the user decides whether commands are tried in a throw-away copy.",
@@ -221,11 +214,11 @@ def load_settings(
     the provider that the user's own model names; the model of a workspace does not say whose it is.
     """
     layers = read_layers(flags, file, workspace=workspace, trusted=trusted)
-    settings = merge(layers)
+    settings = merge_layers(layers)
     if settings.base_url:
         from treadle.app.config.addresses import bind_base_url, require_bound
 
-        own = merge([layer for layer in layers if not layer.of_workspace]).model
+        own = merge_layers([layer for layer in layers if not layer.of_workspace]).model
         settings = bind_base_url(settings, own)
         if settings.model:
             require_bound(settings)
@@ -239,14 +232,14 @@ def read_layers(
     user = _read_file(config_file() if file is None else file)
     layers = [user]
     if workspace is not None and trusted:
-        layers.append(_read_workspace(workspace / WORKSPACE_FILE, merge(layers)))
+        layers.append(_read_workspace(workspace / WORKSPACE_FILE, merge_layers(layers)))
     layers += [Layer(origin=name, values=_from_variable(name)) for name in VARIABLES if os.environ.get(name)]
     layers.append(Layer(origin="the command line", values=flags))
     check(flags, "the command line")
     return tuple(layers)
 
 
-def merge(layers: Sequence[Layer]) -> Settings:
+def merge_layers(layers: Sequence[Layer]) -> Settings:
     """Let the last layer that speaks win, value by value."""
     values: dict[str, Any] = {}
     for layer in layers:
@@ -293,9 +286,9 @@ def _first_mistake(values: Mapping[str, Any], origin: str, said: str) -> ConfigE
 
 def wrong_value(origin: str, path: Sequence[str], value: Any, said: str, *, way: str = "") -> ConfigError:
     """Make the error of a value that cannot be; `origin` names its place, and `way` says how it is corrected there."""
-    from treadle.app.config.mistakes import explain
+    from treadle.app.config.mistakes import explain_mistake
 
-    mistake = explain(path, value, Settings, said)
+    mistake = explain_mistake(path, value, Settings, said)
     what = f"A setting from {origin} is wrong."
     way = way or "docs/configuration.md lists the settings."
     return ConfigError("config-value", what, why=mistake.why, fix=f"{mistake.fix} {way}".strip())
@@ -384,8 +377,9 @@ def _read_workspace(file: Path, users: Settings) -> Layer:
 
 def _limits(wanted: Settings, users: Settings) -> Iterator[tuple[str, float | None, float | None]]:
     """Give each limit's key, what the user allows, and what the workspace wants; None is not said."""
-    for name in ("max_steps", "max_seconds", "max_unasked", "max_retries"):
+    for name in ("max_steps", "max_seconds", "max_auto_approved", "max_retries"):
         yield name, getattr(users, name), getattr(wanted, name)
+    yield "max_unasked", users.max_auto_approved, wanted.max_unasked
     for name in BudgetSettings.__struct_fields__:
         yield "budget", getattr(users.budget, name), getattr(wanted.budget, name)
     for mode in Mode:

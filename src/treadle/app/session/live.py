@@ -14,12 +14,13 @@ from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.own_shell import OwnShell
 from treadle.engine.core.state import phase
+from treadle.engine.core.turns import queued
 from treadle.engine.runtime.session import Session
 from treadle.protocol.attach import SessionStatus
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError
 from treadle.protocol.events import EventData, Op, Resumed, SetMode, SetModel, Source
 from treadle.protocol.models import ModelChoice, ModelSpec
-from treadle.protocol.notifications import Notification, QueuedPrompt, TurnOutcome
+from treadle.protocol.notifications import Notification, TurnOutcome
 from treadle.protocol.permissions import Mode
 from treadle.store.leases import LEASE_SECONDS
 from treadle.store.sqlite import Store
@@ -81,7 +82,7 @@ class LiveSession:
         self._past = past
         self._clean_up = clean_up
         self._tasks: list[asyncio.Task[None]] = []
-        self._failure_told = False
+        self._failure_shown = False
         self._opening: Sequence[Notification] = ()
         self._untouched = False
 
@@ -137,7 +138,7 @@ class LiveSession:
             tool_protocol=state.choice.tool_protocol,
             turn_active=state.turn is not None,
             questions=state.questions,
-            queue=tuple(QueuedPrompt(id=one.prompt.id, content=one.prompt.content) for one in state.queue),
+            queue=queued(state),
             allowances=state.allowances,
             checklist=state.checklist.text,
             tokens=self._engine.transcript.tokens,
@@ -191,7 +192,7 @@ class LiveSession:
         try:
             await asyncio.shield(self._tasks[0])
         except TreadleError:
-            self._failure_told = True
+            self._failure_shown = True
             raise
 
     async def __aenter__(self) -> Self:
@@ -225,7 +226,7 @@ class LiveSession:
             await loop
         except TreadleError:
             # A refusal is then only what the end of the loop looks like from outside.
-            if not self._failure_told and (error is None or isinstance(error, RefusedError)):
+            if not self._failure_shown and (error is None or isinstance(error, RefusedError)):
                 raise
         finally:
             await self.own_shell.close()

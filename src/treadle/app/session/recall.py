@@ -7,10 +7,11 @@ from msgspec import Struct
 
 from treadle.app.session.ledger import Ledger
 from treadle.engine.core.history import Past, read_past
-from treadle.protocol.events import CallFinished, CallJudged, Event
+from treadle.protocol.events import CallFinished, CallJudged, Compacted, Event, Noted
+from treadle.protocol.sealed import PassageKind
 from treadle.protocol.tools import Outcome, ReadPath
 from treadle.workspace.names import logged_path
-from treadle.workspace.seen import Seen
+from treadle.workspace.seen import SeenFiles
 
 
 class PastFiles:
@@ -35,33 +36,54 @@ class PastFiles:
             case _:
                 pass
 
-    def note(self, seen: Seen) -> None:
+    def note(self, seen: SeenFiles) -> None:
         """Tell which files were seen as they are; looks at the times of those that were read."""
         _note(self._known, seen)
 
 
+class PastRules:
+    """The origins of the rules that the conversation still holds from notes, taken from the events."""
+
+    def __init__(self) -> None:
+        self.read: dict[str, None] = {}
+        self.left: dict[str, None] = {}
+
+    def take(self, event: Event) -> None:
+        """Note the rules of an event; where messages leave, those that were read may have left with them."""
+        match event.data:
+            case Noted(notes=notes):
+                self.read.update((note.origin, None) for note in notes if note.kind is PassageKind.RULES)
+            case Compacted():
+                self.left, self.read = {**self.left, **self.read}, {}
+            case _:
+                return
+        self.left = {origin: None for origin in self.left if origin not in self.read}
+
+
 class Recalled(Struct, frozen=True, kw_only=True):
-    """What a log says so far: for the engine, of the files, and for the ledger of edits."""
+    """What a log says so far: for the engine, of the files and rules, and for the ledger of edits."""
 
     past: Past
     files: PastFiles
     ledger: Ledger
+    rules: PastRules
 
 
 def recall(events: Iterable[Event]) -> Recalled:
     """Go through a log once; its events are not kept."""
-    files, ledger = PastFiles(), Ledger()
+    files, ledger, rules = PastFiles(), Ledger(), PastRules()
 
     def noted() -> Iterator[Event]:
         for event in events:
             files.take(event)
+            rules.take(event)
             ledger.follow(event)
             yield event
 
-    return Recalled(past=read_past(noted()), files=files, ledger=ledger)
+    return Recalled(past=read_past(noted()), files=files, ledger=ledger, rules=rules)
 
 
-def _note(known: Mapping[str, int | str], seen: Seen) -> None:
+def _note(known: Mapping[str, int | str], seen: SeenFiles) -> None:
     """Take for each file the time when it was read, or the hash that it was written with."""
     for path, last in known.items():
         if isinstance(last, str):

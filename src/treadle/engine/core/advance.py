@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 from typing import assert_never
 
-from treadle.engine.core import answers, calls, checklist, interruptions, replies, sealing, turns
+from treadle.engine.core import answers, calls, checklist, compaction, interruptions, replies, room, sealing, turns
 from treadle.engine.core.effects import (
     Assemble,
     Cancel,
-    Compact,
     Effect,
     Notify,
     Seal,
@@ -30,6 +29,7 @@ from treadle.engine.core.state import (
     phase,
     replace,
     with_model,
+    with_notes,
 )
 from treadle.engine.core.transition import Transition
 from treadle.protocol.errors import DriftError, RefusedError, StoreError
@@ -40,13 +40,16 @@ from treadle.protocol.events import (
     CallProposed,
     CallStarted,
     Compacted,
+    CompactNow,
     ContextExceeded,
     ContextReady,
     EditChecklist,
     EditQueued,
     Event,
     Interrupt,
+    Noted,
     OfferChanged,
+    Pin,
     Prompt,
     ReplyFailed,
     ReplyFinished,
@@ -59,6 +62,7 @@ from treadle.protocol.events import (
     SetModel,
     SetPresence,
     Source,
+    SummaryWritten,
     TimerFired,
 )
 from treadle.protocol.models import ModelChoice
@@ -153,6 +157,12 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
             return replace(state, model=replace(state.model, fallback=fallback)), []
         case EditChecklist(text=text):
             return checklist.from_user(state, text)
+        case Noted(notes=notes):
+            return with_notes(state, notes), []
+        case CompactNow() as data:
+            return room.compact_now(state, data)
+        case Pin() as data:
+            return room.pin(state, data), []
         case SetLimits(limits=limits):
             return replace(state, limits=limits), []
         case SetPresence() as data:
@@ -164,9 +174,11 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
         case ContextReady() as data:
             return replies.context_ready(state, data)
         case ContextExceeded() as data:
-            return replies.context_exceeded(state, data)
+            return compaction.context_exceeded(state, data)
+        case SummaryWritten() as data:
+            return compaction.summary_written(state, data)
         case Compacted() as data:
-            return replies.compacted(state, data)
+            return compaction.compacted(state, data)
         case CallProposed() as data:
             state, effects = calls.propose(state, data)
             state, more = checklist.from_model(state, data.progress)
@@ -238,7 +250,7 @@ def _time_is_up(state: State) -> Transition:
 
 def _edit_queue(state: State, data: EditQueued) -> Transition:
     queue = tuple(
-        replace(waiting, prompt=replace(waiting.prompt, content=data.content or waiting.prompt.content))
+        replace(waiting, prompt=replace(waiting.prompt, content=data.content, enclosed=data.enclosed))
         if waiting.prompt.id == data.prompt_id
         else waiting
         for waiting in state.queue
@@ -251,15 +263,17 @@ def _edit_queue(state: State, data: EditQueued) -> Transition:
 def _answer(state: State, data: Answer) -> Transition:
     question = next(question for question in state.questions if question.id == data.question_id)
     if question.kind in (QuestionKind.PERMISSION, QuestionKind.FOLLOWUP):
-        return answers.answered(state, question, data)
+        return answers.call_answered(state, question, data)
     state = replace(state, questions=tuple(other for other in state.questions if other.id != question.id))
     match state.activity:
         case AwaitingBudget() as held:
             state, effects = replies.budget_answered(state, held, data)
+        case Compacting():
+            state, effects = compaction.summary_answered(state, question, data)
         case _ if question.kind is QuestionKind.BUDGET:
             state, effects = turns.steps_answered(state, data.option)
         case _:
-            state, effects = turns.guided(state, data.text)
+            state, effects = turns.guided(state, data.text, data.enclosed)
     return state, [Notify(notification=QuestionClosed(question_id=question.id, option=data.option)), *effects]
 
 
@@ -289,7 +303,7 @@ def _interrupt(state: State) -> Transition:
             pass
     state, more = interruptions.interrupt(state)
     closed = [Notify(notification=QuestionClosed(question_id=question.id)) for question in state.questions]
-    return replace(state, cancelling=True, questions=()), [*effects, *more, *closed]
+    return replace(state, cancelling=state.turn is not None, questions=()), [*effects, *more, *closed]
 
 
 def _finish_reply(state: State, data: ReplyFinished) -> Transition:
@@ -316,7 +330,10 @@ def _withdraw_questions(state: State) -> Transition:
     if any(question.kind is QuestionKind.GUIDANCE for question in state.questions):
         state, more = turns.end_unguided(state)
         effects += more
-    if isinstance(state.activity, AwaitingBudget):
+    if isinstance(state.activity, Compacting) and state.questions:
+        state, more = compaction.take_up(state, state.activity)
+        effects += more
+    elif isinstance(state.activity, AwaitingBudget):
         state, more = turns.end_turn(state, TurnStop.BUDGET, why="nobody is here to agree to what it costs")
         effects += more
     elif any(question.kind is QuestionKind.BUDGET for question in state.questions):
@@ -344,8 +361,8 @@ def _take_up(state: State, data: Resumed) -> Transition:
             return state, effects + more
         case Retrying():
             return replies.retry_now(state)
-        case Compacting(step=step):
-            return state, [Compact(step=step)]
+        case Compacting() as activity:
+            return compaction.take_up(state, activity)
         case AwaitingBudget() if not data.user_present:
             return _withdraw_questions(state)
         case AwaitingBudget():

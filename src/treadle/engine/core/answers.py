@@ -5,10 +5,10 @@ from typing import Any
 from treadle.engine.core import texts
 from treadle.engine.core.calls import (
     close_questions,
-    discarded,
     find,
     finish,
     finish_presented,
+    mark_discarded,
     presents,
     put,
     rights_of,
@@ -17,7 +17,7 @@ from treadle.engine.core.calls import (
 )
 from treadle.engine.core.effects import Effect, JudgeCall, Notify, Remember
 from treadle.engine.core.interruptions import asks, judge_again
-from treadle.engine.core.state import CallState, State, guarded, replace, with_note
+from treadle.engine.core.state import CallState, State, guarded, replace, with_enclosed, with_note
 from treadle.engine.core.transition import Transition
 from treadle.protocol.events import Answer, RevokeAllowance
 from treadle.protocol.notifications import AllowancesChanged, CallStatus
@@ -25,13 +25,13 @@ from treadle.protocol.permissions import Allowance, AllowScope, Decision, Option
 from treadle.protocol.tools import CallResult, Confinement, Outcome, Right, Rights, SandboxDenial, result_text
 
 
-def answered(state: State, question: Question, data: Answer) -> Transition:
+def call_answered(state: State, question: Question, data: Answer) -> Transition:
     """Act on the user's answer to a question about a call."""
     call = find(state, question.call_id)
     if call is None:
         return close_questions(state, question.call_id, data)
     state, effects = close_questions(state, question.call_id, data)
-    state = guarded(state, unasked=0)
+    state = guarded(state, auto_approved=0)
     if call.result is not None and call.decision is not None:
         state, more = _answered_after_a_run(state, question, call, call.decision, call.result, data)
     else:
@@ -44,17 +44,17 @@ def _answered_after_a_run(  # noqa: PLR0917 - a question, its call, and the answ
 ) -> Transition:
     """Run a call once more with what it lacked, keep what it changed in a copy, or leave it at what came of it."""
     if data.text and data.option is not OptionKind.REJECT_ONCE:
-        state = with_note(state, texts.comment_on(call.call.name, data.text))
+        state = _with_comment(state, call, data)
     match data.option:
         case OptionKind.ALLOW_ONCE if question.copy is not None:
             return start(state, replace(call, keep=question.copy.digest), decision)
         case OptionKind.ALLOW_ONCE | OptionKind.RUN_FOR_REAL:
             return start(state, replace(call, rights=_wider(decision, question.denial), result=None), decision)
         case _ if question.copy is not None:
-            return finish(state, call, discarded(result, texts.discarded_by_user(data.text)))
+            return finish(state, call, mark_discarded(result, texts.discarded_by_user(data.text)))
         case _:
             if data.text:
-                state = with_note(state, texts.comment_on(call.call.name, data.text))
+                state = _with_comment(state, call, data)
             return finish(state, call, with_remark(result, texts.RIGHT_REFUSED))
 
 
@@ -75,13 +75,19 @@ def _act_on(state: State, call: CallState, data: Answer) -> Transition:
         case OptionKind.REJECT_ONCE | OptionKind.REJECT_ALWAYS | OptionKind.RUN_FOR_REAL:
             return _rejected(state, call, data)
         case OptionKind.ANSWER:
-            return finish(state, call, result_text(Outcome.OK, data.text))
+            result = result_text(Outcome.OK, data.text)
+            along = tuple(block for one in data.enclosed for block in one.content)
+            return finish(state, call, replace(result, content=(*result.content, *along)))
+
+
+def _with_comment(state: State, call: CallState, data: Answer) -> State:
+    return with_enclosed(with_note(state, texts.comment_on(call.call.name, data.text)), data.enclosed)
 
 
 def _approved(state: State, call: CallState, data: Answer) -> Transition:
     assert call.decision is not None  # noqa: S101 - a permission is asked only after a decision
     if data.text:
-        state = with_note(state, texts.comment_on(call.call.name, data.text))
+        state = _with_comment(state, call, data)
     if data.arguments is not None and data.arguments != call.call.arguments:
         return _amended(state, call, data.arguments)
     if data.option is not OptionKind.ALLOW_ALWAYS:

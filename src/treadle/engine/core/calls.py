@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from treadle.context.left_out import Ran, remember_run
 from treadle.engine.core import texts
 from treadle.engine.core.budgets import bill
 from treadle.engine.core.effects import Effect, JudgeCall, Notify, RunTool
+from treadle.engine.core.learning import learn_from, ran_something, with_run
 from treadle.engine.core.state import CallState, State, guarded, replace
 from treadle.engine.core.transition import Transition
 from treadle.protocol.events import Answer, CallFinished, CallJudged, CallProposed, CallStarted
@@ -21,18 +21,13 @@ from treadle.protocol.permissions import (
     Verdict,
 )
 from treadle.protocol.tools import (
-    OUTSIDE,
     CallResult,
     CopyChanges,
-    FetchUrl,
-    FileChange,
     Flow,
     Outcome,
     Preview,
     Rights,
     Risk,
-    RunCommand,
-    ToolKind,
     result_text,
 )
 
@@ -40,7 +35,6 @@ _ONCE = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
 _KEEP = (OptionKind.ALLOW_ONCE, OptionKind.RUN_FOR_REAL, OptionKind.REJECT_ONCE)
 _ALWAYS = (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ONCE)
 _HARMLESS = (Risk.NONE, Risk.READ)
-_RAN = (Outcome.OK, Outcome.FAILED, Outcome.INTERRUPTED)
 
 
 def find(state: State, call_id: str) -> CallState | None:
@@ -51,10 +45,10 @@ def find(state: State, call_id: str) -> CallState | None:
 def put(state: State, changed: CallState) -> Transition:
     """Replace a call by its next self and tell the surfaces."""
     calls = tuple(changed if call.call.id == changed.call.id else call for call in state.calls)
-    return replace(state, calls=calls), [tell(changed)]
+    return replace(state, calls=calls), [_call_notice(changed)]
 
 
-def tell(call: CallState) -> Notify:
+def _call_notice(call: CallState) -> Notify:
     """Say where a call is."""
     return Notify(
         notification=CallChanged(
@@ -72,11 +66,11 @@ def tell(call: CallState) -> Notify:
 def finish(state: State, call: CallState, result: CallResult) -> Transition:
     """Give a call its result, and note what the turn learns from it."""
     if call.amended:
-        told = Text(text=texts.amended(call.call.arguments))
-        result = replace(result, content=(told, *result.content))
+        added = Text(text=texts.amended(call.call.arguments))
+        result = replace(result, content=(added, *result.content))
     state, effects = put(state, replace(call, status=CallStatus.FINISHED, result=result))
     state, closed = close_questions(state, call.call.id)
-    return _count(state, call, result), effects + closed
+    return learn_from(state, call, result), effects + closed
 
 
 def made(state: State, call_id: str, result: CallResult) -> State:
@@ -85,68 +79,21 @@ def made(state: State, call_id: str, result: CallResult) -> State:
     if call is None:
         return state
     state, _ = put(state, replace(call, result=result))
-    return replace(state, runs=_with_run(state, call, result)) if _ran_something(call, result) else state
+    return replace(state, runs=with_run(state, call, result)) if ran_something(call, result) else state
 
 
 def close_questions(state: State, call_id: str, answer: Answer | None = None) -> Transition:
     """Close the questions about a call."""
     gone = [question for question in state.questions if question.call_id == call_id]
     kept = tuple(question for question in state.questions if question.call_id != call_id)
-    told: list[Effect] = [Notify(notification=_closing(question, answer)) for question in gone]
-    return replace(state, questions=kept), told
+    added: list[Effect] = [Notify(notification=_closing(question, answer)) for question in gone]
+    return replace(state, questions=kept), added
 
 
 def _closing(question: Question, answer: Answer | None) -> QuestionClosed:
     if answer is None:
         return QuestionClosed(question_id=question.id)
     return QuestionClosed(question_id=question.id, option=answer.option, scope=answer.scope)
-
-
-def _count(state: State, call: CallState, result: CallResult) -> State:
-    if state.turn is not None and result.changes:
-        changes = _merge(state.turn.changes, result.changes)
-        state = replace(state, turn=replace(state.turn, changes=changes, worked=True))
-        state = replace(state, changed=_merge(state.changed, result.changes))
-    if state.turn is not None and _ran_something(call, result):
-        state = replace(state, turn=replace(state.turn, worked=True), runs=_with_run(state, call, result))
-    if state.turn is not None and _from_outside(call, result):
-        urls = (access.url for access in call.accesses if isinstance(access, FetchUrl))
-        fetched = tuple(dict.fromkeys((*state.turn.fetched, *urls)))
-        state = replace(state, turn=replace(state.turn, tainted=True, fetched=fetched))
-    return state
-
-
-def _ran_something(call: CallState, result: CallResult) -> bool:
-    return call.traits.kind is ToolKind.EXECUTE and call.traits.flow is Flow.RUN and result.outcome in _RAN
-
-
-def _with_run(state: State, call: CallState, result: CallResult) -> tuple[Ran, ...]:
-    command = next((access.command for access in call.accesses if isinstance(access, RunCommand)), None)
-    if command is None:
-        return state.runs
-    said = "".join(block.text for block in result.content if isinstance(block, Text))
-    return remember_run(state.runs, Ran(command=command, said=said, full_output=result.full_output))
-
-
-def _from_outside(call: CallState, result: CallResult) -> bool:
-    """Whether the model reads text with this result, or can read it from now on, that nobody on this machine wrote."""
-    brought = call.decision is not None and call.decision.outside and result.outcome in _RAN
-    return brought or result.origin in OUTSIDE
-
-
-def _merge(known: tuple[FileChange, ...], new: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
-    merged = {change.path: change for change in known}
-    for change in new:
-        earlier = merged.get(change.path)
-        if earlier is not None:
-            change = replace(  # noqa: PLW2901 - the merged change stands for both
-                change,
-                before=earlier.before,
-                added=change.added + earlier.added,
-                removed=change.removed + earlier.removed,
-            )
-        merged[change.path] = change
-    return tuple(merged.values())
 
 
 def propose(state: State, data: CallProposed) -> Transition:
@@ -163,7 +110,7 @@ def propose(state: State, data: CallProposed) -> Transition:
         return put(
             state, replace(call, status=CallStatus.FINISHED, result=result_text(Outcome.INVALID, data.call.problem))
         )
-    return state, [tell(call)]
+    return state, [_call_notice(call)]
 
 
 def schedule(state: State) -> Transition:
@@ -212,7 +159,7 @@ def _decided(state: State, call: CallState, decision: Decision) -> Transition:
         case Verdict.DENY:
             return finish(state, call, result_text(Outcome.DENIED, texts.denied(decision, no_user=False)))
         case Verdict.ALLOW:
-            return _unasked(state, call, decision)
+            return _auto_approve(state, call, decision)
         case Verdict.REQUIRE_USER_CONFIRMATION:
             if call.amended:
                 return _allowed(state, call, decision)
@@ -239,16 +186,18 @@ def finish_presented(state: State, call: CallState, why: str = "") -> Transition
     return finish(state, call, result_text(Outcome.OK, f"{shown}\n\n{why}" if why else shown))
 
 
-def _unasked(state: State, call: CallState, decision: Decision) -> Transition:
-    """Let a call run unasked, unless too many did so in a row."""
+def _auto_approve(state: State, call: CallState, decision: Decision) -> Transition:
+    """Let a call run without asking, unless too many did so in a row."""
     if decision.risk in _HARMLESS:
         return _allowed(state, call, decision)
-    most = state.limits.max_unasked
-    if most is not None and state.guard.unasked >= most:
-        reason = Reason(rule="unasked-cap", text=f"{state.guard.unasked} calls in a row ran without asking")
+    most = state.limits.max_auto_approved
+    if most is not None and state.guard.auto_approved >= most:
+        reason = Reason(
+            rule="auto-approval-limit", text=f"{state.guard.auto_approved} calls in a row ran without asking"
+        )
         decision = replace(decision, reasons=(reason, *decision.reasons))
         return _needs_yes(state, replace(call, decision=decision), decision)
-    return _allowed(guarded(state, unasked=state.guard.unasked + 1), call, decision)
+    return _allowed(guarded(state, auto_approved=state.guard.auto_approved + 1), call, decision)
 
 
 def _allowed(state: State, call: CallState, decision: Decision) -> Transition:
@@ -355,20 +304,20 @@ def real_changes(result: CallResult) -> CopyChanges | None:
 def _discard(state: State, call: CallState, result: CallResult) -> Transition:
     """Throw away what nobody can decide about; outside plan mode that is work that was not done."""
     if state.mode is Mode.PLAN:
-        return finish(state, call, discarded(result, texts.IN_PLAN_MODE))
+        return finish(state, call, mark_discarded(result, texts.IN_PLAN_MODE))
     if state.turn is not None:
         state = replace(state, turn=replace(state.turn, denied=state.turn.denied + 1))
-    return finish(state, call, discarded(result, texts.NOBODY_TO_KEEP))
+    return finish(state, call, mark_discarded(result, texts.NOBODY_TO_KEEP))
 
 
 def leave_first_run(state: State, call: CallState, result: CallResult) -> Transition:
     """Leave a call at what came of its first run, with no second one and nothing kept."""
     if state.user_present:
-        return finish(state, call, discarded(result, texts.BEFORE_KEPT))
+        return finish(state, call, mark_discarded(result, texts.BEFORE_KEPT))
     return _discard(state, call, result) if real_changes(result) else finish(state, call, result)
 
 
-def discarded(result: CallResult, why: str) -> CallResult:
+def mark_discarded(result: CallResult, why: str) -> CallResult:
     """Say in a result that what the command changed in its copy is gone; as it is where that is nothing."""
     copy = real_changes(result)
     return result if copy is None else with_remark(result, texts.discarded(why, copy))

@@ -1,15 +1,19 @@
 """The state of the machine: control only. The transcript is the log."""
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import msgspec
 
 from treadle.context.left_out import Ran
 from treadle.protocol.base import Record, Tagged
-from treadle.protocol.events import Limits, Prompt, Source, Terms
+from treadle.protocol.events import Pin, Prompt, Source
+from treadle.protocol.limits import Limits, Terms
+from treadle.protocol.messages import Enclosure, Text
 from treadle.protocol.models import ModelChoice, ReplyStop, Spent, ToolProtocol
 from treadle.protocol.notifications import CallStatus, Phase, TurnStop
 from treadle.protocol.permissions import Allowance, Decision, Mode, Question, Standing
+from treadle.protocol.sealed import Passage, PassageKind
 from treadle.protocol.tools import (
     Access,
     CallResult,
@@ -51,10 +55,18 @@ class Retrying(Tagged, frozen=True, kw_only=True, tag="retrying"):
 
 
 class Compacting(Tagged, frozen=True, kw_only=True, tag="compacting"):
-    """Older messages leave the prompt; `attempt` is that of the request which was too long, 0 if none was sent."""
+    """Older messages leave the prompt; `attempt` is that of the request which was too long, 0 if none was sent.
+
+    `wanted`: the user asked for it, with this `focus` for the summary. `written`: the model wrote `summary`, or could
+    not.
+    """
 
     step: int
     attempt: int
+    wanted: bool = False
+    focus: str = ""
+    written: bool = False
+    summary: str = ""
 
 
 class AwaitingBudget(Tagged, frozen=True, kw_only=True, tag="awaiting_budget"):
@@ -99,7 +111,7 @@ class CallState(Record, frozen=True, kw_only=True, omit_defaults=False):
         return self.status is CallStatus.FINISHED
 
 
-class Turn(Record, frozen=True, kw_only=True, omit_defaults=False):
+class TurnState(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What is counted from a user's request to its end. `tainted`: it read text from outside; `fetched`: these URLs.
 
     `worked`: it changed a file or ran a command. `reminders` were given before its end, the last one after the answer
@@ -157,8 +169,8 @@ class Money(Record, frozen=True, kw_only=True, omit_defaults=False):
 class Guard(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What tells that a turn does not get on.
 
-    `mistakes` counts replies in a row that could not be used, `unasked` the calls in a row that ran without anybody
-    being asked. `recent` are fingerprints of the last replies with their results, `polls` the looks in a row at a
+    `mistakes` counts replies in a row that could not be used, `auto_approved` the calls in a row that ran without
+    asking. `recent` are fingerprints of the last replies with their results, `polls` the looks in a row at a
     running command that showed nothing new.
     """
 
@@ -166,10 +178,10 @@ class Guard(Record, frozen=True, kw_only=True, omit_defaults=False):
     recent: tuple[str, ...] = ()
     polls: int = 0
     looping: bool = False
-    unasked: int = 0
+    auto_approved: int = 0
 
 
-class Checklist(Record, frozen=True, kw_only=True, omit_defaults=False):
+class ChecklistState(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The task's checklist, as the model last `read` it, and the model calls since it last wrote it."""
 
     text: str = ""
@@ -178,11 +190,19 @@ class Checklist(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class Space(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """How often room was made for this step, which would have taken `exceeded` tokens, and what fills the window."""
+    """How often room was made for this step, which would have taken `exceeded` tokens, and what fills the window.
+
+    `wanted` is the focus of a compaction that was asked for and that waits, `given` the summary that it came with:
+    a person has `reviewed` it already, or is asked. `pins` never leave the prompt.
+    """
 
     compactions: int = 0
     exceeded: int = 0
     largest: str = ""
+    wanted: str | None = None
+    given: str = ""
+    reviewed: bool = False
+    pins: tuple[Pin, ...] = ()
 
 
 class State(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -203,7 +223,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     activity: Activity = Idle()
     step: int = 0
     turns: int = 0
-    turn: Turn | None = None
+    turn: TurnState | None = None
     reply: ReplyStop | None = None
     hint: str = ""
     calls: tuple[CallState, ...] = ()
@@ -211,11 +231,11 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     questions: tuple[Question, ...] = ()
     queue: tuple[Waiting, ...] = ()
     delivering: tuple[Prompt, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Passage, ...] = ()
     allowances: tuple[Allowance, ...] = ()
     money: Money = Money()
     guard: Guard = Guard()
-    checklist: Checklist = Checklist()
+    checklist: ChecklistState = ChecklistState()
     space: Space = Space()
     changed: tuple[FileChange, ...] = ()
     runs: tuple[Ran, ...] = ()
@@ -233,7 +253,18 @@ replace = msgspec.structs.replace
 
 def with_note(state: State, note: str) -> State:
     """Tell the model something with its next message."""
-    return replace(state, notes=(*state.notes, note))
+    return with_notes(state, (Passage(kind=PassageKind.NOTE, text=note),))
+
+
+def with_notes(state: State, notes: Iterable[Passage]) -> State:
+    """Give the model these passages with its next message."""
+    return replace(state, notes=(*state.notes, *notes))
+
+
+def with_enclosed(state: State, enclosed: Iterable[Enclosure]) -> State:
+    """Give the model what goes along with an answer of the user; of pictures there is no more than a name."""
+    texts = ((one.origin, block.text) for one in enclosed for block in one.content if isinstance(block, Text))
+    return with_notes(state, (Passage(kind=PassageKind.FILES, text=text, origin=origin) for origin, text in texts))
 
 
 def guarded(state: State, **changes: Any) -> State:

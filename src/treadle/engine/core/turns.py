@@ -1,24 +1,28 @@
 """What comes next: the settling of the state after each event, from the start of a turn to its end."""
 
-from treadle.engine.core import checklist, guards, texts
+from collections.abc import Sequence
+
+from treadle.engine.core import checklist, guards, room, texts
 from treadle.engine.core.calls import schedule
 from treadle.engine.core.effects import Assemble, Cancel, Effect, Notify, Respond, StartTimer, timer_work, turn_timer
 from treadle.engine.core.state import (
     Assembling,
     AwaitingReply,
+    CallState,
     Guard,
     Idle,
     State,
-    Turn,
+    TurnState,
     Waiting,
     guarded,
     replace,
+    with_enclosed,
     with_model,
     with_note,
 )
 from treadle.engine.core.transition import Transition
 from treadle.protocol.events import Delivery
-from treadle.protocol.messages import Text
+from treadle.protocol.messages import Enclosure, Text, origins
 from treadle.protocol.models import ModelError, ReplyStop, ToolProtocol
 from treadle.protocol.notifications import (
     CallStatus,
@@ -35,6 +39,8 @@ from treadle.protocol.notifications import (
 from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import Flow, Outcome
 
+_CONDENSING = (Flow.CONDENSE, Flow.NEW_TASK)
+
 _FEW_STEPS = 3
 """Steps before the limit at which the model is told."""
 
@@ -49,7 +55,10 @@ def settle(state: State) -> Transition:
     if state.turn is not None:
         state, more = _go_on(state)
         effects += more
-    if state.turn is None and state.queue:
+    if state.turn is None and state.space.wanted is not None and isinstance(state.activity, Idle):
+        state, more = room.begin_wanted(state)
+        effects += more
+    if state.turn is None and state.queue and isinstance(state.activity, Idle):
         state, more = _start_turn(state)
         effects += more
     return state, effects
@@ -78,20 +87,20 @@ def _go_on(state: State) -> Transition:
 
 
 def _after_step(state: State, reply: ReplyStop) -> Transition:
-    ending = next(
-        (
-            call
-            for call in state.calls
-            if call.traits.flow is Flow.END_TURN and call.result is not None and call.result.outcome is Outcome.OK
-        ),
-        None,
-    )
+    ending = next((call for call in state.calls if call.traits.flow is Flow.END_TURN and _is_ok(call)), None)
     if ending is not None and ending.result is not None:
         text = "".join(block.text for block in ending.result.content if isinstance(block, Text))
         return end_turn(state, TurnStop.END_TURN, text=text, completed=True)
     if not state.calls:
         return _after_plain_reply(state, reply)
+    condensed = (call for call in state.calls if call.traits.flow in _CONDENSING and _is_ok(call))
+    for call in condensed:
+        state = room.condense(state, call)
     return go_on(guards.after_reply(state))
+
+
+def _is_ok(call: CallState) -> bool:
+    return call.result is not None and call.result.outcome is Outcome.OK
 
 
 def _after_plain_reply(state: State, reply: ReplyStop) -> Transition:
@@ -152,16 +161,16 @@ def end_unguided(state: State) -> Transition:
     return end_turn(state, TurnStop.LOOP if state.guard.looping else TurnStop.MISTAKES)
 
 
-def guided(state: State, text: str) -> Transition:
+def guided(state: State, text: str, enclosed: Sequence[Enclosure] = ()) -> Transition:
     """Take the user's guidance to the model and count anew."""
-    note = texts.guidance(text)
-    state = guarded(with_note(state, note), mistakes=0, recent=(), polls=0, looping=False)
+    state = with_enclosed(with_note(state, texts.guidance(text)), enclosed)
+    state = guarded(state, mistakes=0, recent=(), polls=0, looping=False)
     return begin_step(state)
 
 
 def _start_turn(state: State) -> Transition:
     first = state.queue[0]
-    turn = Turn(number=state.turns + 1, sources=(first.source,))
+    turn = TurnState(number=state.turns + 1, sources=(first.source,))
     state = replace(state, turn=turn, turns=turn.number, guard=Guard())
     state, effects = deliver(state, (first,))
     state, more = begin_step(state)
@@ -189,17 +198,28 @@ def deliver(state: State, taken: tuple[Waiting, ...]) -> Transition:
         turn=replace(state.turn, sources=sources),
         delivering=(*state.delivering, *(waiting.prompt for waiting in taken)),
     )
-    told: list[Effect] = [
-        Notify(notification=PromptDelivered(prompt_id=waiting.prompt.id, content=waiting.prompt.content))
+    notices: list[Effect] = [
+        Notify(
+            notification=PromptDelivered(
+                prompt_id=waiting.prompt.id,
+                content=waiting.prompt.content,
+                enclosed=origins(waiting.prompt.enclosed),
+            )
+        )
         for waiting in taken
     ]
-    return state, [*told, queue_changed(state)]
+    return state, [*notices, queue_changed(state)]
 
 
 def queue_changed(state: State) -> Notify:
     """Tell what waits."""
-    waiting = tuple(QueuedPrompt(id=one.prompt.id, content=one.prompt.content) for one in state.queue)
-    return Notify(notification=QueueChanged(prompts=waiting))
+    return Notify(notification=QueueChanged(prompts=queued(state)))
+
+
+def queued(state: State) -> tuple[QueuedPrompt, ...]:
+    """Describe the prompts that wait."""
+    waiting = (one.prompt for one in state.queue)
+    return tuple(QueuedPrompt(id=one.id, content=one.content, enclosed=origins(one.enclosed)) for one in waiting)
 
 
 def begin_step(state: State) -> Transition:
@@ -213,7 +233,7 @@ def begin_step(state: State) -> Transition:
     assert state.turn is not None  # noqa: S101
     step = state.step + 1
     state = replace(
-        checklist.begin_step(state),
+        checklist.count_step(state),
         step=step,
         reply=None,
         hint="",
@@ -224,7 +244,10 @@ def begin_step(state: State) -> Transition:
     )
     if left is not None and left == min(_FEW_STEPS, state.limits.max_steps or left):
         state = with_note(state, texts.steps_left(left))
-    return state, [*effects, Assemble(step=step)]
+    if state.space.wanted is None:
+        return state, [*effects, Assemble(step=step)]
+    state, more = room.begin_wanted(state)
+    return state, effects + more
 
 
 def _steps_left(state: State) -> int | None:

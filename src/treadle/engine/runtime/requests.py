@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping
 
-import msgspec
-
 from treadle.context.focus import with_progress
 from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import LEAST_BYTES_PER_TOKEN, Transcript
 from treadle.engine.core.state import State
 from treadle.engine.ports import Ports
 from treadle.engine.runtime.window import in_force, reply_limit
-from treadle.protocol.events import OfferChanged, Terms
+from treadle.protocol.events import OfferChanged
+from treadle.protocol.limits import Terms
 from treadle.protocol.models import ModelRequest, ModelSpec, ToolProtocol
 from treadle.protocol.permissions import Situation
+from treadle.protocol.sealed import system_text
 from treadle.protocol.tools import ToolSpec
 from treadle.protocol.usage import Usage
 
@@ -22,7 +22,7 @@ _TOKENS_IN_PRICE = 1_000_000
 _SEARCHES_IN_PRICE = 1_000
 
 
-Tools = Mapping[str, ToolSpec]
+OfferedTools = Mapping[str, ToolSpec]
 """What a model is told of, by name and in its order."""
 
 
@@ -33,7 +33,7 @@ def build_request(ports: Ports, state: State, reader: TranscriptReader) -> Model
     return ModelRequest(
         id=f"{state.session_id}-{state.step}",
         model=spec.name,
-        system=reader.offer.system,
+        system=system_text(reader.offer.system),
         messages=reader.transcript.messages(
             state.choice.tool_protocol, images=spec.images is not False, documents=spec.documents is not False
         ),
@@ -77,7 +77,7 @@ def _most_for_searches(spec: ModelSpec) -> float | None:
     )
 
 
-def offer_now(ports: Ports, state: State, tools: Tools) -> OfferChanged:
+def offer_now(ports: Ports, state: State, tools: OfferedTools) -> OfferChanged:
     """Give what the model would be sent besides the conversation now."""
     native = state.choice.tool_protocol is ToolProtocol.NATIVE
     return OfferChanged(
@@ -92,12 +92,7 @@ def same_offer(one: OfferChanged, other: OfferChanged) -> bool:
     return (one.system, one.tools) == (other.system, other.tools)
 
 
-def offer_bytes(offer: OfferChanged) -> int:
-    """Count the bytes of the system prompt, and of the tools where they are no part of it."""
-    return len(offer.system.encode()) + (len(msgspec.json.encode(offer.tools)) if offer.tools else 0)
-
-
-def known_tools(ports: Ports) -> Tools:
+def known_tools(ports: Ports) -> OfferedTools:
     """Give every tool of the session; with a checklist, any call may carry it."""
     specs = {name: tool.spec for name, tool in ports.tools.items()}
     return {name: with_progress(spec) for name, spec in specs.items()} if ports.checklist else specs
