@@ -53,7 +53,7 @@ from treadle.workspace.temporary_files import TemporaryFiles
 from treadle.workspace.workspace import open_workspace
 
 if TYPE_CHECKING:
-    from treadle.policy.secrets import Redactor as SecretRedactor
+    from treadle.policy.secrets import Redactor
     from treadle.workspace.diagnostics.checks import Diagnostics
 
 
@@ -277,7 +277,7 @@ def _remember(workspace: str, allowances: Sequence[Allowance]) -> None:
     remember(allowances, workspace)
 
 
-def _trace(redactor: "Callable[[], SecretRedactor]", error: BaseException) -> None:
+def _trace(redactor: "Callable[[], Redactor]", error: BaseException) -> None:
     """Write down what only a developer wants to read of a tool that failed; the model reads one line."""
     write_log(redactor().redact("".join(traceback.format_exception(error))))
 
@@ -295,11 +295,11 @@ def _allow_saved(path: str) -> None:
     allow_made(data_directory(), path)
 
 
-def _redactor(parts: Parts) -> "Callable[[], SecretRedactor]":
+def _redactor(parts: Parts) -> "Callable[[], Redactor]":
     """Hide known secrets and what looks like one; loaded with the first call that is judged."""
 
     @cache
-    def redactor() -> "SecretRedactor":
+    def redactor() -> "Redactor":
         from treadle.app.session.known_values import session_redactor
 
         return session_redactor(str(parts.trust.workspace), parts.settings, roots=parts.roots.folders)
@@ -307,7 +307,7 @@ def _redactor(parts: Parts) -> "Callable[[], SecretRedactor]":
     return redactor
 
 
-def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], SecretRedactor]", shell: str) -> Judge:
+def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], Redactor]", shell: str) -> Judge:
     """Bind the policy to a session; it is loaded with the first call that is judged, after the first request."""
     root, trusted = str(parts.trust.workspace), parts.trust.lets_code_run
     approved = frozenset(parts.settings.approve).difference(parts.trust.unapproved)
