@@ -93,8 +93,9 @@ def test_the_last_good_text_of_a_broken_file_stays_in_force_and_is_told(places: 
     _write(file, "version = 1\n[[rule]]\nid = 'b'")
     files = _files(places)
     assert [rule.id for rule in files.ruleset().rules] == ["a"]
-    assert files.ruleset().problems == (f"{file}:2: verdict must be one of allow, ask, deny",)
-    assert files.notices() == (f"{file}:2: verdict must be one of allow, ask, deny. {_IN_FORCE_STILL}",)
+    problem = f"{file}:2: Object missing required field `verdict`; a rule has an id and a verdict: allow, ask or deny"
+    assert files.ruleset().problems == (problem,)
+    assert files.notices() == (f"{problem}. {_IN_FORCE_STILL}",)
     assert [stat.S_IMODE(kept.stat().st_mode) for kept in places.kept.iterdir()] == [0o600]
 
 

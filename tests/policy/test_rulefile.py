@@ -70,11 +70,14 @@ def test_a_rule_file_gives_its_rules_with_file_and_line() -> None:
         ("[[rule]]\nid='a'\nverdict='deny'\ntool='x'", "version = 1"),
         ("version = 1\nrules = []", "nothing else"),
         ("version = 1\nrule = [{id='a', verdict='deny', tool='x'}]", "its own [[rule]] line"),
-        ("version = 1\n[[rule]]\nid='a'\nverdict='deny'\ntool='x'\nhosts='y'", "rules.toml:2: unknown key 'hosts'"),
-        ("version = 1\n[[rule]]\nverdict='deny'\ntool='x'", "id must be a string"),
-        ("version = 1\n[[rule]]\nid='a'\nverdict='maybe'\ntool='x'", "verdict must be one of allow, ask, deny"),
+        (
+            "version = 1\n[[rule]]\nid='a'\nverdict='deny'\ntool='x'\nhosts='y'",
+            "rules.toml:2: Object contains unknown field `hosts`",
+        ),
+        ("version = 1\n[[rule]]\nverdict='deny'\ntool='x'", "missing required field `id`"),
+        ("version = 1\n[[rule]]\nid='a'\nverdict='maybe'\ntool='x'", "Invalid enum value 'maybe' - at `$.verdict`"),
         ("version = 1\n[[rule]]\nid='a'\nverdict='deny'", "matches nothing"),
-        ("version = 1\n[[rule]]\nid='a'\nverdict='deny'\nargv='npm test'", "argv must be a list"),
+        ("version = 1\n[[rule]]\nid='a'\nverdict='deny'\nargv='npm test'", "Expected `array`, got `str` - at `$.argv`"),
         ("version = 1\n[[rule]]\nid='a'\nverdict='deny'\nargv=['npm']", "needs an example"),
         ("version = 1\n[[rule]]\nid='a'\nverdict='deny'\nargv=['npm']\nmatch=['yarn x']", "does not match its example"),
         (

@@ -184,6 +184,11 @@ def test_a_change_of_directory_that_may_fail_leaves_both_directories_possible(li
         'x=a; for f in $(seq 3); do cat "$x"; x=.env; done', 'x=a; for f in 1 2; do cat "$x"; x=.env; done',
         'x=a; for f in 1 2; do cat "$x"; x=.env; true && continue; x=a; done',
         'x=a; for f in *; do cat "$x"; x=/srv/b; done',
+        'x=a; for f in 1; do for g in 1; do x=.env; break 2; done; x=a; done; cat "$x"',
+        'x=a; for f in 1 2; do cat "$x"; x=.env; true && command continue; x=a; done',
+        'y=.env; false && y=a; for x in $y; do :; done; cat "$x"', "command cd .. && cat x",
+        'y=.env; [ -f b ] && y=a; for x in c $y; do :; done; cat "$x"', 'x=a; x=.env || x=a; cat "$x"',
+        "! cd src; cat ../x", "{ cd src; } && cat ../x", 'x=a; f() { x=.env; }; x=a; f; cat "$x"',
         "true || cd src && cat ../x", "cd src/deep && for f in $(seq 9); do cat ../x; cd ..; done",
         'x=a; while read -r f; do cat "$x"; x=.env; done < list', 'x=.env; f() { x=a; }; cat "$x"; f',
         'x=.env; x=a && true & cat "$x"', 'x=a; y=b; for f in $(seq 9); do cat "$x"; x="$y"; y=.env; done',
@@ -198,7 +203,8 @@ def test_what_a_step_sets_that_may_not_run_or_run_again_is_not_relied_on(line: s
     [
         'x=a; cat "$x"', 'x=a && cat "$x" && x=b && cat "$x"', 'for f in a b; do x=src/$f; cat "$x"; done',
         'x=.env; x=a; cat "$x"', 'if [ -f a ]; then x=a; cat "$x"; fi', '(x=.env); x=a; cat "$x"', "cd src && ls ..",
-        'for f in $(seq 3); do x=a; cat "$x"; done', "for d in src docs; do (cd $d && ls); done",
+        'for f in $(seq 3); do x=a; cat "$x"; done', 'x=.env; [ -f y ] && x=a && cat "$x"',
+        "for d in src docs; do (cd $d && ls); done",
     ],
 )  # fmt: skip
 def test_what_is_surely_set_is_known(line: str) -> None:
@@ -224,7 +230,7 @@ def test_what_stands_close_to_a_line_that_runs_unasked_asks() -> None:
     [
         ('for f in *.md; do wc -l "$f"; done', CommandClass.READ_ONLY),
         ("for f in *.md; do wc -l $f; done", CommandClass.READ_ONLY),
-        ("for f in *.md; do sort $f; done", CommandClass.READ_ONLY),
+        ("for f in *.md; do sort $f; done", CommandClass.NEEDS_CONFIRMATION),
         ('for f in *.txt; do cat "$f"; done', CommandClass.NEEDS_CONFIRMATION),
         ("for f in *.txt; do sort $f; done", CommandClass.NEEDS_CONFIRMATION),
         ('for f in *.odd; do sort "$f"; done', CommandClass.NEEDS_CONFIRMATION),

@@ -61,34 +61,15 @@ def _runs(line: str, cwd: str, spec: ToolSpec, context: PolicyContext) -> bool:
 
 def allowance_of(rule: Rule) -> Allowance:
     """Give a rule that allows as what a person is offered."""
-    return Allowance(
-        id=rule.id,
-        tool=rule.tool,
-        tool_digest=rule.tool_digest,
-        argv=rule.argv,
-        exact=rule.exact,
-        path=rule.path,
-        op="" if rule.op is None else rule.op.value,
-        host=rule.host,
-    )
+    said = {name: getattr(rule, name) for name in Allowance.__struct_fields__}
+    return Allowance(**{**said, "op": rule.op.value if rule.op is not None else ""})
 
 
 def rule_of(allowance: Allowance) -> Rule:
     """Give what a person allowed as a rule of the session. Raises `ValueError` for an `op` that there is not."""
     what = " ".join(allowance.argv) or allowance.path or allowance.host or allowance.tool
-    return Rule(
-        id=allowance.id,
-        verdict=Verdict.ALLOW,
-        scope=Scope.SESSION,
-        tool=allowance.tool,
-        tool_digest=allowance.tool_digest,
-        argv=allowance.argv,
-        exact=allowance.exact,
-        path=allowance.path,
-        op=PathOp(allowance.op) if allowance.op else None,
-        host=allowance.host,
-        reason=f"you allowed {what}",
-    )
+    said = {**msgspec.structs.asdict(allowance), "op": PathOp(allowance.op) if allowance.op else None}
+    return Rule(verdict=Verdict.ALLOW, scope=Scope.SESSION, reason=f"you allowed {what}", **said)
 
 
 def with_allowances(rules: Ruleset, allowances: Iterable[Allowance]) -> Ruleset:

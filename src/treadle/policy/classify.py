@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from msgspec import Struct, structs
 
 from treadle.policy.context import PolicyContext, RememberedFiles
-from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, unfollowed
+from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, is_plain, unfollowed
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path, usable_roots
-from treadle.policy.shell.grammar.expand import ExpansionBudgetError, Variables
+from treadle.policy.shell.grammar.expand import BudgetError, Variables
 from treadle.policy.shell.grammar.parse import parse
 from treadle.policy.shell.grammar.precheck import has_lookalikes, hidden_characters
 from treadle.policy.shell.grammar.syntax import ShellSyntaxError, TooLongError
@@ -17,15 +19,14 @@ from treadle.policy.shell.judging.git import OF_THE_REPOSITORY
 from treadle.policy.shell.judging.network import may_bring_text
 from treadle.policy.shell.judging.programs import MAX_NESTING, judge_command
 from treadle.policy.shell.judging.scene import EffortError, Scene, Trace
-from treadle.policy.shell.judging.walk import JudgedCommand, PartsBudgetError, Walk
+from treadle.policy.shell.judging.walk import JudgedCommand, Walk
 from treadle.policy.shell.judging.whole_line import judge_sequence, sweep
 from treadle.protocol.tools import Risk
 
 MAX_LINE_BYTES = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandJudgement:
+class CommandJudgement(Struct, frozen=True, kw_only=True):
     """A shell line's class, its commands with what was found about each, and what was found about the whole.
 
     `trace` is what may be run and touched by text that could only be searched. `outside` says that the line brings text
@@ -60,12 +61,13 @@ def _unjudged(command: str, cwd: str, context: PolicyContext, error: Exception) 
 
 
 def _scene(cwd: str, context: PolicyContext) -> Scene:
-    files = RememberedFiles(context.files)
+    files = RememberedFiles(context.files, filter(None, (*context.roots, context.home)))
     return Scene(
         context=replace(context, files=files, usable=usable_roots(context, files)),
-        cwds=(cwd,),
+        cwd=cwd,
         variables=Variables(context.home, {"PWD": cwd}),
         judge_script=_judge_script,
+        judge_tree=Walk().script,
         judge_argv=judge_command,
     )
 
@@ -81,7 +83,7 @@ def _classified(command: str, cwd: str, context: PolicyContext) -> CommandJudgem
         parts, more = _walk(command, scene)
         findings += more
     return CommandJudgement(
-        command_class=_class(parts, findings),
+        command_class=class_of([*findings, *(found for part in parts for found in part.findings)]),
         parts=tuple(parts),
         findings=tuple(findings),
         trace=scene.trace,
@@ -95,7 +97,7 @@ _BESIDE_GIT = frozenset({"echo", "printf", "test", "[", "true", "cd"})
 def is_plain_git(parts: Sequence[JudgedCommand]) -> bool:
     """Whether a line is git's own work: beside git stand only plain readers, and what says or tests something."""
     names = [part.argv[0] if part.argv else "" for part in parts]
-    reads = [all(found.risk in (Risk.NONE, Risk.READ) for found in part.findings) for part in parts]
+    reads = [is_plain(part.findings) for part in parts]
     beside = all(name in ("git", *_BESIDE_GIT) or read for name, read in zip(names, reads, strict=True))
     return beside and any(name == "git" and not read for name, read in zip(names, reads, strict=True))
 
@@ -119,10 +121,6 @@ def _brings_text(command: str, parts: Sequence[JudgedCommand], findings: Sequenc
     if any(part.trace.outside for part in parts) or scene.trace.outside:
         return True
     return any(found.always_asks for found in findings) and may_bring_text(_ends(command))
-
-
-def _class(parts: Sequence[JudgedCommand], findings: Sequence[Finding]) -> CommandClass:
-    return class_of([*findings, *(found for part in parts for found in part.findings)])
 
 
 def _precheck(command: str, cwd: str, context: PolicyContext) -> list[Finding]:
@@ -158,9 +156,9 @@ def _walk(command: str, scene: Scene) -> tuple[list[JudgedCommand], list[Finding
     except TooLongError:
         return walk.parts, [_TOO_LONG, *sweep(_ends(command), scene)]
     try:
-        walk.script(script, scene)
+        walk.script(script, (structs.replace(scene, judge_tree=walk.script),))
         together = judge_sequence(walk.parts, scene)
-    except (PartsBudgetError, ExpansionBudgetError, EffortError) as error:
+    except (BudgetError, EffortError) as error:
         if scene.depth and isinstance(error, EffortError):
             raise
         return walk.parts, [_TOO_LONG, *sweep(_ends(command), scene)]

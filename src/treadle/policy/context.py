@@ -1,10 +1,12 @@
 """What a decision depends on besides the call itself."""
 
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, TypeVar
+
+from msgspec import Struct
 
 from treadle.policy.rules import Ruleset
 from treadle.protocol.permissions import Mode
@@ -25,8 +27,7 @@ class FileKind(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileFacts:
+class FileFacts(Struct, frozen=True, kw_only=True):
     """What `lstat` says: `links` is the number of hard links, `mode` the permission bits, `inode` device and number."""
 
     kind: FileKind
@@ -75,9 +76,11 @@ class _Answers(dict[str, _T]):
 class RememberedFiles:
     """Files as they were when first looked at: a judgement asks the same of many a path, and goes by one answer."""
 
-    def __init__(self, files: FileView) -> None:
+    def __init__(self, files: FileView, roots: Iterable[str]) -> None:
         self._files = files
-        self.resolve = _Answers(self._resolve).__getitem__
+        places = _Answers(self._resolve)
+        places.update((root, files.resolve(root)) for root in roots)
+        self.resolve = places.__getitem__
         self.facts = _Answers(files.facts).__getitem__
         self.names = _Answers(files.names).__getitem__
         self.read_config = _Answers(files.read_config).__getitem__

@@ -60,12 +60,9 @@ def _assigned(text: str) -> Iterator[str]:
             continue
         passwords = _ADDRESS.findall(value)
         yield from passwords
-        if not passwords and "://" not in value and (VARIABLES_SECRET.fullmatch(name) or _is_key(value)):
+        is_key = len(value) >= 20 and looks_random(value)
+        if not passwords and "://" not in value and (is_key or VARIABLES_SECRET.fullmatch(name)):
             yield value
-
-
-def _is_key(value: str) -> bool:
-    return len(value) >= 20 and looks_random(value)
 
 
 def _in_json(text: str) -> Iterator[str]:

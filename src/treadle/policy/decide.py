@@ -9,7 +9,7 @@ import msgspec
 
 from treadle.policy.classify import CommandJudgement, classify_command, is_plain_git
 from treadle.policy.context import FileFacts, FileKind, FileView, PolicyContext
-from treadle.policy.findings import Finding, dangerous, worst
+from treadle.policy.findings import Finding, dangerous, is_plain, worst
 from treadle.policy.grants import granting, rights_beyond
 from treadle.policy.modes import verdict_for
 from treadle.policy.operations import PathOp
@@ -17,7 +17,6 @@ from treadle.policy.paths import Where, check_path, refusal
 from treadle.policy.rules import Places, Rule, Scope, Subject, apply_rules, reason_of
 from treadle.policy.shell.judging.publishing import PUBLISHES
 from treadle.policy.shell.judging.scene import Trace
-from treadle.policy.shell.judging.walk import JudgedCommand
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.codec import encode
 from treadle.protocol.permissions import Decision, Mode, Part, Reason, Verdict
@@ -60,10 +59,11 @@ def decide(
     # Where a part is not allowed, what speaks for the others explains nothing. The part that decides comes first.
     telling = [part for part in parts if verdict is Verdict.ALLOW or part.verdict is not Verdict.ALLOW]
     telling.sort(key=lambda part: (_STRICTNESS.index(part.verdict), _RISKS.index(part.risk)), reverse=True)
+    asked_for = rights if verdict is Verdict.REQUIRE_USER_CONFIRMATION else ()
     return Decision(
         verdict=verdict,
         risk=max((part.risk for part in parts), key=_RISKS.index),
-        reasons=(*dict.fromkeys(reason for part in telling for reason in part.reasons), *_given(rights, verdict)),
+        reasons=(*dict.fromkeys(reason for part in telling for reason in part.reasons), *granting(asked_for)),
         parts=tuple(parts),
         digest=_digest((spec.name, arguments, tuple(accesses)), accesses, confinement, context),
         confinement=confinement,
@@ -124,10 +124,6 @@ def _confinement(
         return Confinement.LOOK
     plain = all(one.command is not None and is_plain_git(one.command.parts) for one in commands)
     return Confinement.GIT if plain else Confinement.WORK
-
-
-def _given(rights: tuple[SandboxDenial, ...], verdict: Verdict) -> tuple[Reason, ...]:
-    return granting(rights) if verdict is Verdict.REQUIRE_USER_CONFIRMATION else ()
 
 
 def _judge(access: Access, spec: ToolSpec, context: PolicyContext) -> _Judged:
@@ -209,18 +205,16 @@ def _judge_command(
     """Judge every command of a line, and whether a rule is what lets it run."""
     # Servers and watchers would see old files in a copy, and are asked about where the mode lets them change nothing.
     confined = context.confined and (not access.background or context.mode is Mode.AUTO)
-    parts = [_command_part(part, spec, context, confined=confined) for part in judgement.parts]
+    parts: list[tuple[Part, bool]] = []
+    for part in judgement.parts:
+        subject = _subject(spec, part.trace)
+        around = (*part.around, *_new_hosts(subject, context))
+        parts.append(_answer(part.text, part.own, subject, context, around=around, confined=confined))
     if judgement.findings or not parts:
         findings = judgement.findings or (Finding(Risk.READ, "empty", "runs nothing"),)
         subject = _subject(spec, judgement.trace)
         parts.append(_answer(access.command, findings, subject, context, confined=confined))
     return parts
-
-
-def _command_part(part: JudgedCommand, spec: ToolSpec, context: PolicyContext, *, confined: bool) -> tuple[Part, bool]:
-    subject = _subject(spec, part.trace)
-    around = (*part.around, *_new_hosts(subject, context))
-    return _answer(part.text, part.own, subject, context, around=around, confined=confined)
 
 
 def _subject(spec: ToolSpec, trace: Trace) -> Subject:
@@ -252,40 +246,26 @@ def _answer(
     tried without harm where the mode would ask, but for code of a folder that is not trusted.
     """
     every = tuple(dict.fromkeys((*around, *findings)))
-    rule = _deciding_rule(subject, context)
+    places = Places(roots=tuple(context.files.resolve(root) for root in context.roots), home=context.home)
+    rule = apply_rules(context.rules.rules, subject, places, trusted=context.trusted)
     lifts = rule is not None and rule.verdict is Verdict.ALLOW and _may_lift(rule, worst(every), subject, context)
-    if not lifts:
-        around = every
     trusted = context.trusted and not any(map(context.is_in_untrusted, subject.places))
-    by_mode = _ByMode(context, can_try=confined and (trusted or worst(every) in _LOOKS))
-    verdict, reasons = _verdict(every, around, rule, by_mode)
+    can_try = confined and (trusted or worst(every) in _LOOKS)
+
+    def by_mode(found: Sequence[Finding]) -> tuple[Verdict, str]:
+        publishes = any(finding.rule == PUBLISHES for finding in found)
+        return verdict_for(worst(found), context, can_try=can_try, publishes=publishes)
+
+    verdict, reasons = _verdict(every, rule, context, (by_mode(every), by_mode(around if lifts else every)))
     part = Part(text=text, verdict=verdict, risk=worst(every), reasons=reasons)
     return part, lifts and verdict is Verdict.ALLOW and part.risk not in _LOOKS
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _ByMode:
-    """What the mode says of what was found in one part."""
-
-    context: PolicyContext
-    can_try: bool
-
-    def verdict_for(self, findings: Sequence[Finding]) -> tuple[Verdict, str]:
-        publishes = any(finding.rule == PUBLISHES for finding in findings)
-        return verdict_for(worst(findings), self.context, can_try=self.can_try, publishes=publishes)
-
-
-def _deciding_rule(subject: Subject, context: PolicyContext) -> Rule | None:
-    places = Places(roots=tuple(context.files.resolve(root) for root in context.roots), home=context.home)
-    return apply_rules(context.rules.rules, subject, places, trusted=context.trusted)
-
-
 def _verdict(
-    every: Sequence[Finding], around: Sequence[Finding], rule: Rule | None, by_mode: _ByMode
+    every: Sequence[Finding], rule: Rule | None, context: PolicyContext, modes: tuple[tuple[Verdict, str], ...]
 ) -> tuple[Verdict, tuple[Reason, ...]]:
-    """Answer for one part; of the reasons the first one decides."""
-    risk, context = worst(every), by_mode.context
-    verdict, why = by_mode.verdict_for(every)
+    """Answer for one part, by what the mode says of all of it and of what a rule leaves; the first reason decides."""
+    (verdict, why), (beside, why_beside) = modes
     found = tuple(Reason(rule=finding.rule, text=finding.text) for finding in _telling(every))
     ruled = () if rule is None else (reason_of(rule),)
     mode = (Reason(rule="mode", text=why),)
@@ -297,17 +277,16 @@ def _verdict(
     asked = mode if verdict is not Verdict.ALLOW else ()
     if rule is not None and rule.verdict is Verdict.REQUIRE_USER_CONFIRMATION:
         return Verdict.REQUIRE_USER_CONFIRMATION, (*ruled, *found, *asked)
-    if risk is Risk.CRITICAL or any(finding.always_asks for finding in every):
+    if worst(every) is Risk.CRITICAL or any(finding.always_asks for finding in every):
         return Verdict.REQUIRE_USER_CONFIRMATION, (*found, *ruled, *asked)
-    if context.rules.problems and risk is not Risk.NONE:
+    if context.rules.problems and worst(every) is not Risk.NONE:
         problem = Reason(rule="broken-rules", text=f"automatic approval is off: {context.rules.problems[0]}")
         return Verdict.REQUIRE_USER_CONFIRMATION, (problem, *ruled, *found)
     if rule is None:
         return verdict, (*found, *mode)
-    verdict, why = by_mode.verdict_for(around)
-    if verdict is Verdict.ALLOW:
-        return verdict, (*ruled, *found)
-    return verdict, (*found, *ruled, Reason(rule="mode", text=why))
+    if beside is Verdict.ALLOW:
+        return beside, (*ruled, *found)
+    return beside, (*found, *ruled, Reason(rule="mode", text=why_beside))
 
 
 def _may_lift(rule: Rule, risk: Risk, subject: Subject, context: PolicyContext) -> bool:
@@ -326,7 +305,7 @@ def _may_lift(rule: Rule, risk: Risk, subject: Subject, context: PolicyContext) 
 def _telling(findings: Iterable[Finding]) -> list[Finding]:
     """Keep what explains the answer, what decides first: the findings that are more than reading, or else one."""
     listed = sorted(findings, key=_weight, reverse=True)
-    return [found for found in listed if found.always_asks or found.risk not in (Risk.NONE, Risk.READ)] or listed[:1]
+    return [found for found in listed if found.always_asks or not is_plain([found])] or listed[:1]
 
 
 def _weight(finding: Finding) -> tuple[bool, bool, int]:

@@ -1,8 +1,9 @@
 """What one rule says of one part of a call."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from treadle.protocol.tools import Risk
 
@@ -17,8 +18,7 @@ class CommandClass(StrEnum):
     DANGEROUS = "dangerous"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One rule that spoke: how risky it finds the part, and why; no mode lifts the question of what `always_asks`.
 
     `path` is what the part would read or change beyond what it may anyway, as far as that is known.
@@ -49,6 +49,11 @@ def dangerous(rule: str, text: str, *, path: str = "") -> Finding:
 def worst(findings: Iterable[Finding]) -> Risk:
     """Give the highest risk; nothing found is no risk."""
     return max((finding.risk for finding in findings), key=_ORDER.index, default=Risk.NONE)
+
+
+def is_plain(findings: Iterable[Finding]) -> bool:
+    """Whether nothing was found but reading."""
+    return all(finding.risk in (Risk.NONE, Risk.READ) for finding in findings)
 
 
 def class_of(findings: Iterable[Finding]) -> CommandClass:

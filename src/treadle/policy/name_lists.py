@@ -97,43 +97,34 @@ SECRET_FILES = split_words("""
     .env .env.* .env-* .env_* *.env .envrc .envrc.* .dev.vars .dev.vars.* .prod.vars local.settings.json .netrc _netrc
     .npmrc .pypirc .git-credentials .gitcookies .pgpass pgpass.conf .my.cnf .mylogin.cnf .cqlshrc .htpasswd htpasswd
     .htdigest .s3cfg .boto .dockercfg .dockerconfigjson .authinfo .msmtprc .fetchmailrc .mbsyncrc .offlineimaprc
-    .smbcredentials smbcredentials .databrickscfg .modal.toml .sentryclirc .erlang.cookie .trc .passwd-s3fs
-    .rclone.conf rclone.conf .claude.json .ftppass .ftpconfig sftp-config.json .restic-password .borg_passphrase
-    clearml.conf kubeconfig kubeconfig.* kubeconfig-* kubeconfig_* *.kubeconfig *-kubeconfig *_kubeconfig
-    *-kubeconfig.y*ml *kube_config*.y*ml k3s.yaml rke2.yaml .terraformrc terraform.rc credentials.tfrc.json id_rsa
-    id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk id_xmss id_rsa* id_dsa* id_ecdsa* id_ed25519* ssh_host_*_key
-    *_rsa *_dsa *_ecdsa *_ed25519 private_key private-key privatekey deploy_key *_deploy_key *private_key.*
-    *private-key.* *privatekey.* *_private.der *.pem *.key *.p12 *.pfx *.p8 *.pk8 *.pkcs12 *.pvk *.snk *.jks
-    *.keystore *.bks *.bcfks *.ppk *.jwk *.kdbx *.kdb *.agekey *.gpg *.pgp *.sec *secret*.asc *private*.asc *.keytab
-    *.keychain *.keychain-db *.kwallet *.kwl *.psafe3 *.enpassdb *.ovpn *.openvpn *.nmconnection wg0.conf wg1.conf
-    wg-*.conf wireguard.conf wpa_supplicant.conf *.tfstate *.tfstate.* *.tfvars *.tfvars.json .vault-token
-    .vault_token .nomad-token .consul-token .vault_pass .vault_pass.* .vault-pass .vault-pass.* .vault-password
-    .vault_password .vault_password.* .vaultpass .ansible_vault_pass vault_pass vault-password-file vault.yml
-    vault.yaml secring.* credentials credentials.json credentials.db credentials.toml credentials.csv credentials.ini
-    credentials.cfg credentials.xml credentials.yml credentials.yaml credentials.properties credentials.plist
-    credentials.conf .credentials .credentials.* *_credentials.json *-credentials.json *_credentials.csv
-    *-credentials.csv *_credentials.y*ml *-credentials.y*ml aws_credentials aws-credentials .aws_credentials
-    .aws-credentials creds.json creds.y*ml creds.ini .creds accesskeys.csv *_accesskeys.csv *accesskey.csv rootkey.csv
+    .smbcredentials smbcredentials .databrickscfg .modal.toml .sentryclirc .erlang.cookie .trc .passwd-s3fs .rclone.conf
+    rclone.conf .claude.json .ftppass .ftpconfig sftp-config.json .restic-password .borg_passphrase clearml.conf
+    kubeconfig kubeconfig.* kubeconfig-* kubeconfig_* *.kubeconfig *-kubeconfig *_kubeconfig *-kubeconfig.y*ml
+    *kube_config*.y*ml k3s.yaml rke2.yaml .terraformrc terraform.rc id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk
+    id_ed25519_sk id_xmss id_rsa* id_dsa* id_ecdsa* id_ed25519* ssh_host_*_key *_rsa *_dsa *_ecdsa *_ed25519 private_key
+    private-key privatekey deploy_key *_deploy_key *private_key.* *private-key.* *privatekey.* *_private.der *.pem *.key
+    *.p12 *.pfx *.p8 *.pk8 *.pkcs12 *.pvk *.snk *.jks *.keystore *.bks *.bcfks *.ppk *.jwk *.kdbx *.kdb *.agekey *.gpg
+    *.pgp *.sec *secret*.asc *private*.asc *.keytab *.keychain *.keychain-db *.kwallet *.kwl *.psafe3 *.enpassdb *.ovpn
+    *.openvpn *.nmconnection wg0.conf wg1.conf wireguard.conf wpa_supplicant.conf *.tfstate *.tfstate.* *.tfvars
+    *.tfvars.json .vault-token .vault_token .nomad-token .consul-token .vaultpass .ansible_vault_pass vault_pass
+    vault-password-file vault.yml vault.yaml secring.* credentials .credentials .credentials.* aws_credentials
+    aws-credentials .aws_credentials .aws-credentials .creds accesskeys.csv *_accesskeys.csv *accesskey.csv rootkey.csv
     accesstokens.json msal_token_cache.* token_cache.* client_secret*.json client-secret*.json service-account*.json
-    service_account*.json serviceaccount*.json application_default_credentials.json *firebase-adminsdk*.json
-    gcp-key*.json gcp_key*.json gcloud-key*.json gcloud_key*.json google-key*.json sa-key*.json key.json keyfile.json
-    kaggle.json oauth_creds.json publishprofile *.publishsettings *.pubxml.user token.json token.pickle *.token
-    .access_token .oauth_token .auth_token .api_token .github_token .gh_token .api_key .api-key .apikey *.apikey
-    api_keys.json apikeys.json api-keys.json secrets.yml secrets.yaml secrets.json secrets.toml secrets.ini
-    secrets.xml secrets.properties secrets.conf secrets.cfg secrets.env secrets.plist secret.yml secret.yaml
-    secret.json secret.toml secret.properties secrets.*.yml secrets.*.yaml secrets.*.json secrets.*.toml secrets-*.yml
-    secrets-*.yaml secrets-*.json *-secrets.yml *-secrets.yaml *-secrets.json *_secrets.yml *_secrets.yaml
-    *_secrets.json *.secrets.yml *.secrets.yaml *.secrets.json *-secret.yml *-secret.yaml .secrets .secrets.* .secret
-    .token .password .passwd .pass .passphrase .secret_key .secret_key_base keystore.properties key.properties
-    signing.properties .rediscli_auth .pip_credentials .yarnrc.yml.secret jupyter_cookie_secret notebook_cookie_secret
-    master.key passwords.json passwords.csv passwords.y*ml passwords.xlsx passwords.ods passwords.kdbx passwords.db
-    .*_history fish_history .*-history .history .zhistory .histfile .lesshst .viminfo *.shada .dbshell repl_history.jl
-    history.sqlite shadow shadow- gshadow gshadow- sudoers master.passwd opasswd smbpasswd
-    ntds.dit krb5cc_* .k5identity chap-secrets pap-secrets ipsec.secrets logins.json logins-backup.json key3.db
-    key4.db signons.sqlite cookies.sqlite cookies.binarycookies wallet.dat wallet.json *.wallet
-    *.wallet.json default_wallet utc--* ewallet.p12 cwallet.sso filezilla.xml sitemanager.xml recentservers.xml
-    winscp.ini credentials-config.json datasources.local.xml *.pkcs8 *.secret *.secrets *.credentials .mailrc
-    .xauthority .iceauthority .wget-hsts .rdebug_hist .claude.json debian.cnf .hg-credentials .cookies login*data
+    service_account*.json serviceaccount*.json *firebase-adminsdk*.json gcp-key*.json gcp_key*.json gcloud-key*.json
+    gcloud_key*.json google-key*.json sa-key*.json key.json keyfile.json kaggle.json oauth_creds.json publishprofile
+    *.publishsettings *.pubxml.user token.json token.pickle *.token .access_token .oauth_token .auth_token .api_token
+    .github_token .gh_token .api_key .api-key .apikey *.apikey .secrets .secret .token .password .passwd .pass
+    .passphrase .secret_key .secret_key_base keystore.properties key.properties signing.properties .rediscli_auth
+    .pip_credentials .yarnrc.yml.secret jupyter_cookie_secret notebook_cookie_secret master.key .*_history fish_history
+    .*-history .history .zhistory .histfile .lesshst .viminfo *.shada .dbshell repl_history.jl history.sqlite shadow
+    shadow- gshadow gshadow- sudoers master.passwd opasswd smbpasswd ntds.dit krb5cc_* .k5identity chap-secrets
+    pap-secrets ipsec.secrets logins.json logins-backup.json key3.db key4.db signons.sqlite cookies.sqlite
+    cookies.binarycookies wallet.dat wallet.json *.wallet *.wallet.json default_wallet utc--* ewallet.p12 cwallet.sso
+    filezilla.xml sitemanager.xml recentservers.xml winscp.ini credentials-config.json datasources.local.xml *.pkcs8
+    *.secret *.secrets *.credentials .mailrc .xauthority .iceauthority .wget-hsts .rdebug_hist debian.cnf
+    .hg-credentials .cookies login*data secrets.* secret.* credentials.* *-secrets.* *_secrets.* *.secrets.* secrets-*.*
+    passwords.* *_credentials.* *-credentials.* .vault_pass* .vault-pass* .vault_password* wg-*.conf creds.* api_keys.*
+    apikeys.* api-keys.* *-secret.y*ml
 """)
 """Files that are not read unasked."""
 

@@ -62,6 +62,8 @@ _CONTROL_DIRECTORY = _names(CONTROL_DIRECTORIES)
 _CONTROL_FILE = _names(CONTROL_FILES)
 _SECRET_DIRECTORY = _names(SECRET_DIRECTORIES)
 _SECRET_FILE = _names(SECRET_FILES)
+_CONTROL_PATH = re.compile(f"(?:^|/)({'|'.join(map(re.escape, CONTROL_PATHS))})(?=/|$)")
+_SECRET_PATH = re.compile(f"(?:^|/)({'|'.join(map(re.escape, SECRET_PATHS))})(?=/|$)")
 _PUBLIC = re.compile(
     r".*[._-](?:example|sample|template|dist|defaults|schema|tmpl|tpl)"
     r"|.*\.pub"
@@ -151,7 +153,8 @@ def control_name(path: str) -> str | None:
         return parts[-1]
     if len(parts) > 1 and parts[-1] in HOOKS and parts[-2] in HOOK_DIRECTORIES:
         return parts[-1]
-    return _sequence(parts, _CONTROL_BY_BEGINNING)
+    found = _CONTROL_PATH.search("/".join(parts))
+    return found[1] if found else None
 
 
 @lru_cache(maxsize=8192)
@@ -169,7 +172,8 @@ def secret_name(path: str) -> str | None:
         return "/dev/" + parts[1]
     if _is_of_a_program(parts):
         return ".config"
-    return _sequence(parts, _SECRET_BY_BEGINNING)
+    found = _SECRET_PATH.search("/".join(parts))
+    return found[1] if found else None
 
 
 def _is_kept_among_secrets(parts: tuple[str, ...]) -> bool:
@@ -199,28 +203,6 @@ def _is_secret_file(name: str) -> bool:
     return True
 
 
-def _sequence(parts: tuple[str, ...], sequences: Mapping[str, tuple[str, ...]]) -> str | None:
-    """Find a path that stands in another; `sequences` are paths by the name that they begin with."""
-    for at, part in enumerate(parts):
-        if part in sequences:
-            rest = f"{'/'.join(parts[at:])}/"
-            for wanted in sequences[part]:
-                if rest.startswith(f"{wanted}/"):
-                    return wanted
-    return None
-
-
-def _by_beginning(paths: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
-    for path in paths:
-        found.setdefault(path.partition("/")[0], []).append(path)
-    return {first: tuple(paths) for first, paths in found.items()}
-
-
-_CONTROL_BY_BEGINNING = _by_beginning(CONTROL_PATHS)
-_SECRET_BY_BEGINNING = _by_beginning(SECRET_PATHS)
-
-
 @lru_cache(maxsize=8192)
 def pattern_hits(path: str, *, writing: bool) -> str | None:
     """Give a protected name that a path with unknown parts could stand for, or None.
@@ -228,26 +210,23 @@ def pattern_hits(path: str, *, writing: bool) -> str | None:
     A part that is nothing but wildcards is too vague to count, and so is one like `*.json`, which names ordinary files
     first.
     """
-    for part in path.split("/"):
-        if not _is_telling(part):
-            continue
-        folded = part.casefold()
-        found = _first_fit(folded, _samples(writing=writing, hidden=part.startswith((".", UNKNOWN))))
-        ending = None if writing else _secret_ending(folded)
-        if found or ending:
-            return found or ending
-    return None
+    found = (_could_be(part, writing=writing, hidden=part.startswith((".", UNKNOWN))) for part in path.split("/"))
+    return next(filter(None, found), None)
 
 
 def picks_secret(pattern: str) -> str | None:
     """Give a secret's name that a search picks by this pattern, in which `*` also stands for a leading dot, or None."""
-    parts = pattern.casefold().split("/")
-    for part in parts:
-        if is_static(part) and (name := secret_name(part)) is not None:
-            return name
-    if not _is_telling(parts[-1]):
+    parts = pattern.split("/")
+    named = (secret_name(part) for part in parts if is_static(part))
+    return next(filter(None, named), None) or _could_be(parts[-1], writing=False, hidden=True)
+
+
+def _could_be(part: str, *, writing: bool, hidden: bool) -> str | None:
+    if is_static(part) or MARKS.issuperset(part):
         return None
-    return _first_fit(parts[-1], _samples(writing=False, hidden=True)) or _secret_ending(parts[-1])
+    filled = () if writing else ("".join(filler if char in MARKS else char for char in part) for filler in "x.")
+    named = next(filter(None, map(secret_name, filled)), None)
+    return named or _first_fit(part.casefold(), _samples(writing=writing, hidden=hidden))
 
 
 def _first_fit(pattern: str, samples: Iterable[str]) -> str | None:
@@ -256,29 +235,6 @@ def _first_fit(pattern: str, samples: Iterable[str]) -> str | None:
         return next((sample for sample in samples if fits(pattern, sample)), None)
     shape = re.compile("".join(_SHAPES.get(char) or re.escape(char) for char in pattern))
     return next(filter(shape.fullmatch, samples), None)
-
-
-_WILD_RUN = re.compile(f"[{UNKNOWN}{STAR}]+")
-
-
-def _secret_ending(pattern: str) -> str | None:
-    """Give the secret names that a pattern fits by its end, such as `*.key` for `serv?r.key`, or None."""
-    pattern = _WILD_RUN.sub(STAR, pattern)
-    longest = max(map(len, _secret_endings()))
-    for start in range(max(1, len(pattern) - 2 * longest - 1), len(pattern)):
-        end = pattern[start:]
-        name = _first_fit(end, _secret_endings()) if end[0] not in (STAR, UNKNOWN) and _is_worded(end) else None
-        if name is not None:
-            return "*" + name
-    return None
-
-
-def _is_telling(part: str) -> bool:
-    return not is_static(part) and _is_worded(part)
-
-
-def _is_worded(part: str) -> bool:
-    return any(char not in MARKS for char in part)
 
 
 def could_be_secret(path: str) -> bool:
@@ -299,12 +255,6 @@ def _samples(*, writing: bool, hidden: bool) -> tuple[str, ...]:
 def _secret_samples() -> tuple[str, ...]:
     patterns = (name.replace("*", filler) for name in SECRET_FILES for filler in ("local", "x", "production"))
     return tuple(dict.fromkeys((*patterns, *(name for name in SECRET_DIRECTORIES if "*" not in name), "environ")))
-
-
-@lru_cache(maxsize=1)
-def _secret_endings() -> tuple[str, ...]:
-    names = (name[1:] for name in SECRET_FILES if name.startswith("*") and "*" not in name[1:])
-    return tuple(name for name in names if not name.endswith(_ORDINARY_ENDINGS))
 
 
 @lru_cache(maxsize=1)

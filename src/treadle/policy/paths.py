@@ -3,10 +3,11 @@
 import posixpath
 import re
 import unicodedata
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from treadle.policy.context import FileKind, FileView, PolicyContext
 from treadle.policy.names import components, control_name, secret_name
@@ -35,8 +36,7 @@ class Where(StrEnum):
     PROTECTED = "protected"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathCheck:
+class PathCheck(Struct, frozen=True, kw_only=True):
     """The answer for one path; `resolved` is where it really leads (empty when that cannot be told)."""
 
     where: Where
@@ -67,7 +67,7 @@ def _check(path: str, op: PathOp, cwd: str, context: PolicyContext, *, roots: tu
     for spelling in dict.fromkeys((resolved, lexical)):
         if listed := context.listed(spelling):
             return _answer(Where.PROTECTED, resolved, LISTED, listed)
-    if _leads_away(lexical) or not is_inside:
+    if _is_below(lexical, _SYSTEM_TREES) or not is_inside:
         return _answer(Where.OUTSIDE, resolved, "outside", f"{resolved} is outside the workspace")
     foreign = _folded(joined)
     if foreign != joined and not _is_below(context.files.resolve(_normal(foreign)), roots):
@@ -113,6 +113,8 @@ def _expanded(path: str, context: PolicyContext) -> str:
 
 def _folded(path: str) -> str:
     """Spell a path as it is read where `\\` separates, drives have letters, and wide dots count as dots."""
+    if path.isascii() and "\\" not in path and ":" not in path:
+        return path
     folded = _LOOKALIKES.sub(_plain, path)
     start = max((found.end() for found in _OTHER_ROOT.finditer(folded)), default=0)
     return ("/" if start else "") + folded[start:].replace("\\", "/")
@@ -158,10 +160,6 @@ def _protected_name(tested: str, spelling: str, op: PathOp, context: PolicyConte
     if op is PathOp.WRITE:
         return control_name(tested) or secret_name(tested) or (spelling if spelling in ("/", context.home) else None)
     return secret_name(tested)
-
-
-def _leads_away(lexical: str) -> bool:
-    return _is_below(lexical, _SYSTEM_TREES)
 
 
 def _check_file(resolved: str, op: PathOp, context: PolicyContext) -> PathCheck:

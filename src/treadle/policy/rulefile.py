@@ -6,12 +6,14 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Literal
+
+import msgspec
 
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.operations import PathOp
 from treadle.policy.rules import Places, Rule, Ruleset, Scope, Subject, matches
-from treadle.policy.shell.grammar.expand import ExpansionBudgetError, Variables, expand_words
+from treadle.policy.shell.grammar.expand import BudgetError, Variables, expand_words
 from treadle.policy.shell.grammar.parse import parse
 from treadle.policy.shell.grammar.syntax import Pipeline, ShellSyntaxError, Simple
 from treadle.policy.urls import check_url
@@ -20,15 +22,27 @@ from treadle.protocol.permissions import Verdict
 FORMAT_VERSION = 1
 
 _VERDICTS = {"allow": Verdict.ALLOW, "ask": Verdict.REQUIRE_USER_CONFIRMATION, "deny": Verdict.DENY}
-_OPERATIONS = {"read": PathOp.READ, "write": PathOp.WRITE}
-_KEYS = frozenset(
-    {
-        "id", "verdict", "tool", "tool_digest", "argv", "exact", "path", "op", "host", "workspace", "reason", "match",
-        "not_match",
-    }
-)  # fmt: skip
-_TEXTS = ("tool", "tool_digest", "path", "host", "workspace", "reason")
+_OPERATIONS = {"": None, "read": PathOp.READ, "write": PathOp.WRITE}
+_Name = Annotated[str, msgspec.Meta(min_length=1)]
 _EXAMPLE_PLACES = Places(roots=("/workspace",), home="/home/user")
+
+
+class RuleTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One `[[rule]]` as it is written."""
+
+    id: _Name
+    verdict: Literal["allow", "ask", "deny"]
+    argv: tuple[_Name, ...] = ()
+    exact: bool = False
+    tool: str = ""
+    tool_digest: str = ""
+    path: str = ""
+    host: str = ""
+    workspace: str = ""
+    op: Literal["", "read", "write"] = ""
+    reason: str = ""
+    match: tuple[_Name, ...] = ()
+    not_match: tuple[_Name, ...] = ()
 
 
 class RuleFileError(Exception):
@@ -99,22 +113,13 @@ def read_rules(file: RuleFile) -> list[Rule]:
     return [_read_rule(table, file, f"{file.name}:{line}") for table, line in zip(tables, lines, strict=True)]
 
 
-def _read_rule(table: Mapping[str, Any], file: RuleFile, source: str) -> Rule:
-    unknown = sorted(set(table) - _KEYS)
-    if unknown:
-        raise RuleFileError(f"{source}: unknown key {unknown[0]!r}")
-    rule = Rule(
-        id=_text(table, "id", source, needed=True),
-        verdict=_choice(table, "verdict", _VERDICTS, source),
-        scope=file.scope,
-        argv=_list(table, "argv", source),
-        exact=table.get("exact") is True,
-        op=_choice(table, "op", _OPERATIONS, source) if "op" in table else None,
-        source=source,
-        match=_list(table, "match", source),
-        not_match=_list(table, "not_match", source),
-        **{key: _text(table, key, source) for key in _TEXTS},
-    )
+def _read_rule(table: object, file: RuleFile, source: str) -> Rule:
+    try:
+        read = msgspec.convert(table, RuleTable)
+    except msgspec.ValidationError as error:
+        raise RuleFileError(f"{source}: {error}; a rule has an id and a verdict: allow, ask or deny") from error
+    meant = {"verdict": _VERDICTS[read.verdict], "op": _OPERATIONS[read.op], "scope": file.scope, "source": source}
+    rule = Rule(**{**msgspec.structs.asdict(read), **meant})
     if not (rule.argv or rule.path or rule.host or rule.tool):
         raise RuleFileError(f"{source}: the rule {rule.id} matches nothing: give argv, path, host or tool")
     if rule.workspace and not rule.workspace.startswith("/"):
@@ -123,25 +128,12 @@ def _read_rule(table: Mapping[str, Any], file: RuleFile, source: str) -> Rule:
     return rule
 
 
-def _text(table: Mapping[str, Any], key: str, source: str, *, needed: bool = False) -> str:
-    value = table.get(key, "")
-    if not isinstance(value, str) or (needed and not value):
-        raise RuleFileError(f"{source}: {key} must be a string")
-    return value
-
-
-def _list(table: Mapping[str, Any], key: str, source: str) -> tuple[str, ...]:
-    value = table.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
-        raise RuleFileError(f"{source}: {key} must be a list of strings")
-    return tuple(value)
-
-
-def _choice(table: Mapping[str, Any], key: str, choices: Mapping[str, Any], source: str) -> Any:
-    value = table.get(key)
-    if not isinstance(value, str) or value not in choices:
-        raise RuleFileError(f"{source}: {key} must be one of {', '.join(choices)}")
-    return choices[value]
+def table_of(rule: Rule) -> RuleTable:
+    """Give a rule as it is written."""
+    (verdict,) = (name for name, meant in _VERDICTS.items() if meant is rule.verdict)
+    op = "" if rule.op is None else "write" if rule.op is PathOp.WRITE else "read"
+    written = {name: getattr(rule, name) for name in RuleTable.__struct_fields__}
+    return RuleTable(**{**written, "verdict": verdict, "op": op})
 
 
 def _test_examples(rule: Rule) -> None:
@@ -178,5 +170,5 @@ def _words(line: str) -> tuple[str, ...]:
                 return expand_words(words, Variables(_EXAMPLE_PLACES.home), UNKNOWN) or (UNKNOWN,)
             case _:
                 return (UNKNOWN,)
-    except (ShellSyntaxError, ExpansionBudgetError):
+    except (ShellSyntaxError, BudgetError):
         return (UNKNOWN,)

@@ -110,7 +110,7 @@ def matches(rule: Rule, subject: Subject, places: Places) -> bool:
     One that allows must cover the command itself and everything the part touches; one that denies or asks needs to hit
     only one thing.
     """
-    if rule.tool and not _tool_matches(rule, subject):
+    if rule.tool and not (fits_glob(rule.tool, subject.tool) and rule.tool_digest in ("", subject.tool_digest)):
         return False
     covers_all = rule.verdict is Verdict.ALLOW
     if rule.argv and not (_allows_command(rule, subject) if covers_all else _argv_matches(rule, subject.commands)):
@@ -123,11 +123,6 @@ def matches(rule: Rule, subject: Subject, places: Places) -> bool:
         hosts = [matches_host(host, (rule.host,)) for host in subject.hosts]
         return bool(hosts) and (all(hosts) if covers_all else any(hosts))
     return bool(rule.tool or rule.argv or rule.path)
-
-
-def _tool_matches(rule: Rule, subject: Subject) -> bool:
-    named = fits_glob(rule.tool, subject.tool)
-    return named and rule.tool_digest in ("", subject.tool_digest)
 
 
 def _argv_matches(rule: Rule, commands: Iterable[tuple[str, ...]]) -> bool:
@@ -164,29 +159,16 @@ def _path_matches(rule: Rule, op: PathOp, path: str, places: Places) -> bool:
 
 
 _WILDCARD = re.compile(r"(\*\*/|\*\*|\*|\?)")
-_MOST_BACKTRACKING = 2
-"""How many wildcards of any length an expression may hold: each one more multiplies the time that it may take."""
-
-
-def fits_glob(pattern: str, text: str) -> bool:
-    """Whether a text fits a pattern: `*` and `?` stay in a directory, `**` crosses them; takes bounded time."""
-    literal = _WILDCARD.split(pattern, maxsplit=1)[0]
-    if not text.startswith(literal):
-        return False
-    if pattern.count("*") <= _MOST_BACKTRACKING:
-        return _glob(pattern).fullmatch(text) is not None
-    return _fits_step_by_step(pattern, text)
-
-
-@lru_cache(maxsize=512)
-def _glob(pattern: str) -> re.Pattern[str]:
-    known = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(known.get(part, re.escape(part)) for part in _WILDCARD.split(pattern)), re.DOTALL)
 
 
 @lru_cache(maxsize=1024)
-def _fits_step_by_step(pattern: str, text: str) -> bool:
-    """Keep all the places in the text that may have been reached; takes time in proportion to both lengths."""
+def fits_glob(pattern: str, text: str) -> bool:
+    """Whether a text fits a pattern: `*` and `?` stay in a directory, `**` crosses them.
+
+    Keeps all the places in the text that may have been reached; takes time in proportion to both lengths.
+    """
+    if not text.startswith(_WILDCARD.split(pattern, maxsplit=1)[0]):
+        return False
     places = {0}
     for part in _WILDCARD.split(pattern):
         match part:

@@ -3,17 +3,15 @@
 import json
 import posixpath
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
-from treadle.policy.operations import PathOp
-from treadle.policy.rulefile import FORMAT_VERSION, RuleFile, RuleFileError, read_rules
+import msgspec
+
+from treadle.policy.rulefile import FORMAT_VERSION, RuleFile, RuleFileError, read_rules, table_of
 from treadle.policy.rules import Rule, Scope
-from treadle.protocol.permissions import Verdict
 
 HEAD = f"version = {FORMAT_VERSION}\n"
-
-_WORDS = {Verdict.ALLOW: "allow", Verdict.REQUIRE_USER_CONFIRMATION: "ask", Verdict.DENY: "deny"}
 
 
 def render_rules(rules: Iterable[Rule]) -> str:
@@ -23,37 +21,14 @@ def render_rules(rules: Iterable[Rule]) -> str:
 
 def render_rule(rule: Rule, note: str = "") -> str:
     """Write one rule under its `[[rule]]` line; `note` becomes a comment."""
-    lines = ["[[rule]]", *([f"# {' '.join(note.split())}"] if note else []), *_lines(rule)]
-    return "".join(f"{line}\n" for line in lines)
+    written = msgspec.structs.asdict(table_of(rule)).items()
+    lines = ["[[rule]]", *([f"# {' '.join(note.split())}"] if note else [])]
+    return "".join(f"{line}\n" for line in (*lines, *(f"{key} = {_text(value)}" for key, value in written if value)))
 
 
-def _lines(rule: Rule) -> Iterator[str]:
-    yield f"id = {_text(rule.id)}"
-    yield f"verdict = {_text(_WORDS[rule.verdict])}"
-    if rule.argv:
-        yield f"argv = {_list(rule.argv)}"
-    if rule.exact:
-        yield "exact = true"
-    for key in ("tool", "tool_digest", "path", "host", "workspace"):
-        if value := getattr(rule, key):
-            yield f"{key} = {_text(value)}"
-    if rule.op is not None:
-        yield f"op = {_text('write' if rule.op is PathOp.WRITE else 'read')}"
-    if rule.reason:
-        yield f"reason = {_text(rule.reason)}"
-    if rule.match:
-        yield f"match = {_list(rule.match)}"
-    if rule.not_match:
-        yield f"not_match = {_list(rule.not_match)}"
-
-
-def _text(value: str) -> str:
-    """Write a basic string: JSON's escapes are TOML's, which also wants DEL escaped."""
+def _text(value: object) -> str:
+    """Write a value: JSON's are TOML's, which also wants DEL escaped."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _list(values: Iterable[str]) -> str:
-    return f"[{', '.join(map(_text, values))}]"
 
 
 def with_examples(rule: Rule) -> Rule | None:

@@ -21,11 +21,16 @@ def forms(value: str) -> tuple[str, ...]:
     hexadecimal = encoded.hex()
     found = (
         *(value, quoted, plain, json.dumps(quoted)[1:-1], json.dumps(plain)[1:-1]),
-        *(quote(value, safe=""), quote(value), quote_plus(value), _lower_escapes(quote(value, safe=""))),
+        *(
+            quote(value, safe=""),
+            quote(value),
+            quote_plus(value),
+            re.sub(r"%..", lambda escape: escape[0].lower(), quote(value, safe="")),
+        ),
         *(html.escape(value), html.escape(value, quote=False), *_with_other_quotes(html.escape(value))),
         *(quoted.replace("/", "\\/"), *_for_a_shell(value)),
         *(hexadecimal, hexadecimal.upper(), "\\x00".join(value)),
-        *(form for byte in ("%{:02x}", "%{:02X}", "\\x{:02x}", "\\{:03o}") for form in [_each(byte, encoded)]),
+        *("".join(map(byte.format, encoded)) for byte in ("%{:02x}", "%{:02X}", "\\x{:02x}", "\\{:03o}")),
         *chain.from_iterable(_base64(encoded)),
         *chain.from_iterable(_base32(encoded)),
     )
@@ -46,10 +51,6 @@ def _for_a_shell(value: str) -> Iterator[str]:
     yield value.replace("\\", "\\\\").replace("'", "\\'")
 
 
-def _lower_escapes(quoted: str) -> str:
-    return re.sub(r"%[0-9A-F]{2}", lambda escape: escape.group().lower(), quoted)
-
-
 def _base64(value: bytes) -> Iterator[tuple[str, str]]:
     """Encode a value at each of the three places it can have in what is encoded; the digits it shares are left out."""
     for before in range(3):
@@ -64,10 +65,6 @@ def _base32(value: bytes) -> Iterator[tuple[str, str]]:
         first, last = (before * 8 + 4) // 5, (before + len(value)) * 8 // 5
         digits = base64.b32encode(bytes(before) + value + bytes(4)).decode()[first:last]
         yield digits, digits.lower()
-
-
-def _each(shape: str, value: bytes) -> str:
-    return "".join(map(shape.format, value))
 
 
 def find_all(text: str, literals: Iterable[str]) -> Iterator[int]:

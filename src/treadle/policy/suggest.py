@@ -10,6 +10,7 @@ from typing import Any, assert_never
 from treadle.policy.classify import classify_command
 from treadle.policy.context import PolicyContext
 from treadle.policy.decide import decide
+from treadle.policy.findings import is_plain
 from treadle.policy.marks import is_static, split_words
 from treadle.policy.operations import PathOp
 from treadle.policy.prefixes import listed_prefix
@@ -99,17 +100,12 @@ def _for_command(command: str, cwd: str, spec: ToolSpec, context: PolicyContext)
     judgement = classify_command(command, cwd, context)
     if judgement.findings:
         return None
-    rules = [_for_part(part, spec) for part in judgement.parts if _asks(part)]
+    rules = [_for_part(part, spec) for part in judgement.parts if not is_plain(part.findings)]
     return None if None in rules else [rule for rule in rules if rule is not None]
 
 
-def _asks(part: JudgedCommand) -> bool:
-    return any(finding.risk not in (Risk.NONE, Risk.READ) for finding in part.findings)
-
-
 def _for_part(part: JudgedCommand, spec: ToolSpec) -> Rule | None:
-    surroundings_ask = any(finding.risk not in (Risk.NONE, Risk.READ) for finding in part.around)
-    if surroundings_ask or part.is_fed or not part.argv or not all(is_static(word) for word in part.argv):
+    if not is_plain(part.around) or part.is_fed or not part.argv or not all(is_static(word) for word in part.argv):
         return None
     if _runs_anything(part.argv):
         return None

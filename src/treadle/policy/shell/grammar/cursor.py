@@ -1,7 +1,8 @@
 """A place in the text of a shell line, with what is still open there."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from treadle.policy.shell.grammar.syntax import HereDocument, ShellScript, ShellSyntaxError, TooLongError
 
@@ -13,16 +14,14 @@ MAX_TRIED = 50_000
 """Characters that may be read as arithmetic before they turn out to be something else."""
 
 
-@dataclass(slots=True)
-class _Spent:
+class _Spent(Struct):
     """How much of a line was read, and how much of that in vain; the texts inside it count too."""
 
     read: int = 0
     tried: int = 0
 
 
-@dataclass(slots=True)
-class Cursor:
+class Cursor(Struct):
     """A place in the text. `nested` parses a script up to a closing character; `pending` are open here-documents.
 
     `not_arithmetic` are places that turned out to be something else: tried once, or nesting would double the work.
@@ -33,8 +32,8 @@ class Cursor:
     pos: int = 0
     depth: int = 0
     joined: bool = False
-    pending: list[HereDocument] = field(default_factory=list)
-    not_arithmetic: set[int] = field(default_factory=set)
+    pending: list[HereDocument] = []
+    not_arithmetic: set[int] = set()
     spent: _Spent = field(default_factory=_Spent)
 
     def peek(self, offset: int = 0) -> str:

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import assert_never
+
+from msgspec import Struct, field
 
 from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_static
 from treadle.policy.shell.grammar.syntax import (
@@ -26,7 +27,7 @@ MAX_BARE = 8192
 """Characters of a word outside quotes; nobody writes more."""
 
 _CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f]")
-_RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?")
+_RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(\.\.-?\d+)?")
 _OPEN, _SHUT = "\6", "\7"
 """A bracket that is not quoted and may begin a set of characters, and one that is quoted and ends none."""
 
@@ -35,12 +36,11 @@ _ODD_SET = re.compile(_OPEN + r"[^/]*\]")
 _WITH_DEFAULT = frozenset({":-", "-", ":=", "="})
 
 
-class ExpansionBudgetError(Exception):
-    """A word stands for more words than can be looked at."""
+class BudgetError(Exception):
+    """A line holds more commands, or a word stands for more words, than can be looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Variables:
+class Variables(Struct, frozen=True):
     """What is known of the shell's variables; a name that is missing is unknown."""
 
     home: str
@@ -60,12 +60,12 @@ class Variables:
 
 
 def expand_words(words: Sequence[Word], variables: Variables, cwd: str) -> tuple[str, ...]:
-    """Expand the words of a command into its fields. Raises `ExpansionBudgetError`."""
+    """Expand the words of a command into its fields. Raises `BudgetError`."""
     return tuple(text for word in words for text in expand_word(word, variables, cwd))
 
 
 def expand_word(word: Word, variables: Variables, cwd: str) -> list[str]:
-    """Expand one word: braces, tilde, variables, splitting; globs stay as marks. Raises `ExpansionBudgetError`."""
+    """Expand one word: braces, tilde, variables, splitting; globs stay as marks. Raises `BudgetError`."""
     plain = _plain(word)
     if plain:
         return [plain]
@@ -73,7 +73,7 @@ def expand_word(word: Word, variables: Variables, cwd: str) -> list[str]:
     for atoms in _braces(_atoms(word.segments)):
         fields.extend(_fields(atoms, variables, cwd))
         if len(fields) > MAX_FIELDS:
-            raise ExpansionBudgetError
+            raise BudgetError
     return fields
 
 
@@ -104,7 +104,7 @@ def _atoms(segments: Sequence[Segment]) -> list[_Atom]:
     for segment in segments:
         if isinstance(segment, Literal) and not segment.quoted:
             if len(segment.text) > MAX_BARE:
-                raise ExpansionBudgetError
+                raise BudgetError
             atoms.extend(segment.text)
         else:
             atoms.append(segment)
@@ -114,15 +114,13 @@ def _atoms(segments: Sequence[Segment]) -> list[_Atom]:
 def _braces(atoms: list[_Atom]) -> Iterator[list[_Atom]]:
     """Expand the first brace group, then the rest."""
     if atoms.count("{") > MAX_BRACES:
-        raise ExpansionBudgetError
+        raise BudgetError
     for start, atom in enumerate(atoms):
         if atom != "{" or (start and isinstance(atoms[start - 1], str) and atoms[start - 1] == "$"):
             continue
         choices, end = _choices(atoms, start)
         if not choices:
             continue
-        if len(choices) > MAX_FIELDS:
-            raise ExpansionBudgetError
         for choice in choices:
             yield from _braces([*atoms[:start], *choice, *atoms[end + 1 :]])
         return
@@ -130,7 +128,7 @@ def _braces(atoms: list[_Atom]) -> Iterator[list[_Atom]]:
 
 
 def in_braces(text: str) -> list[str]:
-    """Write out the alternatives that stand in braces. Raises `ExpansionBudgetError`."""
+    """Write out the alternatives that stand in braces. Raises `BudgetError`."""
     return ["".join(atom for atom in atoms if isinstance(atom, str)) for atoms in _braces(list(text))]
 
 
@@ -145,7 +143,8 @@ def _choices(atoms: list[_Atom], start: int) -> tuple[list[list[_Atom]], int]:
         elif atom == "}":
             depth -= 1
         if atom == "}" and depth == 0:
-            return (parts if len(parts) > 1 else _range(parts[0])), index
+            text = "".join(atom if isinstance(atom, str) else UNKNOWN for atom in parts[0])
+            return (parts if len(parts) > 1 else [[UNKNOWN]] if _RANGE.fullmatch(text) else []), index
         if atom == "," and depth == 1:
             parts.append([])
         elif index > start:
@@ -153,28 +152,11 @@ def _choices(atoms: list[_Atom], start: int) -> tuple[list[list[_Atom]], int]:
     return [], start
 
 
-def _range(atoms: list[_Atom]) -> list[list[_Atom]]:
-    text = "".join(atom if isinstance(atom, str) else UNKNOWN for atom in atoms)
-    match = _RANGE.fullmatch(text)
-    if match is None:
-        return []
-    first, last, step = match.group(1), match.group(2), abs(int(match.group(3) or 1)) or 1
-    if first.lstrip("-").isdigit() and last.lstrip("-").isdigit():
-        low, high = int(first), int(last)
-        steps = range(low, high + 1, step) if low <= high else range(low, high - 1, -step)
-        width = max(map(len, (first, last))) if any(re.match(r"-?0\d", end) for end in (first, last)) else 0
-        return [list(f"{number:0{width}}") for number in steps[: MAX_FIELDS + 1]]
-    if first.isalpha() and last.isalpha():
-        low, high = sorted((ord(first), ord(last)))
-        return [[chr(code)] for code in range(low, high + 1, step)]
-    return []
-
-
 def _fields(atoms: list[_Atom], variables: Variables, cwd: str) -> list[str]:
     has_quotes = any(isinstance(atom, Literal) for atom in atoms)
     text = "".join(_globbed(atom, variables) for atom in _tilde(atoms, variables, cwd, tilde=True))
     if len(text) > MAX_VALUE and any(mark in text for mark in (STAR, ANY, _OPEN)):
-        raise ExpansionBudgetError
+        raise BudgetError
     if _OPEN in text:
         text = _ODD_SET.sub(STAR, _SET.sub(ANY, text)).replace(_OPEN, "[")
     text = text.replace(_SHUT, "]")

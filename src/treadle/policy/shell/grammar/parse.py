@@ -1,7 +1,9 @@
 """Parses a shell line into its tree; whatever is not understood is a `ShellSyntaxError`."""
 
 import re
-from dataclasses import replace
+from collections.abc import Callable
+
+from msgspec.structs import replace
 
 from treadle.policy.shell.grammar.cursor import Cursor
 from treadle.policy.shell.grammar.syntax import (
@@ -137,82 +139,76 @@ def _read_command(cursor: Cursor) -> Command:
     skip_blanks(cursor)
     start = cursor.pos
     cursor.enter()
-    command = _read_compound(cursor)
-    if command is None:
-        command = _read_simple(cursor, start)
+    command = _read_compound(cursor) or _read_simple(cursor, start)
     cursor.leave()
     return command
 
 
-def _read_compound(cursor: Cursor) -> Command | None:
+def _read_compound(cursor: Cursor) -> Block | Conditional | Calculation | None:
     if cursor.take("(("):
-        return _read_calculation_or_subshell(cursor)
-    if cursor.take("("):
-        return _read_subshell(cursor)
-    reader = _COMPOUND.get(peek_reserved(cursor))
-    if reader is None:
-        return None
-    word = peek_reserved(cursor)
-    cursor.pos += len(word)
-    return reader(cursor, word)
-
-
-def _read_calculation_or_subshell(cursor: Cursor) -> Command:
-    expression = try_arithmetic(cursor)
-    if expression is None:
+        expression = try_arithmetic(cursor)
+        if expression is not None:
+            return Calculation(expression, read_redirects(cursor))
         cursor.pos -= 1
         return _read_subshell(cursor)
-    return Calculation(expression, read_redirects(cursor))
+    if cursor.take("("):
+        return _read_subshell(cursor)
+    word = peek_reserved(cursor)
+    reader = _COMPOUND.get(word)
+    if reader is None:
+        return None
+    cursor.pos += len(word)
+    command = reader(cursor, word)
+    has_redirects = not (isinstance(command, Block) and command.kind in ("function", "coproc"))
+    return replace(command, redirects=read_redirects(cursor)) if has_redirects else command
 
 
-def _read_subshell(cursor: Cursor) -> Command:
-    script = _nonempty(_read_list(cursor))
+def _read_subshell(cursor: Cursor) -> Block:
+    script = _some_script(cursor)
     cursor.expect(")")
     return Block("subshell", (script,), redirects=read_redirects(cursor))
 
 
-def _read_group(cursor: Cursor, _word: str) -> Command:
-    script = _nonempty(_read_list(cursor))
-    expect_reserved(cursor, "}")
-    return Block("group", (script,), redirects=read_redirects(cursor))
+def _script_before(cursor: Cursor, word: str) -> ShellScript:
+    """Read a script and the reserved word that ends it."""
+    script = _some_script(cursor)
+    expect_reserved(cursor, word)
+    return script
 
 
-def _read_if(cursor: Cursor, _word: str) -> Command:
-    scripts = [_nonempty(_read_list(cursor))]
-    expect_reserved(cursor, "then")
-    scripts.append(_nonempty(_read_list(cursor)))
+def _read_group(cursor: Cursor, _word: str) -> Block:
+    return Block("group", (_script_before(cursor, "}"),))
+
+
+def _read_if(cursor: Cursor, _word: str) -> Block:
+    scripts = [_script_before(cursor, "then"), _some_script(cursor)]
     while take_reserved(cursor, "elif"):
-        scripts.append(_nonempty(_read_list(cursor)))
-        expect_reserved(cursor, "then")
-        scripts.append(_nonempty(_read_list(cursor)))
+        scripts += [_script_before(cursor, "then"), _some_script(cursor)]
     if take_reserved(cursor, "else"):
-        scripts.append(_nonempty(_read_list(cursor)))
+        scripts.append(_some_script(cursor))
     expect_reserved(cursor, "fi")
-    return Block("if", tuple(scripts), redirects=read_redirects(cursor))
+    return Block("if", tuple(scripts))
 
 
-def _read_while(cursor: Cursor, word: str) -> Command:
-    condition = _nonempty(_read_list(cursor))
-    body = _read_do(cursor)
-    return Block(word, (condition, body), redirects=read_redirects(cursor))
+def _read_while(cursor: Cursor, word: str) -> Block:
+    return Block(word, (_script_before(cursor, "do"), _script_before(cursor, "done")))
 
 
 def _read_do(cursor: Cursor) -> ShellScript:
+    skip_blanks(cursor)
+    cursor.take(";")
     expect_reserved(cursor, "do")
-    body = _nonempty(_read_list(cursor))
-    expect_reserved(cursor, "done")
-    return body
+    return _script_before(cursor, "done")
 
 
-def _read_for(cursor: Cursor, word: str) -> Command:
+def _read_for(cursor: Cursor, word: str) -> Block:
     skip_blanks(cursor)
     if word == "for" and cursor.take("(("):
         expression = try_arithmetic(cursor)
         if expression is None:
             raise ShellSyntaxError("the head of a loop is not understood")
         head = ShellScript((Pipeline((Calculation(expression),), ";"),))
-        _skip_list_end(cursor)
-        return Block("calculated for", (head, _read_do(cursor)), redirects=read_redirects(cursor))
+        return Block("calculated for", (head, _read_do(cursor)))
     name = plain_text(read_word(cursor))
     skip_newlines(cursor)
     words: list[Word] = []
@@ -223,17 +219,10 @@ def _read_for(cursor: Cursor, word: str) -> Command:
             skip_blanks(cursor)
     else:
         words.append(Word('"$@"', ()))
-    _skip_list_end(cursor)
-    return Block(word, (_read_do(cursor),), tuple(words), name, read_redirects(cursor))
+    return Block(word, (_read_do(cursor),), tuple(words), name)
 
 
-def _skip_list_end(cursor: Cursor) -> None:
-    skip_blanks(cursor)
-    cursor.take(";")
-    skip_newlines(cursor)
-
-
-def _read_case(cursor: Cursor, _word: str) -> Command:
+def _read_case(cursor: Cursor, _word: str) -> Block:
     skip_blanks(cursor)
     words = [some_word(cursor)]
     scripts: list[ShellScript] = []
@@ -249,7 +238,7 @@ def _read_case(cursor: Cursor, _word: str) -> Command:
             expect_reserved(cursor, "esac")
             break
         skip_newlines(cursor)
-    return Block("case", tuple(scripts), tuple(words), redirects=read_redirects(cursor))
+    return Block("case", tuple(scripts), tuple(words))
 
 
 def _read_patterns(cursor: Cursor) -> list[Word]:
@@ -263,7 +252,7 @@ def _read_patterns(cursor: Cursor) -> list[Word]:
         cursor.expect("|")
 
 
-def _read_function(cursor: Cursor, _word: str) -> Command:
+def _read_function(cursor: Cursor, _word: str) -> Block:
     skip_blanks(cursor)
     name = plain_text(some_word(cursor))
     skip_blanks(cursor)
@@ -273,7 +262,7 @@ def _read_function(cursor: Cursor, _word: str) -> Command:
     return _read_function_body(cursor, name)
 
 
-def _read_function_body(cursor: Cursor, name: str) -> Command:
+def _read_function_body(cursor: Cursor, name: str) -> Block:
     skip_newlines(cursor)
     body = _read_compound(cursor)
     if body is None:
@@ -281,12 +270,12 @@ def _read_function_body(cursor: Cursor, name: str) -> Command:
     return Block("function", (ShellScript((Pipeline((body,)),)),), name=name)
 
 
-def _read_coproc(cursor: Cursor, _word: str) -> Command:
+def _read_coproc(cursor: Cursor, _word: str) -> Block:
     skip_blanks(cursor)
     return Block("coproc", (ShellScript((Pipeline((_read_command(cursor),)),)),))
 
 
-def _read_test(cursor: Cursor, _word: str) -> Command:
+def _read_test(cursor: Cursor, _word: str) -> Conditional:
     words: list[Word] = []
     while True:
         skip_newlines(cursor)
@@ -300,11 +289,11 @@ def _read_test(cursor: Cursor, _word: str) -> Command:
         if not word.text:
             raise ShellSyntaxError("[[ is not closed")
         if word.text == "]]":
-            return Conditional(tuple(words), read_redirects(cursor))
+            return Conditional(tuple(words))
         words.append(word)
 
 
-_COMPOUND = {
+_COMPOUND: dict[str, Callable[[Cursor, str], Block | Conditional]] = {
     "{": _read_group,
     "if": _read_if,
     "while": _read_while,
@@ -346,7 +335,8 @@ def _read_simple(cursor: Cursor, start: int) -> Command:
     return Simple(cursor.text[start:end], tuple(assignments), tuple(words), tuple(redirects))
 
 
-def _nonempty(script: ShellScript) -> ShellScript:
+def _some_script(cursor: Cursor) -> ShellScript:
+    script = _read_list(cursor)
     if not script.pipelines:
         raise ShellSyntaxError("a block is empty")
     return script

@@ -1,7 +1,8 @@
 """The tree of a shell line: words made of segments, commands made of words."""
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 
 class ShellSyntaxError(Exception):
@@ -12,16 +13,14 @@ class TooLongError(Exception):
     """The text is shell, perhaps, but reading all of it would take too long."""
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(Struct, frozen=True):
     """Text that stands for itself. `quoted` text is never split, globbed or brace-expanded."""
 
     text: str
     quoted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """`$name` or `${name…}`; `operator` is empty for the plain form, `operand` holds what follows the operator."""
 
     name: str
@@ -30,24 +29,21 @@ class Parameter:
     operand: "tuple[Segment, ...]" = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Substitution:
+class Substitution(Struct, frozen=True):
     """`$(…)` or backticks."""
 
     script: "ShellScript"
     quoted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessSubstitution:
+class ProcessSubstitution(Struct, frozen=True):
     """`<(…)`, or `>(…)` whose script reads what is written."""
 
     script: "ShellScript"
     is_output: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(Struct, frozen=True):
     """`$((…))`, `((…))` or `$[…]`; `inner` are the expansions within."""
 
     text: str
@@ -57,16 +53,14 @@ class Arithmetic:
 Segment: TypeAlias = Literal | Parameter | Substitution | ProcessSubstitution | Arithmetic
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """One word; `text` is its source."""
 
     text: str
     segments: tuple[Segment, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(Struct, frozen=True):
     """`name=value`, `name+=value`, `name[…]=value` or `name=(…)`; an array has several values."""
 
     name: str
@@ -76,8 +70,7 @@ class Assignment:
     appends: bool = False
 
 
-@dataclass(slots=True)
-class HereDocument:
+class HereDocument(Struct):
     """A here-document; its body is filled in when the line it starts on has ended."""
 
     delimiter: str
@@ -86,8 +79,7 @@ class HereDocument:
     body: tuple[Segment, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Redirect:
+class Redirect(Struct, frozen=True):
     """One redirection; `fd` is the text before the operator."""
 
     operator: str
@@ -96,8 +88,7 @@ class Redirect:
     here: HereDocument | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Simple:
+class Simple(Struct, frozen=True):
     """Assignments, words and redirections; `text` is the source."""
 
     text: str
@@ -106,8 +97,7 @@ class Simple:
     redirects: tuple[Redirect, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """A subshell, group, conditional, loop, function or coprocess: scripts that run in order, perhaps repeatedly."""
 
     kind: str
@@ -117,16 +107,14 @@ class Block:
     redirects: tuple[Redirect, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Conditional:
+class Conditional(Struct, frozen=True):
     """`[[ … ]]`; operators are words too."""
 
     words: tuple[Word, ...]
     redirects: tuple[Redirect, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Calculation:
+class Calculation(Struct, frozen=True):
     """`(( … ))`."""
 
     expression: Arithmetic
@@ -136,8 +124,7 @@ class Calculation:
 Command: TypeAlias = Simple | Block | Conditional | Calculation
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
+class Pipeline(Struct, frozen=True):
     """Commands joined by `|`; `after` is the separator behind it, `negated` that `!` stands before it."""
 
     commands: tuple[Command, ...]
@@ -145,8 +132,7 @@ class Pipeline:
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ShellScript:
+class ShellScript(Struct, frozen=True):
     """Pipelines in order."""
 
     pipelines: tuple[Pipeline, ...]

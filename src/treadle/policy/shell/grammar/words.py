@@ -1,6 +1,7 @@
 """Reads words: quotes, escapes and expansions, the way bash does."""
 
 import re
+from itertools import groupby
 
 from treadle.policy.shell.grammar.cursor import MAX_TRIED, Cursor
 from treadle.policy.shell.grammar.syntax import (
@@ -16,56 +17,40 @@ from treadle.policy.shell.grammar.syntax import (
     Word,
 )
 
-_SIMPLE_ESCAPES = {
+_LETTERS = {
     "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
     "\\": "\\", "'": "'", '"': '"', "?": "?",
 }  # fmt: skip
-_NUMBER_ESCAPES = (
-    (re.compile(r"x([0-9A-Fa-f]{1,2})"), 16),
-    (re.compile(r"u([0-9A-Fa-f]{1,4})"), 16),
-    (re.compile(r"U([0-9A-Fa-f]{1,8})"), 16),
-    (re.compile(r"([0-7]{1,3})"), 8),
+_ESCAPED = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_ESCAPE = re.compile(
+    r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
 )
 
 
 def read_escaped(cursor: Cursor) -> str:
     """Read `'…'` behind a `$` and decode it. Raises `ShellSyntaxError`."""
-    pos = cursor.pos + 1
-    out: list[str] = []
-    while pos < len(cursor.text):
-        char = cursor.text[pos]
-        if char == "'":
-            cursor.pos = pos + 1
-            return _as_utf8("".join(out))
-        if char != "\\":
-            out.append(char)
-            pos += 1
-            continue
-        decoded, pos = _decode_escape(cursor.text, pos + 1)
-        out.append(decoded)
-    raise ShellSyntaxError("a $' quote is not closed")
-
-
-def _decode_escape(text: str, pos: int) -> tuple[str, int]:
-    if pos < len(text) and text[pos] in _SIMPLE_ESCAPES:
-        return _SIMPLE_ESCAPES[text[pos]], pos + 1
-    for pattern, base in _NUMBER_ESCAPES:
-        if match := pattern.match(text, pos):
-            code = int(match.group(1), base)
-            if code == 0 or code > 0x10FFFF:
-                raise ShellSyntaxError("a $' quote holds a character that ends the word early")
-            return chr(code & 0xFF if base == 8 else code), match.end()
-    if text[pos : pos + 1] == "c":
-        return chr(ord(text[pos + 1 : pos + 2] or "@") & 0x1F), pos + 2
-    return "\\", pos
-
-
-def _as_utf8(text: str) -> str:
-    """Join bytes that were written as escapes into the characters they encode."""
+    match = _ESCAPED.match(cursor.text, cursor.pos)
+    if match is None:
+        raise ShellSyntaxError("a $' quote is not closed")
+    cursor.pos = match.end()
+    text = _ESCAPE.sub(_decoded, match[1])
     try:
+        # Bytes that were written as escapes become the characters that they encode.
         return text.encode("latin-1").decode("utf-8")
     except UnicodeError:
         return text
+
+
+def _decoded(escape: re.Match[str]) -> str:
+    *hexadecimal, octal, control, letter = escape.groups()
+    if control:
+        return chr(ord(control) & 0x1F)
+    if letter:
+        return _LETTERS.get(letter, f"\\{letter}")
+    code = int(octal, 8) & 0xFF if octal else int(next(filter(None, hexadecimal)), 16)
+    if code == 0 or code > 0x10FFFF:
+        raise ShellSyntaxError("a $' quote holds a character that ends the word early")
+    return chr(code)
 
 
 _METACHARACTERS = frozenset(" \t\n;&|()<>")
@@ -78,80 +63,67 @@ _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
 _SPECIALS = frozenset("@*#?$!-0123456789")
 
 
-class _Builder:
-    """Collects segments; neighbouring text of one kind becomes one literal."""
+_QUOTED = re.compile(r"[^\\$`\"{}()\[\]]+")
+"""Characters that mean nothing inside double quotes, and end nothing that is read like them."""
 
-    def __init__(self) -> None:
-        self.segments: list[Segment] = []
-        self._text: list[str] = []
-        self._quoted = False
 
-    def add_text(self, text: str, *, quoted: bool) -> None:
-        if quoted is not self._quoted:
-            self._flush()
-            self._quoted = quoted
-        self._text.append(text)
-
-    def add(self, segment: Segment) -> None:
-        self._flush()
-        self.segments.append(segment)
-
-    def _flush(self) -> None:
-        if self._text:
-            self.segments.append(Literal("".join(self._text), self._quoted))
-            self._text = []
-
-    def finish(self) -> tuple[Segment, ...]:
-        self._flush()
-        return tuple(self.segments)
+def _joined(pieces: list[Segment]) -> tuple[Segment, ...]:
+    """Put neighbouring text of one kind together."""
+    if len(pieces) < 2:
+        return tuple(pieces)
+    found: list[Segment] = []
+    for quoted, group in groupby(pieces, lambda one: one.quoted if isinstance(one, Literal) else None):
+        run = list(group)
+        text = "".join(one.text for one in run if isinstance(one, Literal))
+        found.extend(run if quoted is None else [Literal(text, quoted)])
+    return tuple(found)
 
 
 def read_word(cursor: Cursor, extra: str = "") -> Word:
     """Read one word at the cursor; `extra` are metacharacters that belong to it here. It may be empty."""
     cursor.count(1)
     start = cursor.pos
-    builder = _Builder()
+    pieces: list[Segment] = []
     while cursor.pos < len(cursor.text):
         if cursor.looking_at("<(") or cursor.looking_at(">("):
             is_output = cursor.peek() == ">"
             cursor.pos += 2
-            builder.add(ProcessSubstitution(_nested(cursor, ")"), is_output))
+            pieces.append(ProcessSubstitution(_nested(cursor, ")"), is_output))
             continue
         char = cursor.peek()
         if char in _METACHARACTERS and char not in extra:
             break
-        _read_piece(cursor, builder)
-    return Word(cursor.text[start : cursor.pos], builder.finish())
+        _read_piece(cursor, pieces)
+    return Word(cursor.text[start : cursor.pos], _joined(pieces))
 
 
-def _read_piece(cursor: Cursor, builder: _Builder) -> None:
+def _read_piece(cursor: Cursor, pieces: list[Segment]) -> None:
     char = cursor.peek()
     if char == "\\":
-        _read_escape(cursor, builder)
+        _read_escape(cursor, pieces)
     elif char == "'":
-        builder.add_text(_single_quoted(cursor), quoted=True)
+        pieces.append(Literal(_single_quoted(cursor), quoted=True))
     elif char == '"':
         cursor.pos += 1
-        builder.add_text("", quoted=True)
-        for segment in _until(cursor, '"', quoted=True):
-            builder.add(segment)
+        pieces.append(Literal("", quoted=True))
+        pieces.extend(_until(cursor, '"', quoted=True))
     elif char in "$`":
-        _read_expansion(cursor, builder, quoted=False)
+        _read_expansion(cursor, pieces, quoted=False)
     else:
         run = _PLAIN.match(cursor.text, cursor.pos)
         text = run.group() if run else char
-        builder.add_text(text, quoted=False)
+        pieces.append(Literal(text, quoted=False))
         cursor.pos += len(text)
 
 
-def _read_escape(cursor: Cursor, builder: _Builder) -> None:
+def _read_escape(cursor: Cursor, pieces: list[Segment]) -> None:
     if cursor.looking_at("\\\n"):
         cursor.skip_joins()
         return
     following = cursor.peek(1)
     if not following:
         raise ShellSyntaxError("the text ends in a backslash")
-    builder.add_text(following, quoted=True)
+    pieces.append(Literal(following, quoted=True))
     cursor.pos += 2
 
 
@@ -166,21 +138,21 @@ def _single_quoted(cursor: Cursor) -> str:
 
 def _until(cursor: Cursor, close: str, *, quoted: bool) -> tuple[Segment, ...]:
     """Read up to `close` (consumed), as inside double quotes, `${…}` or arithmetic."""
-    builder = _Builder()
+    pieces: list[Segment] = []
     cursor.enter()
     while not cursor.take(close):
         char = cursor.peek()
         if not char:
             raise ShellSyntaxError(f"{close!r} is missing at the end")
         if quoted:
-            _read_quoted_piece(cursor, builder)
+            _read_quoted_piece(cursor, pieces)
         else:
-            _read_piece(cursor, builder)
+            _read_piece(cursor, pieces)
     cursor.leave()
-    return builder.finish()
+    return _joined(pieces)
 
 
-def _read_quoted_piece(cursor: Cursor, builder: _Builder) -> None:
+def _read_quoted_piece(cursor: Cursor, pieces: list[Segment]) -> None:
     char = cursor.peek()
     if char == "\\":
         if cursor.looking_at("\\\n"):
@@ -188,56 +160,57 @@ def _read_quoted_piece(cursor: Cursor, builder: _Builder) -> None:
             return
         following = cursor.peek(1)
         if following and following in '$`"\\':
-            builder.add_text(following, quoted=True)
+            pieces.append(Literal(following, quoted=True))
             cursor.pos += 2
             return
     if char in "$`":
-        _read_expansion(cursor, builder, quoted=True)
+        _read_expansion(cursor, pieces, quoted=True)
         return
-    builder.add_text(char, quoted=True)
-    cursor.pos += 1
+    run = _QUOTED.match(cursor.text, cursor.pos)
+    text = run.group() if run else char
+    pieces.append(Literal(text, quoted=True))
+    cursor.pos += len(text)
 
 
-def _read_expansion(cursor: Cursor, builder: _Builder, *, quoted: bool) -> None:
+def _read_expansion(cursor: Cursor, pieces: list[Segment], *, quoted: bool) -> None:
     if cursor.peek() == "`":
-        builder.add(Substitution(_backticks(cursor), quoted))
+        pieces.append(Substitution(_backticks(cursor), quoted))
         return
     cursor.pos += 1
     cursor.skip_joins()
     if not quoted and cursor.peek() in ("'", '"'):
-        _read_dollar_quote(cursor, builder)
+        _read_dollar_quote(cursor, pieces)
     else:
-        _read_dollar(cursor, builder, quoted=quoted)
+        _read_dollar(cursor, pieces, quoted=quoted)
 
 
-def _read_dollar_quote(cursor: Cursor, builder: _Builder) -> None:
+def _read_dollar_quote(cursor: Cursor, pieces: list[Segment]) -> None:
     if cursor.peek() == "'":
-        builder.add_text(read_escaped(cursor), quoted=True)
+        pieces.append(Literal(read_escaped(cursor), quoted=True))
         return
     cursor.pos += 1
-    for segment in _until(cursor, '"', quoted=True):
-        builder.add(segment)
+    pieces.extend(_until(cursor, '"', quoted=True))
     # A translation may say anything.
-    builder.add(Parameter("?locale", quoted=True, operator="translated"))
+    pieces.append(Parameter("?locale", quoted=True, operator="translated"))
 
 
-def _read_dollar(cursor: Cursor, builder: _Builder, *, quoted: bool) -> None:
+def _read_dollar(cursor: Cursor, pieces: list[Segment], *, quoted: bool) -> None:
     if cursor.take("(("):
-        builder.add(_arithmetic_or_script(cursor, quoted=quoted))
+        pieces.append(_arithmetic_or_script(cursor, quoted=quoted))
     elif cursor.take("("):
-        builder.add(Substitution(_nested(cursor, ")"), quoted))
+        pieces.append(Substitution(_nested(cursor, ")"), quoted))
     elif cursor.take("["):
-        builder.add(_arithmetic(cursor, "]"))
+        pieces.append(_arithmetic(cursor, "]"))
     elif cursor.take("{"):
-        builder.add(_braced(cursor, quoted=quoted))
+        pieces.append(_braced(cursor, quoted=quoted))
     elif match := _NAME.match(cursor.text, cursor.pos):
         cursor.pos = match.end()
-        builder.add(Parameter(match.group(), quoted))
+        pieces.append(Parameter(match.group(), quoted))
     elif cursor.peek() and cursor.peek() in _SPECIALS:
-        builder.add(Parameter(cursor.peek(), quoted))
+        pieces.append(Parameter(cursor.peek(), quoted))
         cursor.pos += 1
     else:
-        builder.add_text("$", quoted=quoted)
+        pieces.append(Literal("$", quoted=quoted))
 
 
 def _nested(cursor: Cursor, close: str) -> ShellScript:
@@ -290,7 +263,7 @@ def try_arithmetic(cursor: Cursor) -> Arithmetic | None:
 
 
 def _arithmetic(cursor: Cursor, close: str) -> Arithmetic:
-    builder = _Builder()
+    pieces: list[Segment] = []
     start = cursor.pos
     open_brackets = 0
     opening, closing = ("(", ")") if close == "))" else ("[", "]")
@@ -305,11 +278,11 @@ def _arithmetic(cursor: Cursor, close: str) -> Arithmetic:
             open_brackets -= 1
         if open_brackets < 0:
             raise ShellSyntaxError("the brackets of an arithmetic expression do not match")
-        _read_quoted_piece(cursor, builder)
+        _read_quoted_piece(cursor, pieces)
     text = cursor.text[start : cursor.pos]
     cursor.pos += len(close)
     cursor.leave()
-    return Arithmetic(text, builder.finish())
+    return Arithmetic(text, _joined(pieces))
 
 
 def _braced(cursor: Cursor, *, quoted: bool) -> Parameter:
@@ -366,8 +339,8 @@ def _here_body(text: str, cursor: Cursor, *, expands: bool) -> tuple[Segment, ..
     if not expands:
         return (Literal(text, quoted=True),)
     inside = Cursor(text, cursor.nested, depth=cursor.depth, spent=cursor.spent)
-    builder = _Builder()
+    pieces: list[Segment] = []
     while inside.pos < len(text):
-        _read_quoted_piece(inside, builder)
+        _read_quoted_piece(inside, pieces)
     cursor.joined |= inside.joined
-    return builder.finish()
+    return _joined(pieces)

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import fits, is_glob, is_static
+from treadle.policy.marks import fits, is_glob, is_static, split_words
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.judging.scene import Scene
 from treadle.policy.shell.judging.surroundings import judge_assignment
-from treadle.policy.shell.tables.dangers import VARIABLES_DANGEROUS, VARIABLES_HARMLESS, VARIABLES_SECRET
+from treadle.policy.shell.tables.dangers import PRINTS_SECRETS, VARIABLES_HARMLESS, VARIABLES_SECRET
 from treadle.protocol.tools import Risk
 
 FILE_TESTS = frozenset({"-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-nt", "-ot", "-ef"})
@@ -59,33 +59,22 @@ def _source(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 
 
 def _state(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    findings = [unclear("shell-state", f"{name} changes the state of the shell")]
-    findings.extend(_given(scene) if name in _ASSIGNING else [])
-    for word in words:
-        findings.extend(judge_evaluated(word, scene))
-        if name in _ASSIGNING and VARIABLES_DANGEROUS.fullmatch(word):
-            findings.extend(judge_assignment(word, ""))
-    return findings
-
-
-def _declare(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge what sets or shows variables, or changes how the shell works."""
     given = [word.partition("=") for word in words]
     if name == "export" and given and all(is_set and VARIABLES_HARMLESS.fullmatch(one) for one, is_set, _ in given):
         return [finding for variable, _, value in given for finding in judge_assignment(variable, value)]
-    findings = [unclear("shell-state", f"{name} shows or sets variables")]
+    findings = [unclear("shell-state", f"{name} changes the state of the shell")]
+    findings.extend(_given(scene) if name in _ASSIGNING else [])
+    shows = name in PRINTS_SECRETS and "-n" not in words
     for word, (variable, is_set, value) in zip(words, given, strict=True):
-        if is_set:
-            findings.extend(judge_assignment(variable.rstrip("+"), value))
-            if is_glob(value) and any(_CALCULATES.match(option) for option in words):
-                findings.append(dangerous("evaluated-text", "a value in brackets is evaluated a second time"))
-            if value.startswith("(") or _EVALUATED.search(value):
-                # An integer is calculated, and a name of a name is looked up: now, or where it is used.
-                findings.extend(judge_evaluated(value, scene))
-        if "-n" in words and VARIABLES_DANGEROUS.fullmatch(value if is_set else word):
-            findings.extend(judge_assignment(value or word, ""))
-        findings.extend(judge_evaluated(variable if is_set else word, scene))
-        if not is_set and VARIABLES_SECRET.fullmatch(word):
+        # An integer is calculated, and a name of a name is looked up: now, or where it is used.
+        findings.extend(judge_evaluated(word, scene))
+        if is_set or not (shows or name == "unset"):
+            findings.extend(judge_assignment((value if "-n" in words else "") or variable.rstrip("+"), value))
+        elif VARIABLES_SECRET.fullmatch(word):
             findings.append(dangerous("prints-environment", f"{name} shows the variable {word}"))
+        if is_glob(value) and any(_CALCULATES.match(option) for option in words):
+            findings.append(dangerous("evaluated-text", "a value in brackets is evaluated a second time"))
     return findings
 
 
@@ -102,16 +91,10 @@ def _change_directory(name: str, words: Sequence[str], scene: Scene) -> list[Fin
     return scene.path(operands[0] if operands else scene.context.home or "/", PathOp.LIST)
 
 
-def _leave(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
-    if all(re.fullmatch(r"\d{1,3}", word) for word in words):
+def _flow(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
+    if all(re.fullmatch(r"\d{1,2}(\.\d+)?s?" if name == "sleep" else r"\d{1,3}", word) for word in words):
         return [Finding(Risk.READ, "reader", f"{name} controls the flow of the line")]
-    return [unclear("shell-state", f"{name} with something unknown")]
-
-
-def _sleep(_name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
-    if len(words) == 1 and re.fullmatch(r"\d{1,2}(\.\d+)?s?", words[0]):
-        return [Finding(Risk.READ, "reader", "sleep waits briefly")]
-    return [unclear("waits", "sleep waits for a long time")]
+    return [unclear("shell-state", f"{name} with something unknown, or for a long time")]
 
 
 def _test(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -145,14 +128,11 @@ def _may_evaluate(words: Sequence[str]) -> bool:
 BUILTINS: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
     **dict.fromkeys(("eval", "trap"), _eval),
     **dict.fromkeys(("source", "."), _source),
-    **dict.fromkeys(
-        ("unset", "let", "getopts", "read", "mapfile", "readarray", "shift", "wait", "bind", "set"), _state
-    ),
-    **dict.fromkeys(("declare", "typeset", "local", "readonly", "export"), _declare),
+    **dict.fromkeys(split_words("unset let getopts read mapfile readarray shift wait bind set"), _state),
+    **dict.fromkeys(split_words("declare typeset local readonly export"), _state),
     "alias": _alias,
     **dict.fromkeys(("cd", "pushd", "popd", "chdir"), _change_directory),
-    **dict.fromkeys(("exit", "return", "break", "continue"), _leave),
-    "sleep": _sleep,
+    **dict.fromkeys(("exit", "return", "break", "continue", "sleep"), _flow),
     **dict.fromkeys(("test", "["), _test),
 }
 """Judges by command name."""

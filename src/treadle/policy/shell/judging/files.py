@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from treadle.policy.context import FileKind
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, split_words
+from treadle.policy.marks import UNKNOWN, is_static, shown, split_words
 from treadle.policy.operations import PathOp
 from treadle.policy.shell.judging.scene import FREE_TARGETS, Scene
 from treadle.protocol.tools import Risk
@@ -33,6 +33,7 @@ _FURTHER = frozenset(
 )
 """The same, and others besides: what an archive, a patch or their input names, or permissions."""
 
+_RECURSIVE = re.compile(r"-\w*[aRr]\w*|--recursive|--archive")
 _REMOVERS = frozenset({"rm", "rimraf", "del-cli"})
 _COPIES = frozenset({"cp", "mv", "install", "ln", "link"})
 _SCRATCH = re.compile(r"(/private)?/tmp/.")
@@ -49,71 +50,59 @@ def judge_files(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge a program of this family."""
     if name in _REMOVERS:
         return _remove(name, words, scene)
-    operands = _operands(words)
+    if name == "tee" and FREE_TARGETS.issuperset(words):
+        return [Finding(Risk.READ, "reader", "tee passes its input on")]
+    ends = words.index("--") if "--" in words else len(words)
+    operands = [word for word in words[:ends] if not word.startswith("-") or word == "-"] + list(words[ends + 1 :])
     findings = [Finding(Risk.WRITE, "writer", f"{name} changes files"), *_options(name, words, scene)]
     if name in _FURTHER:
         findings.append(unclear("unknown-writes", f"{name} changes more than the line says"))
     if name in _COPIES:
-        return findings + _copy(name, operands, scene)
-    if name == "tee" and FREE_TARGETS.issuperset(words):
-        return [Finding(Risk.READ, "reader", "tee passes its input on")]
+        findings.extend(_copy(name, operands, scene))
     for operand in operands:
-        found = scene.path(operand, PathOp.WRITE)
+        found = scene.path(operand, PathOp.WRITE) if name not in _COPIES else []
         scratch = name == "mkdir" and all(_SCRATCH.match(one.path) for one in found)
         findings.extend([unclear("scratch", one.text) for one in found] if scratch else found)
-    if name in ("chmod", "chown", "chgrp"):
+    if name in ("chmod", "chown", "chgrp", "install"):
         findings.extend(_change_mode(name, words))
     if name in ("ed", "ex") and (scene.feed.is_pipe or "!" in (scene.feed.text or "")):
         findings.append(dangerous("piped-script", f"the input of {name} may run commands"))
     return findings
 
 
-def _operands(words: Sequence[str]) -> list[str]:
-    ends = words.index("--") if "--" in words else len(words)
-    return [word for word in words[:ends] if not word.startswith("-") or word == "-"] + list(words[ends + 1 :])
-
-
 def _options(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    strange = [
-        word for word in words if word.startswith("-") and word not in ("-", "--") and not _PLAIN.fullmatch(word)
-    ]
+    """Judge words that are no plain options and no names: which files they stand for is not known."""
+    strange = [word for word in words if word[:1] == "-" and word not in ("-", "--") and not _PLAIN.fullmatch(word)]
     strange += [word for word in words if not is_static(word[:1])]
     findings = [found for word in (words if strange else ()) for found in scene.mentions(word)]
-    if name not in ("touch", "tee") and any(
-        re.fullmatch(r"-\w*[aRr]\w*|--recursive|--archive", word) for word in words
-    ):
-        findings.append(unclear("unknown-writes", f"{name} changes every file below"))
     for word in strange:
         text = f"{name}: {shown(word)!r} is not an option known to be harmless, or could be one"
         findings.append(unclear("unknown-option", text))
-        _, _, value = word.partition("=")
-        findings.extend(scene.path(value, PathOp.WRITE) if value else [])
+    if name not in ("touch", "tee") and any(map(_RECURSIVE.fullmatch, words)):
+        findings.append(unclear("unknown-writes", f"{name} changes every file below"))
     return findings
 
 
 def _copy(name: str, operands: Sequence[str], scene: Scene) -> list[Finding]:
     findings: list[Finding] = []
     *sources, target = operands or [""]
-    moves = name == "mv"
     for source in sources or ([target] if name == "ln" else []):
         findings.extend(scene.path(source, PathOp.READ))
-        if moves or name in ("ln", "link"):
+        if name in ("mv", "ln", "link"):
             findings.extend(scene.path(source, PathOp.WRITE))
-        if moves and _is_folder(source, scene):
+        if name == "mv" and _may_be_folder(source, scene):
             findings.append(unclear("unknown-writes", f"{name} {shown(source)} takes along whatever it holds"))
         # Into a directory, a copy keeps its name: the name counts as a target too.
         kept = scene.path(posixpath.join(target, posixpath.basename(source.rstrip("/"))), PathOp.WRITE)
         findings.extend(found for found in kept if found.rule == "control-write")
     if name in ("ln", "link") and any(found.rule == "read-outside" for found in findings):
         findings.append(dangerous("link-outside", "creates a link in the workspace to something outside it"))
-    if moves and target.startswith("/dev/"):
+    if name == "mv" and target.startswith("/dev/"):
         findings.append(dangerous("delete-tree", f"moves files away into {target}"))
-    if name == "install" and any(map(_is_dangerous_mode, sources)):
-        findings.append(dangerous("mode", "gives a file dangerous permissions"))
     return [*findings, *(scene.path(target, PathOp.WRITE) if target else [])]
 
 
-def _is_folder(path: str, scene: Scene) -> bool:
+def _may_be_folder(path: str, scene: Scene) -> bool:
     if not is_static(path) or scene.cwd == UNKNOWN:
         return True
     facts = scene.context.files.facts(posixpath.normpath(posixpath.join(scene.cwd, path)))
@@ -122,29 +111,25 @@ def _is_folder(path: str, scene: Scene) -> bool:
 
 def _remove(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.EXECUTE, "delete", f"{name} deletes files")]
-    operands = _operands(words)
     recursive = name != "rm" or any(re.match(r"-\w*[rR]|--r", word) for word in words)
-    for operand in operands:
+    for operand in words:
+        if operand.startswith("-") and "--" not in words:
+            continue
         findings.extend(scene.path(operand, PathOp.WRITE))
         if recursive and not _is_regenerable(operand, scene):
             findings.append(dangerous("delete-tree", f"deletes {shown(operand)} and everything below it"))
-        elif is_glob(operand) and not re.search(r"[A-Za-z0-9]", posixpath.basename(operand.rstrip("/"))):
-            findings.append(dangerous("delete-all", f"deletes everything that {shown(operand)} matches"))
-    if recursive and not operands:
-        findings.append(dangerous("delete-tree", "deletes a tree that is unknown until it runs"))
     return findings
 
 
 def _is_regenerable(operand: str, scene: Scene) -> bool:
-    if not is_static(operand) or scene.cwd == UNKNOWN or ".." in operand.split("/"):
-        return False
-    return posixpath.basename(operand.rstrip("/")) in _REGENERABLE
+    known = is_static(operand) and scene.cwd != UNKNOWN and ".." not in operand.split("/")
+    return known and posixpath.basename(operand.rstrip("/")) in _REGENERABLE
 
 
 def _change_mode(name: str, words: Sequence[str]) -> list[Finding]:
     if any(re.fullmatch(r"-\w*R\w*|--recurs\w*", word) for word in words):
         return [dangerous("mode", f"{name} changes the permissions of a whole tree")]
-    if name == "chmod" and any(map(_is_dangerous_mode, words[:3])):
+    if name in ("chmod", "install") and any(map(_is_dangerous_mode, words[:3])):
         return [dangerous("mode", "gives permissions to everybody, or runs as the owner")]
     return []
 

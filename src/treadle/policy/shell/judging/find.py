@@ -7,7 +7,7 @@ from itertools import pairwise
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, split_words
 from treadle.policy.operations import PathOp
-from treadle.policy.shell.judging.many import is_narrow, judge_each
+from treadle.policy.shell.judging.lists import is_narrow, judge_each
 from treadle.policy.shell.judging.scene import Breadth, Scene
 from treadle.policy.shell.tables.readers import CONTENT_FREE
 from treadle.protocol.tools import Risk
@@ -31,43 +31,39 @@ _RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 def judge_find(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge one find command line."""
     findings = [Finding(Risk.READ, "reader", "find only lists")]
-    first = next(
-        (place for place, word in enumerate(words) if word[:1] in ("-", "(", "!") and word != "-P"), len(words)
-    )
-    starts, pending = [word for word in words[:first] if word != "-P"], list(words[first:])
+    pending = [word for word in words if word != "-P"]
+    first = next((place for place, word in enumerate(pending) if word[:1] in ("-", "(", "!")), len(pending))
+    starts, pending = pending[:first], pending[first:]
     places = [found for start in starts for found in scene.path(start, PathOp.LIST)]
-    leaves = any(found.risk is not Risk.READ for found in places)
-    narrow = is_narrow(pending)
-    patterns = [
-        text.replace("\\", "").replace(".*", "*") for test, text in pairwise(pending) if _PATTERN.fullmatch(test)
-    ]
+    breadth = Breadth.NARROW if is_narrow(pending) else Breadth.WHOLE
+    texts = (text.replace("\\", "").replace(".*", "*") for test, text in pairwise(pending) if _PATTERN.fullmatch(test))
+    names = [UNKNOWN, *map(as_glob, texts)]
+    changes = False
     while pending:
         word = pending.pop(0)
         if word in _VALUES:
             del pending[:1]
         elif word in _RUNS:
             inner = _command(pending)
-            ran = _run(inner, [UNKNOWN, *map(as_glob, patterns)], Breadth.NARROW if narrow else Breadth.WHOLE, scene)
+            ran = _run(inner, names, breadth, scene)
             findings.extend([Finding(Risk.EXECUTE, "wrapper", f"find {word} runs a command for what it finds"), *ran])
-            if inner and inner[0] not in CONTENT_FREE:
+            if inner[:1] and inner[0] not in CONTENT_FREE:
                 named = (one for start in starts for one in scene.mentions(start))
                 findings.extend(one for one in named if one.rule == "secret-read")
-            changes = any(one.risk is Risk.CRITICAL for one in ran) or inner[:1] in (["rm"], ["mv"], ["dd"], ["cp"])
-            findings.extend(_outside() if leaves and changes else [])
+            changes |= any(one.risk is Risk.CRITICAL for one in ran) or inner[:1] in (["rm"], ["mv"], ["dd"], ["cp"])
         elif word == "-delete":
+            changes = True
             findings.append(Finding(Risk.EXECUTE, "delete", "find -delete deletes files"))
-            findings.extend([] if narrow else [dangerous("delete-tree", "deletes everything below the directory")])
-            findings.extend(_outside() if leaves else [])
+            if breadth is Breadth.WHOLE:
+                findings.append(dangerous("delete-tree", "deletes everything below the directory"))
         elif word not in _FLAGS:
             text = f"find: {word!r} is not a test or action known to be harmless"
             findings.extend([unclear("unknown-option", text), *scene.mentions(word)])
             if word.startswith(("-fprint", "-fls")) and pending:
                 findings.extend(scene.path(pending[0], PathOp.WRITE))
+    if changes and any(found.risk is not Risk.READ for found in places):
+        findings.append(dangerous("write-outside", "changes files outside the workspace"))
     return findings + places
-
-
-def _outside() -> list[Finding]:
-    return [dangerous("write-outside", "changes files outside the workspace")]
 
 
 def _command(pending: list[str]) -> list[str]:

@@ -3,13 +3,14 @@
 import posixpath
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, split_words
 from treadle.policy.operations import PathOp
 from treadle.policy.repository import hooks, surprising_settings
-from treadle.policy.shell.judging.many import judge_whole
+from treadle.policy.shell.judging.lists import judge_whole
 from treadle.policy.shell.judging.publishing import PUBLISHES
 from treadle.policy.shell.judging.reach import judge_outputs
 from treadle.policy.shell.judging.scene import Scene
@@ -21,7 +22,7 @@ OF_THE_REPOSITORY = "git-settings"
 """The rule by which a setting of a trusted repository is known that git would obey."""
 
 _GLOBAL = read_table(
-    "-pPvh -C: -c: --no-pager --paginate --no-optional-locks --literal-pathspecs --bare --version --namespace:"
+    "-Pvh -C: -c: --no-pager --no-optional-locks --literal-pathspecs --bare --version --namespace:"
     " --git-dir: --work-tree: --exec-path? --config-env:"
 )
 _ELSEWHERE = ("--git-dir", "--work-tree", "--exec-path", "--config-env")
@@ -29,29 +30,31 @@ _READERS = frozenset(
     split_words("""
     status diff log show shortlog rev-list rev-parse reflog ls-files ls-tree cat-file for-each-ref show-ref merge-base
     name-rev describe blame grep cherry count-objects check-ignore check-attr diff-tree diff-index diff-files branch tag
-    stash remote worktree submodule version
+    stash remote worktree submodule
 """)
 )
+_READS_COMMITS = frozenset(
+    split_words(
+        "log show shortlog rev-list rev-parse reflog branch tag for-each-ref show-ref merge-base cat-file ls-tree"
+    )
+)
+"""Subcommands that read what is committed, never the files: these look into no other repository."""
+
 _SHORT = re.compile(r"-[0-9abcdDeEFGhHiIklLmMnNopPqrsStuUvwWxXyzZ]+|-[nULSGABCM].+|-u(no|all)")
 _LONG = frozenset(
     split_words("""
     --stat --numstat --shortstat --summary --dirstat --name-only --name-status --color --no-color --word-diff --patch
-    --no-patch --raw --oneline --minimal --patience --histogram --ignore-all-space --ignore-space-change
-    --ignore-blank-lines --function-context --unified --no-renames --find-renames --find-copies --diff-filter --cached
-    --staged --merge-base --check --exit-code --quiet --no-ext-diff --no-textconv --text --relative --pickaxe-regex
-    --compact-summary --color-words --max-count --skip --since --after --until --before --author --committer --grep
-    --all-match --invert-grep --regexp-ignore-case --merges --no-merges --first-parent --all --branches --tags --remotes
-    --glob --exclude --format --pretty --date --graph --decorate --no-decorate --abbrev-commit --abbrev --follow
-    --reverse --topo-order --date-order --walk-reflogs --left-right --cherry-pick --cherry-mark
-    --relative-date --parents
-    --count --max-parents --not --no-walk --objects --simplify-by-decoration --short --branch --show-stash --porcelain
-    --long --untracked-files --ignored --verify --abbrev-ref --symbolic-full-name --show-toplevel
-    --show-prefix --git-dir
-    --is-inside-work-tree --git-path --deleted --modified --others --stage --unmerged --directory --exclude-standard
-    --error-unmatch --full-name --points-at --contains --no-contains --merged --no-merged --sort --heads --is-ancestor
-    --always --exact-match --match --dirty --show-email --line-porcelain --ignore-case --word-regexp --extended-regexp
-    --fixed-strings --line-number --files-with-matches --break --heading --show-function --root --no-commit-id
-    --show-current --list --verbose --null --and --or --no-pager --fork-point --octopus
+    --no-patch --raw --oneline --ignore-all-space --ignore-space-change --unified --no-renames --find-renames
+    --find-copies --diff-filter --cached --staged --merge-base --check --exit-code --quiet --no-ext-diff --no-textconv
+    --relative --compact-summary --max-count --since --after --until --before --author --committer --grep --merges
+    --no-merges --first-parent --all --branches --tags --remotes --format --pretty --date --graph --decorate
+    --no-decorate --abbrev-commit --abbrev --follow --reverse --topo-order --left-right --cherry-pick --count
+    --max-parents --objects --simplify-by-decoration --short --branch --show-stash --porcelain --untracked-files
+    --ignored --verify --abbrev-ref --symbolic-full-name --show-toplevel --show-prefix --git-dir --is-inside-work-tree
+    --git-path --deleted --modified --others --stage --exclude-standard --error-unmatch --points-at --contains --merged
+    --no-merged --sort --heads --is-ancestor --always --dirty --show-email --line-porcelain --ignore-case --word-regexp
+    --extended-regexp --fixed-strings --line-number --files-with-matches --break --heading --no-commit-id --show-current
+    --list --verbose --no-pager
 """)
 )
 """Options with which these subcommands only show; they take their values glued or as another operand."""
@@ -94,20 +97,15 @@ def judge_git(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     outer = read_arguments(_GLOBAL, words, permute=False)
     findings = _judge_global(outer, scene)
     for place in outer.values("-C"):
-        scene = replace(scene, cwds=tuple(posixpath.join(cwd, place) for cwd in scene.cwds))
-        scene.trace.places.extend(scene.cwds)
+        scene = replace(scene, cwd=posixpath.join(scene.cwd, place))
+        scene.trace.places.append(scene.cwd)
     if any(re.match(r"(ext|fd)::", word) for word in words):
         findings.append(dangerous("git-transport", "the address runs a command"))
-    if not outer.operands:
-        tells = list(words) in (["--version"], ["-v"])
-        version = Finding(Risk.READ, "version", "git prints its version")
-        return [*findings, version if tells else unclear("git", "no command")]
-    command, *rest = outer.operands
+    if list(words) in (["--version"], ["-v"], ["version"]):
+        return [Finding(Risk.READ, "version", "git prints its version")]
+    command, *rest = outer.operands or ("help",)
     if not is_static(command):
         return [*findings, dangerous("unknown-program", "the git command is unknown until it runs")]
-    if outer.strange:
-        # The option may take the first word that is no option.
-        findings.extend(found for word in rest for found in _command(word, rest, scene) if found.risk is Risk.CRITICAL)
     return findings + _command(command, rest, scene)
 
 
@@ -118,8 +116,6 @@ def _judge_global(outer: Arguments, scene: Scene) -> list[Finding]:
             findings.append(dangerous("git-option", f"git {option.name} uses other programs or another repository"))
         if option.name == "-C" and option.value is not None:
             findings.extend(_judge_place(option.value, outer, scene))
-        if option.name in ("-p", "--paginate"):
-            findings.append(unclear("git-option", "git starts a pager"))
         if option.name == "-c" and not _is_harmless(option.value or ""):
             findings.append(dangerous("git-option", f"git -c {option.value} can make git run something"))
     return findings
@@ -128,7 +124,7 @@ def _judge_global(outer: Arguments, scene: Scene) -> list[Finding]:
 def _judge_place(place: str, outer: Arguments, scene: Scene) -> list[Finding]:
     found = scene.path(place, PathOp.LIST)
     is_known = is_static(place) and len(outer.values("-C")) == 1
-    trusted = scene.is_trusted and all(scene.context.trusts(posixpath.join(cwd, place)) for cwd in scene.cwds)
+    trusted = scene.is_trusted and scene.context.trusts(posixpath.join(scene.cwd, place))
     if trusted and is_known and all(one.risk is Risk.READ for one in found):
         return found
     elsewhere = "git -C works in another directory"
@@ -186,10 +182,8 @@ def _git_option(command: str, word: str) -> list[Finding]:
     name = word.partition("=")[0]
     is_known = is_static(word) and (word == "--" or name in _LONG or _SHORT.fullmatch(word) is not None)
     changes = command in _LISTS and re.match(r"-[^-]*[dDmMcCfFasu]", word) and not word.startswith("-a")
-    if not is_known or changes or (command == "blame" and word.startswith("-S")):
+    if not is_known or changes or "%G" in word or "signature" in word or (command == "blame" and word.startswith("-S")):
         return [unclear("unknown-option", f"git {command}: {shown(word)!r} is not known to be harmless")]
-    if name in ("--format", "--pretty") and ("%G" in word or "signature" in word):
-        return [unclear("git-option", "the format checks signatures with another program")]
     return []
 
 
@@ -198,15 +192,14 @@ def _repository(command: str, scene: Scene) -> list[Finding]:
 
     In a folder that is not trusted it is asked at any rate where nothing confines it; confined it runs hardened.
     """
-    if command == "version":
-        return []
     if not scene.is_trusted:
         hardened = [] if scene.context.confined else [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED} for git")]
         return _untrusted(scene) or hardened
     return [
         Finding(Risk.EXECUTE, OF_THE_REPOSITORY, f"the repository sets {setting}")
-        for cwd in scene.cwds
-        for setting in surprising_settings(cwd, scene.context.files)
+        for setting in surprising_settings(
+            scene.cwd, scene.context.files, looks_into_others=command not in _READS_COMMITS
+        )
     ]
 
 
@@ -215,8 +208,8 @@ def _untrusted(scene: Scene) -> list[Finding]:
     if scene.is_trusted:
         return []
     files = scene.context.files
-    settings = [f"the setting {name}" for cwd in scene.cwds for name in surprising_settings(cwd, files)]
-    named = [*settings, *(f"the hook {name}" for cwd in scene.cwds for name in hooks(cwd, files))]
+    settings = [f"the setting {name}" for name in surprising_settings(scene.cwd, files)]
+    named = [*settings, *(f"the hook {name}" for name in hooks(scene.cwd, files))]
     return [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED}: {named[0]}", always_asks=True)] if named else []
 
 
@@ -249,8 +242,8 @@ def _is_there(word: str, scene: Scene) -> bool:
     """Whether a word names files that are there; a pattern may always do."""
     if is_glob(word) or "*" in word:
         return True
-    files, known = scene.context.files, [cwd for cwd in scene.cwds if cwd != UNKNOWN]
-    return is_static(word) and any(files.facts(posixpath.join(cwd, word)) is not None for cwd in known)
+    is_known = is_static(word) and scene.cwd != UNKNOWN
+    return is_known and scene.context.files.facts(posixpath.join(scene.cwd, word)) is not None
 
 
 def _restore(words: Sequence[str], _scene: Scene) -> list[Finding]:
@@ -270,7 +263,7 @@ def _push(words: Sequence[str], _scene: Scene) -> list[Finding]:
 
 
 def _push_part(words: Sequence[str], scene: Scene) -> list[Finding]:
-    return _push(words[1:], scene) if words[:1] and words[0] == "push" else []
+    return _push(words[1:], scene) if "push" in words[:1] else []
 
 
 def _over_network(words: Sequence[str], scene: Scene) -> list[Finding]:

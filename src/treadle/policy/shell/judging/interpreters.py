@@ -3,8 +3,9 @@
 import posixpath
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
+
+from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, dangerous
 from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_static, split_words
@@ -42,22 +43,21 @@ def judge_shell(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         findings.extend(scan_code(" ".join(words), scene))
         if any(re.fullmatch(r"-e(c|n\w*)?", word, re.IGNORECASE) for word in words):
             findings.append(dangerous("opaque-code", f"{name} runs a script that cannot be read"))
-    options = ""
+    is_command = False
     pending = list(words)
-    while pending and pending[0][:1] in ("-", "+") and pending[0] not in ("-", "--"):
+    while pending and pending[0][:1] in ("-", "+"):
         option = pending.pop(0)
+        if option in ("-", "--"):
+            break
         if option.startswith(("--rcfile", "--init-file")):
             findings.append(dangerous("shell", f"{name} {option} runs another file first"))
         if option in ("-o", "+o", "-O", "+O"):
             del pending[:1]
-        takes_script = option.lower() in ("--command", "-command", "-encodedcommand")
-        options += "c" if takes_script else "" if option.startswith("--") else option
-    if pending and pending[0] in ("-", "--"):
-        pending.pop(0)
-    if "c" in options:
+        is_command |= re.fullmatch(r"[-+]\w*c\w*|(?i:--?command|-encodedcommand)", option) is not None
+    if is_command:
         script = _judge_script(pending[0], pending[1:], scene) if pending else [dangerous("shell", f"{name} -c alone")]
         return findings + script
-    if pending and "s" not in options:
+    if pending and not any(re.fullmatch(r"-\w*s\w*", word) for word in words):
         findings.extend(found for word in pending for found in scene.mentions(word))
         is_known = is_static(pending[0]) and not pending[0].startswith(("/dev/", "/proc/"))
         return findings if is_known else [*findings, _unknown(name)]

@@ -97,28 +97,30 @@ def _fetch(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     arguments = read_arguments(_TABLES[name], words)
     addresses = [*arguments.operands, *arguments.values("--url")]
     findings = [Finding(Risk.REMOTE, "network", f"{name} sends a request to the network")]
-    findings.extend(_secrets(words, scene))
-    findings.extend(judge_outputs(words, scene))
+    findings.extend([*_secrets(words, scene), *judge_outputs(words, scene)])
     for option in arguments.given:
         if option.name in _WRITES and option.value not in (None, "-"):
             findings.extend(scene.path(option.value or "", PathOp.WRITE))
         elif option.value is not None and not is_static(option.value):
             findings.append(dangerous("unknown-url", f"{name} {option.name} sends something unknown to the network"))
-    for address in addresses:
-        findings.extend(_judge_url(address, scene))
+    findings.extend(found for address in addresses for found in _judge_url(address, scene))
+    kinds = {check_url(_with_scheme(address)).kind if is_static(address) else None for address in addresses}
+    is_local = kinds == {HostKind.LOOPBACK}
     methods = {value.upper() for value in arguments.values("-X", "--request", "--method")}
     harm = next(filter(None, (_harm(name, word) for word in words)), None)
-    is_local = bool(addresses) and all(map(_is_loopback, addresses))
-    if "DELETE" in methods or (not is_local and methods & _SENDING_METHODS):
-        findings.append(dangerous("upload", f"{name} changes or deletes something on another machine"))
-    if harm and not (is_local and harm in ("d", "F", "data", "form", "json")):
-        findings.append(dangerous("upload", f"{name} sends data, follows other settings, or reaches another place"))
+    changes = "DELETE" in methods or (not is_local and methods & _SENDING_METHODS)
+    if changes or (harm and not (is_local and harm in ("d", "F", "data", "form", "json"))):
+        findings.append(
+            dangerous("upload", f"{name} changes something elsewhere, sends data, or reaches another place")
+        )
     if any("%output{" in value for value in arguments.values("-w", "--write-out")):
         findings.append(dangerous("dangerous-option", f"{name} -w writes a file"))
-    if not is_local:
-        scene.brings_text(name)
-        findings.append(Finding(Risk.REMOTE, "download", f"{name} fetches from the network"))
-    return findings
+    return findings if is_local else [*findings, _downloads(name, scene)]
+
+
+def _downloads(name: str, scene: Scene) -> Finding:
+    scene.brings_text(name)
+    return Finding(Risk.REMOTE, "download", f"{name} fetches from the network")
 
 
 def _harm(name: str, word: str) -> str | None:
@@ -132,8 +134,7 @@ def _harm(name: str, word: str) -> str | None:
 
 def _download(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge a client whose options are not known: its addresses, and what it may send."""
-    scene.brings_text(name)
-    findings = [Finding(Risk.REMOTE, "download", f"{name} fetches from the network")]
+    findings = [_downloads(name, scene)]
     findings.extend(judge_outputs(["-o" if word in ("-d", "-P", "--dir") else word for word in words], scene))
     for word in (name, *words):
         findings.extend(scene.mentions(word))
@@ -150,10 +151,6 @@ def _secrets(words: Sequence[str], scene: Scene) -> Iterator[Finding]:
 
 def _with_scheme(url: str) -> str:
     return url if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", url) else f"http://{url}"
-
-
-def _is_loopback(url: str) -> bool:
-    return is_static(url) and check_url(_with_scheme(url)).kind is HostKind.LOOPBACK
 
 
 def _judge_url(url: str, scene: Scene) -> list[Finding]:

@@ -4,7 +4,7 @@ import posixpath
 import re
 from collections.abc import Callable, Sequence
 
-from treadle.policy.findings import Finding, dangerous, unclear, unfollowed
+from treadle.policy.findings import Finding, dangerous, is_plain, unclear, unfollowed
 from treadle.policy.marks import is_static
 from treadle.policy.shell.judging.builtins import BUILTINS
 from treadle.policy.shell.judging.files import is_writer, judge_files
@@ -19,11 +19,11 @@ from treadle.policy.shell.judging.interpreters import (
     judge_interpreter,
     judge_shell,
 )
-from treadle.policy.shell.judging.many import judge_whole
+from treadle.policy.shell.judging.lists import judge_whole
 from treadle.policy.shell.judging.network import NETWORK, brings_text
 from treadle.policy.shell.judging.publishing import judge_publishing
 from treadle.policy.shell.judging.reach import judge_inner_text, judge_reach
-from treadle.policy.shell.judging.reading import is_plain, judge_reader, named_in
+from treadle.policy.shell.judging.reading import judge_reader, named_in
 from treadle.policy.shell.judging.scene import EffortError, Scene
 from treadle.policy.shell.judging.wrappers import is_wrapper, suffixes, unwrap
 from treadle.policy.shell.tables.danger_forms import dangerous_form
@@ -57,7 +57,7 @@ ProgramJudge = Callable[[str, Sequence[str], Scene], list[Finding]]
 
 
 def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
-    """Judge one command with its words already expanded."""
+    """ProgramJudge one command with its words already expanded."""
     scene.effort.spend(1 + len(argv) // WORDS_A_STEP)
     if scene.depth > MAX_NESTING:
         return [unfollowed("budget", "the line holds too deeply nested commands to follow")]
@@ -73,13 +73,16 @@ def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
     if brings_text(argv, scene.feed.text or ""):
         scene.brings_text(argv[0])
     name, findings = _program(argv[0], scene)
-    found = [*findings, *_by_name(name, argv[1:], scene)]
+    words = argv[1:]
+    if name.startswith("git-"):
+        name, words = "git", (name[4:], *words)
+    found = [*findings, *_by_name(name, words, scene)]
     if not (scene.is_search or name in _JUDGES_ITS_OWN or is_plain(found)):
-        found.extend([*judge_whole(name, argv[1:], scene), *judge_publishing(name, argv[1:])])
+        found.extend([*judge_whole(name, words, scene), *judge_publishing(name, words)])
     folded = name.casefold()
     if folded != name:
         # A file system that ignores case runs the same program: look for danger, allow nothing.
-        found.extend(finding for finding in _by_name(folded, argv[1:], scene) if finding.risk is Risk.CRITICAL)
+        found.extend(finding for finding in _by_name(folded, words, scene) if finding.risk is Risk.CRITICAL)
     return found
 
 
@@ -105,41 +108,23 @@ def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
         return [Finding(Risk.READ, "version", f"{name} prints its version")]
     findings: list[Finding] = []
     why = always(name)
-    if why is not None:
-        tells = only_tells(name, words)
-        findings.append(
-            Finding(Risk.EXECUTE, "program", f"{name} only prints information here, but can change the system")
-            if tells
-            else dangerous("program", f"{name} {why}")
-        )
+    if why is not None and only_tells(name, words):
+        findings.append(Finding(Risk.EXECUTE, "program", f"{name} only prints information here, but can do more"))
+    elif why is not None:
+        findings.append(dangerous("program", f"{name} {why}"))
     old_style = name in ("tar", "bsdtar", "gtar") and words[:1] != () and not words[0].startswith("-")
     form = dangerous_form(name, (f"-{words[0]}", *words) if old_style else words)
     if form is not None:
         findings.append(dangerous("dangerous-form", f"{form} publishes, destroys, leaks or takes control"))
-    return findings + _by_family(name, words, scene)
+    return findings + _family(name)(name, words, scene)
 
 
-def _by_family(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
-    judge = _JUDGES.get(name)
-    if judge is not None:
-        return judge(name, words, scene)
-    if is_wrapper(name):
-        return unwrap(name, words, scene)
-    if name in SHELLS:
-        return judge_shell(name, words, scene)
-    if is_database(name):
-        return judge_database(name, words, scene)
-    if is_interpreter(name):
-        return judge_interpreter(name, words, scene)
-    if name.startswith("git-"):
-        return judge_git(name, (name[4:], *words), scene)
-    if _LOADER.fullmatch(name):
-        return [dangerous("program", f"{name} starts the program that follows"), *suffixes(words, scene)]
-    if name in readers():
-        return judge_reader(name, words, scene)
-    if is_writer(name):
-        return judge_files(name, words, scene)
-    return _judge_unknown(name, words, scene)
+def _family(name: str) -> ProgramJudge:
+    return _JUDGES.get(name) or next((judge for belongs, judge in _FAMILIES if belongs(name)), _judge_unknown)
+
+
+def _judge_loader(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    return [dangerous("program", f"{name} starts the program that follows"), *suffixes(words, scene)]
 
 
 def _printenv(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
@@ -150,7 +135,7 @@ def _printenv(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
     return [Finding(Risk.EXECUTE, "prints-environment", "prints variables, perhaps secrets")]
 
 
-def _judge_unknown(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
+def _judge_unknown(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     text = "prints every variable, secrets included" if name in PRINTS_SECRETS else f"{name} is not known to only read"
     findings = [Finding(Risk.EXECUTE, "unknown-program", text)]
     findings.extend(named_in(words, scene))
@@ -189,3 +174,14 @@ _JUDGES: dict[str, ProgramJudge] = {
     "hub": judge_git,
     "printenv": _printenv,
 }
+
+_FAMILIES: tuple[tuple[Callable[[str], object], ProgramJudge], ...] = (
+    (is_wrapper, unwrap),
+    (SHELLS.__contains__, judge_shell),
+    (is_database, judge_database),
+    (is_interpreter, judge_interpreter),
+    (_LOADER.fullmatch, _judge_loader),
+    (readers().__contains__, judge_reader),
+    (is_writer, judge_files),
+)
+"""Judges of whole families of programs, in this order."""

@@ -3,7 +3,8 @@
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, dangerous
 from treadle.policy.marks import from_both_ends, is_static
@@ -76,14 +77,10 @@ def judge_inner_text(text: str, scene: Scene) -> list[Finding]:
 
 def judge_named_places(text: str, scene: Scene) -> list[Finding]:
     """Find a place to be left alone that program text names; a lone slash or a folder of the system says nothing."""
-    for token in _tokens(text):
-        if not _TREES.fullmatch(token) and (what := _place(token, scene)) is not None:
+    for token in filter(is_static, dict.fromkeys(_TOKENS.split(text))):
+        if token[:1] in ("/", "~") and not _TREES.fullmatch(token) and (what := _place(token, scene)) is not None:
             return [dangerous("reach", f"the program text names {token}, {what}")]
     return []
-
-
-def _tokens(text: str) -> Iterator[str]:
-    yield from (token for token in dict.fromkeys(_TOKENS.split(text)) if token[:1] in ("/", "~") and is_static(token))
 
 
 def _place(word: str, scene: Scene) -> str | None:
@@ -99,24 +96,18 @@ def _place(word: str, scene: Scene) -> str | None:
     return None
 
 
-def _places(word: str, scene: Scene) -> list[str]:
+def _resolved(word: str, scene: Scene) -> str:
     home = scene.context.home
     spelled = posixpath.join(home, word[2:]) if word.startswith("~/") and home else word
-    return [scene.context.files.resolve(posixpath.join(cwd, spelled)).rstrip("/") or "/" for cwd in scene.cwds]
+    return scene.context.files.resolve(posixpath.join(scene.cwd, spelled)).rstrip("/") or "/"
 
 
 def _is_home(word: str, scene: Scene) -> bool:
     home = scene.context.home
-    return bool(home) and any((home + "/").startswith(place.rstrip("/") + "/") for place in _places(word, scene))
+    return bool(home) and (home + "/").startswith(_resolved(word, scene).rstrip("/") + "/")
 
 
 def _is_other_repository(word: str, scene: Scene) -> bool:
-    files, roots = scene.context.files, [scene.context.files.resolve(root) for root in scene.context.roots]
-    return any(
-        files.facts(posixpath.join(place, ".git")) is not None and not _is_below(place, roots)
-        for place in _places(word, scene)
-    )
-
-
-def _is_below(place: str, roots: Sequence[str]) -> bool:
-    return any((place + "/").startswith(root.rstrip("/") + "/") for root in roots)
+    files, place = scene.context.files, _resolved(word, scene)
+    roots = [files.resolve(root).rstrip("/") + "/" for root in scene.context.roots]
+    return files.facts(posixpath.join(place, ".git")) is not None and not f"{place}/".startswith(tuple(roots))

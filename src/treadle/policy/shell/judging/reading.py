@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
-from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.findings import Finding, dangerous, is_plain, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_glob, is_static, shown
 from treadle.policy.names import picks_secret
 from treadle.policy.operations import PathOp
@@ -13,7 +12,7 @@ from treadle.policy.shell.judging.builtins import judge_evaluated
 from treadle.policy.shell.judging.reach import judge_outputs
 from treadle.policy.shell.judging.scene import Scene
 from treadle.policy.shell.tables.dangers import PRINTS_SECRETS, VARIABLES_DANGEROUS
-from treadle.policy.shell.tables.options import Arguments, Table, read_arguments
+from treadle.policy.shell.tables.options import read_arguments
 from treadle.policy.shell.tables.readers import OBEY_NOTHING, readers
 from treadle.protocol.tools import Risk
 
@@ -22,20 +21,35 @@ _TELLS_OF_SECRETS = re.compile(r"token|secret|pass|key|cred|auth|api", re.IGNORE
 _NUMBER_FORMAT = re.compile(r"%[-+ #0-9.*]*[diouxXeEfFgGaA]")
 
 
-def judge_reader(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
+def judge_reader(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge a program that has a table: within it the program only reads."""
     table = readers()[name]
     if table.operands == ("RAW",):
         return [Finding(Risk.READ, "reader", f"{name} prints its arguments"), *_raw(name, words, scene)]
-    arguments = _without_plain_globs(name, read_arguments(table, words), scene)
-    if arguments.operands[:1] not in ((), ("-",)) and arguments.operands[0].startswith("-") and "--" not in words:
-        arguments = Arguments(arguments.given, arguments.operands, (*arguments.strange, arguments.operands[0]))
-    if table.operands[:1] == ("PATTERN",):
-        return _judge_search(name, words, arguments, scene)
-    if name == "ps" and (arguments.operands or "env" in "".join(arguments.values("-o"))):
-        return _processes(arguments.operands)
-    found = _judge_arguments(name, table, arguments, scene)
-    return found if is_plain(found) else [*found, *named_in(words, scene)]
+    arguments = read_arguments(table, words)
+    operands, kinds = arguments.operands, table.operands
+    findings = [Finding(Risk.READ, "reader", f"{name} only reads")]
+    strange = [word for word in arguments.strange if not (is_glob(word) and name in OBEY_NOTHING)]
+    if kinds[:1] == ("PATTERN",):
+        upstream = scene.feed.upstream
+        if upstream and upstream[0][0] in PRINTS_SECRETS and _TELLS_OF_SECRETS.search(" ".join(words)):
+            findings.append(dangerous("prints-environment", f"{name} picks secret variables out of the environment"))
+        # The first operand is the pattern, unless an option gave it.
+        pattern = () if arguments.has("-e", "-f", "--regexp", "--file", "--files", "--type-list") else operands[:1]
+        operands, kinds = operands[len(pattern) :], kinds[1:]
+        strange = [word for word in strange if not ("--" in words and word in pattern)]
+        if not operands and not scene.feed.is_pipe and (name == "rg" or arguments.has("-r", "--recursive")):
+            operands = (".",)
+    if name == "ps" and (operands or "env" in "".join(arguments.values("-o"))):
+        return _processes(operands)
+    findings.extend(_strange(name, word) for word in strange)
+    for option in arguments.given:
+        findings.extend(_judge_picked(option.value) if option.kind == "%" and option.value is not None else [])
+    last = kinds[-1] if kinds and kinds[-1].endswith("*") else ""
+    for place, operand in enumerate(operands):
+        kind = (kinds[place] if place < len(kinds) else last).rstrip("*")
+        findings.extend(_judge_operand(name, kind, operand, scene))
+    return findings if is_plain(findings) else [*findings, *named_in(words, scene)]
 
 
 def _processes(letters: Sequence[str]) -> list[Finding]:
@@ -47,17 +61,7 @@ def _processes(letters: Sequence[str]) -> list[Finding]:
     return [unclear("unknown-option", "ps: the letters are not known to be harmless")]
 
 
-def _without_plain_globs(name: str, arguments: Arguments, scene: Scene) -> Arguments:
-    """Drop the doubt about a leading glob where no name it stands for looks like an option, or none would do harm."""
-    strange = tuple(
-        word
-        for word in arguments.strange
-        if not (is_glob(word) and (name in OBEY_NOTHING or scene.expands_plainly(word)))
-    )
-    return Arguments(arguments.given, arguments.operands, strange)
-
-
-def _raw(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
+def _raw(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     shown = [found for word in words if is_glob(word) for found in scene.path(word, PathOp.LIST)]
     if name == "printf" and _NUMBER_FORMAT.search("".join(words[:1])):
         # Other shells than bash calculate what they print as a number, subscripts included.
@@ -72,52 +76,14 @@ def _raw(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
     return shown
 
 
-def _judge_search(name: str, words: tuple[str, ...], arguments: Arguments, scene: Scene) -> list[Finding]:
-    """Judge grep and its like: the first operand is the pattern, unless an option gave it."""
-    table = readers()[name]
-    if (
-        scene.feed.upstream
-        and scene.feed.upstream[0][0] in PRINTS_SECRETS
-        and _TELLS_OF_SECRETS.search(" ".join(words))
-    ):
-        return [dangerous("prints-environment", f"{name} picks secret variables out of the environment")]
-    without = arguments.has("-e", "-f", "--regexp", "--file", "--files", "--type-list")
-    operands = arguments.operands if without else arguments.operands[1:]
-    strange = tuple(word for word in arguments.strange if without or word not in arguments.operands[:1])
-    if not without and arguments.operands and arguments.operands[0] in arguments.strange and "--" not in words:
-        strange = arguments.strange
-    if not operands and not scene.feed.is_pipe and (name == "rg" or arguments.has("-r", "--recursive")):
-        operands = (".",)
-    seen = Arguments(arguments.given, operands, strange)
-    found = _judge_arguments(name, replace(table, operands=table.operands[1:]), seen, scene)
-    return found if is_plain(found) else [*found, *named_in(words, scene)]
-
-
 def named_in(words: Sequence[str], scene: Scene) -> list[Finding]:
     """Find what a command names or writes that is protected, whatever its words mean to it."""
     named = [found for word in words for found in scene.mentions(word)] if not scene.is_search else []
     return [*named, *judge_outputs(words, scene)]
 
 
-def _judge_arguments(name: str, table: Table, arguments: Arguments, scene: Scene) -> list[Finding]:
-    """Judge a command by its table: options first, then each operand by its place."""
-    findings = [Finding(Risk.READ, "reader", f"{name} only reads")]
-    findings.extend(_judge_strange(name, word) for word in arguments.strange)
-    for option in arguments.given:
-        findings.extend(_judge_picked(option.value) if option.kind == "%" and option.value is not None else [])
-    kinds = table.operands
-    for place, operand in enumerate(arguments.operands):
-        last = kinds[-1] if kinds and kinds[-1].endswith("*") else ""
-        findings.extend(
-            _judge_operand(name, (kinds[place] if place < len(kinds) else last).rstrip("*"), operand, scene)
-        )
-    return findings
-
-
-def _judge_strange(name: str, word: str) -> Finding:
+def _strange(name: str, word: str) -> Finding:
     """Say why a word asks: an option that is not known, or something that may turn out to be one."""
-    if name == "tail" and word.startswith(("-f", "-F", "--f")):
-        return unclear("unknown-option", f"tail {word} never ends; put timeout 5 before it")
     if word.startswith("-") and is_static(word):
         return unclear("unknown-option", f"{name}: {word!r} is not an option known to be harmless")
     text = f"{name}: {shown(word)!r} is unknown until it runs and could be an option; spell it out, or put -- before it"
@@ -150,8 +116,3 @@ def _judge_operand(name: str, kind: str, operand: str, scene: Scene) -> list[Fin
         case _:
             text = f"{name}: {shown(operand)!r} is one operand more than is known to be harmless"
             return [unclear("unknown-operand", text)]
-
-
-def is_plain(findings: Sequence[Finding]) -> bool:
-    """Whether nothing was found but reading."""
-    return all(finding.risk in (Risk.NONE, Risk.READ) for finding in findings)

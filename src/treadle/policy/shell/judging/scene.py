@@ -3,9 +3,11 @@
 import posixpath
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import islice
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from treadle.policy.context import MAX_NAMES, PolicyContext
 from treadle.policy.findings import Finding, dangerous, unclear
@@ -42,8 +44,7 @@ class Breadth(StrEnum):
     WHOLE = "whole"
 
 
-@dataclass(frozen=True, slots=True)
-class PipedInput:
+class PipedInput(Struct, frozen=True):
     """What a command reads from its standard input: `upstream` are the commands that a pipe comes from."""
 
     upstream: tuple[tuple[str, ...], ...] = ()
@@ -55,34 +56,29 @@ class PipedInput:
         return bool(self.upstream)
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """What was met while judging one command, for the user's rules: commands, files with what is done, and hosts.
 
     `places` are the directories that it may run in, `outside` the programs that bring text from outside.
     """
 
-    commands: list[tuple[str, ...]] = field(default_factory=list)
-    paths: list[tuple[PathOp, str]] = field(default_factory=list)
-    hosts: list[str] = field(default_factory=list)
-    outside: list[str] = field(default_factory=list)
-    places: list[str] = field(default_factory=list)
+    commands: list[tuple[str, ...]] = []
+    paths: list[tuple[PathOp, str]] = []
+    hosts: list[str] = []
+    outside: list[str] = []
+    places: list[str] = []
 
     def add(self, other: "Trace") -> None:
         """Take over what was met in a script that the command runs."""
-        self.commands.extend(other.commands)
-        self.paths.extend(other.paths)
-        self.hosts.extend(other.hosts)
-        self.outside.extend(other.outside)
-        self.places.extend(other.places)
+        for name in self.__struct_fields__:
+            getattr(self, name).extend(getattr(other, name))
 
 
 class EffortError(Exception):
     """Judging a line took as many steps as it may."""
 
 
-@dataclass(slots=True)
-class Effort:
+class Effort(Struct):
     """How many more steps judging may take, so that no line takes long; a step is one command, path or short text."""
 
     left: int = MAX_EFFORT
@@ -94,19 +90,19 @@ class Effort:
             raise EffortError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class Scene(Struct, frozen=True, kw_only=True):
     """The surroundings of one command.
 
-    `cwds` are all the directories it may run in, `is_search` marks a guess at a command, `is_guess` text of
-    which only the danger counts, as it may never be run; `depth` counts nesting. `each` are the variables that a loop
-    sets to each file of a list.
+    `cwd` is `UNKNOWN` where it may be anything. `judge_tree` judges a script of the same text. `is_search` marks a
+    guess at a command, `is_guess` text of which only the danger counts, as it may never be run; `depth` counts nesting.
+    `each` are the variables that a loop sets to each file of a list.
     """
 
     context: PolicyContext
-    cwds: tuple[str, ...]
+    cwd: str
     variables: Variables
     judge_script: "Callable[[str, Scene], list[Finding]]"
+    judge_tree: "Callable[[ShellScript, Scenes], Scenes]"
     judge_argv: "Callable[[tuple[str, ...], Scene], list[Finding]]"
     feed: PipedInput = PipedInput()
     depth: int = 0
@@ -117,19 +113,18 @@ class Scene:
     effort: Effort = field(default_factory=Effort)
 
     @property
-    def cwd(self) -> str:
-        """The directory, or `UNKNOWN` when there may be several."""
-        return self.cwds[0] if len(self.cwds) == 1 else UNKNOWN
-
-    @property
     def is_trusted(self) -> bool:
         """Whether the user trusts the folder, wherever the command may run."""
-        return all(self.context.trusts(cwd) for cwd in self.cwds)
+        return self.context.trusts(self.cwd)
 
     def script(self, text: str, *, feed: PipedInput | None = None) -> list[Finding]:
         """Judge a string that a shell would run."""
         self.effort.spend(len(text) // CHARACTERS_A_STEP)
         return self.judge_script(text, replace(self, depth=self.depth + 1, feed=feed or PipedInput(), is_search=False))
+
+    def follow(self, script: ShellScript) -> None:
+        """Judge a script that runs in a shell of its own."""
+        self.judge_tree(script, (self,))
 
     def command(self, argv: tuple[str, ...]) -> list[Finding]:
         """Judge a command that another one would run."""
@@ -142,15 +137,8 @@ class Scene:
 
     def path(self, text: str, op: PathOp) -> list[Finding]:
         """Judge an operand that names a file, from every directory the command may run in."""
-        self.effort.spend(len(self.cwds) + len(text) // CHARACTERS_A_STEP)
-        return [finding for cwd in self.cwds for finding in _judge_path(text, op, cwd, self)]
-
-    def expands_plainly(self, text: str) -> bool:
-        """Whether a leading glob stands for files that are there, none of which looks like an option."""
-        if self.cwd == UNKNOWN:
-            return False
-        matches, whole = _matches(self.cwd, text.split("/")[:1], self)
-        return bool(matches) and whole and not any(posixpath.basename(path).startswith("-") for path in matches)
+        self.effort.spend(1 + len(text) // CHARACTERS_A_STEP)
+        return _judge_path(text, op, self)
 
     def fits_plain_names(self, text: str) -> bool:
         """Whether no file that a glob stands for has blanks or anything else in its name that the shell looks at."""
@@ -161,28 +149,25 @@ class Scene:
 
     def mentions(self, text: str) -> list[Finding]:
         """Judge a word of a program whose options are not known: does any part of it name a protected file?"""
-        findings: list[Finding] = []
+        found: list[Finding] = []
         for piece in _pieces(text):
             if len(piece) > MAX_PATH_BYTES or _SAYS_NOTHING.fullmatch(piece):
                 continue
             self.effort.spend(1 + len(piece) // CHARACTERS_A_STEP)
             # A quoted pattern is one for the program that gets it.
-            pattern = as_glob(piece)
-            name = secret_name(piece) or pattern_hits(pattern, writing=False)
+            name = secret_name(piece) or pattern_hits(as_glob(piece), writing=False)
+            why = f"names {name}, which is protected from being read"
             if _PLAIN_NAME.fullmatch(piece) and self._is_nothing(piece):
                 self.trace.paths.append((PathOp.WRITE, posixpath.join(self.cwd, piece)))
             elif name is None and self.cwd != UNKNOWN and is_static(piece) and "://" not in piece:
                 check = check_path(piece, PathOp.READ, self.cwd, self.context)
                 self.trace.paths.append((PathOp.WRITE, check.resolved))
-                name = piece if check.where is Where.PROTECTED else None
-                if name is not None and check.reasons[0].rule == LISTED:
-                    findings.append(dangerous("secret-read", check.reasons[0].text))
-                    continue
+                name, why = (piece if check.where is Where.PROTECTED else None), check.reasons[0].text
             if name is not None:
-                findings.append(dangerous("secret-read", f"names {name}, which is protected from being read"))
+                found.append(dangerous("secret-read", why))
             elif (control := control_name(piece)) is not None:
-                findings.append(dangerous("control-write", f"names {control}, which is protected from being changed"))
-        return findings
+                found.append(dangerous("control-write", f"names {control}, which is protected from being changed"))
+        return found
 
     def _is_nothing(self, name: str) -> bool:
         """Whether there is no file of this name in the workspace's own folder: only the name can be protected."""
@@ -191,8 +176,8 @@ class Scene:
         return here and self.context.files.facts(place) is None and not self.context.listed(place)
 
 
-Follow = Callable[[ShellScript, Scene], Scene]
-"""Judges a script and gives the scene as it is afterwards."""
+Scenes = tuple[Scene, ...]
+"""All that may be the case where a command runs."""
 
 
 def _pieces(text: str) -> list[str]:
@@ -207,56 +192,44 @@ def _pieces(text: str) -> list[str]:
     return [piece for piece in dict.fromkeys(pieces) if piece]
 
 
-def _judge_path(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:
-    if is_static(text) and cwd != UNKNOWN:
-        return [_static_path(text, op, cwd, scene)]
-    joined = posixpath.join(cwd, text)
-    hit = _pattern_protected(joined, op)
-    if hit is not None:
-        return [_protected(hit, op)]
-    if is_glob(text) and cwd != UNKNOWN:
-        return _judge_glob(text, op, cwd, scene)
-    if op is PathOp.WRITE:
-        return [unclear("unknown-path", f"writes to {shown(text)!r}, a path that is unknown until it runs")]
-    place = " (the directory is unknown)" if cwd == UNKNOWN and is_static(text) else ""
-    return [unclear("unknown-path", f"reads {shown(text)!r}, a path that is unknown until it runs{place}")]
+def _judge_path(text: str, op: PathOp, scene: Scene) -> list[Finding]:
+    if is_static(text) and scene.cwd != UNKNOWN:
+        return [_static_path(text, op, scene)]
+    joined = re.sub(r"[^/]+/\.\./", "", posixpath.join(scene.cwd, text))
+    writes = op is PathOp.WRITE
+    name = secret_name(joined) or pattern_hits(joined, writing=writes) if op is not PathOp.LIST else None
+    if name := (control_name(joined) if writes else None) or name:
+        return [_protected(f"{'changes' if writes else 'reads'} {name}, which is protected", op)]
+    if is_glob(text) and scene.cwd != UNKNOWN:
+        return _judge_glob(text, op, scene)
+    place = " (the directory is unknown)" if scene.cwd == UNKNOWN and is_static(text) else ""
+    does = "writes to" if writes else "reads"
+    return [unclear("unknown-path", f"{does} {shown(text)!r}, a path that is unknown until it runs{place}")]
 
 
-def _pattern_protected(joined: str, op: PathOp) -> str | None:
-    folded = re.sub(r"[^/]+/\.\./", "", joined)
-    if op is PathOp.WRITE:
-        return control_name(folded) or secret_name(folded) or pattern_hits(folded, writing=True)
-    if op is PathOp.LIST:
-        return None
-    return secret_name(folded) or pattern_hits(folded, writing=False)
+def _protected(text: str, op: PathOp, path: str = "") -> Finding:
+    return dangerous("control-write" if op is PathOp.WRITE else "secret-read", text, path=path)
 
 
-def _protected(name: str, op: PathOp) -> Finding:
-    if op is PathOp.WRITE:
-        return dangerous("control-write", f"changes {name}, which is protected")
-    return dangerous("secret-read", f"reads {name}, which is protected")
-
-
-def _static_path(text: str, op: PathOp, cwd: str, scene: Scene) -> Finding:
+def _static_path(text: str, op: PathOp, scene: Scene) -> Finding:
     if text in ("", "-") and op is not PathOp.WRITE:
         return Finding(Risk.READ, "stdin", "reads its input")
     if text == "/dev/null":
         return Finding(Risk.READ, "null", "the null device")
-    check = check_path(text, op, cwd, scene.context)
+    check = check_path(text, op, scene.cwd, scene.context)
     scene.trace.paths.append((op, check.resolved))
-    reason = check.reasons[0].text
+    reason = check.reasons[0]
     if op is PathOp.READ and _holds_secrets(check.resolved, scene.context):
         return dangerous("secret-read", f"{check.resolved} contains protected files")
     if check.where is Where.PROTECTED:
-        opened = "" if check.reasons[0].rule == LISTED else check.resolved
-        return dangerous("control-write" if op is PathOp.WRITE else "secret-read", reason, path=opened)
+        return _protected(reason.text, op, "" if reason.rule == LISTED else check.resolved)
+    if check.where is Where.INSIDE and op is PathOp.WRITE:
+        return Finding(Risk.WRITE, "write-inside", f"changes {text}")
     if check.where is Where.INSIDE:
-        if op is PathOp.WRITE:
-            return Finding(Risk.WRITE, "write-inside", f"changes {text}")
         return Finding(Risk.READ, "read-inside", f"reads {text}")
     if op is PathOp.WRITE:
-        return dangerous("write-outside", f"{reason}, and the command changes it", path=check.resolved)
-    return Finding(Risk.READ_OUTSIDE, "read-outside", reason, path=check.resolved)
+        return dangerous("write-outside", f"{reason.text}, and the command changes it", path=check.resolved)
+    return Finding(Risk.READ_OUTSIDE, "read-outside", reason.text, path=check.resolved)
 
 
 def _holds_secrets(path: str, context: PolicyContext) -> bool:
@@ -266,15 +239,13 @@ def _holds_secrets(path: str, context: PolicyContext) -> bool:
     )
 
 
-def _judge_glob(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:
+def _judge_glob(text: str, op: PathOp, scene: Scene) -> list[Finding]:
     """Judge a glob by its directory, by the names it could stand for, and by the files it stands for now."""
     parts = text.split("/")
     first = next(index for index, part in enumerate(parts) if not is_static(part))
     base = "/".join(parts[:first]) + ("/" if first else "")
-    found = _static_path(base or ".", PathOp.LIST if op is not PathOp.WRITE else op, cwd, scene)
-    changes = found.rule == "write-inside"
-    findings = [Finding(found.risk, found.rule, f"changes {shown(text)}") if changes else found]
-    matches, whole = _matches(posixpath.join(cwd, base), parts[first:], scene)
+    findings = [_static_path(base or ".", PathOp.LIST if op is not PathOp.WRITE else op, scene)]
+    matches, whole = _matches(posixpath.join(scene.cwd, base), parts[first:], scene)
     scene.effort.spend(len(matches))
     says_something = parts[-1].strip(STAR + ANY + ".") != ""
     is_seen = whole and says_something and (bool(matches) or base.startswith(".github/"))
@@ -282,8 +253,7 @@ def _judge_glob(text: str, op: PathOp, cwd: str, scene: Scene) -> list[Finding]:
         findings.append(unclear("wide-glob", f"{shown(text)!r} could match a secret file; write more of the name"))
     if not whole or (".." in parts[first:]):
         findings.append(unclear("wide-glob", f"{shown(text)!r} matches too many files to check"))
-    findings.extend(_static_path(path, op, cwd, scene) for path in matches)
-    return findings
+    return [*findings, *(_static_path(path, op, scene) for path in matches)]
 
 
 def _matches(base: str, parts: list[str], scene: Scene) -> tuple[list[str], bool]:

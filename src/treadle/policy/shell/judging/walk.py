@@ -1,14 +1,16 @@
 """Walks the tree of a shell line and judges every command in it, wherever it stands."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import assert_never
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, is_static
+from treadle.policy.marks import UNKNOWN, is_glob, is_static
 from treadle.policy.operations import PathOp
-from treadle.policy.shell.grammar.expand import Variables, expand_text, expand_word, expand_words
+from treadle.policy.shell.grammar.expand import BudgetError, expand_text, expand_word, expand_words
 from treadle.policy.shell.grammar.syntax import (
     Block,
     Calculation,
@@ -23,18 +25,10 @@ from treadle.policy.shell.grammar.syntax import (
     Word,
 )
 from treadle.policy.shell.judging.builtins import FILE_TESTS, judge_evaluated, judge_subscripts
-from treadle.policy.shell.judging.flow import (
-    agreed,
-    assigned_names,
-    either,
-    follow_block,
-    forget,
-    runs_read,
-    state_after,
-)
+from treadle.policy.shell.judging.flow import behind, forgotten, together, widened, with_values
 from treadle.policy.shell.judging.lists import feed_of, judge_lists, listed_in_loop, names_secret
 from treadle.policy.shell.judging.programs import judge_command
-from treadle.policy.shell.judging.scene import PipedInput, Scene, Trace
+from treadle.policy.shell.judging.scene import PipedInput, Scene, Scenes, Trace
 from treadle.policy.shell.judging.surroundings import (
     judge_arithmetic,
     judge_assignment,
@@ -48,13 +42,18 @@ MAX_PARTS = 500
 
 _TESTS = frozenset({"[", "test"})
 _PLAIN_BLOCKS = frozenset({"subshell", "group", "if", "for", "case"})
+_IN_A_SHELL_OF_ITS_OWN = frozenset({"subshell", "coproc"})
+_LOOPS = frozenset({"while", "until", "calculated for"})
+_JUMPS = frozenset({"break", "continue"})
+MAX_ROUNDS = 3
+MAX_LOOP_VALUES = 16
+
 _TAKES_ANY_WORDS = frozenset({"echo", ":", "true", "false"})
 
 _NUMBERS = frozenset({"?", "#", "$", "!", "LINENO", "RANDOM", "SECONDS", "UID", "EUID", "PPID"})
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedCommand:
+class JudgedCommand(Struct, frozen=True):
     """One command of a line with everything that was found about it.
 
     `around` is what its variables, redirections and expansions do, `own` what its program does; `argv` are its words
@@ -73,11 +72,11 @@ class JudgedCommand:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Everything that was found."""
-        return tuple(dict.fromkeys((*self.around, *self.own)))
+        return _once((*self.around, *self.own))
 
 
-class PartsBudgetError(Exception):
-    """The line holds more commands than the budget allows."""
+def _once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(dict.fromkeys(findings))
 
 
 class Walk:
@@ -87,80 +86,98 @@ class Walk:
         self.parts: list[JudgedCommand] = []
         self._functions: set[str] = set()
         self._defining: list[str] = []
+        self._jumped: Scenes = ()
 
-    def script(self, script: ShellScript, scene: Scene) -> Scene:
-        """Judge a script; gives the scene as it is afterwards."""
-        chain, start = scene.cwds, scene.variables
-        states: list[Variables] = []
-        alternative = False
+    def script(self, script: ShellScript, scenes: Scenes) -> Scenes:
+        """Judge a script in each scene that it may run in; gives the scenes behind it."""
+        worked, failed, operator = scenes, scenes, ""
+        begun = scenes
         for pipeline in script.pipelines:
-            after = self._pipeline(pipeline, scene)
-            states.append(after.variables)
-            if pipeline.after == "&":
+            if operator == "||":
+                also, failed = self._pipeline(pipeline, failed)
+                worked = together(worked, also)
+            else:
+                worked, also = self._pipeline(pipeline, worked)
+                failed = together(failed, also) if operator else also
+            operator = pipeline.after
+            if operator == "&":
                 self._note(
-                    "&", [Finding(Risk.EXECUTE, "background", ("runs in the background, and continues after the line"))]
+                    "&", [Finding(Risk.EXECUTE, "background", "runs in the background, and continues after the line")]
                 )
-                start = agreed(start, *states)
-                scene, states, alternative = replace(scene, variables=start), [], False
-                continue
-            # Only behind && is it sure that the steps before ran and worked; elsewhere any may have failed or not run.
-            chain = either(chain, scene.cwds)
-            alternative |= pipeline.after == "||"
-            changed = len(states) > 1 or after.cwds != chain
-            if (pipeline.after != "&&" or alternative) and changed:
-                after = replace(after, cwds=either(after.cwds, chain), variables=agreed(*states))
-                chain = after.cwds
-            if pipeline.after not in ("&&", "||"):
-                start, states, alternative = after.variables, [], False
-            scene = after
-        return scene
+                worked = begun
+            elif operator not in ("&&", "||"):
+                worked = begun = together(worked, failed)
+            operator = operator if operator in ("&&", "||") else ""
+        return together(worked, failed) if operator else worked
 
     def _note(self, text: str, findings: Iterable[Finding]) -> None:
-        self._add(JudgedCommand(text, tuple(dict.fromkeys(findings))))
+        self._add(JudgedCommand(text, _once(findings)))
 
     def _add(self, part: JudgedCommand) -> None:
         self.parts.append(part)
         if len(self.parts) > MAX_PARTS:
-            raise PartsBudgetError
+            raise BudgetError
 
-    def _pipeline(self, pipeline: Pipeline, scene: Scene) -> Scene:
+    def _pipeline(self, pipeline: Pipeline, scenes: Scenes) -> tuple[Scenes, Scenes]:
+        """Judge a pipeline; gives the scenes in which it worked, and failed."""
         if len(pipeline.commands) == 1:
-            return self._command(pipeline.commands[0], scene)
-        feed = scene.feed
+            worked, failed = self._command(pipeline.commands[0], scenes)
+            return (failed, worked) if pipeline.negated else (worked, failed)
+        # Each command runs in a shell of its own.
+        fed = scenes
         for command in pipeline.commands:
-            self._command(command, replace(scene, feed=feed))
-            upstream = () if command is pipeline.commands[0] else feed.upstream
-            feed = PipedInput(upstream=(*upstream, *feed_of((command,), scene).upstream))
-        return scene
+            self._command(command, fed)
+            upstream = [() if command is pipeline.commands[0] else scene.feed.upstream for scene in fed]
+            fed = tuple(
+                replace(scene, feed=PipedInput(upstream=(*before, *feed_of((command,), scene).upstream)))
+                for scene, before in zip(fed, upstream, strict=True)
+            )
+        return scenes, scenes
 
-    def _command(self, command: Command, scene: Scene) -> Scene:
+    def _command(self, command: Command, scenes: Scenes) -> tuple[Scenes, Scenes]:
         match command:
             case Simple():
-                return self._simple(command, scene)
+                return self._simple(command, scenes)
             case Block():
-                return self._block(command, scene)
+                after = self._block(command, scenes)
+                return after, after
             case Conditional():
-                self._conditional(command, scene)
-                return scene
-            case Calculation():
-                findings = judge_arithmetic(command.expression, scene, self.script)
-                self._note(
-                    f"(({command.expression.text}))",
-                    findings + judge_redirects(command.redirects, scene, self.script)[0],
-                )
-                return scene
+                self._note("[[", [found for scene in scenes for found in self._conditional(command, scene)])
+            case Calculation(expression=expression, redirects=redirects):
+                judged = [(judge_arithmetic(expression, scene), judge_redirects(redirects, scene)) for scene in scenes]
+                self._note(f"(({expression.text}))", [one for found, (more, _) in judged for one in (*found, *more)])
             case _:
                 assert_never(command)
+        return scenes, scenes
 
-    def _simple(self, command: Simple, scene: Scene) -> Scene:
-        scene = replace(scene, trace=Trace(places=list(scene.cwds)))
-        redirected, feed = judge_redirects(command.redirects, scene, self.script)
+    def _simple(self, command: Simple, scenes: Scenes) -> tuple[Scenes, Scenes]:
+        """Judge a command in each scene: one part for each way in which its words may turn out."""
+        parts: dict[tuple[str, ...], JudgedCommand] = {}
+        after: list[tuple[Scenes, Scenes]] = []
+        for scene in scenes:
+            part = self._judged(command, scene)
+            known = parts.setdefault(part.argv, part)
+            if known is not part:
+                known.trace.add(part.trace)
+                around, own = (*known.around, *part.around), (*known.own, *part.own)
+                parts[part.argv] = replace(known, around=_once(around), own=_once(own))
+            if not _JUMPS.isdisjoint(part.argv):
+                self._jumped = together(self._jumped, (scene,))
+            called = bool(part.argv) and part.argv[0] in self._functions
+            after.append(behind(command, part.argv, forgotten(scene) if called else scene))
+        for part in parts.values():
+            self._add(part)
+        return together(*(worked for worked, _ in after)), together(*(failed for _, failed in after))
+
+    def _judged(self, command: Simple, scene: Scene) -> JudgedCommand:
+        scene = replace(scene, trace=Trace(places=[scene.cwd]))
+        redirected, feed = judge_redirects(command.redirects, scene)
         findings = redirected + self._assignments(command, scene)
         words = expand_words(command.words, scene.variables, scene.cwd)
         gentle = bool(words) and words[0] in _TESTS
         expanded = [word for word in command.words if not all(isinstance(one, Literal) for one in word.segments)]
         for word in expanded:
-            findings.extend(judge_segments(word.segments, scene, self.script, gentle=gentle))
+            findings.extend(judge_segments(word.segments, scene, gentle=gentle))
         if words and not _takes_any_words(words) and any(_may_split(word, scene) for word in expanded):
             text = f"{words[0]}: unquoted text may become several words, even options; put it in double quotes"
             findings.append(unclear("unknown-words", text))
@@ -173,24 +190,21 @@ class Walk:
         findings.extend(names_secret(expanded, "".join(words[:1]), scene))
         fed = feed or scene.feed
         own = judge_command(words, scene if fed is scene.feed else replace(scene, feed=fed))
-        self._add(
-            JudgedCommand(
-                text=command.text,
-                around=tuple(dict.fromkeys(findings)),
-                own=tuple(dict.fromkeys(own)),
-                argv=words,
-                trace=scene.trace,
-                input=feed.text if feed else None,
-                is_fed=fed.is_pipe or fed.text is not None,
-            )
+        return JudgedCommand(
+            text=command.text,
+            around=_once(findings),
+            own=_once(own),
+            argv=words,
+            trace=scene.trace,
+            input=feed.text if feed else None,
+            is_fed=fed.is_pipe or fed.text is not None,
         )
-        return state_after(command, words, scene)
 
     def _assignments(self, command: Simple, scene: Scene) -> list[Finding]:
         findings: list[Finding] = []
         for assignment in command.assignments:
             values = [expand_text(word.segments, scene.variables, scene.cwd, tilde=True) for word in assignment.values]
-            if not (assignment.name == "IFS" and runs_read(command)):
+            if not (assignment.name == "IFS" and command.words and command.words[0].text == "read"):
                 findings.extend(judge_assignment(assignment.name, " ".join(values), alone=not command.words))
             if assignment.is_array or assignment.subscript:
                 findings.append(unclear("shell-state", "sets an array"))
@@ -198,41 +212,79 @@ class Walk:
                 if "$(" in value or "`" in value:
                     findings.extend(judge_evaluated(value, scene))
             for word in assignment.values:
-                findings.extend(judge_segments(word.segments, scene, self.script))
-            findings.extend(judge_segments(assignment.subscript, scene, self.script))
+                findings.extend(judge_segments(word.segments, scene))
+            findings.extend(judge_segments(assignment.subscript, scene))
         return findings
 
-    def _block(self, block: Block, scene: Scene) -> Scene:
+    def _block(self, block: Block, scenes: Scenes) -> Scenes:
         findings: list[Finding] = []
         if block.kind not in _PLAIN_BLOCKS:
             findings.append(unclear("syntax", f"how often a {block.kind} block runs is not known"))
-        for word in block.words:
-            findings.extend(judge_segments(word.segments, scene, self.script))
-            findings.extend(judge_subscripts(expand_word(word, scene.variables, scene.cwd), scene))
-        redirected, feed = judge_redirects(block.redirects, scene, self.script)
-        findings.extend(redirected)
+        if block.kind in ("for", "select") and VARIABLES_DANGEROUS.fullmatch(block.name):
+            findings.extend(judge_assignment(block.name, UNKNOWN))
+        inner: list[Scene] = []
+        for scene in scenes:
+            for word in block.words:
+                findings.extend(judge_segments(word.segments, scene))
+                findings.extend(judge_subscripts(expand_word(word, scene.variables, scene.cwd), scene))
+            redirected, feed = judge_redirects(block.redirects, scene)
+            findings.extend(redirected)
+            feed = feed or scene.feed
+            inner.append(replace(scene, feed=feed, each=(*scene.each, *listed_in_loop(block, feed, scene))))
         if findings:
             self._note(block.kind, findings)
-        if block.kind in ("for", "select") and VARIABLES_DANGEROUS.fullmatch(block.name):
-            self._note(block.kind, judge_assignment(block.name, UNKNOWN))
-        inner = replace(scene, feed=feed or scene.feed)
-        inner = replace(inner, each=(*scene.each, *listed_in_loop(block, inner.feed, scene)))
+        after = self._inside(block, tuple(inner))
+        if block.kind in _IN_A_SHELL_OF_ITS_OWN:
+            return scenes
+        return together(replace(scene, feed=scenes[0].feed, each=scenes[0].each) for scene in after)
+
+    def _inside(self, block: Block, scenes: Scenes) -> Scenes:
+        """Judge the scripts of a block as often as they may run."""
         if block.kind == "function":
-            return self._function(block, inner)
-        after = follow_block(block, inner, self.script)
-        return scene if block.kind in ("subshell", "coproc") else replace(after, feed=scene.feed, each=scene.each)
+            self._defining.append(block.name)
+            self._functions.add(block.name)
+            self._scripts(block, with_values(scenes, "@", UNKNOWN))
+            self._defining.pop()
+        elif block.kind in ("for", "select"):
+            scenes = together(*(self._listed(block, scene) for scene in scenes))
+        elif block.kind in _LOOPS:
+            scenes = self._rounds(block, UNKNOWN, scenes)
+        else:
+            scenes = self._scripts(block, scenes)
+        return scenes
 
-    def _function(self, block: Block, scene: Scene) -> Scene:
-        self._defining.append(block.name)
-        self._functions.add(block.name)
-        follow_block(block, replace(scene, variables=scene.variables.with_value("@", UNKNOWN)), self.script)
-        self._defining.pop()
-        return replace(scene, variables=forget(scene.variables, assigned_names(block.scripts)))
+    def _listed(self, block: Block, scene: Scene) -> Scenes:
+        scenes: Scenes = (scene,)
+        for value in _values(block, scene):
+            scenes = self._rounds(block, value, scenes)
+        return scenes
 
-    def _conditional(self, command: Conditional, scene: Scene) -> None:
+    def _rounds(self, block: Block, value: str, scenes: Scenes) -> Scenes:
+        """Judge a loop for one value of its variable; one that is not known stands for any number of rounds."""
+        begun = with_values(scenes, block.name, value)
+        for _ in range(MAX_ROUNDS):
+            # A jump may lead out of several loops, so it counts behind all that follow.
+            after = together(self._scripts(block, begun), self._jumped)
+            if is_static(value):
+                return after
+            again = together(begun, with_values(after, block.name, value))
+            if len(again) == len(begun):
+                return together(scenes, again)
+            begun = again
+        begun = (widened(begun),)
+        return together(scenes, begun, self._scripts(block, begun))
+
+    def _scripts(self, block: Block, scenes: Scenes) -> Scenes:
+        """Judge scripts in order, each of which may run or not, but for those of a group."""
+        for script in block.scripts:
+            after = self.script(script, scenes)
+            scenes = after if block.kind == "group" else together(scenes, after)
+        return scenes
+
+    def _conditional(self, command: Conditional, scene: Scene) -> list[Finding]:
         findings = [Finding(Risk.READ, "reader", "a test only reads")]
         for word in command.words:
-            findings.extend(judge_segments(word.segments, scene, self.script, gentle=True))
+            findings.extend(judge_segments(word.segments, scene, gentle=True))
             for text in expand_word(word, scene.variables, scene.cwd):
                 if "$(" in text or "`" in text:
                     findings.extend(judge_evaluated(text, scene))
@@ -242,7 +294,7 @@ class Walk:
             if operator.text in FILE_TESTS:
                 for text in expand_word(word, scene.variables, scene.cwd):
                     findings.extend(scene.path(text, PathOp.LIST))
-        self._note("[[", findings + judge_redirects(command.redirects, scene, self.script)[0])
+        return findings + judge_redirects(command.redirects, scene)[0]
 
 
 def _takes_any_words(words: tuple[str, ...]) -> bool:
@@ -264,3 +316,12 @@ def _may_split(word: Word, scene: Scene) -> bool:
         if UNKNOWN in text:
             return True
     return False
+
+
+def _values(block: Block, scene: Scene) -> list[str]:
+    """Give what the variable of a loop is set to, as far as it is known."""
+    values = [value for word in block.words for value in expand_word(word, scene.variables, scene.cwd)]
+    if len(values) > MAX_LOOP_VALUES or not values:
+        values = [*values[:MAX_LOOP_VALUES], UNKNOWN]
+    # A name with blanks in it falls apart where it is not quoted.
+    return [value if not is_glob(value) or scene.fits_plain_names(value) else UNKNOWN for value in values]

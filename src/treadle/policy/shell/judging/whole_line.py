@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, dangerous
 from treadle.policy.marks import from_both_ends

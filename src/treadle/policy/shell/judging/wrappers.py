@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_static, shown, split_words
-from treadle.policy.shell.judging.many import breadth_of, judge_each
+from treadle.policy.shell.judging.lists import breadth_of, judge_each
 from treadle.policy.shell.judging.scene import Breadth, PipedInput, Scene
 from treadle.policy.shell.judging.surroundings import judge_assignment
 from treadle.policy.shell.tables.options import Arguments, read_arguments, read_table
@@ -41,7 +42,6 @@ _TABLES = {
 _NO_RISK = frozenset({"nice", "timeout", "time", "stdbuf", "ionice"})
 _DELETERS = frozenset({"rm", "unlink", "shred", "rimraf"})
 _LIKE_A_SCRIPT = re.compile(r"[\s;|&$`(<>=]|^\{")
-_SECONDS = re.compile(r"[1-5]?\d(\.\d+)?s?")
 _DURATION = re.compile(r"\d+(\.\d+)?[smhd]?")
 
 
@@ -68,9 +68,6 @@ def unwrap(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         findings.append(unclear("wrapper", "timeout without a plain duration"))
     if arguments.strange:
         findings.extend(suffixes(words, scene))
-    if name == "timeout" and inner[0] == "tail" and _SECONDS.fullmatch(arguments.operands[0]):
-        # What follows a file never ends, but for a time limit.
-        inner = tuple(word for word in inner if word not in ("-f", "-F", "--follow"))
     return findings + scene.command(inner)
 
 

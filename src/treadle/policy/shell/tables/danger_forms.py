@@ -12,8 +12,8 @@ from treadle.policy.marks import split_words
 
 _PATTERNS_TEXT = """
 terraform tofu terragrunt = show
-git-push = -f ; --force ; --force-with-lease ; --force-if-includes ; --mirror ; --delete ; -d ; --prune ;
-    --receive-pack ; --exec ; --no-verify ; --all
+git-push = -f ; --force ; --force-with-lease ; --force-if-includes ; --mirror ; --delete ; -d ; --prune ; --receive-pack
+    ; --exec ; --no-verify ; --all
 git-fetch git-ls-remote git-clone git-pull = --upload-pack ; --exec ; -u ; -c ; --config ; --template ; --force
 git-init = --template
 git-reset = --hard ; --merge ; --keep
@@ -41,16 +41,16 @@ git-grep = -O
 git-filter-branch git-filter-repo git-replace git-fast-import git-update-ref git-credential git-credential-store
     git-credential-cache git-credential-osxkeychain git-prune git-daemon git-instaweb git-http-backend git-upload-pack
     git-receive-pack git-send-email git-imap-send git-shell = ;
-npm pnpm yarn bun = publish ; unpublish ; deprecate ; owner ; token ; login ; adduser ; access ; dist-tag ; config set
-    ; config delete ; config edit ; set ; -g install ; --global install ; -g i ; hook ; star ; team ; profile ; global
-    add ; -g add ; --global add ; -g uninstall ; -g remove ; -g rm ; -g link ; -g update ; --location=global ;
+npm pnpm yarn bun = publish ; unpublish ; deprecate ; owner ; token ; login ; adduser ; access ; dist-tag ; config set ;
+    config delete ; config edit ; set ; -g install ; --global install ; -g i ; hook ; star ; team ; profile ; global add
+    ; -g add ; --global add ; -g uninstall ; -g remove ; -g rm ; -g link ; -g update ; --location=global ;
     --script-shell ; logout ; config get *uth* ; config get *oken* ; config list -l ; config ls -l
 cargo = publish ; yank ; owner ; login ; install ; uninstall ; --config
 uv = tool install ; tool uninstall ; tool upgrade
 pipx = install ; uninstall ; inject ; upgrade
 cpan cpanm nix-env nix-collect-garbage nixos-rebuild home-manager guix yay paru xbps-install xbps-remove mas apt-key
     add-apt-repository apt-mark = ;
-luarocks opam = install ; remove ; upload
+luarocks opam = install
 stack cabal = upload
 composer = global ; config ; global-require
 mise = trust ; use -g ; settings set
@@ -64,14 +64,13 @@ mvn gradle sbt lein mix dart flutter elm jsr deno = publish ; deploy ; deploy:de
 mvn gradle mvnw gradlew = -s ; --settings ; -I ; --init-script ; release:perform ; exec:exec
 dotnet nuget = push ; tool install -g ; tool install --global
 lerna changeset nx vsce ovsx = publish
-goreleaser semantic-release release-it np = release ;
-pip pip3 = config debug ; config list ; config get ; --user install ; --root install ; config set ; config edit ;
-    config unset ; --break-system-packages install ; --index-url ; --extra-index-url ; install -i ; --trusted-host ;
+pip pip3 = config debug ; config list ; config get ; --user install ; --root install ; config set ; config edit ; config
+    unset ; --break-system-packages install ; --index-url ; --extra-index-url ; install -i ; --trusted-host ;
     --find-links
 conda mamba micromamba = config
-xattr = -d ; -c ; -w
-docker podman nerdctl = -H ; --host ; compose down --rmi ; compose kill ; buildx prune ; --volumes-from ; system prune
-    ; system reset ; volume rm ; volume prune ; container prune ; image prune ; network prune ; builder prune ;
+xattr = -d ; -c
+docker podman nerdctl = -H ; --host ; compose down --rmi ; compose kill ; buildx prune ; --volumes-from ; system prune ;
+    system reset ; volume rm ; volume prune ; container prune ; image prune ; network prune ; builder prune ;
     --privileged ; push ; login ; swarm ; exec --privileged ; compose down -v ; compose down --volumes ; --pid=host ;
     --network=host ; --net=host ; --ipc=host ; --uts=host ; --userns=host ; --cap-add ; --device ; --security-opt ; rm
     -f ; rmi -f ; rm --force ; stack rm ; secret ; context ; plugin install ; kill ; trust ; volume remove
@@ -80,70 +79,63 @@ ansible-playbook ansible ansible-vault ansible-pull ansible-galaxy ansible-conso
     chef-client chef-solo chef-run knife surge = ;
 fab = deploy ; delete ; sync
 expo code-push eas = publish ; release ; submit ; build
-surge eas fastlane = deploy ; up ; publish ; --prod ; --production ; secret ; secrets ; env ; login ; token ; auth ;
-    config ; submit ; release
+surge eas fastlane = submit ; release
 gh = config get *token* ; alias import ; auth ; secret ; repo delete ; repo archive ; repo rename ; repo edit ; gist ;
-    release delete ; release create ; release upload ; alias set ; extension ; ssh-key ; gpg-key ; workflow ;
-    codespace ; variable ; pr merge ; ruleset ; issue delete ; cache delete ; run cancel ; run delete ; config set ;
-    api --method ; api -X ; api -f ; api -F ; api --field ; api --raw-field ; api --input ; api graphql ; repo create
-    ; repo sync ; pr close ; label delete
+    release delete ; release create ; release upload ; alias set ; extension ; ssh-key ; gpg-key ; workflow ; codespace
+    ; variable ; pr merge ; ruleset ; issue delete ; cache delete ; run cancel ; run delete ; config set ; api --method
+    ; api -X ; api -f ; api -F ; api --field ; api --raw-field ; api --input ; api graphql ; repo create ; repo sync ;
+    pr close ; label delete
 glab hub = auth ; token ; delete ; release ; api ; variable ; merge
-journalctl = --vacuum-size ; --vacuum-time ; --rotate ; --flush
-ip = link set ; add ; del* ; d ; fl* ; change ; replace ; set ; down ; up ; via ; netns ; tuntap ; rule ; -b* ; -n ;
-    -force
+journalctl = --vacuum-time ; --rotate
+ip = link set ; add ; del* ; d ; fl* ; set ; down ; via ; netns ; tuntap ; rule ; -b* ; -n
 history = -c ; -d ; -w ; -a ; -r ; -n ; -p ; -s
 fc = ;
 compgen complete = -C ; -F
-enable = -f ; -n ; -d
+enable = -f ; -n
 bind = -x ; -f
 mapfile readarray = -C
 set = +o
 sftp = -b
-logger = -n ; --server
-lynx = -post_data ; -cmd_script ; -cfg ; -editor
-elinks w3m = -eval ; -remote ; -config
+logger = -n
+lynx = -post_data
+elinks w3m = -eval
 ssh-keygen = -p ; -R ; -y ; -A ; -D
-hg = --config ; update -C ; update --clean ; up -C ; revert ; strip ; purge ; rollback ; push -f ; push --force ;
-    histedit
-svn = revert ; delete ; remove ; rm ; cleanup --remove*
-jj = abandon ; git push ; op restore ; op undo
+hg = --config ; update -C ; revert ; strip ; purge ; push -f
+svn = revert ; delete ; cleanup --remove*
+jj = abandon
 bfg lazygit = ;
 cmake = -E remove_directory ; -E rm
-ld ld.bfd ld.gold ld.lld = --plugin ; -plugin
-pandoc = --filter ; -F ; --lua-filter ; -L ; --pdf-engine ; --defaults ; -d ; --extract-media
-exiftool = -if ; -config ; -execute
-convert magick mogrify = msl:* ; MSL:*
-nano pico = -s ; --speller
+ld ld.bfd ld.gold ld.lld = --plugin
+pandoc = --filter ; -F ; --lua-filter
+exiftool = -if ; -config
+convert magick mogrify = msl:*
+nano pico = -s
 pinfo = -x
-file = --compile
 just = --shell
 gpg-connect-agent = ;
-age rage = -d ; --decrypt
+age rage = -d
 gpg gpg2 = --export-s* ; --export-ownertrust ; --delete-* ; --dec* ; --decrypt ; -d ; --import
-openssl = rsa ; pkey ; pkcs12 ; enc ; s_client ; s_server ; genrsa ; ec
+openssl = rsa ; pkey ; pkcs12 ; enc ; s_client ; s_server ; ec
 dropdb dropuser createuser = ;
 mysql mariadb = --pager
 mongorestore mongoimport = --drop
 mysqladmin = drop ; shutdown ; password ; kill ; flush-privileges
 pg_restore = --clean ; -c
-redis-cli = flushall ; flushdb ; shutdown ; config ; eval ; script ; debug ; module ; slaveof ; replicaof ; del ;
-    unlink ; acl ; client ; save ; bgsave ; bgrewriteaof ; migrate ; rename ; --pipe
+redis-cli = flushall ; flushdb ; shutdown ; config ; eval ; script ; debug ; module ; slaveof ; replicaof ; del ; unlink
+    ; acl ; client ; save ; bgsave ; bgrewriteaof ; migrate ; rename ; --pipe
 rails rake = db:schema:load ; db:structure:load ; db:setup
 mix = ecto.drop ; ecto.reset ; ecto.rollback
 prisma = migrate reset ; db push ; --force-reset ; --accept-data-loss ; migrate deploy
 alembic = downgrade
 flyway liquibase = clean ; dropall ; dropAll ; undo
-tmux screen = kill-server ; -X ; show-environment ; showenv ; capture-pane ; capturep ; show-buffer ; save-buffer ;
-    send-keys ; send ; pipe-pane ; run-shell ; run ; if-shell ; kill-session ; kill-window ; kill-pane ; source-file ;
-    respawn-pane ; load-buffer ; paste-buffer
-code cursor = --install-extension ; --uninstall-extension
+tmux screen = -X ; show-environment ; showenv ; capture-pane ; show-buffer ; load-buffer
 claude codex gemini aider goose opencode amp crush cursor-agent copilot qwen cline kilo droid = --yolo ; -y ;
     --dangerously-skip-permissions ; --dangerously-bypass-approvals-and-sandbox ; --full-auto ; --yes ; --yes-always ;
     --allow-all-tools ; --auto-approve ; --approval-mode ; --permission-mode ; --allowedTools ; exec ; --force ;
     --allow-all ; --dangerously* ; -p ; --print ; run ; --trust-all-tools ; mcp add ; config
-tar bsdtar gtar = *:* ;
-    --to-command ; --checkpoint-action ; -P ; --absolute-names ; --use-compress-program ; -I ; --info-script
-    ; --new-volume-script ; --rsh-command ; --rmt-command ; -F ; --remove-files ; --unlink-first ; --recursive-unlink
+tar bsdtar gtar = *:* ; --to-command ; --checkpoint-action ; -P ; --absolute-names ; --use-compress-program ; -I ;
+    --info-script ; --new-volume-script ; --rsh-command ; --rmt-command ; -F ; --remove-files ; --unlink-first ;
+    --recursive-unlink
 zip = -T ; -TT ; --unzip-command ; -m
 rsync = -e ; --rsh ; --rsync-path ; --delete ; --delete-before ; --delete-after ; --delete-excluded ; --del ;
     --remove-source-files ; --password-file ; --files-from ; --config ; --daemon
@@ -157,21 +149,19 @@ sort = --compress-program
 rg = --pre ; --hostname-bin
 ag ack = --pager
 fd fdfind = -x ; -X ; --exec ; --exec-batch
-dmesg = -c ; -C ; --clear ; --read-clear
-go = install *@* ; run *@* ; -ldflags *-extld* ; -ldflags=*-extld* ; -exec ; -toolexec ; env -w ; -vettool ; -overlay
-    ; -modfile
-gcc g++ clang cc ld = -wrapper ; -fplugin ; -B ; -specs
+dmesg = -c ; -C
+go = install *@* ; run *@* ; -ldflags *-extld* ; -ldflags=*-extld* ; -exec ; -toolexec ; env -w ; -vettool ; -overlay ;
+    -modfile
+gcc g++ clang cc ld = -wrapper ; -fplugin
 man = -P ; --pager ; -H ; --html ; -C
-less more = -k ; -o ; -O ; --lesskey-file ; +!
-vim vi nvim ex view = -c ; --cmd ; -S ; -u ; -s ; -es
-emacs = --eval ; -eval ; --batch ; -l ; --load
-gdb lldb = -ex ; -x ; -batch ; -o ; -s ; -p ; --pid ; --eval-command ; --command
+less more = -k ; -o ; -O
+vim vi nvim ex view = -c ; -s ; -es
+emacs = --eval ; --batch
+gdb lldb = -ex ; -x ; -batch ; -o ; -p
 strace ltrace = -p
-node deno bun = --inspect ; --inspect-brk
-php = -S ; -d
-ruby = -S
+php = -S
 screen = -dm
-hash = -p ; -d
+hash = -p
 unset = HISTFILE ; HISTSIZE ; HISTCONTROL
 nsupdate = ;
 make gmake bmake = --eval ; SHELL= ; .SHELLFLAGS= ; MAKEFLAGS= ; MAKESHELL=
@@ -183,18 +173,6 @@ DESTRUCTIVE_VERBS = re.compile(
     r"force-\w+|revert|down|downgrade|undo|sqlflush|abandon|strip|undefine|unregister\w*)([:_-].*)?",
     re.IGNORECASE,
 )
-VERB_PROGRAMS = frozenset(
-    split_words("""
-    aws gcloud az doctl heroku flyctl fly railway vercel netlify firebase wrangler kubectl oc helm terraform tofu pulumi
-    cdk serverless sls rails rake bin/rails artisan php manage.py prisma sequelize typeorm knex alembic flyway liquibase
-    supabase planetscale pscale turso ibmcloud oci linode-cli hcloud scw nomad consul vault etcdctl rabbitmqctl
-    kafka-topics mongosh gh glab dvc wandb eksctl kops minikube kind k3d vagrant virsh VBoxManage multipass lxc incus
-    sam btrfs argocd flux istioctl crictl ctr rclone rabbitmqadmin nats dbmate sqlx diesel goose migrate hasura flask
-    django-admin ollama knife ipset elasticdump rbd ceph mc bq
-""")
-)
-
-
 _SERVICES = frozenset(
     split_words("""
     aws gcloud az doctl ibmcloud oci linode-cli hcloud scw eksctl aliyun tccli heroku netlify railway vercel firebase
@@ -204,6 +182,15 @@ _SERVICES = frozenset(
 """)
 )
 """Programs that administer services, clouds and clusters: what does not show something may not be undone."""
+
+VERB_PROGRAMS = _SERVICES | frozenset(
+    split_words("""
+    rails rake bin/rails artisan php manage.py prisma sequelize typeorm knex alembic flyway liquibase supabase
+    planetscale pscale turso nomad consul vault etcdctl kafka-topics mongosh gh glab dvc wandb kops minikube kind k3d
+    vagrant virsh VBoxManage multipass lxc incus btrfs crictl ctr rabbitmqadmin nats dbmate sqlx diesel goose migrate
+    hasura flask django-admin ollama knife ipset elasticdump rbd ceph bq
+""")
+)
 
 _SHOWS = re.compile(
     r"(get|list|describe|show|head)(-.*)?|ls\w*|view|stat|status|logs?|info|version|help|plan|validate|fmt|diff|top|explain"

@@ -7,67 +7,47 @@ from functools import lru_cache
 
 from treadle.policy.marks import split_words
 
+_ALWAYS_TEXT = """
+gains other permissions = sudo su doas pkexec runuser sudoedit sg newgrp chroot unshare nsenter setpriv run0 gosu
+    su-exec capsh machinectl systemd-nspawn flatpak-spawn distrobox toolbox sudo-rs please
+changes disks or file systems = mkfs mkfs.* mke2fs mkswap fdisk sfdisk cfdisk gdisk sgdisk parted wipefs blkdiscard
+    hdparm badblocks shred srm wipe mount umount losetup swapon swapoff cryptsetup lvremove vgremove pvremove lvcreate
+    mdadm zpool zfs dmsetup debugfs tune2fs resize2fs fsck fsck.* e2fsck diskutil mkdosfs newfs scrub bleachbit btrfs
+    hdiutil fstrim mknod nvme xfs_* sg_format partprobe kpartx mount.*
+stops or reconfigures the machine = shutdown reboot halt poweroff init telinit kexec insmod rmmod modprobe sysctl
+    grub-install nvram csrutil spctl setenforce apparmor_parser bcdedit timedatectl hwclock hostnamectl localectl
+    loginctl domainname ntpdate chronyd depmod dkms update-initramfs mkinitcpio dracut update-grub grub-mkconfig
+    grub2-mkconfig efibootmgr bootctl mokutil bless tmutil softwareupdate fdesetup semanage ldconfig auditctl wevtutil
+    faillock sv s6-svc svc initctl rtcwake pm-suspend pmset systemsetup
+makes something run later = at batch atrm crontab launchctl systemd-run chkconfig update-rc.d rc-update anacron
+    schtasks dbus-send
+changes accounts = useradd userdel usermod groupadd groupdel groupmod adduser deluser addgroup delgroup passwd
+    chpasswd visudo vipw vigr chsh chfn gpasswd pwck dscl dseditgroup sysadminctl htpasswd
+changes the network or its protection = iptables ip6tables iptables-restore ebtables arptables nft ufw firewall-cmd
+    pfctl ipfw ifconfig route nmcli wg wg-quick tcpdump tshark dumpcap ettercap arpspoof nmap masscan networksetup
+    ipset fail2ban-client tc bridge ethtool arp brctl iw iwconfig rfkill resolvectl scutil dhclient dhcpcd openvpn
+    ipsec hping3 zmap
+changes permissions of files beyond their mode = setcap setfacl chattr chflags chcon restorecon
+ends processes by pattern = killall killall5 pkill skill xkill fuser
+opens a raw connection = nc ncat netcat nc.openbsd nc.traditional socat cryptcat websocat chisel ngrok cloudflared
+    localtunnel lt tailscale autossh sshuttle iodine gnutls-cli pwncat dnscat rtorrent
+sends data to others = mail mailx sendmail msmtp mutt neomutt swaks wormhole magic-wormhole croc pastebinit slackcat
+    telegram-send lftp ncftpput tftp smbclient sshfs sshpass mosh mosquitto_pub kafka-console-producer wall write
+records the screen, the keys or the microphone = screencapture scrot gnome-screenshot spectacle maim flameshot grim
+    arecord parecord xinput showkey evtest xev logkeys
+shows the memory of other programs = gcore procenv pargs
+reads or changes stored credentials = security secret-tool pass gopass op bw lpass vault keyring ssh-add ssh-copy-id
+    ssh-agent aws-vault doppler chamber sops age-keygen kinit klist mimikatz
+changes packages of the system = apt apt-get aptitude dpkg rpm yum dnf zypper pacman apk emerge snap flatpak brew port
+    choco winget scoop
+controls the desktop = osascript xdotool wmctrl ydotool defaults dconf gsettings pbcopy pbpaste xclip xsel wl-copy
+    wl-paste
+controls another program or agent = treadle gdbserver reptyr dtach expect
+"""
 ALWAYS: dict[str, str] = {
-    name: why
-    for why, names in {
-        "gains other permissions": (
-            "sudo su doas pkexec runuser sudoedit sg newgrp chroot unshare nsenter setpriv run0 gosu su-exec capsh "
-            "machinectl systemd-nspawn flatpak-spawn distrobox toolbox sudo-rs please"
-        ),
-        "changes disks or file systems": (
-            "mkfs mkfs.* mke2fs mkswap fdisk sfdisk cfdisk gdisk sgdisk parted wipefs blkdiscard hdparm badblocks "
-            "shred srm wipe mount umount losetup swapon swapoff cryptsetup lvremove vgremove pvremove lvcreate "
-            "mdadm zpool zfs dmsetup debugfs tune2fs resize2fs fsck fsck.* e2fsck diskutil mkdosfs newfs scrub "
-            "bleachbit "
-            "btrfs hdiutil fstrim mknod nvme xfs_* sg_format partprobe kpartx mount.*"
-        ),
-        "stops or reconfigures the machine": (
-            "shutdown reboot halt poweroff init telinit kexec insmod rmmod modprobe sysctl grub-install nvram csrutil "
-            "spctl setenforce apparmor_parser bcdedit timedatectl hwclock hostnamectl localectl loginctl domainname "
-            "ntpdate chronyd depmod dkms update-initramfs mkinitcpio dracut update-grub grub-mkconfig grub2-mkconfig "
-            "efibootmgr bootctl mokutil bless tmutil softwareupdate fdesetup semanage ldconfig auditctl wevtutil "
-            "faillock sv s6-svc svc initctl rtcwake pm-suspend pmset systemsetup"
-        ),
-        "makes something run later": (
-            "at batch atrm crontab launchctl systemd-run chkconfig update-rc.d rc-update anacron schtasks dbus-send"
-        ),
-        "changes accounts": (
-            "useradd userdel usermod groupadd groupdel groupmod adduser deluser addgroup delgroup passwd chpasswd "
-            "visudo vipw vigr chsh chfn gpasswd pwck dscl dseditgroup sysadminctl htpasswd"
-        ),
-        "changes the network or its protection": (
-            "iptables ip6tables iptables-restore ebtables arptables nft ufw firewall-cmd pfctl ipfw ifconfig route "
-            "nmcli wg wg-quick tcpdump tshark dumpcap ettercap arpspoof nmap masscan networksetup ipset "
-            "fail2ban-client tc "
-            "bridge ethtool arp brctl iw iwconfig rfkill resolvectl scutil dhclient dhcpcd openvpn ipsec hping3 zmap"
-        ),
-        "changes permissions of files beyond their mode": "setcap setfacl chattr chflags chcon restorecon",
-        "ends processes by pattern": "killall killall5 pkill skill xkill fuser",
-        "opens a raw connection": "nc ncat netcat nc.openbsd nc.traditional socat cryptcat websocat chisel ngrok "
-        "cloudflared localtunnel lt tailscale autossh sshuttle iodine gnutls-cli pwncat dnscat rtorrent",
-        "sends data to others": (
-            "mail mailx sendmail msmtp mutt neomutt swaks wormhole magic-wormhole croc pastebinit slackcat "
-            "telegram-send "
-            "lftp ncftpput tftp smbclient sshfs sshpass mosh mosquitto_pub kafka-console-producer wall write"
-        ),
-        "records the screen, the keys or the microphone": (
-            "screencapture scrot gnome-screenshot spectacle maim flameshot grim arecord parecord xinput showkey evtest "
-            "xev logkeys"
-        ),
-        "shows the memory of other programs": "gcore procenv pargs",
-        "reads or changes stored credentials": (
-            "security secret-tool pass gopass op bw lpass vault keyring ssh-add ssh-copy-id ssh-agent aws-vault "
-            "doppler chamber sops age-keygen kinit klist mimikatz"
-        ),
-        "changes packages of the system": (
-            "apt apt-get aptitude dpkg rpm yum dnf zypper pacman apk emerge snap flatpak brew port choco winget scoop"
-        ),
-        "controls the desktop": (
-            "osascript xdotool wmctrl ydotool defaults dconf gsettings pbcopy pbpaste xclip xsel wl-copy wl-paste"
-        ),
-        "controls another program or agent": "treadle gdbserver reptyr dtach expect",
-    }.items()
-    for name in names.split()
+    name: row.partition(" = ")[0]
+    for row in filter(None, _ALWAYS_TEXT.replace("\n    ", " ").splitlines())
+    for name in row.partition(" = ")[2].split()
 }
 """Program patterns and why they are dangerous whatever their arguments."""
 
@@ -95,27 +75,24 @@ _MANAGERS = frozenset(
 VARIABLES_HARMLESS = re.compile(
     r"LC_[A-Z]+|LANG|LANGUAGE|TZ|NO_COLOR|FORCE_COLOR|CLICOLOR|CLICOLOR_FORCE|CI|COLUMNS|LINES|TERM|COLORTERM"
 )
+_DANGEROUS_TEXT = """
+    PATH CDPATH LD_.* DYLD_.* .*PAGER GIT_.* .*OPTS? .*_OPTIONS PYTHON.* NODE_.* BASH_.* ENV .*EDITOR VISUAL BROWSER IFS
+    PS[0-4] PROMPT_COMMAND PERL5?.* RUBY.* GEM_.* BUNDLE_.* JAVA_.* JDK_.* _JAVA.* MAVEN_.* GRADLE_.* CLASSPATH SHELL
+    SHELLOPTS BASHOPTS HIST.* HOME XDG_.* TMPDIR ZDOTDIR KSH.* FPATH MANOPT LESS.* MORE GREP_.* RIPGREP_CONFIG_PATH
+    TAR_.* GZIP XZ_.* SSH_.* RSYNC_.* CURL_.* WGETRC SSL_.* .*_PROXY .*_proxy ALL_PROXY NPM_.* npm_.* YARN_.* PIP_.*
+    UV_.* CARGO.* RUST.* GO[A-Z]+ CC CXX LD AR MAKE.* MAKEFLAGS CMAKE_.* PKG_.* DOCKER_.* KUBECONFIG AWS_.* GOOGLE_.*
+    AZURE_.* TERMINFO.* TERMCAP INPUTRC LUA_.* PHP.* R_.* JULIA_.* GCONV_PATH MALLOC_.* NLSPATH HOSTALIASES RES_OPTIONS
+    LOCPATH UNZIP UNZIPOPT ZIPOPT OPENSSL_.* PSQLRC PG(PASSFILE|SERVICE|SERVICEFILE|SYSCONFDIR|HOST|HOSTADDR) MYSQL_.*
+    SQLITE_.* GNUPGHOME CVS_.* SVN_.* HG HG[A-Z]+ TF_.* ERL_.* ELIXIR_.* GUILE_.* EMACS.* GIO_.* LIBRARY_PATH
+    C_INCLUDE_PATH CPLUS_INCLUDE_PATH CPATH COMPILER_PATH GCC_.* CCACHE_.* DISTCC_.* MAN[A-Z]+ GROFF_.* VAULT_.*
+    ANSIBLE_.* HELM_.* GH_.* GITLAB_.* KRB5.* ASAN_.* UBSAN_.* TSAN_.* LSAN_.* WINEPREFIX LV2_PATH GST_.* TCLLIBPATH
+    OCAML.* CAML_.* GHC.* STACK_.* DOTNET_.* FZF_.* BAT_.* EXINIT VIMINIT MYVIMRC GTK_.* QT_.* DISPLAY DBUS_.* SUDO_.*
+    PKEXEC.* FUNCNEST EXECIGNORE GLOBIGNORE COMP_.* TMOUT TIMEFORMAT POSIXLY_CORRECT TREADLE.* ANTHROPIC_.* OPENAI_.*
+    JUST_.* DIRENV_.* MISE_.* ASDF_.*
+"""
 VARIABLES_DANGEROUS = re.compile(
-    r"(?!(NODE_ENV|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|PYTHONHASHSEED|RUST_BACKTRACE|RUST_LOG|GOOS"
-    r"|GOARCH)$)(PATH|CDPATH|LD_.*|DYLD_.*|.*PAGER|GIT_.*|.*OPTS?|.*_OPTIONS|PYTHON.*|NODE_.*|BASH_.*|ENV"
-    r"|.*EDITOR|VISUAL|BROWSER|IFS"
-    r"|PS[0-4]|PROMPT_COMMAND|PERL5?.*|RUBY.*|GEM_.*|BUNDLE_.*|JAVA_.*|JDK_.*|_JAVA.*|MAVEN_.*|GRADLE_.*"
-    r"|CLASSPATH|SHELL"
-    r"|SHELLOPTS|BASHOPTS|HIST.*|HOME|XDG_.*|TMPDIR|ZDOTDIR|KSH.*|FPATH|MANOPT|LESS.*|MORE|GREP_.*|RIPGREP_CONFIG_PATH"
-    r"|TAR_.*|GZIP|XZ_.*|SSH_.*|RSYNC_.*|CURL_.*|WGETRC|SSL_.*|.*_PROXY|.*_proxy|ALL_PROXY|NPM_.*|npm_.*"
-    r"|YARN_.*|PIP_.*|UV_.*"
-    r"|CARGO.*|RUST.*|GO[A-Z]+|CC|CXX|LD|AR|MAKE.*|MAKEFLAGS|CMAKE_.*|PKG_.*|DOCKER_.*|KUBECONFIG|AWS_.*"
-    r"|GOOGLE_.*|AZURE_.*"
-    r"|TERMINFO.*|TERMCAP|INPUTRC|LUA_.*|PHP.*|R_.*|JULIA_.*|GCONV_PATH|MALLOC_.*|NLSPATH|HOSTALIASES"
-    r"|RES_OPTIONS|LOCPATH"
-    r"|UNZIP|UNZIPOPT|ZIPOPT|OPENSSL_.*|PSQLRC|PG(PASSFILE|SERVICE|SERVICEFILE|SYSCONFDIR|HOST|HOSTADDR)"
-    r"|MYSQL_.*|SQLITE_.*|GNUPGHOME|CVS_.*|SVN_.*"
-    r"|HG|HG[A-Z]+|TF_.*|ERL_.*|ELIXIR_.*|GUILE_.*|EMACS.*|GIO_.*|LIBRARY_PATH|C_INCLUDE_PATH|CPLUS_INCLUDE_PATH|CPATH"
-    r"|COMPILER_PATH|GCC_.*|CCACHE_.*|DISTCC_.*|MAN[A-Z]+|GROFF_.*|VAULT_.*|ANSIBLE_.*|HELM_.*|GH_.*|GITLAB_.*|KRB5.*"
-    r"|ASAN_.*|UBSAN_.*|TSAN_.*|LSAN_.*|WINEPREFIX|LV2_PATH|GST_.*|TCLLIBPATH|OCAML.*|CAML_.*|GHC.*|STACK_.*|DOTNET_.*"
-    r"|FZF_.*|BAT_.*|EXINIT|VIMINIT|MYVIMRC|GTK_.*|QT_.*|DISPLAY|DBUS_.*|SUDO_.*|PKEXEC.*|FUNCNEST|EXECIGNORE"
-    r"|GLOBIGNORE"
-    r"|COMP_.*|TMOUT|TIMEFORMAT|POSIXLY_CORRECT|TREADLE.*|ANTHROPIC_.*|OPENAI_.*|JUST_.*|DIRENV_.*|MISE_.*|ASDF_.*)"
+    r"(?!(NODE_ENV|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|PYTHONHASHSEED|RUST_BACKTRACE|RUST_LOG|GOOS|GOARCH)$)"
+    f"({'|'.join(_DANGEROUS_TEXT.split())})"
 )
 VARIABLES_SAFE_TO_SHOW = frozenset(
     split_words("""

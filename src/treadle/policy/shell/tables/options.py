@@ -8,8 +8,9 @@ or `RAW` for a program that prints its arguments.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN
 
@@ -17,16 +18,14 @@ _OPTION = re.compile(r"(--?)([^:?%]+)([:?%]?)")
 _TAKES_VALUE = (":", "%")
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """The options of one program, each with what marks its kind, and its operands."""
 
     kinds: dict[str, str]
     operands: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """One option of a command line as it was understood; `name` has its dashes."""
 
     name: str
@@ -34,8 +33,7 @@ class Given:
     value: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
+class Arguments(Struct, frozen=True):
     """A command line read by a table: options, operands, and the words that the table does not know."""
 
     given: tuple[Given, ...]
