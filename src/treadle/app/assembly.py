@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from treadle.app.models.offered import OfferedModel
     from treadle.app.session.own_shell import OwnShell
     from treadle.app.session.recall import Recalled
-    from treadle.policy.secrets import Redactor as SecretRedactor
+    from treadle.policy.secrets import Redactor
     from treadle.workspace.diagnostics.checks import Diagnostics
     from treadle.workspace.jobs import JobBook
     from treadle.workspace.temporary_files import TemporaryFiles
@@ -215,13 +215,13 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     return live
 
 
-def _open_jobs(private: Path, redactor: "Callable[[], SecretRedactor]") -> "JobBook":
+def _open_jobs(private: Path, redactor: "Callable[[], Redactor]") -> "JobBook":
     from treadle.workspace.jobs import JobBook
 
     return JobBook(private, lambda text: redactor().redact(text))
 
 
-def _open_shell(workspace: Workspace, private: Path, redactor: "Callable[[], SecretRedactor]") -> "OwnShell":
+def _open_shell(workspace: Workspace, private: Path, redactor: "Callable[[], Redactor]") -> "OwnShell":
     from treadle.app.session.own_shell import OwnShell
 
     return OwnShell(shell=workspace.shell, directory=workspace.root, spool=private, hide=lambda: redactor().stream())
@@ -293,7 +293,7 @@ def _remember(workspace: str, allowances: Sequence[Allowance]) -> None:
     remember(allowances, workspace)
 
 
-def _trace(redactor: "Callable[[], SecretRedactor]", error: BaseException) -> None:
+def _trace(redactor: "Callable[[], Redactor]", error: BaseException) -> None:
     """Write down what only a developer wants to read of a tool that failed; the model reads one line."""
     import traceback
 
@@ -315,11 +315,11 @@ def _allow_saved(path: str) -> None:
     allow_made(data_directory(), path)
 
 
-def _redactor(parts: Parts) -> "Callable[[], SecretRedactor]":
+def _redactor(parts: Parts) -> "Callable[[], Redactor]":
     """Hide known secrets and what looks like one; loaded with the first call that is judged."""
 
     @cache
-    def redactor() -> "SecretRedactor":
+    def redactor() -> "Redactor":
         from treadle.app.session.known_values import session_redactor
 
         return session_redactor(str(parts.trust.workspace), parts.settings, roots=parts.roots.folders)
@@ -327,7 +327,7 @@ def _redactor(parts: Parts) -> "Callable[[], SecretRedactor]":
     return redactor
 
 
-def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], SecretRedactor]", shell: str) -> Judge:
+def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], Redactor]", shell: str) -> Judge:
     """Bind the policy to a session; it is loaded with the first call that is judged, after the first request."""
     root, trusted = str(parts.trust.workspace), parts.trust.lets_code_run
     approved = frozenset(parts.settings.approve).difference(parts.trust.unapproved)

@@ -25,7 +25,7 @@ from treadle.providers.breaker import Circuits, GuardedProvider
 from treadle.providers.catalogue import fill_base_url, find_provider
 from treadle.providers.connect import provider_for
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.model_data import model_names, model_spec
+from treadle.providers.model_data import model_names, model_spec, nearest_models
 from treadle.providers.provider_rows import ROWS, Proof, ProviderRow
 from treadle.providers.web_search import searches_of
 
@@ -68,23 +68,11 @@ class SelectedModel(Record, frozen=True, kw_only=True):
         return ModelChoice(model=self.spec.ref, tool_protocol=self.tool_protocol, thinking_budget=self.thinking_budget)
 
 
-_KEY_HELP = (
-    "Store your key with `treadle login {provider}`, or set it in the environment ({names}). To try Treadle without "
-    "a key: `treadle demo`."
-)
-
 _UNKNOWN_WINDOW = (
     "The context window of {ref} is not known. If the provider refuses the conversation as too long and names the "
     "window, Treadle remembers it. If you know it, set context_window under "
     '[models."{ref}"] in the settings.'
 )
-_OTHER_PROOFS = {
-    Proof.KEY: "",
-    Proof.AWS: " An AWS account works as well: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.",
-    Proof.GOOGLE: " A Google account works as well: GOOGLE_APPLICATION_CREDENTIALS, "
-    "`gcloud auth application-default login`, or token_command in the settings.",
-}
-
 _NO_KEYS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -253,7 +241,7 @@ class Models:
         """Split a model's name; None stands for the models without a provider. Raises `ConfigError`."""
         provider, slash, name = ref.strip().partition("/")
         if not slash or not name:
-            from treadle.app.models.names import not_a_name
+            from treadle.app.models.refusals import not_a_name
 
             raise not_a_name(ref)
         if provider in (SCRIPTED, EMBEDDED):
@@ -286,13 +274,9 @@ class Models:
             authorizer = find_authorizer(row, self._environment, said.token_command)
         base_url = self.base_url(row)
         if key is None and authorizer is None and row.keys and not row.key_optional and not said.base_url:
-            names = said.api_key_env or " or ".join(row.keys)
-            raise ConfigError(
-                "key-missing",
-                f"No key for {row.title} was found.",
-                why=f"{names} is not set, and no key is stored.",
-                fix=_KEY_HELP.format(provider=row.name, names=names) + _OTHER_PROOFS[row.proof],
-            )
+            from treadle.app.models.refusals import key_missing
+
+            raise key_missing(row, said.api_key_env or " or ".join(row.keys))
         endpoint = Endpoint(
             name=row.name,
             base_url=base_url,
@@ -337,20 +321,17 @@ class Models:
         for name, model in DEFAULTS.items():
             if self.key(find_provider(name)) is not None:
                 return f"{name}/{model}"
-        raise ConfigError(
-            "no-provider",
-            "No model is configured, and no provider's key was found.",
-            why="--model, TREADLE_MODEL and the settings file name no model; no key variable is set.",
-            fix=_KEY_HELP.format(provider="PROVIDER", names="ANTHROPIC_API_KEY, OPENAI_API_KEY, …"),
-        )
+        from treadle.app.models.refusals import no_provider
+
+        raise no_provider()
 
     def _refuse_unknown(self, ref: str, row: ProviderRow, name: str) -> None:
         """Refuse a name that is probably mistyped; where the user names an address or facts, they know."""
         if not model_names(row) or self._said(row).base_url or ref in self._settings.models:
             return
-        from treadle.app.models.names import unknown_model
+        from treadle.app.models.refusals import unknown_model
 
-        raise unknown_model(ref, row, name)
+        raise unknown_model(ref, [f"{row.name}/{one}" for one in nearest_models(row, name)])
 
     def _clip(self, spec: ModelSpec, wanted: int | None) -> tuple[int | None, str]:
         """Bring a thinking budget to what the model can, and say so; a quarter of its output is left to the reply."""

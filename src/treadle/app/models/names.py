@@ -15,8 +15,7 @@ from treadle.app.models.said import checked_url
 from treadle.app.places import config_file
 from treadle.protocol.errors import ConfigError
 from treadle.providers.catalogue import find_provider
-from treadle.providers.model_data import model_names, nearest_models
-from treadle.providers.provider_rows import ProviderRow
+from treadle.providers.model_data import model_names
 
 _NEAREST = 3
 
@@ -93,28 +92,3 @@ def _refs(settings: Settings) -> Iterator[tuple[tuple[str, ...], str]]:
     """Give each model that the settings name, with its path of keys."""
     yield from (((name,), ref) for name in ("model", "fallback") if (ref := getattr(settings, name)))
     yield from ((("modes", mode.value, "model"), said.model) for mode, said in settings.modes.items() if said.model)
-
-
-def not_a_name(ref: str) -> ConfigError:
-    """Say that this names no model, what would, and where it is written, if that is the user's file."""
-    near = " or ".join(nearest_refs(ref)) or "anthropic/claude-sonnet-4-5, for example"
-    error = ConfigError(
-        "model-name",
-        f"{ref!r} is not a model name.",
-        why="A model is named by its provider, a slash and its own name.",
-        fix=f"Write {near}; `treadle models` lists them.",
-    )
-    return with_place(error, ref)
-
-
-def unknown_model(ref: str, row: ProviderRow, name: str) -> ConfigError:
-    """Say that a provider has no such model as far as is known, which are like it, and what to do if it is right."""
-    near = ", ".join(f"{row.name}/{one}" for one in nearest_models(row, name))
-    error = ConfigError(
-        "model-unknown",
-        f"The model {ref} is not known.",
-        why=f"The nearest names are: {near}." if near else "No known name is similar.",
-        fix="`treadle models` lists the known names. If this one is right, set its window in tokens: "
-        f"`treadle config set 'models.\"{ref}\".context_window' TOKENS`.",
-    )
-    return with_place(error, ref)
