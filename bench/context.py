@@ -1,4 +1,4 @@
-"""What the conversation costs: new tokens of each request beside sending it all anew, and the time of the projection."""
+"""What the conversation costs: the new tokens of each request beside all of it, and the time of the projection."""
 
 import asyncio
 import statistics

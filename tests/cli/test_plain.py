@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from treadle.cli import work
 from treadle.cli.main import parser_of
-from treadle.cli.plain import read_arguments
+from treadle.cli.plain import plain_arguments
 
 FLAGS = [name for action in parser_of("").actions for name in action.option_strings]
 WORDS = st.one_of(
@@ -21,7 +21,7 @@ WORDS = st.one_of(
 
 @given(st.lists(WORDS, max_size=7))
 def test_what_is_plain_is_read_as_argparse_reads_it(words: list[str]) -> None:
-    plain = read_arguments(work.configure, words)
+    plain = plain_arguments(work.configure, words)
     if plain is not None:
         assert vars(plain) == vars(parser_of("").read(words))
 
@@ -29,7 +29,7 @@ def test_what_is_plain_is_read_as_argparse_reads_it(words: list[str]) -> None:
 @given(st.lists(st.tuples(st.sampled_from(FLAGS), st.sampled_from(["x/y", "3", "ask", "json"])), max_size=4))
 def test_flags_with_values_are_read_as_argparse_reads_them(pairs: list[tuple[str, str]]) -> None:
     words = [word for pair in pairs for word in pair]
-    plain = read_arguments(work.configure, words)
+    plain = plain_arguments(work.configure, words)
     with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
         expected = vars(parser_of("").read(words))
         assert plain is None or vars(plain) == expected
@@ -48,7 +48,7 @@ def test_flags_with_values_are_read_as_argparse_reads_them(pairs: list[tuple[str
     ],
 )
 def test_the_usual_lines_are_plain(words: list[str]) -> None:
-    plain = read_arguments(work.configure, words)
+    plain = plain_arguments(work.configure, words)
     assert plain is not None
     assert vars(plain) == vars(parser_of("").read(words))
 
@@ -71,4 +71,4 @@ def test_the_usual_lines_are_plain(words: list[str]) -> None:
     ],
 )
 def test_the_rest_is_left_to_argparse(words: list[str]) -> None:
-    assert read_arguments(work.configure, words) is None
+    assert plain_arguments(work.configure, words) is None

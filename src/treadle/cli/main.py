@@ -69,9 +69,9 @@ def _run(argv: Sequence[str]) -> int:
 def _read(name: str, words: Sequence[str]) -> "Any":
     """Read what the command line says to a command; ends the program for help and mistakes."""
     if not name:
-        from treadle.cli.plain import read_arguments
+        from treadle.cli.plain import plain_arguments
 
-        arguments = read_arguments(_module(name).configure, words)
+        arguments = plain_arguments(_module(name).configure, words)
         if arguments is not None:
             return arguments
     return parser_of(name).read(list(words))

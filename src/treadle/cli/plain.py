@@ -16,7 +16,7 @@ _PLAIN = frozenset({"dest", "metavar", "help", "default", "action", "type", "cho
 _ACTIONS = frozenset({"store", "store_true", "append"})
 
 
-def read_arguments(configure: "Callable[[Any], None]", words: Sequence[str]) -> SimpleNamespace | None:
+def plain_arguments(configure: "Callable[[Any], None]", words: Sequence[str]) -> SimpleNamespace | None:
     """Read the words for the flags that `configure` adds, as argparse would; None for what is not plain."""
     flags = _Flags({})
     configure(flags)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from treadle.app.ahead import load_ahead
 from treadle.app.config.addresses import bind_base_url, require_bound
 from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
 from treadle.app.models.keys import ApiKey, find_key
@@ -48,7 +49,6 @@ DEFAULTS = {
     "groq": "openai/gpt-oss-120b",
 }
 """The model that is taken when only a provider's key is there, in the order of asking."""
-
 
 LOCAL = ("ollama", "lmstudio", "llama.cpp", "vllm")
 """The providers on the user's own machine that can be asked what they have."""
@@ -258,12 +258,11 @@ class Models:
         key = self.key(row)
         if key is not None:
             return key.origin
-        command = self._said(row).token_command
-        if row.proof is Proof.KEY and not command:
+        if row.proof is Proof.KEY and not self._said(row).token_command:
             return ""
         from treadle.app.models.cloud import proof_origin
 
-        return proof_origin(row, self._environment, command)
+        return proof_origin(row, self._environment, self._said(row).token_command)
 
     def _open_row(self, row: ProviderRow) -> Provider:
         said = self._said(row)
@@ -291,7 +290,7 @@ class Models:
             ca_file=str(Path(said.ca_file).expanduser()) if said.ca_file else "",
         )
         proof = None if authorizer is None else authorizer(endpoint)
-        inner = provider_for(self._spoken(row), endpoint, proof, meanwhile=_load_ahead)
+        inner = provider_for(self._spoken(row), endpoint, proof, meanwhile=load_ahead)
         guarded = GuardedProvider(inner, self._circuits, name=row.name, place=base_url)
         return LearningProvider(guarded, lambda name, window: self._learn(f"{row.name}/{name}", window))
 
@@ -353,12 +352,6 @@ class Models:
 
     def _override(self, ref: str) -> ModelSettings:
         return self._settings.models.get(ref, ModelSettings())
-
-
-def _load_ahead() -> None:
-    from treadle.app.ahead import load_ahead
-
-    load_ahead()
 
 
 def _is_scripted(ref: str) -> bool:
