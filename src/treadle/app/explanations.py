@@ -222,6 +222,9 @@ _SESSIONS = {
     "session-none": Explanation(
         "There is no session in this folder yet.", ("`treadle sessions --all` lists the sessions of every folder.")
     ),
+    "step-missing": Explanation(
+        "The session sent no such request to a model.", "`treadle context` without --step shows its last request."
+    ),
     "session-unknown": Explanation("No session, or more than one, has this id.", "`treadle sessions` lists the ids."),
     "job-unknown": Explanation(
         "No command in the background has this id.", "`treadle jobs --all` lists them with their ids."
