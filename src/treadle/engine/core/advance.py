@@ -29,6 +29,7 @@ from treadle.engine.core.state import (
     Waiting,
     phase,
     replace,
+    tainted_by,
     with_model,
     with_notes,
 )
@@ -253,6 +254,7 @@ def _edit_queue(state: State, data: EditQueued) -> Transition:
 
 
 def _answer(state: State, data: Answer) -> Transition:
+    state = tainted_by(state, data.enclosed)
     question = next(question for question in state.questions if question.id == data.question_id)
     if question.kind in (QuestionKind.PERMISSION, QuestionKind.FOLLOWUP):
         return answers.answered(state, question, data)
