@@ -83,7 +83,6 @@ def test_one_argument_with_blanks_or_of_a_script_without_them_is_a_task(task: st
         ("/quit now", "Start `treadle` and enter it there."),
         ("/zzqqy", "put another word before it"),
         ("!ls -l", "Say what to do in words."),
-        ("@README.md explain", "--file README.md"),
     ],
 )
 def test_signs_that_only_the_terminal_knows_are_refused(treadle: Command, tmp_path: Path, task: str, fix: str) -> None:
@@ -101,7 +100,7 @@ def test_signs_that_only_the_terminal_knows_are_refused(treadle: Command, tmp_pa
         "/ is full",
         "/",
         "say /hlep",
-        "@gone.md explain",
+        "@README.md explain",
         "@property explain",
         "![logo](x.png) is missing",
         "!= should be ==",
@@ -111,8 +110,8 @@ def test_signs_that_only_the_terminal_knows_are_refused(treadle: Command, tmp_pa
         "",
     ],
 )
-def test_paths_and_other_text_are_a_task(tmp_path: Path, task: str) -> None:
-    check_task(task, tmp_path)
+def test_paths_and_other_text_are_a_task(task: str) -> None:
+    check_task(task)
 
 
 def test_every_slash_command_is_told_from_text() -> None:

@@ -55,6 +55,7 @@ from treadle.workspace.strays import Strays
 from treadle.workspace.workspace import open_workspace
 
 if TYPE_CHECKING:
+    from treadle.app.session.mentioning import Enclosed
     from treadle.policy.secrets import Redactor as SecretRedactor
     from treadle.workspace.diagnostics.checks import Diagnostics
 
@@ -190,6 +191,27 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             await asyncio.to_thread(tidy_now, outputs(), leased)
             _tidy_sockets(leased)
 
+    own_shell = OwnShell(
+        shell=workspace.shell, directory=workspace.root, spool=private, hide=lambda: redactor().stream()
+    )
+
+    async def enclose(text: str) -> "Enclosed":
+        from treadle.app.session.mention_sources import SessionParts, enclosed_in
+
+        return await enclosed_in(
+            text,
+            SessionParts(
+                workspace=workspace,
+                ports=ports,
+                standing=lambda: standing(track.state),
+                sees_images=lambda: parts.models.spec(track.state.choice.model).images is not False,
+                trusted=parts.trust.trusted,
+                diagnostics=diagnostics,
+                conversation=lambda: track.transcript.messages(ToolProtocol.NATIVE, images=False, documents=False),
+                own_shell=own_shell,
+            ),
+        )
+
     live = LiveSession(
         session_id=parts.row.id,
         engine=Session(ports, track),
@@ -199,9 +221,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         trust=parts.trust,
         models=model_finder(parts.models, parts.settings),
         checklist_file=checklist.file,
-        own_shell=OwnShell(
-            shell=workspace.shell, directory=workspace.root, spool=private, hide=lambda: redactor().stream()
-        ),
+        own_shell=own_shell,
+        enclose=enclose,
         roots=parts.roots.folders,
         clean_up=clean_up,
     )

@@ -1,7 +1,6 @@
 """The task of a command line, in quotes. What can be a mistake is refused before it costs anything."""
 
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 
 TYPE_CHECKING = False
@@ -90,8 +89,8 @@ def _nearest(word: str, commands: Collection[str]) -> str:
     return _MEANT.get(near[0], near[0]) if near else ""
 
 
-def check_task(text: str, folder: Path) -> None:
-    """Raise `ConfigError` for a task that begins with what is no text: a slash command, `!command`, `@file`."""
+def check_task(text: str) -> None:
+    """Raise `ConfigError` for a task that begins with what is no text: a slash command, `!command`."""
     from treadle.app.slash_commands import is_shell_line, nearest_slash, slash_names, slash_word
 
     name = slash_word(text)
@@ -104,20 +103,7 @@ def check_task(text: str, folder: Path) -> None:
         raise _refused(f"There is no command /{name}.", nearest_slash(name) or _AS_TEXT)
     if is_shell_line(text):
         raise _refused("A task cannot be a command of a shell.", f"Say what to do in words. {_AS_TEXT}")
-    first = text.split(maxsplit=1)[0] if text.strip() else ""
-    if first.startswith("@") and first != "@" and _exists(folder / first[1:]):
-        from shlex import quote
-
-        fix = f"Name the file without @, and Treadle can read it. To attach it: --file {quote(first[1:])}"
-        raise _refused("Files are not attached with @.", fix)
 
 
 def _refused(what: str, fix: str) -> "ConfigError":
     return _mistake("task-sign", what, fix, "Nothing was sent to a model.")
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False

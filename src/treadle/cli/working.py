@@ -71,7 +71,7 @@ async def _headless(arguments: argparse.Namespace, task: str) -> int:
     from treadle.app.compose import open_session
     from treadle.headless.main import OutputFormat, run_headless
 
-    check_task(task, arguments.directory)
+    check_task(task)
     content = _content(arguments, task)
     live = await open_session(_opening(arguments, _session_trust(arguments), user_present=False))
     return await run_headless(live, content, OutputFormat(arguments.output_format))
@@ -93,7 +93,7 @@ def interactive(arguments: argparse.Namespace, task: str = "") -> int:
     """Open the terminal surface."""
     if not _on_terminal():
         raise _no_terminal()
-    check_task(task, arguments.directory)
+    check_task(task)
     content = _content(arguments, task)
     from treadle.app.config.settings import load_settings
     from treadle.tui.look import prepared_terminal

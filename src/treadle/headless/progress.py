@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from treadle.app.presentation.words import money
+from treadle.app.presentation.words import enclosed_line, money
 from treadle.app.session.checklist_file import summary_of
 from treadle.protocol.messages import Text, text_of
 from treadle.protocol.notifications import (
@@ -97,6 +97,8 @@ def progress_lines(notification: Notification) -> Iterator[str]:  # noqa: C901 -
             yield f"~ model: {model} ({why})"
         case ChecklistChanged(text=text):
             yield f"~ checklist: {summary_of(text) or 'empty'}"
+        case PromptDelivered(enclosed=enclosed) if enclosed:
+            yield f"~ {enclosed_line(enclosed)}"
         case Notice(text=text):
             yield f"~ {text}"
         case (

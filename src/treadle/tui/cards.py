@@ -9,6 +9,7 @@ from treadle.app.presentation.words import (
     CallName,
     changed_lines,
     counted,
+    enclosed_line,
     ended,
     money,
     name_of,
@@ -59,8 +60,9 @@ def item_lines(item: Item, width: int, signs: Signs) -> list[Line]:  # noqa: C90
             return _greeting(item, width, signs)
         case Said(text=text, quiet=True):
             return [clip(line(("dim", f"{signs.prompt} {printable(text)}")), width, signs.more)]
-        case Said(text=text):
-            return said_lines(text, width, signs)
+        case Said(text=text, enclosed=enclosed):
+            along = [clip(line(("dim", f"  {enclosed_line(enclosed)}")), width, signs.more)] if enclosed else []
+            return [*said_lines(text, width, signs), *along]
         case Thought(seconds=seconds):
             return [thought_line(seconds, width, signs)]
         case CallDone():

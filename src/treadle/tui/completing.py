@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from treadle.app.session.mention_text import MENTION_WORDS
 from treadle.app.session.mentionable import mentionable_paths
 from treadle.tui.aside import Aside
 from treadle.tui.matching import Finding, Index
@@ -23,6 +24,9 @@ _MOMENT = 0.015
 """Seconds that a search may take before keys and drawing have their turn."""
 
 _REMEMBERED = 50
+
+_BEFORE_WORDS = 2
+"""Characters up to which files come before the mentions that are none."""
 
 
 class Files:
@@ -128,9 +132,10 @@ class Completing:
         end = time.perf_counter() + _MOMENT
         finding.go_on(lambda: time.perf_counter() >= end)
         # A folder that is there already is followed by what is in it.
-        entries = tuple(
-            Entry(path, "", path) for path in finding.paths if path != self._mention.path or not path.endswith("/")
-        )
+        typed = self._mention.path
+        words = [Entry(word, about, word) for word, about in MENTION_WORDS.items() if word.startswith(typed)]
+        paths = [Entry(path, "", path) for path in finding.paths if path != typed or not path.endswith("/")]
+        entries = (*words, *paths) if len(typed) > _BEFORE_WORDS else (*paths, *words)
         chosen = self.menu.chosen if self.menu.moved else 0
         note = "" if finding.done else self.menu.note and "Searching…"
         self.menu = replace(self.menu, entries=entries, chosen=chosen, more=finding.more, note=note)

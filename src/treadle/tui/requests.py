@@ -55,7 +55,7 @@ class Requests:
         """Show a message that goes to the model as it was written."""
         if not isinstance(told, PromptDelivered) or told.prompt_id not in self._written:
             return items
-        said = Said(self._pieces.shown(self._written.pop(told.prompt_id).draft))
+        said = Said(self._pieces.shown(self._written.pop(told.prompt_id).draft), enclosed=told.enclosed)
         return [said if isinstance(item, Said) else item for item in items]
 
     def say(self, draft: str, delivery: Delivery = Delivery.QUEUE) -> None:

@@ -145,8 +145,8 @@ def _take(view: View, told: Notification, at: float | None) -> Changed:  # noqa:
             return replace(view, phase=phase, since=at, retry=retry), ()
         case TurnStarted():
             return replace(view, started=at, since=at, waited=0.0, received=0, speed=0.0, step=0, busy=True), ()
-        case PromptDelivered(content=content):
-            return _with(flush(view, at), Said(said_of(content)))
+        case PromptDelivered(content=content, enclosed=enclosed):
+            return _with(flush(view, at), Said(said_of(content), enclosed=enclosed))
         case QueueChanged(prompts=prompts):
             return replace(view, queue=prompts), ()
         case TextDelta(text=text):

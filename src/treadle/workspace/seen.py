@@ -25,6 +25,7 @@ class Seen:
         """Remember that the model has seen or written these bytes."""
         if path not in self._known or self._known[path].digest != digest:
             self._pages.pop(path, None)
+        self._known.pop(path, None)
         self._known[path] = _Known(digest, _stamp(path), digest)
 
     def recall(self, path: str, digest: str | None) -> None:
@@ -46,6 +47,10 @@ class Seen:
     def note_page(self, path: str, text: str) -> None:
         """Remember that this page of the file is shown."""
         self._pages.setdefault(path, set()).add(hash(text))
+
+    def latest(self, count: int) -> tuple[str, ...]:
+        """Give the files that were noted last, at most so many."""
+        return tuple(self._known)[-count:]
 
     def changed(self) -> tuple[str, ...]:
         """Find seen files that someone else changed or deleted since the last call. Reads files; call in a thread."""

@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.app.models.offered import OfferedModel
+from treadle.app.presentation.words import enclosed_line
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.own_shell import OwnShell
 from treadle.engine.core.state import phase
@@ -18,12 +20,19 @@ from treadle.engine.core.turns import queued
 from treadle.engine.runtime.session import Session
 from treadle.protocol.attach import SessionStatus
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError
-from treadle.protocol.events import EventData, Op, Resumed, SetMode, SetModel, Source
+from treadle.protocol.events import Answer, EditQueued, EventData, Op, Prompt, Resumed, SetMode, SetModel, Source
+from treadle.protocol.messages import origins, text_of, without_own_commands
 from treadle.protocol.models import ModelChoice, ModelSpec
-from treadle.protocol.notifications import Notification, TurnOutcome
+from treadle.protocol.notifications import Notice, Notification, TurnOutcome
 from treadle.protocol.permissions import Mode
 from treadle.store.leases import LEASE_SECONDS
 from treadle.store.sqlite import Store
+
+if TYPE_CHECKING:
+    from treadle.app.session.mentioning import Enclosed
+
+Enclose: TypeAlias = "Callable[[str], Awaitable[Enclosed]]"
+"""Reads what a text mentions."""
 
 
 class ModelFinder(Struct, frozen=True, kw_only=True):
@@ -64,6 +73,7 @@ class LiveSession:
         models: ModelFinder,
         checklist_file: Path,
         own_shell: OwnShell,
+        enclose: "Enclose",
         roots: Sequence[str] = (),
         past: Sequence[Notification] = (),
         clean_up: Callable[[], Awaitable[None]],
@@ -79,6 +89,7 @@ class LiveSession:
         self._models = models
         self.checklist_file = checklist_file
         self.own_shell = own_shell
+        self._enclose = enclose
         self._past = past
         self._clean_up = clean_up
         self._tasks: list[asyncio.Task[None]] = []
@@ -169,12 +180,23 @@ class LiveSession:
         """
         self._untouched = False
         if not isinstance(op, SetMode):
-            await self._engine.post(op, source)
+            await self._engine.post(await self._with_mentions(op), source)
             return
         wanted = await self._models.for_mode(op.mode)
         if wanted is not None and wanted != self._engine.state.choice:
             op = SetMode(mode=op.mode, choice=wanted)
         await self._engine.post(op, source)
+
+    async def _with_mentions(self, op: Op) -> Op:
+        """Let go along what the user's words mention; what does not is said."""
+        text = _mentioning(op)
+        if not text or not isinstance(op, Prompt | EditQueued | Answer):
+            return op
+        found = await self._enclose(text)
+        named = (enclosed_line(origins(found.enclosures)),) if found.enclosures and isinstance(op, Answer) else ()
+        for notice in (*named, *found.notices):
+            self._engine.publish(Notice(text=notice))
+        return replace(op, enclosed=(*op.enclosed, *found.enclosures))
 
     def follow(self) -> AsyncIterator[Notification]:
         """Listen from now on (a session that is not started yet: from its start); ends when the session is closed."""
@@ -270,6 +292,18 @@ class LiveSession:
         while True:
             await asyncio.sleep(LEASE_SECONDS / 3)
             await self._store.heartbeat(self.id)
+
+
+def _mentioning(op: Op) -> str:
+    """Give the user's own words where they may mention something."""
+    match op:
+        case Prompt(content=content) | EditQueued(content=content):
+            text = text_of(without_own_commands(content))
+        case Answer(text=text):
+            pass
+        case _:
+            return ""
+    return text if "@" in text else ""
 
 
 def _first(group: BaseExceptionGroup[TreadleError]) -> TreadleError:

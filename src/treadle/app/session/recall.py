@@ -6,10 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from treadle.app.session.ledger import Ledger
+from treadle.app.session.mention_text import without_lines
 from treadle.engine.core.history import Past, read_past
-from treadle.protocol.events import CallFinished, CallJudged, Event
+from treadle.protocol.events import (
+    Answer,
+    CallFinished,
+    CallJudged,
+    EditQueued,
+    Event,
+    Prompt,
+    SessionStarted,
+)
+from treadle.protocol.messages import EnclosureKind
 from treadle.protocol.tools import Outcome, ReadPath
-from treadle.workspace.names import logged_path
+from treadle.workspace.names import existing_path, logged_path
 from treadle.workspace.seen import Seen
 
 
@@ -19,10 +29,18 @@ class PastFiles:
     def __init__(self) -> None:
         self._reads: dict[str, tuple[str, ...]] = {}
         self._known: dict[str, int | str] = {}
+        self._workspace = "/"
 
     def take(self, event: Event) -> None:
         """Note the files of an event."""
         match event.data:
+            case SessionStarted(workspace=workspace):
+                self._workspace = logged_path(workspace)
+            case Prompt(enclosed=enclosed) | EditQueued(enclosed=enclosed) | Answer(enclosed=enclosed):
+                mentioned = (without_lines(one.origin) for one in enclosed if one.kind is EnclosureKind.FILE)
+                self._known.update(
+                    (os.path.realpath(existing_path(self._workspace, path)), event.at) for path in mentioned
+                )
             case CallJudged(call_id=call_id, accesses=accesses):
                 self._reads[call_id] = tuple(
                     access.path for access in accesses if isinstance(access, ReadPath) and not access.listing

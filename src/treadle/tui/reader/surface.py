@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import name_of
+from treadle.app.presentation.words import enclosed_line, name_of
 from treadle.app.session.access import SessionAccess
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
@@ -157,6 +157,8 @@ class Reader:
         if isinstance(told, PromptDelivered):
             # It was just typed, but for one that has waited.
             items = tuple(item for item in items if told.prompt_id in self._waited or not isinstance(item, Said))
+            if told.enclosed and told.prompt_id not in self._waited:
+                self._say(enclosed_line(told.enclosed))
         self.show(*self.requests.as_written(told, items))
         self._follow()
 
