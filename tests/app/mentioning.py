@@ -29,6 +29,7 @@ class Told:
     enclosed: tuple[str, ...] = ()
     notices: list[str] = field(default_factory=list)
     bodies: list[Any] = field(default_factory=list)
+    session: str = ""
 
     @property
     def along(self) -> str:
@@ -57,6 +58,7 @@ async def tell(
         trust = session_trust(workspace, once=trusted)
         opening = Opening(workspace=workspace, settings=chosen, user_present=False, trust=trust, resume=resume)
         async with await open_session(opening) as live:
+            told.session = live.id
             if before is not None:
                 await before(live)
             feed = live.follow()

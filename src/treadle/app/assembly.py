@@ -20,10 +20,11 @@ from treadle.app.prompts import load_parts
 from treadle.app.report import write_log
 from treadle.app.security.policy_files import PolicyFiles, usual_places
 from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.changed_files import ChangedFiles
 from treadle.app.session.checklist_file import ChecklistFile, checklist_file
 from treadle.app.session.confined_commands import ConfinedCommands
 from treadle.app.session.ledger import Ledger, LedgerObserver
-from treadle.app.session.live import LiveSession, ModelFinder
+from treadle.app.session.live import Enclose, LiveSession, ModelFinder
 from treadle.app.session.offering import offering
 from treadle.app.session.own_shell import OwnShell
 from treadle.app.session.own_tools import own_tools
@@ -52,7 +53,7 @@ from treadle.workspace.environment import Surroundings
 from treadle.workspace.file_access import DiskFiles
 from treadle.workspace.jobs import JobBook
 from treadle.workspace.strays import Strays
-from treadle.workspace.workspace import open_workspace
+from treadle.workspace.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
     from treadle.app.session.mentioning import Enclosed
@@ -138,6 +139,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         recalled.files.note(workspace.seen)
         ledger = recalled.ledger
     checklist = ChecklistFile(file=checklist_file(parts.row.id), checklist=lambda: track.state.checklist.text)
+    changed_files = ChangedFiles(workspace)
     browser = cache(open_browser)
     built_in = builtin_tools(workspace, browser)
     own = own_tools([tool.spec.name for tool in built_in], parts.tools)
@@ -153,8 +155,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     left_out = offering(parts.store, specs)
     ports = Ports(
         log=SessionLog(parts.store, parts.row.id),
-        observers=(LedgerObserver(parts.store, ledger), checklist.observe),
-        before_step=(checklist.before_step,),
+        observers=(changed_files.observe, LedgerObserver(parts.store, ledger), checklist.observe),
+        before_step=(checklist.before_step, changed_files.before_step),
         environment=Surroundings(
             workspace=workspace,
             repository=partial(_repository, parts),
@@ -194,24 +196,6 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     own_shell = OwnShell(
         shell=workspace.shell, directory=workspace.root, spool=private, hide=lambda: redactor().stream()
     )
-
-    async def enclose(text: str) -> "Enclosed":
-        from treadle.app.session.mention_sources import SessionParts, enclosed_in
-
-        return await enclosed_in(
-            text,
-            SessionParts(
-                workspace=workspace,
-                ports=ports,
-                standing=lambda: standing(track.state),
-                sees_images=lambda: parts.models.spec(track.state.choice.model).images is not False,
-                trusted=parts.trust.trusted,
-                diagnostics=diagnostics,
-                conversation=lambda: track.transcript.messages(ToolProtocol.NATIVE, images=False, documents=False),
-                own_shell=own_shell,
-            ),
-        )
-
     live = LiveSession(
         session_id=parts.row.id,
         engine=Session(ports, track),
@@ -222,13 +206,42 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         models=model_finder(parts.models, parts.settings),
         checklist_file=checklist.file,
         own_shell=own_shell,
-        enclose=enclose,
+        enclose=_enclosing(parts, track, ports, workspace=workspace, own_shell=own_shell, diagnostics=diagnostics),
         roots=parts.roots.folders,
         clean_up=clean_up,
     )
     notices = (*parts.roots.notices, *parts.notices, *policy_files.notices(), *own.problems, *taken_back)
     live.notices = (*live.notices, *notices)
     return live
+
+
+def _enclosing(
+    parts: Parts,
+    track: Track,
+    ports: Ports,
+    *,
+    workspace: Workspace,
+    own_shell: OwnShell,
+    diagnostics: "Diagnostics | None",
+) -> Enclose:
+    """Read what messages mention; what that takes is loaded with the first one that does."""
+
+    async def enclose(text: str) -> "Enclosed":
+        from treadle.app.session.mention_sources import SessionParts, enclosed_in
+
+        sources = SessionParts(
+            workspace=workspace,
+            ports=ports,
+            standing=lambda: standing(track.state),
+            sees_images=lambda: parts.models.spec(track.state.choice.model).images is not False,
+            trusted=parts.trust.trusted,
+            diagnostics=diagnostics,
+            conversation=lambda: track.transcript.messages(ToolProtocol.NATIVE, images=False, documents=False),
+            own_shell=own_shell,
+        )
+        return await enclosed_in(text, sources)
+
+    return enclose
 
 
 def _tidy_sockets(leased: Collection[str]) -> None:

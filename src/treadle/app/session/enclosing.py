@@ -27,10 +27,11 @@ _LEAST = 400
 
 
 class ReadFileText(Struct, frozen=True, kw_only=True):
-    """What is sent of a file: its blocks, and the digest of the bytes where all of them are shown, else empty."""
+    """What is sent of a file: its blocks, the digest of its bytes (empty if not known), and whether all of it is."""
 
     content: tuple[UserContent, ...]
     digest: str = ""
+    whole: bool = False
 
 
 def enclose(kind: EnclosureKind, origin: str, text: str) -> Enclosure:
@@ -82,17 +83,18 @@ def _read(place: Judged, name: str, named: Named, room: int) -> ReadFileText:
 def _shown(file: TextFile, named: Named, room: int) -> ReadFileText:
     text, name = file.text, file.name
     if named.first:
-        return ReadFileText(content=(_block(name, named, _range(text, name, named, room)),))
+        return ReadFileText(content=(_block(name, named, _range(text, name, named, room)),), digest=file.digest)
     head = page_of(text, file.digest, limits=PageLimits(lines=_LINES, size=room))
     notes = [] if file.encoding == "utf-8" else [f"[the file's encoding is {file.encoding}]"]
     if not head.lines:
-        return ReadFileText(content=(_block(name, named, ["[it is empty]"]),), digest=file.digest)
+        return ReadFileText(content=(_block(name, named, ["[it is empty]"]),), digest=file.digest, whole=True)
     total = head.total or 0
     if head.last < total:
-        return ReadFileText(content=(_block(name, named, [*_both_ends(text, total, room), *notes]),))
+        rows = [*_both_ends(text, total, room), *notes]
+        return ReadFileText(content=(_block(name, named, rows),), digest=file.digest)
     whole = max(map(len, text.split("\n"))) <= PageLimits().width
     rows = [*numbered(head.lines, 1), *notes]
-    return ReadFileText(content=(_block(name, named, rows),), digest=file.digest if whole else "")
+    return ReadFileText(content=(_block(name, named, rows),), digest=file.digest, whole=whole)
 
 
 def _both_ends(text: str, total: int, room: int) -> list[str]:

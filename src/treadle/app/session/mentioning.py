@@ -163,7 +163,7 @@ class _Resolver:
             raise ToolError("the model cannot see images.")
         found = await read_mentioned(place, name, named, room)
         if found.digest:
-            workspace.seen.note(place.resolved, found.digest)
+            (workspace.seen.note if found.whole else workspace.seen.watch)(place.resolved, found.digest)
         return Enclosure(kind=EnclosureKind.FILE, origin=f"{name}{named.lines}", content=found.content)
 
     async def _folder(self, named: Named, located: str) -> Enclosure:

@@ -18,7 +18,7 @@ from treadle.protocol.events import (
     SessionStarted,
 )
 from treadle.protocol.messages import EnclosureKind
-from treadle.protocol.tools import Outcome, ReadPath
+from treadle.protocol.tools import Outcome, ReadPath, WritePath
 from treadle.workspace.names import existing_path, logged_path
 from treadle.workspace.seen import Seen
 
@@ -28,6 +28,7 @@ class PastFiles:
 
     def __init__(self) -> None:
         self._reads: dict[str, tuple[str, ...]] = {}
+        self._writes: dict[str, tuple[str, ...]] = {}
         self._known: dict[str, int | str] = {}
         self._workspace = "/"
 
@@ -42,6 +43,7 @@ class PastFiles:
                     (os.path.realpath(existing_path(self._workspace, path)), event.at) for path in mentioned
                 )
             case CallJudged(call_id=call_id, accesses=accesses):
+                self._writes[call_id] = tuple(access.path for access in accesses if isinstance(access, WritePath))
                 self._reads[call_id] = tuple(
                     access.path for access in accesses if isinstance(access, ReadPath) and not access.listing
                 )
@@ -49,7 +51,13 @@ class PastFiles:
                 read = self._reads.pop(call_id, ())
                 if result.outcome is Outcome.OK:
                     self._known.update((os.path.realpath(logged_path(path)), event.at) for path in read)
-                self._known.update((logged_path(change.path), change.after) for change in result.changes)
+                written = self._writes.pop(call_id, ())
+                for change in result.changes:
+                    path = logged_path(change.path)
+                    if change.path in written:
+                        self._known[path] = change.after
+                    elif path in self._known:
+                        self._known[path] = 0  # what a command did to it, the model did not see
             case _:
                 pass
 
